@@ -1,5 +1,5 @@
-//! `cargo run --release -p gleaner-agent --example parsers`: the time that one file takes our parsers and those of the
-//! procfs crate. Both parse the same bytes of this host, which are read before.
+//! `cargo run --release -p gleaner-agent --example parsers`: the time per file of our parsers and of the
+//! procfs crate's. Both parse the same bytes of this host, read beforehand.
 #![allow(clippy::unwrap_used)]
 
 use gleaner_agent::read::{meminfo::Meminfo, process, vmstat::Vmstat};
@@ -8,7 +8,7 @@ use procfs_core::process as theirs;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Each parser runs for so long.
+/// Length of the measurement of each parser.
 const LENGTH: Duration = Duration::from_millis(300);
 
 /// Mean nanoseconds of one run.

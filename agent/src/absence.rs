@@ -1,4 +1,4 @@
-//! What could not be read, and why: never 0 instead.
+//! Values that could not be read, each absent with its reason; never 0 in their place.
 
 use gleaner_schemas::rows::AbsenceRow;
 use gleaner_schemas::units::stored;
@@ -6,25 +6,25 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Why a value is absent.
+/// Reason why a value is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// It was gone when it was to be read: a process that ended, a file of another machine.
+    /// The source vanished before it was read: a process that ended, a file of another machine.
     Vanished,
     /// The agent may not read it.
     Denied,
-    /// This kernel or machine does not have it.
+    /// This kernel or machine does not provide the value.
     Unsupported,
-    /// It does not look as documented.
+    /// The text does not have the documented form.
     Malformed,
-    /// It contradicts another of the kernel's figures.
+    /// The value contradicts another of the kernel's figures.
     Contradicted,
-    /// There was more than the kernel keeps for us, or than a sample holds.
+    /// More than the kernel keeps for us, or than one sample holds.
     Exceeded,
 }
 
 impl Reason {
-    /// As stored.
+    /// Name of the reason, as the database stores it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,16 +44,16 @@ impl fmt::Display for Reason {
     }
 }
 
-/// One value's absence. The detail never names a file of the owner's.
+/// Absence of one value. The detail never names a file of the owner's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Absent {
-    /// Why.
+pub struct AbsentValue {
+    /// Reason of the absence.
     pub reason: Reason,
-    /// What the system said.
+    /// Error text of the system.
     pub detail: String,
 }
 
-impl Absent {
+impl AbsentValue {
     /// Absent for `reason`.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Absent {
         }
     }
 
-    /// From an error about something that comes and goes: a process, a device.
+    /// Absence from an error about something short-lived: a process, a device.
     #[must_use]
     pub fn from_errno(what: &str, errno: Errno) -> Self {
         let reason = match errno {
@@ -73,7 +73,7 @@ impl Absent {
         Self::new(reason, format!("{what}: {}", std::io::Error::from(errno)))
     }
 
-    /// From an error about a file that every kernel has or has not.
+    /// Absence from an error about a file that a kernel always or never has.
     #[must_use]
     pub fn from_kernel_file(name: &str, errno: Errno) -> Self {
         let mut absent = Self::from_errno(name, errno);
@@ -84,7 +84,7 @@ impl Absent {
     }
 }
 
-/// All that one sample could not read.
+/// All values that one sample could not read.
 #[derive(Clone, Debug, Default)]
 pub struct Absences {
     by_item: BTreeMap<(&'static str, Reason), (String, u64)>,
@@ -92,7 +92,7 @@ pub struct Absences {
 
 impl Absences {
     /// Notes that `item` (a column of `samples`, or a table) is absent.
-    pub fn note(&mut self, item: &'static str, absent: Absent) {
+    pub fn note(&mut self, item: &'static str, absent: AbsentValue) {
         let entry = self
             .by_item
             .entry((item, absent.reason))
@@ -109,13 +109,17 @@ impl Absences {
     }
 
     /// The value, or a note that `item` is absent.
-    pub fn keep<T>(&mut self, item: &'static str, read: Result<T, Absent>) -> Option<T> {
+    pub fn keep<T>(&mut self, item: &'static str, read: Result<T, AbsentValue>) -> Option<T> {
         read.map_err(|absent| self.note(item, absent)).ok()
     }
 
     /// The value, or a note that each of `items` is absent.
-    pub fn keep_for<T>(&mut self, items: &[&'static str], read: Result<T, Absent>) -> Option<T> {
-        let note = |absent: Absent| {
+    pub fn keep_for<T>(
+        &mut self,
+        items: &[&'static str],
+        read: Result<T, AbsentValue>,
+    ) -> Option<T> {
+        let note = |absent: AbsentValue| {
             for item in items {
                 self.note(item, absent.clone());
             }
@@ -123,13 +127,13 @@ impl Absences {
         read.map_err(note).ok()
     }
 
-    /// Whether anything was noted about `item`.
+    /// Returns true if an absence of `item` is noted.
     #[must_use]
     pub fn has(&self, item: &str) -> bool {
         self.by_item.keys().any(|(noted, _)| *noted == item)
     }
 
-    /// As stored.
+    /// Rows of the `absences` table.
     #[must_use]
     pub fn rows(&self) -> Vec<AbsenceRow> {
         self.by_item
@@ -151,12 +155,12 @@ mod tests {
     #[test]
     fn the_same_absence_is_counted_and_its_first_detail_kept() {
         let mut absences = Absences::default();
-        absences.note("files", Absent::from_errno("maps", Errno::PERM));
-        absences.note("files", Absent::from_errno("fd", Errno::ACCESS));
-        absences.note("processes", Absent::from_errno("stat", Errno::SRCH));
+        absences.note("files", AbsentValue::from_errno("maps", Errno::PERM));
+        absences.note("files", AbsentValue::from_errno("fd", Errno::ACCESS));
+        absences.note("processes", AbsentValue::from_errno("stat", Errno::SRCH));
         let kept = absences.keep(
             "load5",
-            Err::<f64, _>(Absent::from_kernel_file("loadavg", Errno::NOENT)),
+            Err::<f64, _>(AbsentValue::from_kernel_file("loadavg", Errno::NOENT)),
         );
         assert_eq!(kept, None);
         let told: Vec<_> = absences

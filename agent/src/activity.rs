@@ -2,9 +2,9 @@
 //! their return.
 
 use crate::Error;
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::config::Settings;
-use crate::read::access::{AccessWatch, News, Watched};
+use crate::read::access::{AccessKind, AccessWatch, News};
 use crate::read::input::InputDevices;
 use crate::read::logind::Sessions;
 use crate::read::{report, terminal};
@@ -14,8 +14,8 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// A reporter tells of one activity again and again, each time reckoned anew from how long ago it was: less
-/// than this later is no other activity.
+/// Two activities of one reporter closer than this are the same: a reporter repeats an activity, and each
+/// time computes its moment again from its age.
 pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
 /// A source of the owner's activity for samples: a watch, or the thread that has one.
@@ -35,13 +35,12 @@ pub struct Look {
     /// Terminals that control a process, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
     /// Sessions as logind sees them.
-    pub sessions: Result<Sessions, Absent>,
+    pub sessions: Result<Sessions, AbsentValue>,
 }
 
-/// Watches all sources; remembers the last activity that each saw.
+/// Watches all sources and remembers the last activity that each saw.
 ///
-/// A source that has seen none counts from the first look: the owner has been idle at least since,
-/// and what was before is not known.
+/// A source that has seen none counts from the first look: the owner has been idle at least since then.
 #[derive(Debug)]
 pub struct ActivityWatch {
     roots: Roots,
@@ -55,21 +54,22 @@ pub struct ActivityWatch {
     terminals: BTreeSet<(u32, u32)>,
     /// True while the owner is away and waited for.
     armed: bool,
-    /// The newest event that a look took out of an input device while armed, until [`ActivityWatch::first_sign`].
+    /// Time of the newest event that a look read from an input device while armed; taken by
+    /// [`ActivityWatch::first_sign`].
     input_at_look_ms: Option<i64>,
     accesses: Option<AccessWatch>,
 }
 
-/// The first that was seen of the owner after a time away.
+/// First sign of the owner after an absence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// Which source saw it.
+    /// Source that saw the sign.
     pub source: &'static str,
-    /// When, on the wall clock.
+    /// Wall-clock time of the sign.
     pub time_ms: i64,
 }
 
-/// Where the sources are.
+/// Folders in which the sources lie.
 #[derive(Clone, Debug)]
 pub struct Roots {
     /// `/dev`, or a captured tree.
@@ -112,8 +112,8 @@ impl ActivityWatch {
         watch
     }
 
-    /// Asks all sources but logind, whose answer is in `look`. What an armed look takes out of an input device is kept for
-    /// [`Self::first_sign`].
+    /// Asks all sources but logind, whose answer is in `look`. An event that an armed look reads from an
+    /// input device is kept for [`Self::first_sign`].
     pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
         let now_ms = look.now_ms;
         self.terminals = look.terminals;
@@ -132,11 +132,11 @@ impl ActivityWatch {
         ]
     }
 
-    /// Begins, or goes on, to wait for the owner: terminals, reporters and devices that have come since
-    /// the last time are waited for as well. What came between the last look and now is found here.
+    /// Starts or continues to wait for the owner, also at terminals, reporters and devices that are new since
+    /// the last call. Returns a sign that came between the last look and now.
     ///
     /// # Errors
-    /// Why terminals and reporters cannot be waited for; input devices can nevertheless.
+    /// Terminals and reporters cannot be waited for; input devices still can.
     pub fn arm(&mut self, now_ms: i64) -> Result<Option<Sign>, Errno> {
         self.armed = true;
         let mut accesses = match self.accesses.take() {
@@ -145,17 +145,17 @@ impl ActivityWatch {
         };
         let Roots { dev, sys, run } = &self.roots;
         for node in terminal::nodes(dev, sys, &self.terminals) {
-            accesses.add(Watched::Terminal, &node);
+            accesses.add(AccessKind::Terminal, &node);
         }
         for user in std::fs::read_dir(run.join("user"))
             .into_iter()
             .flatten()
             .flatten()
         {
-            accesses.add(Watched::Report, &user.path().join(report::FILE_NAME));
+            accesses.add(AccessKind::Report, &user.path().join(report::FILE_NAME));
         }
-        accesses.add(Watched::Terminals, &dev.join("pts"));
-        accesses.add(Watched::Devices, &dev.join("input"));
+        accesses.add(AccessKind::Terminals, &dev.join("pts"));
+        accesses.add(AccessKind::Devices, &dev.join("input"));
         self.accesses = Some(accesses);
         let read_ms = terminal::last_access(dev, sys, &self.terminals).newest_ms;
         let was_read = read_ms > self.last_terminal_ms;
@@ -163,7 +163,7 @@ impl ActivityWatch {
         Ok(self.first_sign(now_ms).or(terminal))
     }
 
-    /// Ceases to wait.
+    /// Stops waiting for the owner.
     pub fn disarm(&mut self) {
         self.input_at_look_ms = None;
         if std::mem::take(&mut self.armed)
@@ -178,7 +178,7 @@ impl ActivityWatch {
         self.armed
     }
 
-    /// What can be read when the owner may have returned: nothing, unless armed.
+    /// Descriptors that become readable when the owner may have returned; none unless armed.
     pub fn wait_on(&self) -> Vec<BorrowedFd<'_>> {
         if !self.armed {
             return Vec::new();
@@ -187,14 +187,14 @@ impl ActivityWatch {
         self.devices.wait_on().chain(accesses).collect()
     }
 
-    /// Reads what has come at [`Self::wait_on`]; `None` when it was no sign of the owner: a reporter that
-    /// repeats itself, a device that was plugged in.
+    /// Reads the descriptors of [`Self::wait_on`]. `None` if nothing there was a sign of the owner: a
+    /// reporter repeated itself, or a device was plugged in.
     pub fn first_sign(&mut self, now_ms: i64) -> Option<Sign> {
         let mut news = News::default();
         if let Some(accesses) = &mut self.accesses {
             news = accesses.read();
             for terminal in &news.new_terminals {
-                accesses.add(Watched::Terminal, terminal);
+                accesses.add(AccessKind::Terminal, terminal);
             }
         }
         if news.device {
@@ -228,7 +228,7 @@ impl ActivityWatch {
         None
     }
 
-    /// The wall clock was set: what was remembered stays as long ago as it was.
+    /// Moves all remembered times along with a step of the wall clock, so that their ages stay the same.
     pub fn clock_stepped(&mut self, stepped_ms: i64) {
         self.first_look_ms += stepped_ms;
         let remembered = [
@@ -250,7 +250,7 @@ impl ActivityWatch {
         }
     }
 
-    fn input(&mut self, now_ms: i64) -> Result<i64, Absent> {
+    fn input(&mut self, now_ms: i64) -> Result<i64, AbsentValue> {
         let newest_ms = self.devices.newest_ms(&self.roots.dev, &self.roots.sys)?;
         if self.armed {
             self.input_at_look_ms = self.input_at_look_ms.max(newest_ms);
@@ -263,15 +263,19 @@ impl ActivityWatch {
         ))
     }
 
-    fn terminal(&mut self, now_ms: i64, absences: &mut Absences) -> (Result<i64, Absent>, usize) {
+    fn terminal(
+        &mut self,
+        now_ms: i64,
+        absences: &mut Absences,
+    ) -> (Result<i64, AbsentValue>, usize) {
         if !terminal::exist(&self.roots.dev) {
-            return (Err(Absent::new(Reason::Unsupported, "no terminal")), 0);
+            return (Err(AbsentValue::new(Reason::Unsupported, "no terminal")), 0);
         }
         let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, &self.terminals);
         for _ in 0..seen.vanished {
             absences.note(
                 "activity",
-                Absent::new(Reason::Vanished, "terminal without a node"),
+                AbsentValue::new(Reason::Vanished, "terminal without a node"),
             );
         }
         let idle = idle_ms(
@@ -283,7 +287,7 @@ impl ActivityWatch {
         (Ok(idle), seen.count)
     }
 
-    fn session(&mut self, now_ms: i64) -> (Result<i64, Absent>, usize) {
+    fn session(&mut self, now_ms: i64) -> (Result<i64, AbsentValue>, usize) {
         let reports = report::read(&self.roots.run, now_ms);
         let last_ms = &mut self.last_session_ms;
         let idle = reports
@@ -295,11 +299,12 @@ impl ActivityWatch {
     fn logind(
         &mut self,
         now_ms: i64,
-        sessions: Result<Sessions, Absent>,
-    ) -> (Result<i64, Absent>, usize) {
+        sessions: Result<Sessions, AbsentValue>,
+    ) -> (Result<i64, AbsentValue>, usize) {
         match sessions {
             Ok(seen) if seen.count == 0 => {
-                let absent = Absent::new(Reason::Unsupported, "logind: no session with a hint");
+                let absent =
+                    AbsentValue::new(Reason::Unsupported, "logind: no session with a hint");
                 (Err(absent), 0)
             }
             Ok(seen) => {
@@ -326,14 +331,14 @@ fn idle_ms(
     now_ms: i64,
 ) -> i64 {
     *last_ms = (*last_ms).max(newest_ms).map(|t| t.min(now_ms));
-    // A file's times are its owner's to set.
+    // The owner of a file can set its times to anything.
     let last_ms = last_ms.unwrap_or(first_look_ms);
     now_ms.saturating_sub(last_ms).max(0)
 }
 
 fn row(
     source: &str,
-    idle: Result<i64, Absent>,
+    idle: Result<i64, AbsentValue>,
     devices: usize,
     absences: &mut Absences,
 ) -> ActivityRow {
@@ -348,25 +353,25 @@ fn row(
     }
 }
 
-/// How long the owner has been idle: by the least idle source.
+/// Time since the owner's last activity, from the least idle source.
 ///
 /// # Errors
-/// When a source may not be read, makes no sense or has fallen silent, since someone may be active
-/// there unseen, or when there is no source.
-pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, Absent> {
+/// A source may not be read, is malformed or has fallen silent (someone may be active there unseen), or there
+/// is no source.
+pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, AbsentValue> {
     for reason in [Reason::Denied, Reason::Malformed, Reason::Vanished] {
         if let Some(blind) = sources.iter().find(|s| s.state == reason.as_str()) {
-            return Err(Absent::new(reason, blind.source.as_str()));
+            return Err(AbsentValue::new(reason, blind.source.as_str()));
         }
     }
     sources
         .iter()
         .filter_map(|s| s.idle_ms)
         .min()
-        .ok_or_else(|| Absent::new(Reason::Unsupported, "no source of activity"))
+        .ok_or_else(|| AbsentValue::new(Reason::Unsupported, "no source of activity"))
 }
 
-/// The source that saw the owner last.
+/// Name of the source that saw the owner last.
 pub(crate) fn least_idle(sources: &[ActivityRow]) -> Option<&str> {
     let seen = sources.iter().filter(|s| s.idle_ms.is_some());
     seen.min_by_key(|s| s.idle_ms).map(|s| s.source.as_str())

@@ -41,7 +41,8 @@ pub struct GlobalArgs {
     /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]
     #[arg(long, global = true, value_name = "FILE")]
     pub database: Option<PathBuf>,
-    /// Where local daemons listen, or none [default: /run/gleaner/agent.sock as root, else $XDG_RUNTIME_DIR/gleaner/agent.sock]
+    /// Socket for local daemons, or none [default: /run/gleaner/agent.sock as root, else
+    /// $XDG_RUNTIME_DIR/gleaner/agent.sock]
     #[arg(long, global = true, value_name = "FILE")]
     pub socket: Option<PathBuf>,
     /// Time between samples, like 90s, 1m30s or 500ms [default: 90s]
@@ -56,7 +57,7 @@ pub struct GlobalArgs {
     /// Input devices and terminals
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev")]
     pub dev_root: PathBuf,
-    /// Users' runtime folders, where `session` leaves its word
+    /// Users' runtime folders, in which `session` leaves its report
     #[arg(long, global = true, value_name = "DIR", default_value = "/run")]
     pub run_root: PathBuf,
     /// Page size of the host that a captured tree is of
@@ -85,7 +86,7 @@ impl Default for GlobalArgs {
     }
 }
 
-/// What to do.
+/// Subcommand of the agent.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Sample at each interval into the database, until interrupted
@@ -93,11 +94,11 @@ pub enum Command {
   sudo gleaner-agent run                         # every 90 s, until Ctrl-C or SIGTERM
   gleaner-agent run --interval 1s --samples 30 --database /tmp/trace.db")]
     Run {
-        /// End after so many samples
+        /// End after this number of samples
         #[arg(long, value_name = "N")]
         samples: Option<u64>,
     },
-    /// Tell whether the configuration is good, and which settings of the environment win over it
+    /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
         /// As JSON, with every key that is set and its value
@@ -110,17 +111,17 @@ pub enum Command {
   gleaner-agent sample --json | jq '.sample.available_bytes'
   gleaner-agent sample --proc-root TREE/proc --sys-root TREE/sys --dev-root TREE/dev")]
     Sample {
-        /// As JSON: each field with its unit, and what could not be read
+        /// As JSON: each field with its unit, and the values that could not be read
         #[arg(long)]
         json: bool,
-        /// How long to watch first, so that processes that use CPU can be told from idle ones
+        /// Time to watch first, so that processes that use CPU can be told from idle ones
         #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::interval::parse)]
         settle: Duration,
-        /// Compare CPU times with those in this captured /proc instead of watching
+        /// Compare CPU times with those of this captured /proc instead of watching
         #[arg(long, value_name = "DIR")]
         before: Option<PathBuf>,
     },
-    /// Tell the agent when the owner last used this desktop session (Wayland or X11); run it as that user
+    /// Report the owner's last use of this desktop session (Wayland or X11) to the agent; run it as that user
     #[command(after_help = "Examples:
   gleaner-agent session                          # among the desktop's autostart programs
   WAYLAND_DISPLAY=wayland-0 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
@@ -139,11 +140,11 @@ Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR;
 
 Ends with the agent, with exit code 1. docs/live.md describes the messages.")]
     Watch {
-        /// The messages as they come, a line each
+        /// The messages as received, one a line
         #[arg(long)]
         json: bool,
     },
-    /// Tell whether tracing works, and what it may not read
+    /// Print the state of tracing, and the values that it may not read
     #[command(after_help = "Examples:
   gleaner-agent status
   gleaner-agent status --json || mail -s 'gleaner-agent needs a look' root
@@ -154,20 +155,20 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
         #[arg(long)]
         json: bool,
     },
-    /// Tell in plain words what has been recorded about the people at this host
+    /// Print in plain words what has been recorded about the people at this host
     #[command(after_help = "Examples:
   gleaner-agent inspect
   gleaner-agent inspect --last 1h
   gleaner-agent inspect --json | jq -r '.programs[].name'")]
     Inspect {
-        /// Only what is younger than this
+        /// Only records younger than this
         #[arg(long, value_name = "TIME", value_parser = crate::interval::parse)]
         last: Option<Duration>,
         /// As JSON: every name
         #[arg(long)]
         json: bool,
     },
-    /// Give the disk back what deletion left free in the database, with the agent stopped
+    /// Return the space that deletion freed in the database to the disk, with the agent stopped
     #[command(after_help = "Examples:
   gleaner-agent vacuum
   gleaner-agent vacuum --json --database /tmp/trace.db
@@ -179,7 +180,7 @@ in the configuration.")]
         #[arg(long)]
         json: bool,
     },
-    /// Write what a dataset does not have yet of this host's trace
+    /// Write the records of this host's trace that a dataset does not have yet
     #[command(after_help = "Examples:
   gleaner-agent export /srv/gleaner/dataset
   gleaner-agent export --json --database /tmp/trace.db /tmp/dataset
@@ -187,38 +188,39 @@ in the configuration.")]
 
 Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 failed.")]
     Export {
-        /// The dataset's folder; made when it is not there
+        /// Folder of the dataset; created if it does not exist
         #[arg(value_name = "DIR")]
         dataset: PathBuf,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Make this host known to a collector, with a one-time token from there
+    /// Enrol this host with a collector, by a one-time token from there
     #[command(after_help = "Examples:
   gleaner-agent enroll https://collector.example:7443 TOKEN
   gleaner pki token --json | jq -r .token | ssh root@host gleaner-agent enroll https://collector.example:7443 -
 
 The key is made here and never leaves this host; the token names the authority that the collector must have.")]
     Enroll {
-        /// The collector's address
+        /// Address of the collector
         #[arg(value_name = "https://HOST:PORT")]
         collector: String,
-        /// As `gleaner pki token` printed it; - reads it from standard input, where no other user of this host sees it
+        /// Token as `gleaner pki token` printed it; - reads it from standard input, where no other user of
+        /// this host sees it
         #[arg(value_name = "TOKEN")]
         token: String,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Send the trace to the collector, and go on with it as it grows
+    /// Send the trace to the collector, and continue as it grows
     #[command(after_help = "Examples:
   gleaner-agent ship                             # until SIGTERM, beside `gleaner-agent run`
   gleaner-agent ship --once                      # what is there; exit code 0 when the collector has all of it
 
 Where to: as enrolled, or as `ship.collector` in the configuration says (docs/shipping.md).")]
     Ship {
-        /// Send what is there and end
+        /// Send the present records and end
         #[arg(long)]
         once: bool,
         /// As JSON
@@ -227,7 +229,7 @@ Where to: as enrolled, or as `ship.collector` in the configuration says (docs/sh
     },
 }
 
-/// The command line's definition.
+/// Definition of the command line.
 #[must_use]
 pub fn command() -> clap::Command {
     Args::command()

@@ -2,20 +2,20 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// One moment on three clocks.
+/// One moment, on three clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Wall clock, since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Since boot, suspend included (CLOCK_BOOTTIME).
+    /// Time since boot, including suspend (CLOCK_BOOTTIME).
     pub boottime_ms: i64,
-    /// Since boot, suspend excluded (CLOCK_MONOTONIC).
+    /// Time since boot, excluding suspend (CLOCK_MONOTONIC).
     pub monotonic_ms: i64,
 }
 
 impl Moment {
-    /// Now. Read again when the agent was interrupted between two of the clocks, lest that look like a
-    /// sleep or a step; on a host so busy that it is every time, the last reading is taken.
+    /// Reads the clocks. Reads again if the agent was interrupted between two clocks, which would look like a
+    /// sleep or a step; on a host so busy that every attempt is interrupted, the last reading counts.
     #[must_use]
     pub fn now() -> Self {
         const ATTEMPTS: usize = 8;

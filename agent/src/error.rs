@@ -1,102 +1,102 @@
-//! What can go wrong, and what to do about it.
+//! Errors of the agent, with the remedy in each message.
 
 use std::path::{Path, PathBuf};
 
-/// Why the agent cannot go on.
+/// Reason why the agent cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that nothing works without.
+    /// A file that the agent needs cannot be read.
     #[error("cannot read {path}: {source}", path = .path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A file or folder of the agent's own.
+    /// A file or folder of the agent's own cannot be written.
     #[error("cannot write {path}: {source}; give another place with --database", path = .path.display())]
     Write {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The kernel's own file without what every kernel gives.
+    /// A file of the kernel lacks what every kernel provides.
     #[error("{path} is not what the kernel documents: {what}; is --proc-root right?", path = .path.display())]
     Kernel {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Fault in the file.
         what: String,
     },
-    /// The configuration.
+    /// Fault in the configuration.
     #[error(transparent)]
     Config(#[from] gleaner_daemon::config::ConfigError),
-    /// SQLite.
+    /// Error of SQLite.
     #[error("{path}: {source}", path = .path.display())]
     Database {
-        /// Which database.
+        /// Path of the database.
         path: PathBuf,
-        /// What SQLite said.
+        /// Error of SQLite.
         source: rusqlite::Error,
     },
     /// A database whose pages are not what SQLite wrote.
     #[error("{path} is damaged: {what}", path = .path.display())]
     Damaged {
-        /// Which database.
+        /// Path of the database.
         path: PathBuf,
-        /// What is wrong.
+        /// Damage that was found.
         what: String,
     },
-    /// One damaged database after the other.
+    /// Too many damaged databases, one after the other.
     #[error("{path} was damaged {count} times, and each is kept beside it: check the disk, export what can be read of them with `gleaner-agent export --database FILE DATASET`, and move them away", path = .path.display())]
     DamagedAgain {
-        /// Which database.
+        /// Path of the database.
         path: PathBuf,
-        /// How many lie there.
+        /// Number of damaged databases kept beside it.
         count: usize,
     },
     /// No database yet.
     #[error("no trace at {path}: begin one with `gleaner-agent run`, or name another with --database", path = .path.display())]
     NoDatabase {
-        /// Where it was looked for.
+        /// Path at which the database was expected.
         path: PathBuf,
     },
     /// A database of another program.
     #[error("{path} is a database of another program (application id {application_id:#x}): name another with --database", path = .path.display())]
     ForeignDatabase {
-        /// Which.
+        /// Path of the database.
         path: PathBuf,
-        /// Whose.
+        /// Application id in its header.
         application_id: i32,
     },
     /// A database of a newer agent.
     #[error("{path} was written by a newer agent (schema version {found}, this one knows {known}): update gleaner-agent, or name another with --database", path = .path.display())]
     NewerDatabase {
-        /// Which.
+        /// Path of the database.
         path: PathBuf,
-        /// Its version.
+        /// Schema version of the database.
         found: u32,
-        /// Ours.
+        /// Newest schema version that this agent knows.
         known: u32,
     },
     /// A database that was brought from another host.
     #[error("{path} is the trace of another host (by /etc/machine-id): move it away, or name another with --database", path = .path.display())]
     OtherHost {
-        /// Which.
+        /// Path of the database.
         path: PathBuf,
     },
     /// A second agent on the same database.
     #[error("another gleaner-agent is writing {path}: stop it first, or name another with --database", path = .path.display())]
     Locked {
-        /// Which.
+        /// Path of the database.
         path: PathBuf,
     },
     /// A second shipper of the same database.
     #[error("another gleaner-agent is shipping {path}: stop it first, or name another with --database", path = .path.display())]
     Shipping {
-        /// Which.
+        /// Path of the database.
         path: PathBuf,
     },
     /// No collector, or one that may not be spoken to.
@@ -104,63 +104,63 @@ pub enum Error {
         "{what}; enrol this host with `gleaner-agent enroll`, or name a collector in the configuration (ship.collector)"
     )]
     Collector {
-        /// What is wrong.
+        /// Fault in the collector's configuration.
         what: String,
     },
-    /// Not all records could be shipped.
+    /// Some records could not be shipped.
     #[error("not all is shipped: {why}")]
     Unshipped {
-        /// What is in the way.
+        /// Obstacle to the rest.
         why: String,
     },
-    /// Enrolment that the collector refused, or that could not be asked for.
+    /// The collector refused enrolment, or could not be asked.
     #[error("this host is not enrolled: {why}")]
     Enrolment {
-        /// Why.
+        /// Reason of the refusal or failure.
         why: String,
     },
-    /// A file of the folder of enrolment.
+    /// A file in the folder of enrolment cannot be written.
     #[error("cannot write {path}: {source}; give another folder in the configuration (ship.folder)", path = .path.display())]
     Put {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Certificates and tokens.
+    /// Error of certificates or tokens.
     #[error(transparent)]
     Trust(#[from] gleaner_trust::TrustError),
-    /// Timers and signals.
+    /// Timers or signals cannot be set up.
     #[error("cannot wait for the next sample: {source}")]
     Wait {
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The agent's socket, as a listener finds it.
+    /// A listener cannot connect to the agent's socket.
     #[error("cannot listen at {path}: {source}; is `gleaner-agent run` at work there? Name its socket with --socket", path = .path.display())]
     Listen {
-        /// Which.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The reporter of a desktop session.
+    /// The reporter of a desktop session cannot start.
     #[error(
         "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"
     )]
     Session {
-        /// What is missing.
+        /// Missing prerequisite.
         what: String,
     },
-    /// Rows that do not fit their table.
+    /// A row does not fit its table.
     #[error("{path}: {table} holds a row that does not fit its schema: check it with `PRAGMA integrity_check`", path = .path.display())]
     Row {
-        /// Which database.
+        /// Path of the database.
         path: PathBuf,
-        /// Which table.
+        /// Name of the table.
         table: &'static str,
     },
-    /// The dataset that the trace is exported to.
+    /// The dataset of an export cannot be written.
     #[error(transparent)]
     Dataset(#[from] gleaner_dataset::DatasetError),
 }
@@ -174,8 +174,8 @@ impl From<gleaner_trust::AddressError> for Error {
 }
 
 impl Error {
-    /// Whether it passes by itself, or when somebody makes room: a disk that is full, read-only or failing,
-    /// a database that another program holds.
+    /// Returns true if the error may pass by itself or once somebody makes room: a disk that is full,
+    /// read-only or failing, or a database that another program holds.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         use rusqlite::ErrorCode::{
@@ -202,7 +202,7 @@ impl Error {
         }
     }
 
-    /// Whether the database is no longer what SQLite wrote.
+    /// Returns true if the database no longer is what SQLite wrote.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
@@ -223,7 +223,7 @@ impl Error {
         }
     }
 
-    /// What went wrong, without the path: fit for a row that leaves the host.
+    /// Text of the error without the path: fit for a row that leaves the host.
     #[must_use]
     pub fn without_path(&self) -> String {
         match self {

@@ -9,7 +9,7 @@ use gleaner_schemas::rows::HostRow;
 use std::path::Path;
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
 
-/// Its row in the inventory.
+/// Row of this host for the `hosts` table.
 #[must_use]
 pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
     let names = rustix::system::uname();
@@ -36,7 +36,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
     }
 }
 
-/// CPUs online; those that this process may use where sysfs does not tell.
+/// Number of CPUs online; where sysfs does not have it, of those that this process may use.
 fn cpus_count(sys_root: &Path) -> i64 {
     let online = std::fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok();
     online
@@ -45,7 +45,7 @@ fn cpus_count(sys_root: &Path) -> i64 {
         .unwrap_or(1)
 }
 
-/// As the first CPU names itself.
+/// Name of the first CPU, as it reports it.
 fn cpu_model() -> Option<String> {
     let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
     let system = System::new_with_specifics(cpus).ok()?;
@@ -53,8 +53,8 @@ fn cpu_model() -> Option<String> {
     (!brand.is_empty()).then(|| brand.to_owned())
 }
 
-/// As its maker named it, in DMI or the device tree. Not by sysinfo, which would look in /tmp as well,
-/// where anybody may write.
+/// Name of the machine by its maker, from DMI or the device tree. Not from sysinfo, which would look in /tmp
+/// as well, where anybody may write.
 fn machine_model(sys_root: &Path) -> Option<String> {
     let files = [
         "class/dmi/id/product_name",
@@ -68,7 +68,7 @@ fn machine_model(sys_root: &Path) -> Option<String> {
     models.into_iter().next()
 }
 
-/// NUMA nodes with memory; `None` where the kernel knows of no nodes.
+/// Number of NUMA nodes with memory; `None` if the kernel knows of no nodes.
 fn nodes_count(sys_root: &Path) -> Option<i64> {
     let nodes = nodes::with_memory(&Tree::open(sys_root).ok()?, &mut Vec::new());
     i64::try_from(nodes?.len()).ok()

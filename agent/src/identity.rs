@@ -1,4 +1,4 @@
-//! Names that leave the host: hashes of what must not.
+//! Names that leave the host: hashes of ids and paths that must not.
 
 use crate::state_files::{beside, open_own};
 use gleaner_schemas::units::stored;
@@ -8,25 +8,25 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Key of the hashes of files: 32 random bytes in a file of mode 0600 beside the database, so that
-/// a copy of the database alone tells nobody which files were in use.
+/// Key of the hashes of files: 32 random bytes in a file of mode 0600 beside the database, so that a copy of
+/// the database alone does not reveal which files were in use.
 #[derive(Clone)]
 pub struct FileIdKey([u8; 32]);
 
 impl FileIdKey {
-    /// A new one.
+    /// Creates a random key.
     ///
     /// # Errors
-    /// Fails where the kernel gives no random bytes.
+    /// The kernel gives no random bytes.
     pub fn random() -> gleaner_trust::Result<Self> {
         Ok(Self(random::bytes()?))
     }
 
-    /// The one in the file at `path`, which is made when it is not there: beside, then renamed, so that an
-    /// agent killed in between leaves no half a key.
+    /// Reads the key in the file at `path`, or creates the file: under another name first, then renamed, so
+    /// that an agent killed in between leaves no partial key.
     ///
     /// # Errors
-    /// When the file can neither be read nor made, or is not 32 bytes long.
+    /// The file can neither be read nor created, or is not 32 bytes long.
     pub fn load_or_create(path: &Path) -> io::Result<Self> {
         match open_own(path, OpenOptions::new().read(true)) {
             Ok(mut file) => {
@@ -37,7 +37,7 @@ impl FileIdKey {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random().map_err(io::Error::other)?;
                 let unfinished = beside(path, ".new");
-                // Of an agent that was killed, or a link that somebody put there.
+                // Remainder of an agent that was killed, or a link that somebody put there.
                 match std::fs::remove_file(&unfinished) {
                     Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                     _ => {}
@@ -85,7 +85,7 @@ pub fn boot_id(boot_id: &[u8]) -> Option<String> {
 /// A random name of 128 bits.
 ///
 /// # Errors
-/// Fails where the kernel gives no random bytes.
+/// The kernel gives no random bytes.
 pub fn random_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }

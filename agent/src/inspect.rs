@@ -1,10 +1,10 @@
-//! What has been recorded about the people at this host, in plain words.
+//! Recorded facts about the people at this host, in plain words.
 
 use crate::Error;
 use crate::config::Limits;
 use crate::interval;
 use crate::print::printable;
-use crate::ship::mark::Shipped;
+use crate::ship::mark::ShippingProgress;
 use crate::state_files::beside;
 use crate::trace::database::{columns, meta, open_to_read};
 use gleaner_schemas::units::{Bytes, Seconds};
@@ -15,25 +15,25 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How many programs and paths are listed for people; `--json` has them all.
+/// Number of programs and paths in the text for people; `--json` lists them all.
 const LISTED: usize = 12;
 
-/// All that the trace says of people, as far as it lies in the time asked for.
+/// All that the trace records about people, within the time asked for.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
-    /// The database.
+    /// Path of the database.
     pub database: PathBuf,
-    /// Its permissions, like 0640.
+    /// File mode of the database, like 0640.
     pub mode: String,
     /// User and group that own it, by number.
     pub owner: (u32, u32),
     /// First and last sample, ms since 1970-01-01 UTC.
     pub from_time_ms: Option<i64>,
-    /// See above.
+    /// Time of the last sample, ms since 1970-01-01 UTC; `None` without samples.
     pub to_time_ms: Option<i64>,
     /// Samples between them.
     pub samples_count: i64,
-    /// What the host says of itself, as last recorded.
+    /// Newest row of the host; `None` without one.
     pub host: Option<Host>,
     /// Sources of the owner's activity.
     pub activity: Vec<Source>,
@@ -47,53 +47,53 @@ pub struct Inspection {
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
-    /// What a collector has.
-    pub shipped: Shipped,
+    /// Records that a collector has.
+    pub shipped: ShippingProgress,
     /// Now, ms since 1970-01-01 UTC.
     pub now_ms: i64,
-    /// How long records are kept.
+    /// Age limit of the records, in ms.
     pub kept_for_ms: u64,
-    /// How large the trace may become.
+    /// Size limit of the database, in bytes.
     pub kept_within_bytes: u64,
 }
 
 /// The host, as recorded.
 #[derive(Debug, Serialize)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub host_name: String,
-    /// Its number in datasets: a hash of its machine id.
+    /// Number of the host in datasets: a hash of its machine id.
     pub host_id: Option<String>,
-    /// Privacy level.
+    /// Privacy level of the records.
     pub privacy: String,
 }
 
 /// A source of activity.
 #[derive(Debug, Serialize)]
 pub struct Source {
-    /// Its name.
+    /// Name of the source.
     pub source: String,
-    /// How many different moments of activity are recorded.
+    /// Number of different moments of activity recorded.
     pub moments_count: i64,
 }
 
-/// A program.
+/// A program that was active.
 #[derive(Debug, Serialize)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// In how many samples it was active.
+    /// Number of samples in which it was active.
     pub samples_count: i64,
-    /// When last, ms since 1970-01-01 UTC.
+    /// Last time it was active, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
 }
 
 /// A kind of event.
 #[derive(Debug, Serialize)]
 pub struct Kind {
-    /// The kind.
+    /// Name of the kind.
     pub kind: String,
-    /// How many.
+    /// Number of events.
     pub events_count: i64,
 }
 
@@ -208,7 +208,7 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         paths: paths("files")?,
         cgroup_paths,
         events,
-        shipped: Shipped::read(connection, now_ms)?,
+        shipped: ShippingProgress::read(connection, now_ms)?,
         now_ms,
         kept_for_ms: 0,
         kept_within_bytes: 0,
@@ -228,7 +228,7 @@ fn list<T>(
 }
 
 impl Inspection {
-    /// For people.
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -327,8 +327,8 @@ impl Inspection {
     }
 }
 
-/// What has left the host.
-fn leaves(shipped: &Shipped) -> String {
+/// Sentences about the records that have left the host.
+fn leaves(shipped: &ShippingProgress) -> String {
     let otherwise = "leaves this host unless somebody runs\n`gleaner-agent export`.";
     match shipped.acknowledged_sequence {
         None => format!("Nothing {otherwise}"),

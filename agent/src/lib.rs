@@ -3,10 +3,10 @@
 //! The journey of one sample: [`read`] parses `/proc`, `/sys` and `/dev` (pure parsers over bytes; root
 //! paths, page size and tick length are arguments); [`sample`] walks processes and files in use, divides
 //! memory among the categories of `gleaner_policy`, and keeps what is needed from one sample to the next;
-//! [`activity`] looks when the owner was last active; [`trace`] stores all of it in one transaction, and hands it
-//! on to a dataset; [`owner`] decides whether the owner is away. [`run`] does that at each interval, and waits for the owner's return in between; [`live`]
-//! tells local daemons of both. [`session`] is the reporter inside a desktop. [`ship`] sends the trace to a collector, in a
-//! process of its own.
+//! [`activity`] determines when the owner was last active; [`trace`] stores all of it in one transaction, and
+//! hands it on to a dataset; [`owner`] decides whether the owner is away. [`run`] does that at each interval,
+//! and waits for the owner's return in between; [`live`] tells local daemons of both. [`session`] is the
+//! reporter inside a desktop. [`ship`] sends the trace to a collector, in a process of its own.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `service`, `live`, `owner`, `inspect`,
 //! `status`, `ship`, `print`, `trace`, `host`, `sample`, `activity`, `identity`, `state_files`, `config`,

@@ -1,5 +1,5 @@
 //! The owner: whether they are away, when they return, and whether the host counts as idle by
-//! [`gleaner_policy::idle`]. Decides; waits for nothing and writes nowhere.
+//! [`gleaner_policy::idle`]. This module decides; it neither waits nor writes.
 
 use crate::activity::{ACTIVITY_JITTER_MS, Sign, least_idle};
 use crate::clock::Moment;
@@ -11,7 +11,7 @@ use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
 
-/// What is known of the owner.
+/// Knowledge of the owner's presence.
 #[derive(Debug)]
 pub(crate) struct Owner {
     interval_ms: i64,
@@ -19,28 +19,28 @@ pub(crate) struct Owner {
     rule: IdleRule,
     idle: IdleState,
     last: Option<Moment>,
-    /// While they are away: the sample that last found them so.
-    away: Option<Away>,
-    /// What was last told of them.
+    /// Set while the owner is away: the last sample that found them so.
+    away: Option<OwnerAbsence>,
+    /// State of the owner sent last.
     told: OwnerState,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Away {
+struct OwnerAbsence {
     at: Moment,
     idle_ms: i64,
 }
 
-/// What a sample tells.
+/// Findings of one sample.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OwnerUpdate {
     /// The host's state by the idle rule.
     pub(crate) state: HostState,
-    /// What is to be told of the owner: their return, then what has changed.
+    /// Messages to send about the owner: the return first, then changes.
     pub(crate) messages: Vec<Message>,
-    /// The owner's return, where the sample is the first to see it.
+    /// The owner's return, if the sample is the first to see it.
     pub(crate) event: Option<Event>,
-    /// Whether to wait for the owner's return.
+    /// True when the agent is to wait for the owner's return.
     pub(crate) is_away: bool,
     /// Time since the sample before, unless there is a gap.
     pub(crate) interval_ms: Option<i64>,
@@ -60,14 +60,14 @@ impl Owner {
         }
     }
 
-    /// Goes on with other lengths of time; what is known of the owner stays.
+    /// Takes new lengths of time; the knowledge of the owner stays.
     pub(crate) const fn configure(&mut self, interval_ms: i64, quiet_ms: i64) {
         self.interval_ms = interval_ms;
         self.quiet_ms = quiet_ms;
     }
 
     /// Takes a sample in.
-    pub(crate) fn sampled(&mut self, sample: &Sample) -> Found {
+    pub(crate) fn sampled(&mut self, sample: &Sample) -> OwnerUpdate {
         let now = sample.moment;
         let before = self.last.replace(now);
         let before = before.filter(|b| gap::between(b, &now, self.interval_ms).is_none());
@@ -77,9 +77,9 @@ impl Owner {
         let source = least_idle(&sample.activity).unwrap_or("unknown");
         let owner_idle_ms = sample.row.owner_idle_ms;
         let away = owner_idle_ms.filter(|&idle_ms| idle_ms >= self.quiet_ms);
-        let away = away.map(|idle_ms| Away { at: now, idle_ms });
+        let away = away.map(|idle_ms| OwnerAbsence { at: now, idle_ms });
         let before = std::mem::replace(&mut self.away, away);
-        let mut found = Found {
+        let mut found = OwnerUpdate {
             state,
             messages: Vec::new(),
             event: None,
@@ -87,7 +87,7 @@ impl Owner {
             interval_ms,
         };
         if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
-            // They may have come and gone since: then they are away for a shorter time than they were.
+            // The owner may have come and gone between: then their present absence is shorter.
             let away_ms = before.until(&now) - idle_ms;
             if away.is_none() || away_ms > before.idle_ms + ACTIVITY_JITTER_MS {
                 let (time_ms, away_ms) = (now.time_ms - idle_ms, away_ms.max(0));
@@ -114,7 +114,7 @@ impl Owner {
             })),
             (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
-                // They have not returned, and the rule begins anew: nothing is assumed across a gap.
+                // The owner has not returned; the rule begins anew, since nothing is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
                 Some(self.active(now.time_ms, None, source))
             }
@@ -161,8 +161,8 @@ impl Owner {
     }
 }
 
-impl Away {
-    /// How long the owner has been away at `now`, if they still are: by the clock that cannot be set.
+impl OwnerAbsence {
+    /// Length of the owner's absence at `now`, if it still lasts, on the clock that cannot be set.
     const fn until(&self, now: &Moment) -> i64 {
         self.idle_ms + (now.boottime_ms - self.at.boottime_ms)
     }
@@ -226,8 +226,8 @@ mod tests {
         Owner::new(MINUTE, MINUTE)
     }
 
-    /// What is told: state, away, source.
-    fn told(found: &Found) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
+    /// State, absence and source of the messages.
+    fn told(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
         assert!(found.messages.len() < 2, "{found:?}");
         let message = found.messages.first()?;
         Some((message.state, message.away_ms, message.source.as_deref()))

@@ -1,4 +1,4 @@
-//! What people and programs read: a sample, and the JSON of what commands found.
+//! Output of commands: a sample as text, and results as JSON.
 
 use crate::sample::Sample;
 use gleaner_schemas::column::{Row, Value};
@@ -8,10 +8,10 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// How many processes and files are listed for people.
+/// Number of processes and files listed for people.
 const LISTED: usize = 10;
 
-/// What a command found, for programs.
+/// Result of a command as JSON.
 #[must_use]
 pub fn document(found: &impl serde::Serialize) -> String {
     let json = serde_json::to_value(found).unwrap_or_default(); // plain structs always serialise
@@ -191,7 +191,8 @@ fn time(ms: Option<i64>) -> String {
     )
 }
 
-/// Names are chosen by whoever runs a process or makes a file: nothing in them reaches the terminal.
+/// Replaces control characters in a name: whoever runs a process or creates a file chooses its name, which
+/// must not control the terminal.
 pub(crate) fn printable(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '?' } else { c })

@@ -1,16 +1,17 @@
-//! Real-time priority of the thread that watches for the owner, so that a busy host delays no word of their return.
+//! Real-time priority of the thread that watches for the owner, so that a busy host does not delay the
+//! message of their return.
 //!
-//! Listeners take three seconds of silence for the owner's return. A memory server that gives memory back runs at SCHED_RR 1 and takes a
-//! CPU whole; at that same priority the watcher gets its turn within a time slice (sched(7): 100 ms). The thread that samples has the
-//! normal priority, so that it delays nothing else.
+//! Listeners treat three seconds of silence as the owner's return. A memory server that gives memory back
+//! runs at SCHED_RR 1 and takes a whole CPU; at the same priority the watcher runs within one time slice
+//! (sched(7): 100 ms). The thread that samples has the normal priority, so that it delays nothing else.
 
 use std::io;
 
 /// Least of the real-time priorities.
 const PRIORITY: i32 = 1;
 
-/// Runs the calling thread at real-time priority from now on, where the kernel allows that: to root, with CAP_SYS_NICE or by
-/// RLIMIT_RTPRIO. Elsewhere it keeps the normal one.
+/// Runs the calling thread at real-time priority from now on, if the kernel allows it: as root, with
+/// CAP_SYS_NICE or by RLIMIT_RTPRIO. Otherwise the normal priority stays.
 pub(crate) fn raise() {
     let _ = call::schedule(libc::SCHED_RR, PRIORITY);
 }

@@ -1,8 +1,8 @@
-//! A run as a service: whom it tells how it is, and where its configuration is read again.
+//! A run as a service: reports to the service manager, and reads its configuration again on request.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
-use crate::ticker::{Due, Ticker};
+use crate::ticker::{Ticker, Wakeup};
 use crate::trace::recorder::say;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
@@ -12,13 +12,14 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(crate) struct Service {
     manager: ServiceManager,
-    /// What the configuration is resolved from; `None`: it is somebody else's, and SIGHUP is nothing to this run.
+    /// Arguments from which the configuration is resolved. `None`: the run belongs to another command and
+    /// ignores SIGHUP.
     args: Option<GlobalArgs>,
     status: String,
 }
 
 impl Service {
-    /// Of this process, with the arguments that it was started with.
+    /// Service of this process, with the arguments that it was started with.
     pub(crate) fn of_this_process(args: GlobalArgs) -> Self {
         Self {
             manager: ServiceManager::of_this_process(),
@@ -39,7 +40,7 @@ impl Service {
     }
 
     /// Gives the sign of life that is due; why the run is to end, if it is.
-    pub(crate) fn heed(&self, due: &Due) -> Option<&'static str> {
+    pub(crate) fn heed(&self, due: &Wakeup) -> Option<&'static str> {
         if due.beat {
             self.manager.alive();
         }
@@ -47,7 +48,7 @@ impl Service {
         due.signal.or(terminal)
     }
 
-    /// Reads the configuration again. One that cannot be is told of, and `None`.
+    /// Reads the configuration again. Logs an error and returns `None` if it is wrong.
     pub(crate) fn read_again(&self) -> Option<Config> {
         self.manager.reloading();
         match Config::resolve(self.args.clone()?) {
@@ -59,13 +60,13 @@ impl Service {
         }
     }
 
-    /// It works, or works again, doing this.
+    /// Reports that the service works (again), with `status`.
     pub(crate) fn ready(&mut self, status: String) {
         self.manager.ready(&status);
         self.status = status;
     }
 
-    /// It does this.
+    /// Reports its present activity.
     pub(crate) fn status(&mut self, status: String) {
         if status != self.status {
             self.manager.status(&status);
@@ -73,13 +74,14 @@ impl Service {
         }
     }
 
-    /// It ends.
+    /// Reports that the service ends.
     pub(crate) fn stopping(&self, why: &str) {
         self.manager.stopping(why);
     }
 }
 
-/// What is taken up of a configuration that was read again, and said of the rest.
+/// Takes up a configuration that was read again, as far as it goes without a restart, and logs the keys that
+/// wait for one.
 pub(crate) fn taken_up(before: &Config, next: Config) -> Arc<Config> {
     let (next, left_out) = before.followed_by(next);
     say("the configuration was read again");

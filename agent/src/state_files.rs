@@ -1,5 +1,5 @@
-//! Files beside the database, opened so that nobody can lead the agent elsewhere: the state folder belongs to the service's
-//! user, and commands there run as root as well.
+//! Files beside the database, opened so that nobody can redirect the agent: the state folder belongs to the
+//! service's user, and commands there run as root as well.
 
 use crate::Error;
 use gleaner_daemon::folders::give_to_owner_of;
@@ -10,11 +10,11 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens the file at `path` itself, never what a link there leads to. It is looked at through its descriptor, so nothing can
-/// be put in its place between the look and the use.
+/// Opens the file at `path` itself, never the target of a link there. It is checked through its descriptor,
+/// so nothing can replace it between the check and the use.
 ///
 /// # Errors
-/// What the system said; a link, a special file, a file with several names, or one of another user is refused.
+/// The error of the system; a link, a special file, a file with several names, or one of another user is refused.
 pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without O_NONBLOCK a FIFO would hold the agent until somebody opens its other end.
     let file = options
@@ -41,7 +41,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
     Ok(file)
 }
 
-/// The file `path` with `ending` after its name: what belongs to a database lies beside it.
+/// Path of the file beside `path` whose name is that of `path` and `ending`.
 #[must_use]
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -81,7 +81,7 @@ mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
     use std::path::Path;
 
-    /// Content, owner and change time of a file that nobody may touch.
+    /// Content, owner and change time of a file that must stay unchanged.
     fn seen(path: &Path) -> (Vec<u8>, u32, i64, i64) {
         let found = fs::metadata(path).unwrap();
         let content = fs::read(path).unwrap();

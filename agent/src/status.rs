@@ -1,7 +1,7 @@
-//! Whether tracing works, and what it may not read.
+//! State of tracing, and the values that it may not read.
 
 use crate::Error;
-use crate::ship::mark::Shipped;
+use crate::ship::mark::ShippingProgress;
 use crate::state_files::beside;
 use crate::trace::damage;
 use crate::trace::database::{meta, open_to_read};
@@ -12,14 +12,14 @@ use std::fmt::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What the database tells.
+/// State of tracing, from the database.
 #[derive(Debug, Serialize)]
 pub struct Status {
-    /// The database.
+    /// Path of the database.
     pub database: PathBuf,
-    /// Its size, that of the log beside it included.
+    /// Size of the database and of the log beside it, in bytes.
     pub database_bytes: u64,
-    /// Its name.
+    /// Id of the database.
     pub database_id: Option<String>,
     /// The host's name.
     pub host_id: Option<String>,
@@ -27,41 +27,41 @@ pub struct Status {
     pub samples_count: i64,
     /// Gaps in it.
     pub gaps_count: i64,
-    /// Time between samples, as last recorded; as configured, where no sample has been yet.
+    /// Time between samples as last recorded, in ms; as configured before the first sample.
     pub sample_interval_ms: Option<i64>,
     /// Time since the last sample.
     pub last_sample_age_ms: Option<i64>,
-    /// Whether that is at most two intervals.
+    /// True if the last sample is at most two intervals old.
     pub healthy: bool,
-    /// Whether an agent is at work on the database.
+    /// True while an agent works on the database.
     pub running: bool,
-    /// How far shipping has come.
-    pub shipped: Shipped,
+    /// Progress of shipping.
+    pub shipped: ShippingProgress,
     /// Damaged databases that were set aside.
     pub damaged: Vec<PathBuf>,
-    /// What the last sample could not read.
-    pub absences: Vec<Missing>,
+    /// Values that the last sample could not read.
+    pub absences: Vec<MissingValue>,
 }
 
 /// Something that the last sample could not read.
 #[derive(Debug, Serialize)]
-pub struct Missing {
-    /// What.
+pub struct MissingValue {
+    /// Name of the value.
     pub item: String,
-    /// Why.
+    /// Reason of the absence.
     pub reason: String,
-    /// What the system said.
+    /// Error text of the system.
     pub detail: String,
-    /// How often.
+    /// Number of absences.
     pub absent_count: i64,
-    /// What would give it.
+    /// Remedy, where there is one.
     pub remedy: Option<&'static str>,
 }
 
 /// Reads the status of the trace at `path`, whose agent is configured to take a sample every `interval_ms`.
 ///
 /// # Errors
-/// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
+/// [`Error::NoDatabase`] without a trace; [`Error::Database`] if it cannot be read.
 pub fn read(path: &Path, interval_ms: i64, now_ms: i64) -> Result<Status, Error> {
     let connection = open_to_read(path)?;
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |m| m.len());
@@ -98,7 +98,7 @@ fn query(
         )
         .optional()?;
     let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
-    // Of each item and reason the newest row stands; what vanished is of its own sample alone.
+    // The newest row of each item and reason stands; a vanished item belongs to its own sample alone.
     let mut statement = connection.prepare(
         "SELECT item, reason, detail, absent_count, max(sequence) AS newest FROM absences \
          WHERE sequence >= (SELECT sequence FROM samples WHERE files_whole ORDER BY sequence DESC LIMIT 1) \
@@ -108,7 +108,7 @@ fn query(
     let absences = statement.query_map([last.map(|(sequence, _)| sequence)], |row| {
         let (item, reason): (String, String) = (row.get(0)?, row.get(1)?);
         let remedy = remedy(&item, &reason);
-        Ok(Missing {
+        Ok(MissingValue {
             item,
             reason,
             detail: row.get(2)?,
@@ -127,14 +127,14 @@ fn query(
         last_sample_age_ms,
         healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
         running: is_locked(path),
-        shipped: Shipped::read(connection, now_ms)?,
+        shipped: ShippingProgress::read(connection, now_ms)?,
         damaged: damage::kept(path),
         absences: absences.collect::<rusqlite::Result<_>>()?,
     })
 }
 
-/// Whether an agent holds the lock beside the database, by `/proc/locks`: to try it would keep an agent
-/// from starting.
+/// Returns true if an agent holds the lock beside the database, according to `/proc/locks`: trying the lock
+/// would keep an agent from starting.
 fn is_locked(path: &Path) -> bool {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     std::fs::metadata(beside(path, "-lock")).is_ok_and(|file| {
@@ -145,7 +145,7 @@ fn is_locked(path: &Path) -> bool {
     })
 }
 
-/// Whether the last sample is at most two intervals old.
+/// Returns true if the last sample is at most two intervals old.
 fn is_fresh(age_ms: Option<i64>, interval_ms: Option<i64>) -> bool {
     matches!((age_ms, interval_ms), (Some(age), Some(interval)) if age <= interval.saturating_mul(2))
 }
@@ -177,7 +177,7 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// Line that says whether samples are stored; `interval_ms` is the one in force, where it is known.
+/// Line on whether samples are stored; `interval_ms` is the one in force, if known.
 fn state(
     is_healthy: bool,
     is_running: bool,
@@ -209,13 +209,13 @@ fn state(
 }
 
 impl Status {
-    /// Whether a sample has been written lately.
+    /// Returns true if a sample was written lately.
     #[must_use]
     pub const fn is_healthy(&self) -> bool {
         self.healthy
     }
 
-    /// For people.
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         let time = |ms: Option<i64>| {
@@ -250,7 +250,7 @@ impl Status {
             text.push_str("the last sample could not read\n");
         }
         for missing in &self.absences {
-            let Missing {
+            let MissingValue {
                 item,
                 reason,
                 detail,

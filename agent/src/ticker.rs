@@ -1,5 +1,5 @@
-//! Waiting: for the next sample, for a look in between, for a signal, for a clock that is set, for the next sign of life, and
-//! for whatever else the caller waits for.
+//! Waits for the next sample, a look in between, a signal, a step of the clock, the next sign of life, and
+//! whatever else the caller waits for.
 
 use crate::clock::Moment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -12,9 +12,9 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Why the waiting ended.
+/// Reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wake {
+pub(crate) enum WakeReason {
     /// A sample is due.
     Sample,
     /// A look at MemAvailable is due, or there is something to read, and no sample is due.
@@ -23,24 +23,24 @@ pub(crate) enum Wake {
     Signal,
 }
 
-/// All that ended one waiting.
+/// All reasons why one wait ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Due {
-    /// When it ended.
+pub(crate) struct Wakeup {
+    /// Time at which the wait ended.
     pub(crate) now: Moment,
     /// SIGINT or SIGTERM, by name.
     pub(crate) signal: Option<&'static str>,
     /// Samples that fell due: several after a sleep, or when the agent was late.
     pub(crate) samples: u64,
-    /// Whether a look at MemAvailable is due.
+    /// True if a look at MemAvailable is due.
     pub(crate) look: bool,
-    /// Whether SIGHUP came, where it is heeded.
+    /// True if SIGHUP came and is heeded.
     pub(crate) hangup: bool,
-    /// Whether a sign of life is due.
+    /// True if a sign of life is due.
     pub(crate) beat: bool,
-    /// Whether the wall clock was set, or the host woke from sleep, before `now` or just after it.
+    /// True if the wall clock was set, or the host woke from sleep, before `now` or just after it.
     pub(crate) clock_set: bool,
-    /// Of the caller's descriptors, in order: whether something has come.
+    /// Readiness of the caller's descriptors, in their order.
     pub(crate) ready: Vec<bool>,
 }
 
@@ -76,7 +76,7 @@ impl Ticker {
         })
     }
 
-    /// Goes on with other intervals, from now on.
+    /// Sets other intervals, from now on.
     pub(crate) fn set(&self, interval: Duration, look_interval: Duration) -> std::io::Result<()> {
         set_timer(&self.samples, interval)?;
         set_timer(&self.looks, look_interval)
@@ -93,27 +93,27 @@ impl Ticker {
         signal_hook::low_level::pipe::register(SIGHUP, sender).map(drop)
     }
 
-    /// Waits for what comes first; of what has come meanwhile a signal goes before a sample, and that
-    /// before a look, which is due also when `news` can be read: that is the caller's to do.
-    pub(crate) fn wait_or(&mut self, news: Option<BorrowedFd<'_>>) -> std::io::Result<Wake> {
+    /// Waits for the next task. A signal has precedence over a sample, and a sample over a look. A look is
+    /// also due when `news` becomes readable; the caller reads it.
+    pub(crate) fn wait_or(&mut self, news: Option<BorrowedFd<'_>>) -> std::io::Result<WakeReason> {
         let news: Vec<_> = news.into_iter().map(|fd| (fd, PollFlags::IN)).collect();
         loop {
             let due = self.wait_with(&news)?;
             if due.signal.is_some() {
-                return Ok(Wake::Signal);
+                return Ok(WakeReason::Signal);
             } else if due.samples > 0 {
-                return Ok(Wake::Sample);
+                return Ok(WakeReason::Sample);
             } else if due.look || due.ready.contains(&true) {
-                return Ok(Wake::Look);
+                return Ok(WakeReason::Look);
             }
         }
     }
 
-    /// Waits until anything comes, `others` included.
+    /// Waits for any event, `others` included.
     pub(crate) fn wait_with(
         &mut self,
         others: &[(BorrowedFd<'_>, PollFlags)],
-    ) -> std::io::Result<Due> {
+    ) -> std::io::Result<Wakeup> {
         let [(_, terminate), (_, interrupt)] = &self.signals;
         let mut sources = vec![
             PollFd::new(&self.samples, PollFlags::IN),
@@ -137,7 +137,7 @@ impl Ticker {
         }
         let has_come: Vec<bool> = sources.iter().map(|s| !s.revents().is_empty()).collect();
         let signal = self.signals.iter().zip(&has_come[2..4]);
-        Ok(Due {
+        Ok(Wakeup {
             now: Moment::now(),
             signal: signal
                 .filter(|(_, has_come)| **has_come)
@@ -156,7 +156,8 @@ impl Ticker {
         })
     }
 
-    /// Asked after `now` was read, and whatever poll said: a step that `now` holds is told of with it.
+    /// Asks the kernel after `now` was read, and whatever poll said, so that a step within `now` is reported
+    /// with it.
     fn clock_was_set(&mut self) -> bool {
         let Some(timer) = &self.clock_set else {
             return false;
@@ -169,7 +170,7 @@ impl Ticker {
     }
 }
 
-/// How often a timer has expired since it was last asked.
+/// Number of expirations of a timer since the last call.
 fn expirations(timer: &OwnedFd) -> std::io::Result<u64> {
     let mut count = [0u8; 8];
     match rustix::io::read(timer, &mut count) {
@@ -197,9 +198,9 @@ pub(crate) fn set_timer(timer: &OwnedFd, interval: Duration) -> std::io::Result<
     Ok(())
 }
 
-/// A timer that never expires and is cancelled when the wall clock is set, which waking from sleep does
-/// as well (timerfd_create(2)). `None` where the kernel has none: then a step is found when the next
-/// wake comes for another reason.
+/// Timer that never expires and is cancelled when the wall clock is set, which also happens on waking from
+/// sleep (timerfd_create(2)). `None` if the kernel lacks it: then a step is found at the next wake for
+/// another reason.
 fn clock_set_timer() -> Option<OwnedFd> {
     const NEVER: Timespec = Timespec {
         tv_sec: 1 << 33, // the year 2242, within the kernel's 64 bits of nanoseconds
@@ -233,12 +234,12 @@ mod tests {
     #[test]
     fn wakes_for_what_is_due_and_for_a_sample_before_a_look() {
         let first = |interval, look| Ticker::new(interval, look).unwrap().wait_or(None).unwrap();
-        assert_eq!(first(SOON, NEVER), Wake::Sample);
-        assert_eq!(first(NEVER, SOON), Wake::Look);
+        assert_eq!(first(SOON, NEVER), WakeReason::Sample);
+        assert_eq!(first(NEVER, SOON), WakeReason::Look);
         let mut both = Ticker::new(SOON, SOON).unwrap();
         let mut looks = [PollFd::new(&both.looks, PollFlags::IN)];
         poll(&mut looks, None).unwrap();
-        assert_eq!(both.wait_or(None).unwrap(), Wake::Sample);
+        assert_eq!(both.wait_or(None).unwrap(), WakeReason::Sample);
     }
 
     #[test]
@@ -246,7 +247,10 @@ mod tests {
         let (news, sender) = UnixStream::pair().unwrap();
         drop(sender);
         let mut ticker = Ticker::new(NEVER, NEVER).unwrap();
-        assert_eq!(ticker.wait_or(Some(news.as_fd())).unwrap(), Wake::Look);
+        assert_eq!(
+            ticker.wait_or(Some(news.as_fd())).unwrap(),
+            WakeReason::Look
+        );
     }
 
     #[test]

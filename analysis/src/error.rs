@@ -33,7 +33,7 @@ pub enum AnalysisError {
         until_ms: Option<i64>,
         /// The first sample of any host.
         first_ms: i64,
-        /// The last.
+        /// Time of the last sample.
         last_ms: i64,
     },
     /// A parameter that no figure could rest on.
@@ -41,7 +41,7 @@ pub enum AnalysisError {
     Parameter {
         /// Name of the parameter, as in `Parameters`.
         name: &'static str,
-        /// As given.
+        /// Value as given.
         value: String,
         /// Values that it may have.
         allowed: &'static str,
@@ -51,7 +51,7 @@ pub enum AnalysisError {
         "unknown time zone {name:?}: give an IANA name such as Europe/Berlin, or UTC ({source})"
     )]
     TimeZone {
-        /// As given.
+        /// Name as given.
         name: String,
         /// Error of the time zone library.
         source: jiff::Error,
@@ -59,7 +59,7 @@ pub enum AnalysisError {
     /// No host has that id, and none or several that name.
     #[error("no host {host:?} {}", found(.named))]
     UnknownHost {
-        /// As asked.
+        /// Host as requested.
         host: String,
         /// Ids of the hosts of that name.
         named: Vec<String>,
@@ -67,21 +67,21 @@ pub enum AnalysisError {
     /// The host was not sampled at that time.
     #[error("host {host} has no sample then: {why}; its trace goes from {} to {}", said(*.from_ms), said(*.to_ms))]
     NoSampleThen {
-        /// Host id.
+        /// Id of the host.
         host: String,
         /// Reason in words.
         why: String,
-        /// Its first sample.
+        /// Time of its first sample.
         from_ms: i64,
-        /// Its last.
+        /// Time of its last sample.
         to_ms: i64,
     },
     /// A measure that is no key of the findings.
     #[error("there is no measure {measure:?}: there are {known}")]
     UnknownMeasure {
-        /// As asked.
+        /// Measure as requested.
         measure: String,
-        /// Every key.
+        /// Keys of all measures.
         known: String,
     },
     /// The dataset's hosts could not be listed.
@@ -90,9 +90,9 @@ pub enum AnalysisError {
     /// The dataset could not be read.
     #[error("cannot read table {table} of host {host}: {source}")]
     Dataset {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// Host id.
+        /// Id of the host.
         host: String,
         /// Error of the dataset's reader.
         source: DatasetError,
@@ -103,11 +103,11 @@ pub enum AnalysisError {
          the file was altered or is of another version; export the dataset again"
     )]
     Column {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// Host id.
+        /// Id of the host.
         host: String,
-        /// The column.
+        /// Name of the column.
         column: String,
         /// Contents found in its place.
         found: String,
@@ -115,9 +115,9 @@ pub enum AnalysisError {
     /// Polars refused to arrange rows.
     #[error("cannot arrange rows of table {table}, host {host}: {source}")]
     Rows {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// Host id.
+        /// Id of the host.
         host: String,
         /// Error of Polars.
         source: PolarsError,

@@ -28,7 +28,7 @@ pub(crate) fn each<T: Sync, R: Send, E: From<AnalysisError>>(
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(thing) = things.get(at) else { return };
-                    // Nobody listens any more after an error.
+                    // After an error the receiver is closed.
                     if done.send((at, work(thing))).is_err() {
                         return;
                     }

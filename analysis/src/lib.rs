@@ -69,7 +69,7 @@ use trace::calendar::Calendar;
 /// Progress of an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Hosts done.
+    /// Number of hosts done.
     pub hosts_done: usize,
     /// Hosts in all.
     pub hosts_count: usize,
@@ -89,11 +89,11 @@ pub fn analyze(
     analyze_together(&[dataset], parameters, progress)
 }
 
-/// As [`analyze`], of the hosts of several datasets as if they were one: those of the first, then of the second. No host
-/// is in two of them.
+/// Analyses the hosts of several datasets as [`analyze`] does, as if they were one: those of the first, then
+/// of the second. No host is in two of them.
 ///
 /// # Errors
-/// As [`analyze`].
+/// Those of [`analyze`].
 pub fn analyze_together(
     datasets: &[&Dataset],
     parameters: &Parameters,

@@ -43,7 +43,7 @@ pub(crate) trait Measure: Sized {
     /// Findings that it writes; it is left out where none of them is asked for.
     const OUTPUTS: &'static [MeasureOutput];
 
-    /// One host's part of the measure.
+    /// Computes one host's part of the measure.
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self>;
 
     /// Adds the records of that one host, of which `size_class` is; most measures have none.

@@ -1,4 +1,5 @@
-//! All measures, one line each. Each declares the findings that it writes and what it reads for them.
+//! All measures, one line each. Each declares the findings that it writes and the data that it reads for
+//! them.
 
 use crate::availability::dip_hosts::DipCounts;
 use crate::availability::dips::Dips;
@@ -46,7 +47,7 @@ alone! {
     AbsenceRecords,
     ActivitySources,
     MemoryOverTime,
-    // It quotes the sources of activity.
+    // Needs the sources of activity.
     LastQuotas,
 }
 
@@ -68,7 +69,7 @@ pools! {
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
         memory_context: MemoryContext,
-        // It reads what the memory context wrote.
+        // Needs the result of the memory context.
         notions: Notions,
         owner_cost: OwnerCost,
     }

@@ -47,7 +47,7 @@ pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Para
     Ok(parameters)
 }
 
-/// Each measure that is asked for is a key of the findings.
+/// Checks that each requested measure is a key of the findings.
 fn check_measures(asked: &Parameters) -> Result<()> {
     let keys = Findings::keys();
     match asked.measures.iter().find(|m| !keys.contains(m)) {
@@ -152,7 +152,7 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
 fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     let mut largest = 0;
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
-        // What the host said last of itself, in few rows; else its samples.
+        // The host's last row of itself, in a few rows; otherwise its samples.
         let mut reader = HostReader::new(dataset, &host, span);
         let said = descriptions(&mut reader, &["physical_bytes"])?;
         let said = said.integers("physical_bytes")?.iter().flatten().last();

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
 
-/// Work out what is available, when, for how long, and what could be lent.
+/// Analyse a dataset: how much memory is available, when, for how long, and how much could be lent.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner analyze out/demo/dataset
@@ -59,7 +59,7 @@ pub(crate) struct Measures {
     /// Upper bound of a class by memory size (repeatable; default: powers of two).
     #[arg(long = "class", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) class_bytes: Vec<i64>,
-    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    /// Time zone of the fleet, by its IANA name: hours and weekdays follow it.
     #[arg(long, default_value = "UTC", value_name = "ZONE")]
     pub(crate) time_zone: String,
     /// Resamples of the bootstrap over hosts; 0: no intervals.
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let findings = findings(&args.dataset, &parameters)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        // As it is made: a fleet's document may be large.
+        // Written piece by piece: a fleet's document may be large.
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The measures asked for; what was not said keeps the paper's value.
+/// Parameters of the measures; an option that is not given keeps the paper's value.
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
         minimum_period_s: measures.minimum_period,
@@ -138,8 +138,8 @@ pub(crate) fn findings_of(
     Ok(findings)
 }
 
-/// Each host's columns are as large as the last one's: glibc would give them back and fetch them anew, page by page, for
-/// every host (a sixth of the time).
+/// Each host's columns are as large as the last one's: by default glibc would return them to the kernel and
+/// fetch them anew, page by page, for every host (a sixth of the time).
 fn keep_freed_memory() {
     const LARGEST_BYTES: i32 = 1 << 30;
     // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// Trace this machine and collect its trace into a dataset, in one process without configuration.
 ///
-/// The same agent, shipper and collector as on a cluster, by mutual TLS over loopback. Goes on until
-/// Ctrl-C or SIGTERM; what was traced is in the dataset then.
+/// The same agent, shipper and collector as on a cluster, by mutual TLS over loopback. Runs until Ctrl-C or
+/// SIGTERM; by then the whole trace is in the dataset.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner collect --local                          # into ~/.local/state/gleaner/local, or /var/lib as root
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 Many hosts: `gleaner-collector run` on a server, `gleaner-agent enroll` on each of them.")]
 pub(crate) struct Collect {
-    /// This machine alone, in this process.
+    /// Collect from this machine alone, in this process.
     #[arg(long)]
     pub(crate) local: bool,
     /// Folder of trace, journal and dataset.
@@ -46,7 +46,7 @@ pub(crate) struct Collect {
     pub(crate) status: StatusAddress,
 }
 
-/// Where the status page is, if anywhere.
+/// Address of the status page; `None`: no page.
 #[derive(Clone, Copy)]
 pub(crate) struct StatusAddress(pub(crate) Option<std::net::SocketAddr>);
 
@@ -64,7 +64,7 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
     }
 }
 
-/// Where nobody else comes.
+/// Loopback address, which no other machine can reach.
 const LOOPBACK: &str = "127.0.0.1";
 /// For the token that is used at once.
 const TOKEN: Duration = Duration::from_secs(300);
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     if !args.local {
         bail!("say --local; a collector for many hosts is `gleaner-collector run`");
     }
-    // By this name an agent knows our own daemons, which never count as anybody's work.
+    // The agent recognises our own daemons by this name; they never count as somebody's work.
     rustix::thread::set_name(c"gleaner-collect").context("cannot take a name")?;
     let folder = args.output.clone().map_or_else(default_folder, Ok)?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -115,14 +115,14 @@ fn ship_until(config: &AgentConfig, every: Duration, stopped: &Receiver<()>) -> 
         let shipped = ship::once(config);
         match (wait, shipped) {
             (Err(RecvTimeoutError::Timeout), Ok(_)) => {}
-            // It is tried again; the records stay where they are.
+            // Shipping is retried; the records stay where they are.
             (Err(RecvTimeoutError::Timeout), Err(e)) => eprintln!("gleaner: {e}"),
             (_, last) => return Ok(last.map(drop)?),
         }
     }
 }
 
-/// The authority of this folder, which certifies nobody but the two ends of one connection.
+/// Authority of this folder, which certifies only the two ends of one connection.
 fn authority(pki: &Path) -> anyhow::Result<Authority> {
     let authority = if pki.join("authority.crt").exists() {
         Authority::open(pki)?

@@ -5,7 +5,7 @@ use gleaner_doctor::Doctor;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-/// Exit code where something does not work.
+/// Exit code if a check fails.
 const WRONG: u8 = 3;
 
 pub(crate) fn run(args: &Doctor) -> anyhow::Result<ExitCode> {

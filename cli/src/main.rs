@@ -34,7 +34,7 @@ use tables::plain;
 fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
-        // `gleaner analyze … | head`: whoever reads has seen enough.
+        // `gleaner analyze … | head`: the reader closed the pipe.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::NothingToReport>() => {
             let _ = writeln!(
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             ExitCode::from(report::NOTHING_TO_REPORT)
         }
         Err(e) => {
-            // Nowhere left to say it if standard error is gone.
+            // Nothing can be reported if standard error is closed.
             let _ = writeln!(
                 std::io::stderr(),
                 "gleaner: {}",

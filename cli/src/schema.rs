@@ -1,17 +1,17 @@
-//! `gleaner schema`.
+//! The command `gleaner schema`.
 
 use clap::ValueEnum;
 use gleaner_schemas::{arrow, json_schema, markdown, sql};
 use std::io::Write;
 
-/// Print what is stored (every table and column, with unit and meaning) or what is printed as JSON.
+/// Print the stored tables and columns, with units and meanings, or the JSON Schema of a command's output.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner schema --as markdown
   gleaner schema --as sql | sqlite3 empty.db     # SQLite 3.53 or newer
   gleaner schema --as findings > findings.schema.json")]
 pub(crate) struct Schema {
-    /// Form.
+    /// Form of the output.
     #[arg(long = "as", value_enum, default_value_t = SchemaForm::Markdown)]
     pub(crate) form: SchemaForm,
 }
@@ -20,17 +20,17 @@ pub(crate) struct Schema {
 pub(crate) enum SchemaForm {
     /// The description in schemas/SCHEMA.md.
     Markdown,
-    /// SQLite's statements.
+    /// SQL statements of SQLite.
     Sql,
     /// Arrow's types as JSON.
     Arrow,
-    /// JSON Schema of what `analyze --json` prints.
+    /// JSON Schema of the output of `analyze --json`.
     Findings,
-    /// JSON Schema of what `explain --json` prints.
+    /// JSON Schema of the output of `explain --json`.
     Explanation,
-    /// JSON Schema of what `cache --json` prints.
+    /// JSON Schema of the output of `cache --json`.
     Cache,
-    /// JSON Schema of what `doctor --json` prints.
+    /// JSON Schema of the output of `doctor --json`.
     Diagnosis,
 }
 

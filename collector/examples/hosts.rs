@@ -18,7 +18,7 @@ const INTERVAL_MS: i64 = 90_000;
 const HOUR_MS: i64 = 3_600_000;
 const SAMPLES: i64 = 6; // over five minutes: the idle rule can be fulfilled
 const PROCESSES: i64 = 10;
-/// Each has a connection of its own, as hosts do.
+/// Number of senders, each with a connection of its own, as hosts have.
 const SENDERS: u64 = 16;
 
 fn main() -> anyhow::Result<()> {

@@ -136,7 +136,8 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
             let mut batches = Vec::new();
             let mut left = samples;
             while left > 0 {
-                // One at a time, only samples count: a start's few rows would make the rest look cheap.
+                // One at a time, only samples count: the few rows of a start would make the others look
+                // cheap.
                 let records: Vec<_> = host
                     .by_ref()
                     .filter(|record| records_at_once > 1 || record.rows_count() > 1)
@@ -193,7 +194,7 @@ fn template(
 }
 
 impl Template {
-    /// As host number `n` would send it.
+    /// Batch as host number `n` would send it.
     fn body(&self, n: usize) -> Vec<u8> {
         let mut content = self.content.clone();
         for (from, to) in [
@@ -232,7 +233,7 @@ fn host_id(n: usize) -> String {
     )
 }
 
-/// Each host's own, made once and kept beside the authority.
+/// Certificates of the hosts, made once and kept beside the authority.
 fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
     if !args.pki.join("authority.crt").exists() {
         let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();

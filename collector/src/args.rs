@@ -40,12 +40,12 @@ pub struct GlobalArgs {
     pub data: Option<PathBuf>,
 }
 
-/// What to do.
+/// Subcommand of the collector.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
     /// Take in batches, until interrupted
     Run,
-    /// Tell whether the configuration is good, and which settings of the environment win over it
+    /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
         /// As JSON, with every key that is set and its value
@@ -71,12 +71,12 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Ask a running collector how it and its hosts are; what is wrong comes first
+    /// Print the status of a running collector and its hosts, problems first
     Status {
-        /// Where it listens without TLS [default: `local` of the configuration]
+        /// Address of its plain listener [default: `local` of the configuration]
         #[arg(long)]
         url: Option<String>,
-        /// As JSON (docs/collector.md tells its shape)
+        /// As JSON (docs/collector.md describes it)
         #[arg(long)]
         json: bool,
     },

@@ -17,12 +17,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The answer's size is in the hosts: some 1 KB each.
 const ANSWER_BYTES: u64 = 1 << 30;
 
-/// What a collector said.
+/// Answer of a collector.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// For people, or the JSON as it came.
     pub text: String,
-    /// Whether the collector does its work; hosts may need a hand all the same.
+    /// True if the collector does its work; hosts may have problems all the same.
     pub is_well: bool,
 }
 
@@ -238,7 +238,7 @@ fn tidy(mut table: Table) -> String {
     lines.join("\n")
 }
 
-/// What hosts say of themselves, without what a terminal would obey.
+/// Text of hosts without control characters.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

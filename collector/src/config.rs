@@ -3,7 +3,7 @@
 use crate::args::GlobalArgs;
 use crate::publish::{self, Target};
 use crate::{journal, sealer};
-use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_dataset::{Compaction, Policy as Retention, batch};
 use gleaner_schemas::rows::DATASET_TABLES;
@@ -13,11 +13,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// As part of the names of the file and of variables.
+/// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "collector";
-/// Of old samples one for each of these is kept, where they are thinned.
+/// Default interval of old samples when they are thinned: one is kept of each.
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
-/// What is replaced stays as long on the object store as in the dataset itself.
+/// Time for which replaced files stay on the object store, the same as in the dataset.
 const PUBLISH_GRACE: Duration = Duration::from_secs(3600);
 /// Status page and metrics, for this machine alone.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
@@ -82,7 +82,7 @@ impl Keep {
     }
 }
 
-/// What may be done over plain HTTP from this machine itself.
+/// Actions allowed over plain HTTP from this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalAccess {
@@ -93,47 +93,47 @@ pub enum LocalAccess {
     All,
 }
 
-/// Where certificates lie.
+/// Files of the certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificates {
     /// The collector's own, with what leads to its authority.
     pub certificate: PathBuf,
-    /// Its key.
+    /// File of its key.
     pub key: PathBuf,
-    /// Whose certificates are believed.
+    /// File of the trusted authority.
     pub authority: PathBuf,
-    /// Which of them are not any more.
+    /// File of the revoked certificates, if there is one.
     pub revoked: Option<PathBuf>,
     /// The authority's folder, where hosts enrol here.
     pub pki: Option<PathBuf>,
 }
 
-/// What the collector is to do.
+/// Configuration of the collector.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder of journal and state.
     pub data: PathBuf,
-    /// The dataset.
+    /// Folder of the dataset.
     pub dataset: PathBuf,
-    /// Where agents and readers come, by TLS.
+    /// Address for agents and readers, with TLS, and its certificates.
     pub listen: Option<(SocketAddr, Certificates)>,
     /// A loopback address without TLS.
     pub local: Option<SocketAddr>,
-    /// What may be done there.
+    /// Actions allowed at the plain listener.
     pub local_access: LocalAccess,
-    /// How large a batch may be.
+    /// Size limits of a batch.
     pub batch: batch::Limits,
     /// Bytes of batches that are taken in at the same time.
     pub memory_bytes: usize,
     /// Connections at the same time.
     pub connections_limit: usize,
-    /// Who takes in nothing of an answer for so long is given up.
+    /// Time after which a reader that accepts nothing of an answer is disconnected.
     pub reader_patience: Duration,
-    /// How the journal is kept.
+    /// Limits of the journal.
     pub journal: journal::Limits,
-    /// When to seal.
+    /// Rules of sealing.
     pub seal: sealer::Policy,
-    /// Where a copy of the dataset is kept.
+    /// Settings of the copy of the dataset, if there is one.
     pub publish: Option<publish::Settings>,
 }
 
@@ -146,12 +146,12 @@ impl Config {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// As [`Self::resolve`], and where it is from.
+    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
-    pub fn load(args: &GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
-        let Loaded {
+    /// The arguments, the environment or the file are wrong.
+    pub fn load(args: &GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
@@ -173,7 +173,7 @@ impl Config {
             publish,
             ..Self::from_file(&file, data)
         };
-        Ok(Loaded { values, origin })
+        Ok(LoadedConfig { values, origin })
     }
 
     /// Keys by which `next` differs that only a restart changes.
@@ -209,7 +209,7 @@ impl Config {
         left_out.map(|(key, _)| key).collect()
     }
 
-    /// All but what may be wrong: the listeners, and where to publish.
+    /// All settings that cannot be wrong: not the listeners and the copy.
     fn from_file(file: &ConfigFile, data: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -277,7 +277,7 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
 }
 
 impl Certificates {
-    /// All of a deployment's authority.
+    /// Files of a deployment's authority folder.
     fn in_pki(pki: &Path) -> Self {
         Self {
             certificate: pki.join("collector.crt"),

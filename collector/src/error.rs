@@ -1,4 +1,4 @@
-//! What can go wrong with the collector, where, and what to do about it.
+//! Errors of the collector, with the place and the remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_dataset::{BatchError, DatasetError};
@@ -7,46 +7,46 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why the collector could not start or go on.
+/// Reason why the collector cannot start or go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The configuration says what it may not.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Nobody could reach it.
+    /// No listener is configured.
     #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
     NoListener,
     /// Another collector works in the folder.
     #[error("{} is in use by another collector; end that one, or name another data folder", path.display())]
     InUse {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
     },
     /// An address cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
+        /// Address of the listener.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A collector was asked how it is, and did not say.
     #[error("the collector at {url} does not answer: {reason}")]
     Silent {
-        /// Where it was asked.
+        /// Address of the request.
         url: String,
-        /// What came instead.
+        /// Fault of the answer.
         reason: String,
     },
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A batch that was taken in cannot be read any more.
@@ -54,15 +54,15 @@ pub enum Error {
         "a batch of host {host_id} in the journal cannot be read ({source}); was this collector downgraded?"
     )]
     Journal {
-        /// Whose batch.
+        /// Id of the batch's host.
         host_id: String,
-        /// What is wrong.
+        /// Fault of the batch.
         source: BatchError,
     },
     /// About the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// About certificates.
+    /// Error of certificates.
     #[error(transparent)]
     Trust(#[from] TrustError),
 }

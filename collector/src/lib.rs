@@ -1,9 +1,9 @@
 //! The collector: takes in the batches of a cluster's agents, keeps each durably before it is
 //! acknowledged, seals them as files of a dataset, and serves it.
 //!
-//! A batch's journey: [`http`] asks who sends it and decodes it, [`journal`] makes it durable, the sender
-//! is told; later [`sealer`] moves it into the dataset, and [`publish`] puts a copy of that on an object
-//! store. [`hosts`] remembers how far each host has come.
+//! A batch's journey: [`http`] authenticates the sender and decodes the batch, [`journal`] makes it durable,
+//! and the sender gets the acknowledgement; later [`sealer`] moves it into the dataset, and [`publish`]
+//! copies that to an object store. [`hosts`] remembers the progress of each host.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `ask`, `http`, `config`, `args`, `sealer`,
 //! `hosts`, `publish`, `journal`, `upkeep`, `wording`, `error`.

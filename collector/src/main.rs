@@ -75,7 +75,7 @@ fn tell(found: &Finding, as_json: bool) -> anyhow::Result<ExitCode> {
 
 fn print(text: &str) -> std::io::Result<()> {
     match std::io::stdout().write_all(text.as_bytes()) {
-        // Whoever read it has seen enough.
+        // The reader closed the pipe.
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => Err(e),
         _ => Ok(()),
     }

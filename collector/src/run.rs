@@ -24,9 +24,9 @@ use tokio::sync::Semaphore;
 /// A collector at work; it ends when it is dropped.
 #[derive(Debug)]
 pub struct Collector {
-    /// Where agents and readers come, by TLS.
+    /// Address for agents and readers, with TLS.
     pub tls: Option<SocketAddr>,
-    /// Where this machine's programs come, without.
+    /// Address for this machine's programs, without TLS.
     pub local: Option<SocketAddr>,
     sealer: Sealer,
     app: Arc<App>,
@@ -128,7 +128,7 @@ impl Collector {
         })
     }
 
-    /// Takes up when to seal, what to keep, and how large batches may be.
+    /// Takes up the rules of sealing and retention, and the size limits of batches.
     fn configure(&self, config: Config) {
         self.app.set_batch_limits(config.batch);
         self.sealer.configure(config.seal);
@@ -145,7 +145,7 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // What is still being answered is sent again; nothing acknowledged depends on it.
+        // Requests in progress will be sent again; no acknowledged batch depends on them.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
@@ -184,7 +184,7 @@ async fn listen(
     Ok((tls, local))
 }
 
-/// Opens the journal, and learns from what an earlier run left there how far each host has come.
+/// Opens the journal, and learns the progress of each host from the entries of an earlier run.
 fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     let folder = config.data.join("journal");
     let told = Arc::clone(hosts);
@@ -200,7 +200,7 @@ fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     Ok(journal)
 }
 
-/// One collector a folder: held until the process ends, however it ends.
+/// Takes the lock of a collector's folder: held until the process ends, however it ends.
 fn lock(data: &Path) -> Result<File, Error> {
     fs::create_dir_all(data).map_err(Error::io("create", data))?;
     let path = data.join("lock");

@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// How often it looks whether there is something to do.
+/// Interval of looks for work.
 const TICK: Duration = Duration::from_secs(1);
 /// After a failure.
 const RETRY: Duration = Duration::from_secs(30);
@@ -30,24 +30,24 @@ const ANY_SIZE: Limits = Limits {
     content_bytes: usize::MAX,
 };
 
-/// When to seal.
+/// Rules of sealing.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What has arrived is in the dataset after so long.
+    /// Time after which an arrived batch is in the dataset.
     pub seal_after: Duration,
-    /// So many bytes in closed segments are sealed without waiting.
+    /// Bytes in closed segments that are sealed without waiting.
     pub journal_bytes: u64,
     /// Rows of so many bytes in memory are sealed at once.
     pub memory_bytes: usize,
-    /// Which files are merged.
+    /// Rules of merging files.
     pub compaction: Compaction,
-    /// What is kept for how long.
+    /// Retention of the tables.
     pub retention: Retention,
     /// Name among several collectors that write into one dataset.
     pub collector_name: Option<String>,
 }
 
-/// What the sealer has done and how it is.
+/// State and work of the sealer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Seals since the collector started.
@@ -62,15 +62,15 @@ pub struct Progress {
     pub lost_journal_bytes: u64,
     /// Batches of the journal that could not be sealed, and lie there as `*.rejected`.
     pub rejected_batches_count: u64,
-    /// When the last one ended, ms since 1970-01-01 UTC.
+    /// End of the last seal, ms since 1970-01-01 UTC.
     pub last_sealed_ms: Option<i64>,
     /// Small files that were merged into larger ones.
     pub merged_files_count: u64,
     /// Rows that were kept no longer.
     pub dropped_rows_count: u64,
-    /// Why it cannot seal; absent while it can.
+    /// Reason why it cannot seal; absent while it can.
     pub failure: Option<String>,
-    /// Why it cannot merge files; absent while it can.
+    /// Reason why it cannot merge files; absent while it can.
     pub compaction_failure: Option<String>,
 }
 
@@ -84,10 +84,10 @@ pub struct Sealer {
 }
 
 impl Sealer {
-    /// Starts the thread, which ends with the last handle. `publisher` is told of what it writes.
+    /// Starts the thread, which ends with the last handle. `publisher` is notified of every write.
     ///
     /// # Errors
-    /// [`Error::Io`] when there can be no thread.
+    /// [`Error::Io`] if no thread can be started.
     pub fn start(
         dataset: PathBuf,
         journal: Journal,
@@ -137,14 +137,14 @@ impl Sealer {
         wanted.retention = policy.retention;
     }
 
-    /// What it has done.
+    /// Present state and work.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let progress = self.progress.lock();
         progress.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How far the copy on an object store is, where there is one.
+    /// Progress of the copy on an object store, if there is one.
     #[must_use]
     pub fn published(&self) -> Option<publish::Progress> {
         self.publisher.as_ref().map(Publisher::progress)
@@ -160,10 +160,10 @@ struct Work {
     journal: Journal,
     hosts: Arc<Hosts>,
     policy: Policy,
-    /// What it is to be from the next look on.
+    /// Policy from the next look on.
     wanted: Arc<Mutex<Policy>>,
     progress: Arc<Mutex<Progress>>,
-    /// Told of what was written; never waited for.
+    /// Publisher that is notified of writes; the sealer never waits for it.
     publisher: Option<Publisher>,
 }
 
@@ -356,7 +356,7 @@ fn give_memory_back() {
 struct Open<'a> {
     work: &'a Work,
     writer: Option<Writer>,
-    /// Of each host, the first batch of this seal that told its clock.
+    /// First batch of each host in this seal that had its clock.
     clocks: BTreeMap<String, Header>,
 }
 
@@ -404,7 +404,7 @@ impl Open<'_> {
     }
 }
 
-/// A row for each host whose clock was told.
+/// Rows of the `clocks` table, one for each host whose clock is known.
 fn clocks(
     told: &BTreeMap<String, Header>,
     collector: Option<&str>,
@@ -426,7 +426,7 @@ fn clocks(
     rows.finish()
 }
 
-/// Tells a batch of a later release, which waits in the journal after a downgrade.
+/// Returns true for a batch of a later release, which waits in the journal after a downgrade.
 fn is_newer(error: &BatchError) -> bool {
     matches!(error, BatchError::Newer { .. })
 }

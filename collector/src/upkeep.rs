@@ -1,19 +1,21 @@
 //! `gleaner-collector verify` and `repair`: what they found, for people and for programs.
 
-use gleaner_dataset::{Dataset, DatasetError, Lost, Problem, Repaired, Verified, repair};
+use gleaner_dataset::{
+    Dataset, DatasetError, LostRows, Problem, RepairResult, Verification, repair,
+};
 use gleaner_schemas::units::Bytes;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// What a command has to say.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// For people.
+    /// Text for people.
     pub text: String,
-    /// For programs.
+    /// Document for programs.
     pub json: Value,
-    /// Whether all was as it was sealed.
+    /// True if everything was as sealed.
     pub is_sound: bool,
 }
 
@@ -23,7 +25,7 @@ pub struct Finding {
 /// When there is no dataset, or its manifest cannot be read: `repair` makes it anew.
 pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
     let found = Dataset::open(dataset)?.verify();
-    let Verified {
+    let Verification {
         files,
         rows,
         bytes,
@@ -57,13 +59,13 @@ pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
     })
 }
 
-/// Sets damaged files aside, saves what of them is whole, and makes a lost manifest anew.
+/// Sets damaged files aside, saves their intact rows, and rebuilds a lost manifest.
 ///
 /// # Errors
-/// [`DatasetError`]; what was repaired until then stays so.
+/// [`DatasetError`]; repairs made until then stay.
 pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
     let done = repair(dataset)?;
-    let Repaired {
+    let RepairResult {
         manifest_rebuilt,
         problems,
         saved_rows,
@@ -121,7 +123,7 @@ fn problem_json(problem: &Problem) -> Value {
     })
 }
 
-fn lost_text(lost: &Lost) -> String {
+fn lost_text(lost: &LostRows) -> String {
     let rows = lost
         .rows
         .map_or("unknown".to_owned(), |rows| rows.to_string());
@@ -132,7 +134,7 @@ fn lost_text(lost: &Lost) -> String {
     )
 }
 
-fn lost_json(lost: &Lost) -> Value {
+fn lost_json(lost: &LostRows) -> Value {
     json!({
         "table": lost.table,
         "date": lost.date,

@@ -10,7 +10,7 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", thousands(number))
 }
 
-/// How wrong a clock is: `12 s behind`, `1 h 3 min ahead`, `right` to within a second.
+/// Error of a clock in words: `12 s behind`, `1 h 3 min ahead`, `right` to within a second.
 pub(crate) fn clock(skew_ms: i64) -> String {
     let amount = Seconds(skew_ms.unsigned_abs() as f64 / 1000.0);
     match skew_ms {

@@ -25,7 +25,7 @@ mod tests {
     use std::io;
 
     #[derive(Debug, thiserror::Error)]
-    enum Failed {
+    enum FailedError {
         #[error("cannot read a: {source}")]
         Named { source: io::Error },
         #[error("cannot read b ({source}); restore it")]
@@ -40,15 +40,15 @@ mod tests {
         let said = source().to_string();
         for (error, expected) in [
             (
-                Failed::Named { source: source() },
+                FailedError::Named { source: source() },
                 format!("cannot read a: {said}"),
             ),
             (
-                Failed::Inside { source: source() },
+                FailedError::Inside { source: source() },
                 format!("cannot read b ({said}); restore it"),
             ),
             (
-                Failed::Apart { source: source() },
+                FailedError::Apart { source: source() },
                 format!("cannot read c: {said}"),
             ),
         ] {

@@ -17,28 +17,29 @@ const SYSTEM_STATE: &str = "/var/lib";
 const SYSTEM_RUNTIME: &str = "/run";
 const SYSTEM_CONFIGURATION: &str = "/etc/gleaner";
 
-/// Of the state of the daemon that has the folder `own` there; of the agent it is "", the folder that holds the others.
+/// Folder of the state of the daemon whose folder there is `own`; the agent's is "", the folder that contains
+/// the others.
 #[must_use]
 pub fn state(own: &str) -> PathBuf {
-    Here::now().state(own)
+    FolderFacts::now().state(own)
 }
 
-/// Of what another daemon has in its folder `of`.
+/// Folder of the state of another daemon, whose folder is `of`.
 #[must_use]
 pub fn state_of_another(of: &str) -> PathBuf {
-    Here::now().state_of_another(of)
+    FolderFacts::now().state_of_another(of)
 }
 
-/// Of sockets; `None`: a user without a runtime folder.
+/// Folder of sockets; `None`: a user without a runtime folder.
 #[must_use]
 pub fn runtime() -> Option<PathBuf> {
-    Here::now().runtime()
+    FolderFacts::now().runtime()
 }
 
-/// Of configuration.
+/// Folder of configuration.
 #[must_use]
 pub fn configuration() -> PathBuf {
-    Here::now().configuration()
+    FolderFacts::now().configuration()
 }
 
 /// Gives what was just made at `path` to whom the folder it lies in belongs to: what a command of an administrator's leaves
@@ -61,12 +62,12 @@ pub fn give_to_owner_of(made: &File, path: &Path) -> io::Result<()> {
 }
 
 /// Facts that decide on a folder.
-struct Here<F> {
+struct FolderFacts<F> {
     is_root: bool,
     variable: F,
 }
 
-impl Here<fn(&str) -> Option<OsString>> {
+impl FolderFacts<fn(&str) -> Option<OsString>> {
     fn now() -> Self {
         Self {
             is_root: rustix::process::geteuid().is_root(),
@@ -75,7 +76,7 @@ impl Here<fn(&str) -> Option<OsString>> {
     }
 }
 
-impl<F: Fn(&str) -> Option<OsString>> Here<F> {
+impl<F: Fn(&str) -> Option<OsString>> FolderFacts<F> {
     fn state(&self, own: &str) -> PathBuf {
         let given = self.given("STATE_DIRECTORY");
         let name = if own.is_empty() { NAME } else { own };
@@ -160,8 +161,8 @@ mod tests {
 
     type Variables = &'static [(&'static str, &'static str)];
 
-    fn here(is_root: bool, variables: Variables) -> Here<impl Fn(&str) -> Option<OsString>> {
-        Here {
+    fn here(is_root: bool, variables: Variables) -> FolderFacts<impl Fn(&str) -> Option<OsString>> {
+        FolderFacts {
             is_root,
             variable: move |name: &str| {
                 let found = variables.iter().find(|(known, _)| *known == name);
@@ -235,7 +236,7 @@ mod tests {
             HOME,
             ("XDG_STATE_HOME", "/s"),
             ("XDG_RUNTIME_DIR", "/run/user/7"),
-            // Of the user's own service manager; a relative one says nothing.
+            // Set by the user's own service manager; a relative path is ignored.
             ("STATE_DIRECTORY", "relative:/s/gleaner"),
         ];
         let xdg = here(false, xdg);

@@ -50,7 +50,8 @@ impl ServiceManager {
         self.alive_every
     }
 
-    /// That the daemon serves, from the start on or again after [`Self::reloading`]. May wait, for two seconds at most.
+    /// Reports that the daemon serves, from the start on or again after [`Self::reloading`]. May wait, for
+    /// two seconds at most.
     pub fn ready(&self, status: &str) {
         let words = format!("READY=1\n{}", status_line(status));
         for _ in 0..TRIES {
@@ -66,25 +67,25 @@ impl ServiceManager {
         self.try_to_say(&status_line(status));
     }
 
-    /// That it is well. To be said by the loop that could get stuck.
+    /// Reports that the daemon is well. To be called by the loop that could get stuck.
     pub fn alive(&self) {
         self.try_to_say("WATCHDOG=1\n");
     }
 
-    /// That it reads its configuration again; [`Self::ready`] follows.
+    /// Reports that it reads its configuration again; [`Self::ready`] follows.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let now_us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
         self.try_to_say(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
     }
 
-    /// That it ends.
+    /// Reports that it ends.
     pub fn stopping(&self, status: &str) {
         self.try_to_say(&format!("STOPPING=1\n{}", status_line(status)));
     }
 
     fn try_to_say(&self, words: &str) {
-        // What is lost costs a line of `systemctl status`; signs of life are said again in time.
+        // A lost message costs a line of `systemctl status`; signs of life are repeated in time.
         let _ = self.say(words);
     }
 

@@ -4,10 +4,11 @@ use rustix::io::Errno;
 use rustix::stdio;
 use rustix::termios::tcgetattr;
 
-/// Whether it is gone: then SIGHUP means that, and no wish for a reload.
+/// Returns true if the terminal has hung up: then SIGHUP means that, and is no request for a reload.
 #[must_use]
 pub fn has_hung_up() -> bool {
-    // Of a terminal that hung up every request fails so (vhangup(2)); what is no terminal answers otherwise.
+    // On a terminal that hung up every request fails with this error (vhangup(2)); a file that is no terminal
+    // gives another.
     let all = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
     all.iter()
         .any(|stream| tcgetattr(stream).err() == Some(Errno::IO))

@@ -236,7 +236,7 @@ fn append(
         .unwrap();
 }
 
-/// SplitMix64.
+/// SplitMix64 random numbers.
 struct Random(i64);
 
 impl Random {

@@ -14,19 +14,19 @@ pub enum DatasetError {
     /// No manifest in the folder.
     #[error("not a dataset: no manifest.json in {}; is this the folder that `gleaner-agent export` wrote?", root.display())]
     NotADataset {
-        /// The folder.
+        /// Path of the folder.
         root: PathBuf,
     },
     /// The folder holds something else already.
     #[error("{} holds files but is not a dataset (no manifest.json); name an empty or new folder", root.display())]
     NotEmpty {
-        /// The folder.
+        /// Path of the folder.
         root: PathBuf,
     },
     /// No name for a writer.
     #[error("{name:?} is no name for a writer: lower-case letters, digits, - and _, 64 at most")]
     WriterName {
-        /// The name.
+        /// Name of the writer.
         name: String,
     },
     /// Another writer has the dataset open.
@@ -38,7 +38,7 @@ pub enum DatasetError {
     /// Written by a newer Gleaner.
     #[error("{} has {what} {found}, and this program knows up to {known}; use a newer Gleaner", path.display())]
     Newer {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
         /// Kind of version: of the format or of the schema.
         what: &'static str,
@@ -50,7 +50,7 @@ pub enum DatasetError {
     /// The manifest is not what a manifest looks like.
     #[error("{} is damaged ({source}); restore it from a copy, or export the dataset again", path.display())]
     Manifest {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
         /// Error of the parser.
         source: serde_json::Error,
@@ -58,29 +58,29 @@ pub enum DatasetError {
     /// The manifest is not what its own hash was made of.
     #[error("{} was altered since it was written: its own hash is of another content; restore it from a copy, or make it anew from the files (`gleaner-collector repair`)", path.display())]
     ManifestAltered {
-        /// The manifest.
+        /// Path of the manifest.
         path: PathBuf,
     },
     /// A file that the manifest names is not there.
     #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// A file has another length than when it was sealed.
     #[error("{} is torn: {found} bytes instead of {expected}; restore it from a copy, or export the dataset again", path.display())]
     Torn {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Bytes when it was sealed.
         expected: u64,
-        /// Bytes now.
+        /// Present length in bytes.
         found: u64,
     },
     /// A file has another content than when it was sealed.
     #[error("{} was altered since it was sealed: {detail}; restore it from a copy, or export the dataset again", path.display())]
     Altered {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Description of the mismatch.
         detail: String,
@@ -88,7 +88,7 @@ pub enum DatasetError {
     /// Rows of another shape than the table's.
     #[error("rows for table {table} do not fit its schema: {detail}")]
     WrongSchema {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// Description of the mismatch.
         detail: String,
@@ -96,7 +96,7 @@ pub enum DatasetError {
     /// A column that the table does not have.
     #[error("table {table} has no column {column}; schemas/SCHEMA.md lists its columns")]
     UnknownColumn {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// The column asked for.
         column: String,
@@ -104,7 +104,7 @@ pub enum DatasetError {
     /// Arrow refused to sort, cut or join rows in memory.
     #[error("cannot arrange rows of table {table}: {source}")]
     Rows {
-        /// The table.
+        /// Name of the table.
         table: String,
         /// Error of Arrow.
         source: ArrowError,
@@ -114,7 +114,7 @@ pub enum DatasetError {
     Io {
         /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,

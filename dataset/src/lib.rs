@@ -36,8 +36,8 @@ pub use manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest, SourceColumn, 
 pub use read::{Dataset, Selection, Snapshot, instant_ms};
 pub use rows::{Identity, RowsBuilder};
 pub use upkeep::{
-    Compacted, Compaction, DETAILS, Lost, Policy, Problem, ProblemKind, Repaired, Retained,
-    Verified, repair,
+    Compaction, CompactionStep, DETAILS, LostRows, Policy, Problem, ProblemKind, RepairResult,
+    RetentionStep, Verification, repair,
 };
 pub use write::{Summary, Writer};
 

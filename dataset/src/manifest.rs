@@ -39,7 +39,7 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceEntry {
-    /// Its name, as in `hosts.source`.
+    /// Name of the source, as in `hosts.source`.
     pub name: String,
     /// Meaning of available memory there: a sentence.
     pub available: String,
@@ -62,7 +62,7 @@ pub struct SourceColumn {
     pub from: String,
 }
 
-/// One Arrow file.
+/// Entry of one Arrow file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
@@ -74,7 +74,7 @@ pub struct FileEntry {
     pub path: String,
     /// Rows in it.
     pub rows: u64,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u64,
     /// BLAKE3 hash of its content, in hexadecimal.
     pub blake3: String,
@@ -105,7 +105,7 @@ pub struct FileEntry {
 /// hold its rows only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEntry {
-    /// The host.
+    /// Id of the host.
     pub host_id: String,
     /// Index of its first record batch in the file.
     pub first_batch: usize,
@@ -122,7 +122,7 @@ pub struct HostEntry {
 /// The records of one database in a host's part: none outside these bounds, but maybe not all within.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseEntry {
-    /// The database.
+    /// Id of the database.
     pub database_id: String,
     /// Lowest record sequence.
     pub first_sequence: i64,
@@ -131,7 +131,7 @@ pub struct DatabaseEntry {
 }
 
 impl Manifest {
-    /// Of a dataset that holds nothing yet.
+    /// Manifest of an empty dataset.
     pub(crate) fn empty() -> Self {
         Self {
             format_version: FORMAT_VERSION,
@@ -259,7 +259,7 @@ fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl FileEntry {
-    /// Whether it may hold rows of `host_id`: surely not where this is false.
+    /// Returns false if the file certainly has no rows of `host_id`.
     #[must_use]
     pub fn may_hold(&self, host_id: &str) -> bool {
         self.first_host_id.as_str() <= host_id && host_id <= self.last_host_id.as_str()

@@ -3,11 +3,11 @@
 use super::daemon::Daemon;
 use std::path::PathBuf;
 
-/// Tell what works on this host, what does not, and the command that mends it.
+/// Check this host: what works, what does not, and the command that fixes it.
 ///
-/// Looks at every daemon that is installed or running here, or at those that are named: program, unit, configuration,
-/// permissions, kernel, clock, network, certificates, disk, and what the daemons say of themselves. Nothing is changed. As
-/// another user than root it sees less, and says what.
+/// Checks every daemon that is installed or running here, or those that are named: program, unit,
+/// configuration, permissions, kernel, clock, network, certificates, disk, and the daemons' own status.
+/// Nothing is changed. Without root it can check less, and says what.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sudo gleaner doctor                    all daemons that are used here
@@ -28,7 +28,7 @@ pub struct Doctor {
     /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
     #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
     pub(super) config: PathBuf,
-    /// Where programs are looked for first, before the PATH.
+    /// Folder searched for programs before the PATH.
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,
     /// Print what every message means and what to do, in Markdown, and look at nothing.

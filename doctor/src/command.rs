@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 /// Programs answer within milliseconds; a machine that is short of memory takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
-/// What a program may say.
+/// Limit of a program's output, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// What a program said.
+/// Output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Said {
+pub(super) struct ProgramOutput {
     /// `None`: killed by a signal.
     pub(super) code: Option<i32>,
     pub(super) output: String,
@@ -26,7 +26,7 @@ pub(super) struct Said {
 ///
 /// # Errors
 /// Why it cannot be run, or that it did not end in time; for people.
-pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<Said, String> {
+pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<ProgramOutput, String> {
     ask_with(program, arguments, &BTreeMap::new())
 }
 
@@ -38,7 +38,7 @@ pub(super) fn ask_with(
     program: &Path,
     arguments: &[&str],
     variables: &BTreeMap<String, String>,
-) -> Result<Said, String> {
+) -> Result<ProgramOutput, String> {
     let failed = |e: std::io::Error| format!("{}: {e}", program.display());
     let mut child = Command::new(program)
         .args(arguments)
@@ -76,7 +76,7 @@ pub(super) fn ask_with(
             None => thread::sleep(LOOK),
         }
     };
-    Ok(Said {
+    Ok(ProgramOutput {
         code: ended.code(),
         output: output.join().unwrap_or_default(),
         errors: errors.join().unwrap_or_default(),

@@ -29,7 +29,7 @@ impl Daemon {
         Self::Clerk,
     ];
 
-    /// As the diagnosis has it.
+    /// Name in the diagnosis.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -41,7 +41,7 @@ impl Daemon {
         }
     }
 
-    /// Its program, and the package that brings it.
+    /// Name of its program, and of the package with it.
     pub(super) const fn program(self) -> &'static str {
         match self {
             Self::Agent | Self::Ship => "gleaner-agent",
@@ -61,7 +61,7 @@ impl Daemon {
         }
     }
 
-    /// Its unit, without `.service`.
+    /// Name of its unit, without `.service`.
     pub(super) const fn unit(self) -> &'static str {
         match self {
             Self::Ship => "gleaner-ship",
@@ -69,7 +69,7 @@ impl Daemon {
         }
     }
 
-    /// Its configuration.
+    /// Name of its configuration file.
     pub(super) const fn file(self) -> &'static str {
         match self {
             Self::Agent | Self::Ship => "agent.toml",

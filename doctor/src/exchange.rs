@@ -1,4 +1,4 @@
-//! One request over a connection that is open (HTTP/1.1, RFC 9112): status, date and body, and no more.
+//! One request over an open connection (HTTP/1.1, RFC 9112): status, date and body only.
 
 use std::io::{self, ErrorKind, Read, Write};
 

@@ -1,9 +1,9 @@
-//! What a check has found.
+//! Findings of the checks.
 
 use super::message::Message;
 use gleaner_schemas::diagnosis::{Check, CheckState};
 
-/// One line of the diagnosis, before it is known who reads it.
+/// One line of the diagnosis, before it is formatted for a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) subject: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// All is well.
+    /// Finding without a fault.
     pub(super) fn ok(subject: &'static str, found: impl Into<String>) -> Self {
         Self {
             subject,
@@ -25,7 +25,7 @@ impl Finding {
         }
     }
 
-    /// Not all is.
+    /// Finding of a fault.
     pub(super) fn of(message: Message, subject: &'static str, found: impl Into<String>) -> Self {
         Self {
             message: Some(message),

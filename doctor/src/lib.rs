@@ -23,7 +23,7 @@ mod user;
 pub use args::Doctor;
 use checks::{clock, kernel};
 use daemon::Daemon;
-use examine::{Examined, examine};
+use examine::{Examination, examine};
 use finding::Finding;
 use gleaner_schemas::diagnosis::{Check, CheckState, DIAGNOSIS_VERSION, Diagnosis};
 use message::Message;
@@ -55,7 +55,7 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
             .collect(),
     };
     let mut examined = all(&place, &wanted, asked);
-    // What nobody uses comes last.
+    // Unused daemons come last.
     examined.sort_by_key(|examined| !examined.is_used);
     let used: Vec<Daemon> = examined
         .iter()
@@ -96,7 +96,7 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
 }
 
 /// Side by side: what takes long waits for others.
-fn all(place: &Place, wanted: &[Daemon], asked: &[Daemon]) -> Vec<Examined> {
+fn all(place: &Place, wanted: &[Daemon], asked: &[Daemon]) -> Vec<Examination> {
     thread::scope(|scope| {
         let each = wanted
             .iter()
@@ -108,7 +108,7 @@ fn all(place: &Place, wanted: &[Daemon], asked: &[Daemon]) -> Vec<Examined> {
     })
 }
 
-/// What is the whole host's.
+/// Findings on the host as a whole.
 fn host(place: &Place, used: &[Daemon]) -> Vec<Finding> {
     let mut findings = kernel::judge(&kernel::read(place), used);
     findings.push(clock::judge(

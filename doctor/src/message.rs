@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 macro_rules! messages {
     ($($name:ident, $code:literal, $state:ident, $meaning:literal, $advice:literal;)+) => {
-        /// A message.
+        /// A message of the doctor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Message {
             $($name,)+
@@ -15,12 +15,12 @@ macro_rules! messages {
             /// In the order of the page.
             const ALL: &[Self] = &[$(Self::$name,)+];
 
-            /// By which people and programs know it.
+            /// Code by which people and programs identify it.
             pub(super) const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// How bad it is.
+            /// Severity of the message.
             pub(super) const fn state(self) -> CheckState {
                 match self { $(Self::$name => CheckState::$state,)+ }
             }

@@ -1,17 +1,17 @@
-//! Where things are looked for: this host's places, or others for captured trees and tests.
+//! Places of files: this host's, or others for captured trees and tests.
 
 use super::daemon::Daemon;
 use super::user::User;
 use std::path::{Path, PathBuf};
 
-/// Where the daemons look for their configuration unless told otherwise.
+/// Folder in which the daemons look for their configuration by default.
 pub(super) const CONFIGURATION: &str = "/etc/gleaner";
 const STATE: &str = "/var/lib/gleaner";
 const RUNTIME: &str = "/run/gleaner";
-/// Where programs lie that the PATH of a user may lack.
+/// Folders of programs that the PATH of a user may lack.
 const PROGRAMS: [&str; 5] = ["/usr/bin", "/usr/local/bin", "/usr/sbin", "/bin", "/sbin"];
 
-/// Where to look, and as whom.
+/// Places to look, and the user.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) configuration: PathBuf,
@@ -34,7 +34,7 @@ impl Place {
         })
     }
 
-    /// Whether systemd runs this host (sd_booted(3)).
+    /// Returns true if systemd runs this host (sd_booted(3)).
     pub(super) fn has_systemd(&self) -> bool {
         let stands_in = self
             .programs
@@ -48,7 +48,7 @@ impl Place {
         self.configuration.join(daemon.file())
     }
 
-    /// Whether the daemons find their configuration by themselves.
+    /// Returns true if the daemons find their configuration without an option.
     pub(super) fn is_usual(&self) -> bool {
         self.configuration == Path::new(CONFIGURATION)
     }
@@ -73,7 +73,7 @@ impl Place {
         format!("gleaner {command}")
     }
 
-    /// Of the system's daemons: where state lies. A user's own daemons have it at home.
+    /// Path of the system daemons' state; a user's own daemons have it in their home.
     pub(super) fn state(&self, file: &str) -> PathBuf {
         let home =
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");

@@ -10,7 +10,7 @@ pub(super) const IPC_LOCK: u32 = 14;
 pub(super) const SYS_NICE: u32 = 23;
 pub(super) const SYS_RESOURCE: u32 = 24;
 
-/// Who is started with one of these is another's: a test's, a lab's, somebody's who tries something.
+/// Options of daemons that do not belong to this host: a test's, a lab's, somebody's experiment.
 const ELSEWHERE: [&str; 6] = [
     "--config",
     "--database",
@@ -24,7 +24,7 @@ const ELSEWHERE: [&str; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Effective.
+    /// Effective user.
     pub(super) uid: Option<u32>,
     /// Effective capabilities, a bit each.
     pub(super) capabilities: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Whether it has this capability; `None`: not known.
+    /// Returns true if it has this capability; `None`: not known.
     pub(super) fn may(&self, capability: u32) -> Option<bool> {
         self.capabilities.map(|bits| bits >> capability & 1 == 1)
     }
@@ -96,8 +96,8 @@ pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Opti
     Some(Process::read(&folder(pid), pid))
 }
 
-/// Tells a process of a container or a lab's network: its namespace of processes or network is another than the doctor's.
-/// False where this user may not know.
+/// Returns true for a process of a container or a lab's network: its namespace of processes or network
+/// differs from the doctor's. False if this user may not read it.
 fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     let namespace =
         |who: &str, kind: &str| fs::read_link(proc_root.join(who).join("ns").join(kind)).ok();

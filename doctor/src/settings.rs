@@ -2,7 +2,7 @@
 
 use super::daemon::Daemon;
 use super::place::Place;
-use gleaner_daemon::config::{Checked, drop_in_paths, written};
+use gleaner_daemon::config::{CheckResult, drop_in_paths, written};
 use gleaner_schemas::{interval, units};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ pub(super) struct Settings {
 impl Settings {
     /// Takes the settings from the daemon's answer. Where no daemon can be asked, or its configuration is wrong, the keys count that the
     /// files set.
-    pub(super) fn read(place: &Place, daemon: Daemon, checked: Option<&Checked>) -> Self {
+    pub(super) fn read(place: &Place, daemon: Daemon, checked: Option<&CheckResult>) -> Self {
         let path = place.configuration_of(daemon);
         let known = checked.and_then(|checked| checked.settings.clone());
         let mut settings = Self {
@@ -43,7 +43,7 @@ impl Settings {
         settings
     }
 
-    /// By its name, with dots between tables'; nothing where it is empty.
+    /// Value of a key, with dots after the names of tables; `None` if it is empty.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.value(key)? {
             toml::Value::String(text) => text.trim().to_owned(),
@@ -104,20 +104,21 @@ mod tests {
         let write =
             |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
         write("recruiter.d/own.toml", "listen = \"0.0.0.0:7444\"\n");
-        let read = |checked: Option<&Checked>| Settings::read(&place, Daemon::Recruiter, checked);
+        let read =
+            |checked: Option<&CheckResult>| Settings::read(&place, Daemon::Recruiter, checked);
         assert!(read(None).is_there);
         write("recruiter.toml", "listen = \"127.0.0.1:1\"\npki = \"/x\"\n");
         assert_eq!(read(None).text("listen").as_deref(), Some("0.0.0.0:7444"));
         assert_eq!(read(None).text("pki").as_deref(), Some("/x"));
         let document = r#"{"program": "gleaner-recruiter", "is_valid": true, "file": null, "drop_ins": [], "overrides": [],
             "problem": null, "settings": {"listen": "127.0.0.1:2"}, "colour": 1}"#;
-        let checked: Checked = serde_json::from_str(document).unwrap();
+        let checked: CheckResult = serde_json::from_str(document).unwrap();
         assert_eq!(
             read(Some(&checked)).text("listen").as_deref(),
             Some("127.0.0.1:2")
         );
         assert_eq!(read(Some(&checked)).text("pki"), None);
-        let wrong = Checked {
+        let wrong = CheckResult {
             settings: None,
             ..checked
         };

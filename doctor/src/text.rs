@@ -3,9 +3,9 @@
 use gleaner_schemas::diagnosis::{Check, CheckState, Diagnosis};
 use std::fmt::Write;
 
-/// "not used".
+/// Width of the state, as of "not used".
 const STATE_COLUMNS: usize = 8;
-/// "collector".
+/// Least width of the subject, as of "collector".
 const LEAST_SUBJECT_COLUMNS: usize = 9;
 /// Narrower than that no text is broken.
 const LEAST_COLUMNS: usize = 24;
@@ -49,7 +49,7 @@ pub fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> String 
     text
 }
 
-/// How wide it is, and with colours or without.
+/// Width of the page, and use of colours.
 struct Page {
     subject_columns: usize,
     columns: usize,
@@ -79,7 +79,7 @@ impl Page {
     }
 }
 
-/// How it stands, in a line.
+/// Summary in a line.
 fn summary(diagnosis: &Diagnosis) -> String {
     let of = |count: u64, one: &str, many: &str| {
         format!("{count} {}", if count == 1 { one } else { many })
@@ -121,7 +121,7 @@ const fn colour(state: CheckState) -> &'static str {
     }
 }
 
-/// By "Select Graphic Rendition" (ECMA-48, 8.3.117).
+/// Text with "Select Graphic Rendition" (ECMA-48, 8.3.117).
 fn paint(text: &str, rendition: &str, has_colours: bool) -> String {
     match has_colours {
         true => format!("\x1b[{rendition}m{text}\x1b[0m"),

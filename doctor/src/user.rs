@@ -10,7 +10,7 @@ pub(super) struct User {
     pub(super) name: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// The others.
+    /// Supplementary groups.
     pub(super) groups: Vec<u32>,
 }
 
@@ -24,7 +24,7 @@ pub fn group_id(name: &str) -> Option<u32> {
 }
 
 impl User {
-    /// Who runs this program.
+    /// User who runs this program.
     pub(super) fn me() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let groups = rustix::process::getgroups().unwrap_or_default();
@@ -36,7 +36,7 @@ impl User {
         }
     }
 
-    /// By number; a name that /etc/passwd does not have is the number.
+    /// User by number; one that /etc/passwd lacks has the number as its name.
     pub(super) fn of(uid: u32) -> Self {
         let unknown = || Self {
             name: uid.to_string(),
@@ -46,7 +46,7 @@ impl User {
         Self::found(|_, of_user| of_user == uid).unwrap_or_else(unknown)
     }
 
-    /// By name, as /etc/passwd has it.
+    /// User by name, from /etc/passwd.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::found(|of_user, _| of_user == name)
     }
@@ -90,7 +90,7 @@ impl User {
         })
     }
 
-    /// Whether there is a group of this name, and the user is in it.
+    /// Returns true if a group of this name exists and the user is in it.
     pub(super) fn shares_a_group(&self, name: &str) -> bool {
         let text = fs::read_to_string("/etc/group").unwrap_or_default();
         let mut named = groups(&text).filter(|group| group.0 == name);
@@ -111,9 +111,9 @@ fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     })
 }
 
-/// What is wanted of a file, as a bit of its mode.
+/// Requested use of a file, as a bit of its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum FileUse {
     Read = 4,
     Write = 2,
     Enter = 1,
@@ -139,8 +139,9 @@ impl Node {
         })
     }
 
-    /// Whether `user` may, by the mode. Root may all but execute what nobody may.
-    pub(super) fn lets(self, user: &User, want: Want) -> bool {
+    /// Returns true if the mode allows it to `user`. Root may do all but execute a file that nobody may
+    /// execute.
+    pub(super) fn lets(self, user: &User, want: FileUse) -> bool {
         let shift = match () {
             () if user.is_root() => return true,
             () if user.uid == self.uid => 6,
@@ -151,26 +152,26 @@ impl Node {
     }
 }
 
-/// Whether somebody may use a file.
+/// Result of a check of access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Yes,
-    /// It is not there, nor what leads to it.
+    /// The file does not exist, nor does the path to it.
     Missing,
-    /// Not because of this file or folder, which belongs to so and so.
+    /// Denied by this file or folder, with its owner and mode.
     No(PathBuf, Node),
-    /// Its file system is mounted so.
+    /// The file system is mounted read-only.
     ReadOnly,
     /// The doctor may not look there.
     Unseen(PathBuf),
 }
 
-/// Whether `user` may read or write `path`, and enter all folders above it.
-pub(super) fn access(user: &User, path: &Path, wants: &[Want]) -> Access {
+/// Checks that `user` may read or write `path`, and enter all folders above it.
+pub(super) fn access(user: &User, path: &Path, wants: &[FileUse]) -> Access {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();
     let entered = above.into_iter().filter(|folder| *folder != Path::new(""));
-    let asked = entered.map(|folder| (folder, Want::Enter));
+    let asked = entered.map(|folder| (folder, FileUse::Enter));
     let asked = asked.chain(wants.iter().map(|want| (path, *want)));
     for (path, want) in asked {
         match Node::of(path) {
@@ -184,7 +185,7 @@ pub(super) fn access(user: &User, path: &Path, wants: &[Want]) -> Access {
     }
     let flags = rustix::fs::statvfs(path).map(|disk| disk.f_flag);
     let is_read_only = flags.is_ok_and(|f| f.contains(rustix::fs::StatVfsMountFlags::RDONLY));
-    match is_read_only && wants.contains(&Want::Write) {
+    match is_read_only && wants.contains(&FileUse::Write) {
         true => Access::ReadOnly,
         false => Access::Yes,
     }
@@ -240,9 +241,13 @@ mod tests {
             (0o046, user(11, 20, &[]), true, false),
             (0o046, user(11, 1, &[]), true, true),
         ] {
-            assert_eq!(node(mode).lets(&who, Want::Read), read, "{mode:o} {who:?}");
             assert_eq!(
-                node(mode).lets(&who, Want::Write),
+                node(mode).lets(&who, FileUse::Read),
+                read,
+                "{mode:o} {who:?}"
+            );
+            assert_eq!(
+                node(mode).lets(&who, FileUse::Write),
                 write,
                 "{mode:o} {who:?}"
             );
@@ -267,18 +272,22 @@ mod tests {
             gid: 54_321,
             groups: Vec::new(),
         };
-        let found = access(&stranger, &below, &[Want::Write]);
+        let found = access(&stranger, &below, &[FileUse::Write]);
         assert!(
             matches!(&found, Access::No(path, _) if path.ends_with("closed")),
             "{found:?}"
         );
         set(&folder.path().join("closed"), 0o711);
         assert_eq!(
-            access(&stranger, &below, &[Want::Read, Want::Write, Want::Enter]),
+            access(
+                &stranger,
+                &below,
+                &[FileUse::Read, FileUse::Write, FileUse::Enter]
+            ),
             Access::Yes
         );
         assert_eq!(
-            access(&stranger, &below.join("no"), &[Want::Read]),
+            access(&stranger, &below.join("no"), &[FileUse::Read]),
             Access::Missing
         );
     }

@@ -1,4 +1,5 @@
-//! Both clusters of the paper, made from a seed; analysed, each by itself and together, and simulated on.
+//! Both clusters of the paper, generated from a seed; analysed, each by itself and together, and used for
+//! simulations.
 
 use super::error::{FidelityError, Result};
 use super::name::Name;
@@ -16,29 +17,29 @@ use std::thread;
 
 const MIB: i64 = 1 << 20;
 
-/// What is wanted of each seed.
+/// Work to do for each seed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wanted {
-    /// Whether both clusters are analysed.
+pub(super) struct SeedWork {
+    /// True to analyse both clusters.
     pub(super) analysis: bool,
-    /// What is simulated, on the clusters' last week.
+    /// Simulations on the clusters' last week.
     pub(super) jobs: Vec<Job>,
     /// For how long, if not for a week.
     pub(super) simulated_hours: u64,
 }
 
-/// What analysis and simulations found for one seed.
+/// Results of analysis and simulations for one seed.
 #[derive(Debug, Default)]
-pub(super) struct Observed {
+pub(super) struct SeedResults {
     pub(super) a: Findings,
     pub(super) b: Findings,
-    /// Of the hosts of both: Tables 2 to 4.
+    /// Findings of both clusters' hosts: Tables 2 to 4.
     pub(super) pooled: Findings,
-    /// Where programs were simulated.
+    /// Results of simulations, if any were run.
     pub(super) simulation: Option<Simulation>,
 }
 
-impl Observed {
+impl SeedResults {
     pub(super) const fn of(&self, name: Name) -> &Findings {
         match name {
             Name::A => &self.a,
@@ -51,10 +52,10 @@ impl Observed {
 /// those of each simulation.
 pub(super) fn observe(
     clusters: &[Cluster; 2],
-    wanted: &Wanted,
+    wanted: &SeedWork,
     work: &Path,
     bar: &ProgressBar,
-) -> Result<Observed> {
+) -> Result<SeedResults> {
     let folder = tempfile::Builder::new()
         .prefix("gleaner-fidelity-")
         .tempdir_in(work);
@@ -74,7 +75,7 @@ pub(super) fn observe(
     second.map_err(|_| FidelityError::Thread("the thread that made cluster B"))??;
     let (a, b) = (Dataset::open(&a)?, Dataset::open(&b)?);
     let quiet = &mut |_| ();
-    let mut observed = Observed::default();
+    let mut observed = SeedResults::default();
     if wanted.analysis {
         observed.pooled = analyze_together(&[&a, &b], &parameters(&POOLED), quiet)?;
         observed.a = analyze(&a, &parameters(&SEPARATE), quiet)?;
@@ -92,7 +93,7 @@ pub(super) fn observe(
 fn simulated(
     made: &synth::Parameters,
     datasets: [&Dataset; 2],
-    wanted: &Wanted,
+    wanted: &SeedWork,
     bar: &ProgressBar,
 ) -> Result<Simulation> {
     const HOUR_MS: i64 = 3_600_000;
@@ -105,7 +106,7 @@ fn simulated(
     simulation::run(&wanted.jobs, [&a, &b], made.seed, hours * HOUR, bar)
 }
 
-/// What Tables 2 to 4 are taken from.
+/// Findings behind Tables 2 to 4.
 const POOLED: [&str; 6] = [
     "memory_usage",
     "dip_hosts",
@@ -114,7 +115,7 @@ const POOLED: [&str; 6] = [
     "absence_lengths",
     "live_file_cache",
 ];
-/// What Table 1, Figures 6 and 7 and the reclaims are taken from.
+/// Findings behind Table 1, Figures 6 and 7 and the reclaims.
 const SEPARATE: [&str; 3] = ["hosts", "notions", "reclaims"];
 
 /// The paper's own limits, its classes of hosts, its regions and its thresholds.

@@ -5,12 +5,12 @@ use super::record::Record;
 
 const MINUTES_A_DAY: f64 = 1440.0;
 
-/// One quantity by several of the paper's figures, and ours, for each cluster.
+/// One quantity computed from several of the paper's figures, and ours, for each cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contradiction {
     pub(super) quantity: &'static str,
     pub(super) by: &'static str,
-    /// Of cluster A, then of B; absent where not found.
+    /// Values of cluster A, then of B; absent if not computed.
     pub(super) clusters: [Option<f64>; 2],
 }
 

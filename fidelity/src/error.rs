@@ -24,7 +24,7 @@ pub enum FidelityError {
         /// Names of all tables and figures, with commas between.
         known: String,
     },
-    /// Nothing but simulated figures was asked for, and no simulation.
+    /// Only simulated figures were requested, and no simulation.
     #[error("{items} takes a simulation: add --simulate")]
     NeedsSimulation {
         /// Names as they were given, with commas between.

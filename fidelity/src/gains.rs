@@ -3,17 +3,17 @@
 use super::name::Name;
 use super::record::Record;
 
-/// Of one program on one cluster.
+/// Gain of one program on one cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Gain {
     pub(super) application: String,
     pub(super) cluster: Name,
     pub(super) paper: f64,
-    /// Of our medians.
+    /// Gain from our medians.
     pub(super) ours: f64,
 }
 
-/// Of Table 5's records, in its order; none where nothing was simulated.
+/// Gains from Table 5's records, in its order; none without simulations.
 pub(super) fn gains(records: &[Record]) -> Vec<Gain> {
     let find = |row: &str, column: &str| {
         let mut all = records.iter().filter(|r| r.item == "Table 5");
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn shares_by_hand() {
         let figures = acharya_setia().unwrap().figures;
-        // All that is above 1 is half as far above it; of random on B nothing is known.
+        // Every speedup is half as far above 1; random on B is unknown.
         let record = |f: &Figure| match (&*f.row, &*f.column) {
             ("random", "cluster B") => Record::new(f, &[], ""),
             (_, "ideal") => Record::new(f, &[f.paper], ""),

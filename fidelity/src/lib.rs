@@ -27,7 +27,7 @@ mod text;
 mod wording;
 
 pub use args::Fidelity;
-use clusters::Wanted;
+use clusters::SeedWork;
 pub use error::FidelityError;
 use error::Result;
 use gleaner_traces::published::{Published, acharya_setia};
@@ -81,7 +81,7 @@ fn measured(args: &Fidelity, published: &Published) -> Result<(Vec<Record>, Vec<
     let work = args.work.clone().unwrap_or_else(std::env::temp_dir);
     let bar = gleaner_terminal::bar("fidelity", 1);
     let (seeds, simulated) = (seeds(args)?, args.simulate.unwrap_or(0));
-    let mut wanted = Wanted {
+    let mut wanted = SeedWork {
         analysis: wants_analysis(args),
         jobs: simulation::jobs(&args.item),
         simulated_hours: args.simulated_hours,
@@ -113,13 +113,13 @@ fn measured(args: &Fidelity, published: &Published) -> Result<(Vec<Record>, Vec<
     Ok((records, shapes::shapes(&simulations)))
 }
 
-/// Whether anything was asked for that is not simulated.
+/// Returns true if a figure was requested that is not simulated.
 fn wants_analysis(args: &Fidelity) -> bool {
     let is_simulated = |item: &String| simulation::ITEMS.contains(&&**item);
     args.item.is_empty() || !args.item.iter().all(is_simulated)
 }
 
-/// How many clusters of each kind are made.
+/// Number of seeds.
 fn seeds(args: &Fidelity) -> Result<u64> {
     match args.simulate {
         _ if wants_analysis(args) => Ok(args.seeds),
@@ -130,8 +130,8 @@ fn seeds(args: &Fidelity) -> Result<u64> {
     }
 }
 
-/// How the page came about, for who reads it.
-fn told(args: &Fidelity) -> markdown::Told {
+/// Origin of the page, for its readers.
+fn told(args: &Fidelity) -> markdown::PageOrigin {
     let seeds = |count: u64| match count {
         1 => format!("the seed {}", args.first_seed),
         many => {
@@ -140,7 +140,7 @@ fn told(args: &Fidelity) -> markdown::Told {
         }
     };
     let simulated = args.simulate.map(|simulated| simulated.min(args.seeds));
-    markdown::Told {
+    markdown::PageOrigin {
         command: command(args),
         seeds: seeds(args.seeds),
         simulated: simulated.map(|simulated| (seeds(simulated), args.simulated_hours)),

@@ -9,18 +9,18 @@ use super::shapes::Shape;
 use super::wording::{self, HEADER, SHAPES, cells, items, note, notes, or_dash};
 use std::fmt::Write;
 
-/// How the page came about.
-pub(super) struct Told {
+/// Origin of the page.
+pub(super) struct PageOrigin {
     /// The line that writes it again.
     pub(super) command: String,
-    /// In words.
+    /// Seeds, in words.
     pub(super) seeds: String,
-    /// Those that were simulated on, and for how many hours.
+    /// Simulated seeds, and the hours of each.
     pub(super) simulated: Option<(String, u64)>,
 }
 
-pub(super) fn markdown(records: &[Record], shapes: &[Shape], told: &Told) -> String {
-    let Told { command, seeds, .. } = told;
+pub(super) fn markdown(records: &[Record], shapes: &[Shape], told: &PageOrigin) -> String {
+    let PageOrigin { command, seeds, .. } = told;
     let mut text = format!(
         "# Fidelity: the paper's figures beside ours
 
@@ -130,7 +130,7 @@ mod tests {
             .map(|f| Record::new(f, &[f.paper], ""))
             .collect();
         let shape = Shape::example();
-        let mut told = Told {
+        let mut told = PageOrigin {
             command: "gleaner fidelity --seeds 1".to_owned(),
             seeds: "the seed 5".to_owned(),
             simulated: Some(("the seed 5".to_owned(), 168)),

@@ -10,7 +10,7 @@ pub(super) enum Name {
 impl Name {
     pub(super) const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// As rows of the published figures have it.
+    /// Name in the rows of the published figures.
     pub(super) const fn row(self) -> &'static str {
         match self {
             Self::A => "cluster A",

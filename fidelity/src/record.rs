@@ -1,22 +1,22 @@
 //! One published figure beside ours, over the seeds.
 
-use super::cells::{self, NotGiven};
-use super::clusters::Observed;
+use super::cells::{self, NoFigure};
+use super::clusters::SeedResults;
 use super::simulation::ITEMS;
 use gleaner_traces::published::{ACHARYA_SETIA_SOURCE, Figure, Kind};
 use serde::Serialize;
 
-/// As `gleaner fidelity --json` prints it.
+/// Record, as `gleaner fidelity --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Record {
     pub(super) source: &'static str,
     pub(super) item: String,
     pub(super) row: String,
     pub(super) column: String,
-    /// Of all figures but the relative error.
+    /// Unit of all figures except the relative error.
     pub(super) unit: String,
     pub(super) paper: f64,
-    /// What the printed figure may stand for.
+    /// Range of values that round to the printed figure.
     pub(super) low: f64,
     pub(super) high: f64,
     /// Mean over the seeds that have it, of what is simulated the median; absent where none has, as all of ours below.
@@ -31,9 +31,9 @@ pub(super) struct Record {
     /// (ours − paper) / paper; absent where the paper has 0.
     pub(super) relative_error: Option<f64>,
     pub(super) kind: Kind,
-    /// Whether any trace can have the paper's figure.
+    /// True if a trace can have the paper's figure.
     pub(super) possible: bool,
-    /// Whether ours rounds to the printed figure, or the printed figure lies in the interval of the seeds.
+    /// True if ours rounds to the printed figure, or the printed figure lies in the interval of the seeds.
     pub(super) holds: Option<bool>,
     pub(super) note: String,
 }
@@ -85,7 +85,7 @@ impl Record {
         }
     }
 
-    /// Where the paper has it: `32 MB, idle: 16 MB`.
+    /// Place in the paper: `32 MB, idle: 16 MB`.
     pub(super) fn place(&self) -> String {
         format!("{}: {}", self.row, self.column)
     }
@@ -104,11 +104,11 @@ fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 /// A record for each figure, in their order.
 pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
     let of = |(at, figure): (usize, &Figure)| {
-        // Not all seeds are simulated: those that cannot give a figure are of account where none can.
+        // Not all seeds are simulated: seeds without a figure count only if no seed has it.
         let of_seeds = seeds.iter().filter_map(|seed| seed.get(at).copied());
         let (given, not_given): (Vec<_>, Vec<_>) = of_seeds.partition(Result::is_ok);
         match not_given.first() {
-            Some(Err(NotGiven(why))) if given.is_empty() => Record::new(figure, &[], why),
+            Some(Err(NoFigure(why))) if given.is_empty() => Record::new(figure, &[], why),
             _ => {
                 let values: Vec<Option<f64>> = given.into_iter().flatten().collect();
                 let missing = values.iter().filter(|v| v.is_none()).count();
@@ -125,10 +125,10 @@ pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
     figures.iter().enumerate().map(of).collect()
 }
 
-/// One seed's value for each figure.
-pub(super) type Values = Vec<Result<Option<f64>, NotGiven>>;
+/// Value of each figure for one seed.
+pub(super) type Values = Vec<Result<Option<f64>, NoFigure>>;
 
-pub(super) fn values(figures: &[Figure], observed: &Observed) -> Values {
+pub(super) fn values(figures: &[Figure], observed: &SeedResults) -> Values {
     figures
         .iter()
         .map(|figure| cells::ours(figure, observed))
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_seed_that_was_not_simulated_is_of_no_account() {
         let figures = [figure(10.0, 9.5, 10.5)];
-        let not = Err(NotGiven("not simulated"));
+        let not = Err(NoFigure("not simulated"));
         let r = &records(&figures, &[vec![Ok(Some(10.0))], vec![not]])[0];
         assert_eq!(
             (r.ours, r.seeds_count, r.note.as_str()),
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn every_published_figure_has_a_record_whatever_was_found() {
         let figures = acharya_setia().unwrap().figures;
-        let seeds = [Observed::default(), Observed::default()];
+        let seeds = [SeedResults::default(), SeedResults::default()];
         let seeds: Vec<Values> = seeds.iter().map(|seed| values(&figures, seed)).collect();
         let all = records(&figures, &seeds);
         assert_eq!(all.len(), figures.len());

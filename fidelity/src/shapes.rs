@@ -6,7 +6,7 @@ use super::number::number;
 use super::simulation::{Job, Simulation, Variant};
 use gleaner_simulator::applications::Application::{self, Db2, Dmine, Hotcold, Lu, Random};
 
-/// By so much two speedups differ, or they are taken for the same.
+/// Least difference of two speedups that do not count as equal.
 const NOTHING: f64 = 0.05;
 /// "Much smaller" is less than this part.
 const MUCH: f64 = 0.5;
@@ -29,7 +29,7 @@ pub(super) struct Shape {
 
 #[cfg(test)]
 impl Shape {
-    /// One for tests of how it is printed.
+    /// Example for tests of the output.
     pub(super) fn example() -> Self {
         Self {
             item: "Figure 9",
@@ -47,7 +47,7 @@ impl Shape {
 /// A quantity of a simulation, and whether it is as the text says.
 type Look = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
 
-/// All that the simulations tell of.
+/// Shapes visible in the simulations.
 pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
     figure_8()
         .into_iter()
@@ -57,8 +57,8 @@ pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
         .collect()
 }
 
-/// What the text says, before anything is looked at.
-struct Said {
+/// Statement of the paper's text, independent of results.
+struct PaperStatement {
     item: &'static str,
     row: String,
     quantity: &'static str,
@@ -66,7 +66,7 @@ struct Said {
     look: Look,
 }
 
-impl Said {
+impl PaperStatement {
     fn shape(self, simulations: &[Simulation]) -> Option<Shape> {
         let found: Vec<(f64, bool)> = simulations.iter().filter_map(|s| (self.look)(s)).collect();
         let mut values: Vec<f64> = found.iter().map(|(value, _)| *value).collect();
@@ -91,17 +91,19 @@ impl Said {
     }
 }
 
-fn figure_8() -> Vec<Said> {
+fn figure_8() -> Vec<PaperStatement> {
     const QUANTITY: &str = "speedup by hour, 95th over 5th percentile";
-    let said = |application: Application, cluster: Name, paper, is_so: fn(f64, f64) -> bool| Said {
-        item: "Figure 8",
-        row: format!("{application}, {}", cluster.row()),
-        quantity: QUANTITY,
-        paper,
-        look: Box::new(move |s| {
-            let (ours, dmine) = (swing(application, cluster, s)?, swing(Dmine, Name::A, s)?);
-            Some((ours, is_so(ours - 1.0, dmine - 1.0)))
-        }),
+    let said = |application: Application, cluster: Name, paper, is_so: fn(f64, f64) -> bool| {
+        PaperStatement {
+            item: "Figure 8",
+            row: format!("{application}, {}", cluster.row()),
+            quantity: QUANTITY,
+            paper,
+            look: Box::new(move |s| {
+                let (ours, dmine) = (swing(application, cluster, s)?, swing(Dmine, Name::A, s)?);
+                Some((ours, is_so(ours - 1.0, dmine - 1.0)))
+            }),
+        }
     };
     let (a, b) = (Name::A, Name::B);
     vec![
@@ -126,13 +128,13 @@ fn figure_8() -> Vec<Said> {
     ]
 }
 
-fn figure_9() -> Vec<Said> {
+fn figure_9() -> Vec<PaperStatement> {
     let at = |application: Application,
               variant,
               network: &str,
               quantity,
               paper,
-              is_so: fn(f64) -> bool| Said {
+              is_so: fn(f64) -> bool| PaperStatement {
         item: "Figure 9",
         row: format!("{application}, {network}"),
         quantity,
@@ -175,8 +177,8 @@ fn figure_9() -> Vec<Said> {
     ]
 }
 
-fn figure_10() -> Vec<Said> {
-    let said = |row: Application, quantity, paper, look: Look| Said {
+fn figure_10() -> Vec<PaperStatement> {
+    let said = |row: Application, quantity, paper, look: Look| PaperStatement {
         item: "Figure 10",
         row: format!("{row}, a day between runs"),
         quantity,
@@ -211,7 +213,7 @@ fn speedup(application: Application, variant: Variant, simulation: &Simulation) 
         .map(|s| s.speedup)
 }
 
-/// By how much the speedup swings with the hour.
+/// Range of the speedup over the hours.
 fn swing(application: Application, cluster: Name, simulation: &Simulation) -> Option<f64> {
     let job = Job {
         cluster,
@@ -223,7 +225,7 @@ fn swing(application: Application, cluster: Name, simulation: &Simulation) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulation::{Simulated, jobs};
+    use crate::simulation::{SimulationResult, jobs};
 
     /// A cluster as the study has it: dmine swings by 40 % and loses 40 % to a day.
     fn as_in_the_study() -> Simulation {
@@ -242,10 +244,10 @@ mod tests {
                 (Random, Variant::Bandwidth) => 1.3,
                 _ => 1.3,
             };
-            let simulated = Simulated {
+            let simulated = SimulationResult {
                 speedup,
                 hours: [1.0, swing],
-                ..Simulated::default()
+                ..SimulationResult::default()
             };
             (job, simulated)
         };

@@ -18,7 +18,7 @@ pub(super) const ITEMS: [&str; 5] = ["Table 5", "Table 6", "Figure 8", "Figure 9
 /// Steps of a progress bar for each simulation; a day of a host is one.
 pub(super) const STEPS: u64 = 40;
 
-/// One simulation.
+/// One simulation to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Job {
     pub(super) cluster: Name,
@@ -26,10 +26,10 @@ pub(super) struct Job {
     pub(super) variant: Variant,
 }
 
-/// What is set otherwise than in the study's Table 5.
+/// Difference from the study's settings of Table 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variant {
-    /// Nothing: Tables 5 and 6, Figure 8.
+    /// No difference: Tables 5 and 6, Figure 8.
     None,
     /// A latency of 30 µs (Figure 9).
     Latency,
@@ -76,7 +76,7 @@ impl Job {
     }
 }
 
-/// What `items` of the paper take; all of them where none is named.
+/// Simulations for `items` of the paper; all if none is named.
 pub(super) fn jobs(items: &[String]) -> Vec<Job> {
     use Application::{Db2, Dmine, Random};
     let is_asked = |item: &str| items.is_empty() || items.iter().any(|asked| asked == item);
@@ -116,9 +116,9 @@ pub(super) fn jobs(items: &[String]) -> Vec<Job> {
     jobs
 }
 
-/// What came of one.
+/// Result of one simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Simulated {
+pub(super) struct SimulationResult {
     pub(super) speedup: f64,
     pub(super) ideal_speedup: f64,
     pub(super) reclaims_per_host_day: f64,
@@ -129,7 +129,7 @@ pub(super) struct Simulated {
     pub(super) hours: [f64; 2],
 }
 
-impl Simulated {
+impl SimulationResult {
     fn of(outcome: &Outcome) -> Self {
         let mut hours: Vec<f64> = outcome.hours.iter().map(|hour| hour.speedup).collect();
         hours.sort_unstable_by(f64::total_cmp);
@@ -150,8 +150,8 @@ impl Simulated {
     }
 }
 
-/// All of one seed.
-pub(super) type Simulation = BTreeMap<Job, Simulated>;
+/// Results of one seed.
+pub(super) type Simulation = BTreeMap<Job, SimulationResult>;
 
 /// Simulates `jobs` on the hosts of both clusters, as many at once as there are CPUs. The bar goes on by [`STEPS`] for each.
 pub(super) fn run(
@@ -164,7 +164,7 @@ pub(super) fn run(
     // The longest first come last in the order of jobs, and are taken from the end.
     let waiting = Mutex::new(jobs.to_vec());
     let next = || waiting.lock().ok().and_then(|mut jobs| jobs.pop());
-    let worker = || -> Result<Vec<(Job, Simulated)>> {
+    let worker = || -> Result<Vec<(Job, SimulationResult)>> {
         let mut done = Vec::new();
         while let Some(job) = next() {
             let outcome = simulate(&job.scenario(seed, length_ns), hosts[job.cluster as usize]);
@@ -173,7 +173,7 @@ pub(super) fn run(
                 cluster: job.cluster.row(),
                 source,
             })?;
-            done.push((job, Simulated::of(&outcome)));
+            done.push((job, SimulationResult::of(&outcome)));
             bar.inc(STEPS);
         }
         Ok(done)

@@ -37,7 +37,7 @@ pub(super) fn cells(r: &Record) -> [String; 10] {
     ]
 }
 
-/// Of a table of shapes.
+/// Titles of a table of shapes.
 pub(super) const SHAPES: [&str; 7] = [
     "item",
     "row",

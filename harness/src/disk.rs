@@ -1,4 +1,4 @@
-//! Small disks.
+//! Small disks for tests.
 #![allow(clippy::unwrap_used)]
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};

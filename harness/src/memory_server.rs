@@ -29,7 +29,7 @@ impl MemoryServer {
         Self { running, url }
     }
 
-    /// Its address; none of one at a socket's path.
+    /// Address of the server; `None` for a Unix socket.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         let address = self.url.strip_prefix("nbd://")?;

@@ -25,15 +25,15 @@ pub struct Relay {
 #[derive(Default)]
 struct Network {
     target: Target,
-    to_server: Way,
-    to_client: Way,
+    to_server: Direction,
+    to_client: Direction,
     open: Mutex<Vec<Weak<TcpStream>>>,
     has_ended: AtomicBool,
 }
 
-/// One direction.
+/// One direction of a connection.
 #[derive(Default)]
-struct Way {
+struct Direction {
     is_held: AtomicBool,
     change: Mutex<Option<Change>>,
 }
@@ -123,7 +123,7 @@ impl Drop for Relay {
     }
 }
 
-/// What a test that failed has left is as good as ever.
+/// Ignores poisoning by a test that failed.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -150,7 +150,7 @@ impl Network {
     }
 
     /// Passes on what comes, and the end of it.
-    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, way: &Way) {
+    fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, way: &Direction) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             self.wait(way);
@@ -169,7 +169,7 @@ impl Network {
     }
 
     /// Waits as long as this direction is held.
-    fn wait(&self, way: &Way) {
+    fn wait(&self, way: &Direction) {
         while way.is_held.load(Ordering::SeqCst) && !self.has_ended.load(Ordering::SeqCst) {
             thread::sleep(TURN);
         }

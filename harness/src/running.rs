@@ -40,7 +40,7 @@ impl Running {
         self.child.stdin.take()
     }
 
-    /// Process id.
+    /// Process id of the program.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()

@@ -1,5 +1,6 @@
-//! One reading of a host's trace, for everything that reads traces: what a host recorded, and what follows from it.
-//! Pure: no I/O and no clock. Readers of a dataset bring its rows, each in its own layout of memory.
+//! One reading of a host's trace, for everything that reads traces: the records of a host, and the facts
+//! derived from them. Pure: no I/O and no clock. Readers of a dataset bring its rows, each in its own layout
+//! of memory.
 //!
 //! - [`recorded`]: the order of rows, the interval in force, gaps, runs of samples without a gap.
 //! - [`derived`]: categories of a sample, idle and busy periods, returns, footprints at a return.

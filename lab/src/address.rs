@@ -1,4 +1,4 @@
-//! What things are called, and where they are.
+//! Names and addresses of a lab.
 
 use std::net::Ipv4Addr;
 
@@ -8,25 +8,25 @@ pub(super) const LAB: &str = "gleaner-lab";
 pub(super) const BRIDGE: &str = "br0";
 /// Every node's own interface.
 pub(super) const INTERFACE: &str = "eth0";
-/// Where agents find the collector.
+/// Port of the collector for agents.
 pub(super) const COLLECTOR_PORT: u16 = 7443;
-/// Where the collector answers inside its namespace, without TLS.
+/// Address of the collector inside its namespace, without TLS.
 pub(super) const LOCAL: &str = "127.0.0.1:7480";
-/// Where memory servers find the recruiter, which runs on the collector's node.
+/// Port of the recruiter for memory servers; it runs on the collector's node.
 pub(super) const RECRUITER_PORT: u16 = 7444;
-/// Where hosts serve the pages of their leases.
+/// Port at which hosts serve the pages of their leases.
 pub(super) const PAGES_PORT: u16 = 10809;
-/// Where the recruiter answers inside that namespace, without TLS.
+/// Address of the recruiter inside that namespace, without TLS.
 pub(super) const RECRUITER_LOCAL: &str = "127.0.0.1:7484";
-/// Of all nodes: 10.77.0.0/16, which is nowhere but on the bridge.
+/// Prefix length of the network of all nodes: 10.77.0.0/16, which exists only on the bridge.
 pub(super) const PREFIX_LENGTH: u8 = 16;
 
 /// Something on the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Its network namespace.
+    /// Name of its network namespace.
     pub(super) namespace: String,
-    /// Its end on the bridge: 15 bytes at most.
+    /// Name of its port on the bridge: 15 bytes at most.
     pub(super) port: String,
     pub(super) address: Ipv4Addr,
 }
@@ -59,7 +59,7 @@ pub(super) fn host(number: u32) -> Node {
     }
 }
 
-/// Whether a namespace is of a lab.
+/// Returns true if a namespace belongs to a lab.
 pub(super) fn is_of_a_lab(namespace: &str) -> bool {
     match namespace.strip_prefix(LAB) {
         Some(rest) => matches!(rest, "" | "-collector" | "-clerk") || is_number(rest),

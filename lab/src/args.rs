@@ -21,15 +21,15 @@ pub struct Lab {
 
 #[derive(Subcommand)]
 pub(crate) enum LabCommand {
-    /// Start it.
+    /// Start the lab.
     #[command(after_help = "Examples:
   sudo gleaner lab up --hosts 3
   sudo gleaner lab up --borrow 256MiB       with a clerk, whose device lies in the hosts' memory
   sudo gleaner lab up --hosts 20 --rate 10mbit --delay 40ms --loss 1% --interval 5s
 
 What this kernel or machine cannot do is said, and left out: `gleaner lab status` repeats it.")]
-    Up(Up),
-    /// Tell what runs, how far each host's trace has come, and what it lends.
+    Up(UpArgs),
+    /// Print the running daemons, the progress of each host's trace, and its lending.
     #[command(after_help = "Examples:
   sudo gleaner lab status
   sudo gleaner lab status --json | jq '.hosts[] | select(.is_shipping | not)'
@@ -44,8 +44,8 @@ Exit codes: 0 there is a lab, 1 there is none.")]
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Up {
-    /// Hosts.
+pub(crate) struct UpArgs {
+    /// Number of hosts.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) hosts: u32,
     /// Rate of each host's link, either way [default: no limit]
@@ -61,7 +61,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) interval: Duration,
     #[command(flatten)]
-    pub(crate) lend: Lend,
+    pub(crate) lend: LendArgs,
     /// Start a clerk too, whose device of this size borrows what the hosts lend [default: none]
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub(crate) borrow: Option<u64>,
@@ -70,18 +70,18 @@ pub(crate) struct Up {
     pub(crate) folder: PathBuf,
 }
 
-/// How the lab's hosts lend.
+/// Settings of the hosts' lending.
 #[derive(clap::Args)]
-pub(crate) struct Lend {
-    /// How far: `spare` lends on this busy machine too, `gentle` and `paper` once its owner is away.
+pub(crate) struct LendArgs {
+    /// Mode of lending: `spare` lends on this busy machine too, `gentle` and `paper` once its owner is away.
     #[arg(long, value_name = "MODE", default_value = "spare")]
     pub(crate) mode: LendMode,
-    /// Each host lends no more than this: all have the same machine's memory.
+    /// Limit of each host's lending: all have the memory of the same machine.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = units::parse_size)]
     pub(crate) cap: u64,
 }
 
-/// As memoryd's `mode`.
+/// Mode of lending, as in memoryd's `mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum LendMode {
     Spare,
@@ -90,7 +90,7 @@ pub(crate) enum LendMode {
 }
 
 impl LendMode {
-    /// As its configuration has it.
+    /// Word in its configuration.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Spare => "spare",

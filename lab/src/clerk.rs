@@ -13,11 +13,11 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// As the recruiter knows it, and as its certificate's files are called.
+/// Name of the clerk at the recruiter, and of its certificate's files.
 const CLIENT: &str = "clerk";
 /// Small, so that more than one host has pages.
 const LEASE: &str = "64MiB";
-/// It takes the room of its copy on disk first.
+/// Time to start: it allocates its copy on disk first.
 const TO_BEGIN: Duration = Duration::from_secs(120);
 const TO_ANSWER: Duration = Duration::from_secs(5);
 
@@ -60,7 +60,7 @@ lock = false
     write(&folder.join("clerk.toml"), &config)
 }
 
-/// Where its device is served.
+/// Socket of its device.
 pub(super) fn socket(state: &State) -> PathBuf {
     let folder = state.folder_of(&address::clerk().namespace);
     folder.join("clerk.sock")
@@ -83,7 +83,7 @@ pub(super) fn wait(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Whether the lab has one.
+/// Returns true if the lab has a clerk.
 pub(super) fn is_there(state: &State) -> bool {
     let namespace = address::clerk().namespace;
     let mut started = state.started.iter();

@@ -19,17 +19,17 @@ use std::time::Duration;
 pub(super) const DAYS: u32 = 30;
 /// A lab is looked at after seconds, not after hours.
 const SEAL_AFTER: &str = "10s";
-/// Left free on the disk: a lab may be tried on a small one.
+/// Space left free on the disk: small, since a lab may be tried on a small disk.
 const RESERVE: &str = "64MiB";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the collector says of itself, as far as a lab cares.
+/// The part of the collector's status that a lab needs.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Said {
+pub(super) struct CollectorSummary {
     pub(super) hosts: Vec<OfHost>,
 }
 
-/// What the collector says of one host.
+/// Status of one host at the collector.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct OfHost {
     pub(super) host_id: String,
@@ -82,19 +82,19 @@ interval = \"{interval}\"
     Ok(host_id)
 }
 
-/// Where hosts find it.
+/// URL of the collector for hosts.
 pub(super) fn url() -> String {
     format!("https://{}:{COLLECTOR_PORT}", address::collector().address)
 }
 
 /// Asks the collector, from inside its namespace.
-pub(super) fn status() -> Result<(Said, serde_json::Value)> {
+pub(super) fn status() -> Result<(CollectorSummary, serde_json::Value)> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the collector", LOCAL, "/v1/status")?;
     let fault = |subject| move |source| LabError::Document { subject, source };
     let value: serde_json::Value =
         serde_json::from_slice(&body).map_err(fault("the collector's status is no JSON"))?;
-    let said = Said::deserialize(&value).map_err(fault("the collector's status"))?;
+    let said = CollectorSummary::deserialize(&value).map_err(fault("the collector's status"))?;
     Ok((said, value))
 }
 

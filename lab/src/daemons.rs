@@ -4,7 +4,7 @@ use super::address::Node;
 use super::collector;
 use super::error::{LabError, Result, file};
 use super::process::Process;
-use super::state::{Started, State};
+use super::state::{StartedDaemon, State};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One daemon. It is started as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and folder.
+/// One daemon. The lab starts it as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and
+/// folder.
 pub(super) struct Daemon {
     pub(super) name: &'static str,
     program: &'static str,
@@ -22,7 +23,7 @@ pub(super) struct Daemon {
     after: Option<&'static str>,
 }
 
-/// What runs on the collector's node.
+/// Daemon on the collector's node.
 pub(super) const COLLECTOR: Daemon = Daemon {
     name: "collector",
     program: "gleaner-collector",
@@ -31,7 +32,7 @@ pub(super) const COLLECTOR: Daemon = Daemon {
     after: None,
 };
 
-/// What runs there as well.
+/// Second daemon on the collector's node.
 pub(super) const RECRUITER: Daemon = Daemon {
     name: "recruiter",
     program: "gleaner-recruiter",
@@ -40,7 +41,7 @@ pub(super) const RECRUITER: Daemon = Daemon {
     after: None,
 };
 
-/// What runs on the clerk's node.
+/// Daemon on the clerk's node.
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
     program: "gleaner-clerk",
@@ -49,7 +50,7 @@ pub(super) const CLERK: Daemon = Daemon {
     after: None,
 };
 
-/// What runs on every host, in the order in which it is started. A later daemon is a line here.
+/// Daemons on every host, in the order of their start. A later daemon is a line here.
 pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {
         name: "run",
@@ -74,7 +75,7 @@ pub(super) const OF_A_HOST: [Daemon; 3] = [
     },
 ];
 
-/// How long what a daemon needs may take to come: long, for many hosts on a small machine.
+/// Longest wait for a daemon's prerequisite: long, for many hosts on a small machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Starts a daemon on its node, and writes down that it was.
@@ -114,7 +115,7 @@ pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> Result<(
             source,
         })?;
     if let Some(process) = Process::find(child.id()) {
-        state.started.push(Started {
+        state.started.push(StartedDaemon {
             namespace: node.namespace.clone(),
             daemon: daemon.name.to_owned(),
             process,
@@ -144,10 +145,10 @@ pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// One of our programs on a node: in its network, with its machine id and under its name.
+/// Command that runs one of our programs on a node: in its network, with its machine id and under its name.
 ///
-/// `ip netns exec` lays /etc/netns/NAMESPACE over /etc; each of these executes the next, so that the program has the
-/// number of the process that is started here.
+/// `ip netns exec` lays /etc/netns/NAMESPACE over /etc; each of these executes the next, so that the program
+/// keeps the process id of the command started here.
 fn on_node(node: &Node, name: &str) -> Result<Command> {
     let mut command = Command::new("ip");
     command
@@ -185,7 +186,7 @@ pub(super) fn check(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// One of our programs: they are installed side by side.
+/// Path of one of our programs, which are installed side by side.
 pub(super) fn program(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|source| LabError::Own { source })?;
     let path = own.with_file_name(name);

@@ -93,7 +93,7 @@ pub enum LabError {
     Command {
         /// The whole command.
         command: String,
-        /// Its standard error.
+        /// Error output of the program.
         output: String,
     },
     /// A host gets no certificate.
@@ -117,7 +117,7 @@ pub enum LabError {
     Ended {
         /// Name of the daemon.
         daemon: String,
-        /// Its namespace.
+        /// Network namespace of the node.
         namespace: String,
         /// Last line of its log.
         last: String,
@@ -149,7 +149,7 @@ pub enum LabError {
     /// The namespace of a daemon is closed.
     #[error("cannot enter its namespace")]
     Namespace {
-        /// The namespace.
+        /// Name of the namespace.
         namespace: String,
         /// Answer of the system.
         source: io::Error,

@@ -73,13 +73,13 @@ impl fmt::Display for Link {
     }
 }
 
-/// What a host's link was asked to be, and what cannot be had of that.
+/// Requested properties of a host's link, and those that are not available.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Link {
     pub(super) rate: Option<Rate>,
     pub(super) delay_us: Option<u64>,
     pub(super) loss_share: Option<f64>,
-    /// Why, in words.
+    /// Unavailable properties, in words.
     pub(super) cannot: Vec<String>,
     has_netem: bool,
 }

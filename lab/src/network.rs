@@ -5,7 +5,7 @@ use super::error::{LabError, Result, file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where `ip netns` keeps names.
+/// Folder of the names of `ip netns`.
 const NAMES: &str = "/run/netns";
 /// Files here lie over those in /etc for what `ip netns exec` starts.
 const OVER_ETC: &str = "/etc/netns";
@@ -34,7 +34,7 @@ fn command(program: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Whether a program lies where programs do.
+/// Returns true if a program is installed in a usual folder.
 pub(super) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).exists())
@@ -130,7 +130,7 @@ pub(super) fn remove_machine_ids() -> Result<()> {
     Ok(())
 }
 
-/// What a lab has left over /etc.
+/// Files that a lab has left over /etc.
 pub(super) fn machine_ids() -> Vec<String> {
     names_in(Path::new(OVER_ETC))
 }

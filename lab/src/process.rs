@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take to end by itself.
+/// Time for a daemon to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -13,7 +13,7 @@ const LOOK: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Since boot, in the kernel's ticks.
+    /// Start time since boot, in the kernel's ticks.
     started_ticks: u64,
     /// The boot: numbers and times begin anew with each.
     boot_id: String,
@@ -32,7 +32,7 @@ impl Process {
         })
     }
 
-    /// Whether it still runs: this one, not another with its number.
+    /// Returns true if it still runs, and its id is not another process' by now.
     pub(super) fn runs(&self) -> bool {
         Self::find(self.pid).as_ref() == Some(self)
     }
@@ -60,7 +60,7 @@ pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     processes.iter().filter(|p| p.runs()).cloned().collect()
 }
 
-/// Whether a process runs one of our programs.
+/// Returns true if a process runs one of our programs.
 pub(super) fn is_ours(pid: u32) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let name = program.as_ref().and_then(|path| path.file_name()?.to_str());

@@ -1,7 +1,7 @@
 //! The recruiter of a lab and its memory servers: their configuration, and what is lent.
 
 use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
-use super::args::Lend;
+use super::args::LendArgs;
 use super::collector::{DAYS, get_inside, text, write};
 use super::error::{LabError, Result};
 use super::state::PKI;
@@ -15,13 +15,13 @@ const RISE_AFTER: &str = "1s";
 /// And it is known what there is after seconds, too.
 const HEARTBEAT: &str = "2s";
 
-/// What the recruiter says of its hosts, as far as a lab cares.
+/// The part of the recruiter's status that a lab needs.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct Said {
+pub(super) struct RecruiterSummary {
     pub(super) hosts: Vec<OfHost>,
 }
 
-/// What the recruiter says of one host.
+/// Status of one host at the recruiter.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct OfHost {
     pub(super) quota: HostQuota,
@@ -37,7 +37,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     write(&pki.join("recruiter.crt"), &issued.certificate_pem)?;
     write(&pki.join("recruiter.key"), &issued.key_pem)?;
     let folder = state.folder_of(&node.namespace);
-    // Whoever is in the namespace is root here, and may ask for leases with curl.
+    // Every user of the namespace is root here, and may request leases with curl.
     let config = format!(
         "listen = \"{}:{RECRUITER_PORT}\"\nlocal = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
          heartbeat = \"{HEARTBEAT}\"\nquota_file = {}\n",
@@ -49,7 +49,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
 }
 
 /// Gives a host's memory server its configuration. Its certificate is the agent's.
-pub(super) fn prepare_host(state: &State, node: &Node, lend: &Lend) -> Result<()> {
+pub(super) fn prepare_host(state: &State, node: &Node, lend: &LendArgs) -> Result<()> {
     let folder = state.folder_of(&node.namespace);
     let enrolled = folder.join("ship");
     let config = format!(
@@ -80,7 +80,7 @@ authority = {}
 }
 
 /// Asks the recruiter for its hosts, from inside its namespace.
-pub(super) fn said() -> Result<Said> {
+pub(super) fn said() -> Result<RecruiterSummary> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the recruiter", RECRUITER_LOCAL, "/v1/hosts")?;
     serde_json::from_slice(&body).map_err(|source| LabError::Document {

@@ -1,4 +1,4 @@
-//! What a lab is and what it has started, kept in its folder.
+//! State of a lab and its processes, kept in its folder.
 
 use super::error::{LabError, Result, file};
 use super::link::Link;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 /// The authority's folder, in the lab's.
 pub(super) const PKI: &str = "pki";
 
-/// Where a lab lies unless it is told otherwise.
+/// Default folder of a lab.
 pub(super) const DEFAULT_FOLDER: &str = "/var/lib/gleaner/lab";
 /// Leads to the folder of the lab that is up; gone after a reboot, as the namespaces are.
 const CURRENT: &str = "/run/gleaner-lab";
 const FILE: &str = "lab.json";
 const FORMAT: u32 = 1;
 
-/// A lab.
+/// State of a lab.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     format: u32,
@@ -28,15 +28,15 @@ pub(super) struct State {
     pub(super) link: Link,
     /// Names of the hosts' traces, in order.
     pub(super) host_ids: Vec<String>,
-    pub(super) started: Vec<Started>,
+    pub(super) started: Vec<StartedDaemon>,
 }
 
 /// A daemon that was started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Started {
-    /// Its namespace.
+pub(super) struct StartedDaemon {
+    /// Network namespace of its node.
     pub(super) namespace: String,
-    /// Its name in the table of daemons.
+    /// Name in the table of daemons.
     pub(super) daemon: String,
     pub(super) process: Process,
 }

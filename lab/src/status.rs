@@ -53,13 +53,16 @@ fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
         .collect()
 }
 
-/// What the recruiter says of a host.
-fn lending<'a>(said: &'a Result<recruiter::Said>, host_id: &str) -> Option<&'a recruiter::OfHost> {
+/// Lending of a host, from the recruiter.
+fn lending<'a>(
+    said: &'a Result<recruiter::RecruiterSummary>,
+    host_id: &str,
+) -> Option<&'a recruiter::OfHost> {
     let hosts = &said.as_ref().ok()?.hosts;
     hosts.iter().find(|host| host.quota.host_id == host_id)
 }
 
-/// What the clerk says of its device, as read here and whole.
+/// Status of the clerk's device, parsed and complete.
 type Clerk = Result<(DeviceStatus, Value)>;
 
 fn of_device(device: &DeviceStatus) -> String {
@@ -77,7 +80,7 @@ fn as_json(
     state: &State,
     said: &[OfHost],
     collector: Value,
-    lent: &Result<recruiter::Said>,
+    lent: &Result<recruiter::RecruiterSummary>,
     clerk: Option<Clerk>,
 ) -> Value {
     let daemons = |node: &str| -> Vec<Value> {
@@ -125,7 +128,7 @@ fn as_text(
     state: &State,
     said: &[OfHost],
     failure: Option<&str>,
-    lent: &Result<recruiter::Said>,
+    lent: &Result<recruiter::RecruiterSummary>,
     clerk: Option<Clerk>,
 ) -> String {
     let running = |node: &str| -> String {

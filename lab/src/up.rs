@@ -1,21 +1,21 @@
 //! `gleaner lab up`.
 
 use super::address::Node;
-use super::args::Up;
+use super::args::UpArgs;
 use super::error::{LabError, Result};
 use super::link::Link;
 use super::state::State;
 use super::{address, clerk, collector, daemons, down, network, recruiter};
 use std::time::{Duration, Instant};
 
-/// As the agent has it.
+/// Shortest interval, the agent's.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Each is used at once.
+/// Validity of tokens, each of which is used at once.
 const TOKEN_VALID: Duration = Duration::from_secs(3600);
-/// How long the collector may take to answer for the first time.
+/// Longest wait for the collector's first answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(super) fn run(args: &Up) -> Result<String> {
+pub(super) fn run(args: &UpArgs) -> Result<String> {
     refuse(args)?;
     let mut state = State::begin(&args.folder, args.hosts)?;
     if let Err(error) = make(args, &mut state) {
@@ -44,8 +44,8 @@ pub(super) fn run(args: &Up) -> Result<String> {
     Ok(text)
 }
 
-/// What cannot work, before anything is made.
-fn refuse(args: &Up) -> Result<()> {
+/// Refuses arguments that cannot work, before anything is created.
+fn refuse(args: &UpArgs) -> Result<()> {
     super::refuse_without_root("up")?;
     for program in ["ip", "tc"] {
         if !network::is_installed(program) {
@@ -73,7 +73,7 @@ fn refuse(args: &Up) -> Result<()> {
     Ok(())
 }
 
-fn make(args: &Up, state: &mut State) -> Result<()> {
+fn make(args: &UpArgs, state: &mut State) -> Result<()> {
     network::make_bridge()?;
     state.link = Link::probed(args.rate.clone(), args.delay, args.loss);
     state.save()?;

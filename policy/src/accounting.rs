@@ -9,13 +9,12 @@
 //! available = physical − static − balloon − dynamic − lotsfree − process − file cache − guest
 //! ```
 //!
-//! so dynamic kernel holds whatever MemTotal leaves unexplained, huge pages set aside (hugetlb) among
-//! it, since nobody else can have them. ZFS' own cache, the ARC, is in no counter of the kernel's either:
-//! what it would shrink by is taken out of there and is reclaimable kernel memory. Pages on the allocator's per-CPU lists are free, though MemFree
-//! leaves them out: hundreds of MiB after a large process ended. Reclaimable kernel memory is
-//! told apart and counts as available. The categories sum to physical memory exactly; where that
-//! would make available negative the figures contradict each other, and the difference is the
-//! [`Categories::remainder_bytes`].
+//! so dynamic kernel is the unexplained part of MemTotal, including reserved huge pages (hugetlb), which
+//! nobody else can use. No counter of the kernel has ZFS' own cache, the ARC: its reclaimable part is moved
+//! from dynamic kernel to reclaimable kernel memory. Pages on the allocator's per-CPU lists are free, though
+//! MemFree leaves them out: hundreds of MiB after a large process ended. Reclaimable kernel memory is kept
+//! apart and counts as available. The categories sum to physical memory exactly; if available would be
+//! negative, the figures contradict each other, and the difference is the [`Categories::remainder_bytes`].
 
 /// Figures of the kernel about itself, all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,7 +115,7 @@ impl InUse {
 /// Division of physical memory. The categories and the remainder sum to `physical_bytes`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Categories {
-    /// The sum.
+    /// Sum of the categories.
     pub physical_bytes: u64,
     /// Absent where physical memory is unknown; then `physical_bytes` starts at MemTotal.
     pub static_kernel_bytes: Option<u64>,
@@ -126,13 +125,13 @@ pub struct Categories {
     pub dynamic_kernel_bytes: u64,
     /// The kernel's reserve; absent where unreadable.
     pub lotsfree_bytes: Option<u64>,
-    /// Active processes.
+    /// Memory of active processes.
     pub process_bytes: u64,
     /// Files in use.
     pub file_cache_bytes: u64,
-    /// Lent.
+    /// Memory lent to guests.
     pub guest_bytes: u64,
-    /// The rest.
+    /// Available memory: the remainder.
     pub available_bytes: u64,
     /// Physical less all of the above: 0, or negative where the figures contradict each other.
     pub remainder_bytes: i64,
@@ -153,7 +152,7 @@ pub struct AvailableParts {
 }
 
 impl AvailableParts {
-    /// Their sum.
+    /// Sum of the categories, in bytes.
     #[must_use]
     pub const fn sum_bytes(&self) -> u64 {
         self.free_bytes

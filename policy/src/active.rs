@@ -33,8 +33,8 @@ const OWN_DAEMONS: &str = "gleaner-";
 /// Our daemon that holds guests' pages, as the kernel keeps its name (15 bytes).
 pub const MEMORY_SERVER: &str = "gleaner-memoryd";
 
-/// Whether what a process holds of anonymous memory is lent to others: our memory server's, and of `others`, memory servers
-/// that live from the quota. Such a process is never active, however much it does.
+/// Returns true if a process' anonymous memory is lent to others: our memory server's, and that of `others`,
+/// memory servers that use the quota. Such a process is never active, whatever it does.
 #[must_use]
 pub fn holds_guests(name: &str, others: &[String]) -> bool {
     name == MEMORY_SERVER || others.iter().any(|other| other == name)
@@ -43,26 +43,26 @@ pub fn holds_guests(name: &str, others: &[String]) -> bool {
 /// Reason why a process is or is not active.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// It used CPU since the sample before.
+    /// The process used CPU since the sample before.
     UsedCpu,
-    /// Its kind always counts.
+    /// Processes of its kind always count.
     AlwaysActive,
-    /// It did nothing.
+    /// The process used no CPU.
     Idle,
-    /// It is one of ours: never counted as the owner's.
+    /// The process is one of ours: it never counts as the owner's.
     Own,
 }
 
 impl Activity {
-    /// Whether its memory is in use.
+    /// Returns true if its memory is in use.
     #[must_use]
     pub const fn is_active(self) -> bool {
         matches!(self, Self::UsedCpu | Self::AlwaysActive)
     }
 }
 
-/// Classes one process. `cpu_ms` is what it used since the sample before; `None` for one that was
-/// not there then, whose whole life is `lifetime_cpu_ms`.
+/// Classes one process. `cpu_ms` is the CPU time since the sample before; `None` for a new process, whose CPU
+/// time is `lifetime_cpu_ms`.
 #[must_use]
 pub fn classify(name: &str, cpu_ms: Option<u64>, lifetime_cpu_ms: u64) -> Activity {
     if name.starts_with(OWN_DAEMONS) {

@@ -31,16 +31,16 @@ pub struct Observation {
     pub load5: Option<f64>,
 }
 
-/// Whether a host is idle.
+/// Verdict of the idle rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Idle since `since_ms`: the later of the last activity and the load's fall, so the idle period's
     /// start lies before the sample that showed it.
     Idle {
-        /// Start.
+        /// Start of the idle period.
         since_ms: i64,
     },
-    /// Not idle yet: it would be at `at_ms` if nothing happened until then.
+    /// The host is not idle yet: it will be at `at_ms` if nothing happens until then.
     Waiting {
         /// Time at which the host would be idle.
         at_ms: i64,
@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether memory may be recruited.
+    /// Returns true if memory may be recruited.
     #[must_use]
     pub const fn is_idle(self) -> bool {
         matches!(self, Self::Idle { .. })
@@ -67,8 +67,8 @@ pub struct IdleState {
 }
 
 impl IdleState {
-    /// The state after a sample of this verdict, for a rule that is gone on with where another left off.
-    /// As long as the owner's last activity never moves back, the verdicts are the same.
+    /// State after a sample with this verdict, for a caller that did not keep the state. The verdicts are the
+    /// same as long as the owner's last activity never moves back.
     #[must_use]
     pub fn after(rule: &IdleRule, verdict: Verdict) -> Self {
         let calm_since_ms = match verdict {
@@ -186,7 +186,7 @@ mod tests {
             }
         }
 
-        /// Whoever keeps the verdict alone goes on as if they had kept the state.
+        /// A caller that keeps only the verdict gets the same results as one that keeps the state.
         #[test]
         fn a_verdict_is_enough_to_go_on_from(
             steps in proptest::collection::vec((1..4 * MINUTE, 0..12 * MINUTE, 0.0..0.5f64), 1..60)

@@ -1,8 +1,8 @@
-//! The rules that the daemon, the analysis and the simulator share: what counts as idle, as in use,
-//! as available, and how much of it may be lent.
+//! The rules that the daemon, the analysis and the simulator share: the definitions of idle, in use and
+//! available, and the amount that may be lent.
 //!
-//! Pure: no clock, no randomness, no I/O. Time comes in as an argument. What was simulated is what
-//! runs.
+//! Pure: no clock, no randomness, no I/O. Time is an argument. The simulator runs the same code as the
+//! daemons.
 //!
 //! Rooms, from the top; each uses only those after it: `lending`, `outlook`, `placement`, `refraction`,
 //! `eviction`, `memory_context`, `quota`, `forecast`, `idle`, `guest_load`, `active`, `accounting`.

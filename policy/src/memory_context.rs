@@ -1,5 +1,5 @@
-//! Cost of lending to an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
-//! guests, and has to come back.
+//! Cost of lending for an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
+//! guests, and has to be read back.
 
 use crate::accounting::Categories;
 
@@ -25,7 +25,7 @@ impl Demand {
         Self {
             footprint_bytes,
             guest_bytes: 0,
-            // What a balloon holds, nobody else can have either.
+            // Memory in a balloon is not available to anybody else either.
             kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
                 .saturating_add(memory.balloon_bytes)
                 .saturating_add(memory.dynamic_kernel_bytes),
@@ -101,7 +101,7 @@ mod tests {
             // Up to the reserve nothing moves: 984 = 1000 − 16.
             ([300, 584, 100, 1000, 16], 0),
             ([300, 585, 100, 1000, 16], 1),
-            // As printed in the paper this would be 400 + 600 + 100 − 1000 − 16 = 84.
+            // By the formula printed in the paper this would be 400 + 600 + 100 − 1000 − 16 = 84.
             ([400, 600, 100, 1000, 16], 116),
             // The processes alone are larger than memory.
             ([1200, 0, 100, 1000, 16], 316),

@@ -1,14 +1,15 @@
-//! Part of a quota that is expected to stay, for how long, with what confidence: the forecast of the analysis, put to
-//! the question that borrowers have.
+//! Part of a quota that is expected to stay, for how long, with what confidence: the forecast of the
+//! analysis, applied to the borrowers' question.
 //!
-//! A quota of `q` bytes stays as long as the host keeps `q` and what is held back available. So a part of it is a region
-//! of the forecast: `bytes` and the bytes held back are its size, the quota (or the low water) and those bytes what is, or
-//! was, available. Where the owner's cap or the hysteresis lowers the quota it looks worse than it is, never better.
+//! A quota of `q` bytes stays as long as the host keeps `q` and what is held back available. So a part of it
+//! is a region of the forecast: `bytes` and the bytes held back are its size, the quota (or the low water)
+//! and those bytes are the memory available now (or then). If the owner's cap or the hysteresis lowers the
+//! quota, it looks worse than it is, never better.
 //!
-//! Assumptions: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region is as
-//! old as its idleness. A host that lends what it can spare need not ([`Scope::All`]); its region counts as a day old
-//! where the low water of the last day says so, and else as new. Nothing is known of the future of a host that lends
-//! nothing now.
+//! Assumptions: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region
+//! is as old as its idleness. A host that lends what it can spare need not ([`Scope::All`]); its region
+//! counts as a day old if the low water of the last day says so, otherwise as new. Nothing is known of the
+//! future of a host that lends nothing now.
 
 use crate::forecast::table::{Question, Region, Table};
 use crate::forecast::{AHEAD_S, State};
@@ -26,10 +27,10 @@ const SIZES: u64 = 16;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The probability that `bytes` of what a host lends stay throughout `for_ms`; `None` where the host does not lend so much,
-/// or where nothing was learnt about the like.
+/// The probability that `bytes` of a host's quota stay throughout `for_ms`; `None` if the host does not lend
+/// that much, or if nothing was learnt about similar regions.
 ///
-/// `hour_of_week` is that of the fleet's time zone: 0 is Monday's first.
+/// `hour_of_week` is in the fleet's time zone: 0 is Monday's first.
 #[must_use]
 pub fn stays(
     table: &Table,
@@ -78,11 +79,11 @@ fn sizes(quota: &HostQuota) -> Vec<u64> {
     sizes
 }
 
-/// The largest part of what a host lends that is expected to stay throughout `for_ms` with this confidence; 0 where nothing
-/// is that sure, or nothing was learnt about the like.
+/// The largest part of a host's quota that is expected to stay throughout `for_ms` with this confidence; 0 if
+/// no part is that certain, or if nothing was learnt about similar regions.
 ///
-/// Whatever stays for long stays for less: it must be as sure for each shorter time that the table has. So it is never more
-/// for longer, nor with more confidence, whatever the table says of each time by itself.
+/// Memory that stays for long also stays for less: it must be as certain for each shorter time in the table.
+/// So it is never more for longer, nor with more confidence, whatever the table says of each time by itself.
 #[must_use]
 pub fn expected_bytes(
     table: &Table,
@@ -106,8 +107,9 @@ pub fn expected_bytes(
     sizes.into_iter().rev().find(is_sure).unwrap_or(0)
 }
 
-/// The largest part of what a host lends that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for longer, nor
-/// with more confidence. Empty where nothing was learnt about the like; 0 bytes where nothing is that sure.
+/// The largest part of a host's quota that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for
+/// longer, nor with more confidence. Empty if nothing was learnt about similar regions; 0 bytes if no part is
+/// that certain.
 #[must_use]
 pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
     let sizes = sizes(quota);
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn the_largest_that_is_sure_enough() {
-        // What is held back counts into the margin: of the 1024 MiB available 896 are no one's, so that up to
+        // The reserve counts into the margin: of the 1024 MiB available 896 belong to nobody, so that up to
         // 34 MiB (930.9 MiB in all) have a margin of 1.1.
         let cells = [
             cell(Scope::Idle, Some(0), 600, 0.9),
@@ -253,7 +255,7 @@ mod tests {
             cell(Scope::Idle, Some(1), 600, 0.995),
             cell(Scope::Idle, Some(0), 1800, 0.6),
             cell(Scope::Idle, Some(1), 1800, 0.7),
-            // It cannot be surer that so much stays for an hour than for half of one.
+            // The confidence for an hour cannot exceed that for half an hour.
             cell(Scope::Idle, Some(0), 3600, 0.95),
             cell(Scope::Idle, Some(1), 3600, 0.65),
         ];
@@ -270,15 +272,15 @@ mod tests {
         // Between two times the farther one.
         assert_eq!(ask(601, 0.65), 32);
         assert_eq!([0.5, 0.62, 0.9].map(|c| ask(3600, c)), [128, 32, 0]);
-        // Nothing was learnt of more than an hour, nor of a host that lends what it can spare.
+        // Nothing was learnt for more than an hour, nor for a host that lends spare memory while busy.
         assert_eq!(ask(3601, 0.0), 0);
         let spare = quota(QuotaReason::Spare);
         assert_eq!(expected_bytes(&table, &spare, 600_000, 0.5, 0), 0);
     }
 
     proptest! {
-        /// Whatever the table says of each time, and where it says nothing: never more for longer, nor with more confidence,
-        /// nor than is lent; and as sure as `stays` has it.
+        /// For any table, even an empty one: never more for longer, nor with more confidence, nor more than
+        /// is lent; and with the confidence of `stays`.
         #[test]
         fn expectations_fall(
             odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..60),
@@ -331,7 +333,7 @@ mod tests {
                         prop_assert!(other.bytes <= o.bytes);
                     }
                 }
-                // Nothing larger was passed over, but for what the shorter or the less sure forbid.
+                // No larger amount was skipped, unless the shorter or less certain ones forbid it.
                 let bound = found.iter().filter(|s| s.for_ms <= o.for_ms && s.confidence <= o.confidence && **s != *o)
                     .map(|s| s.bytes).min().unwrap_or(u64::MAX);
                 for part in 1..=SIZES {

@@ -51,7 +51,7 @@ pub enum Reason {
     Idle,
     /// In use, and more than enough is free ([`Mode::Spare`]).
     Spare,
-    /// Not idle long enough; it would be at this time.
+    /// The host is not idle for long enough; it will be at this time.
     NotIdleUntil {
         /// On the clock of the samples.
         at_ms: i64,
@@ -67,7 +67,7 @@ pub enum Reason {
 /// Memory that a host may lend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// Now.
+    /// Quota now, in bytes.
     pub quota_bytes: u64,
     /// The paper's recruited memory, were the host idle: total − in use − lotsfree − headroom.
     pub recruitable_bytes: u64,
@@ -134,7 +134,7 @@ mod tests {
     const IDLE: Verdict = Verdict::Idle { since_ms: 0 };
     const WAITING: Verdict = Verdict::Waiting { at_ms: 9 };
 
-    /// Of 1000 bytes of physical memory: the headroom is 150, the larger one 500.
+    /// A host of 1000 bytes of physical memory: the headroom is 150, the larger one 500.
     fn host(available_bytes: u64, guest_bytes: u64) -> Categories {
         Categories {
             physical_bytes: 1000,
@@ -174,7 +174,7 @@ mod tests {
             // 300 lent out of the first case's host: the quota stays.
             (300, 300, some(250), IDLE, gentle, 400, 400, Reason::Idle),
             (300, 300, some(250), IDLE, paper, 450, 450, Reason::Idle),
-            // All of it, and 50 beyond MemAvailable's headroom: the quota is what is lent, less those 50.
+            // All of it, and 50 beyond MemAvailable's headroom: the quota is the memory lent, less those 50.
             (200, 400, some(100), IDLE, gentle, 350, 350, Reason::Idle),
             (50, 600, some(0), IDLE, paper, 500, 500, Reason::Idle),
             // In use, with more than half free: what is above the half.

@@ -1,7 +1,8 @@
-//! Refraction period: time in which nobody asks again who refused or failed (Acharya & Setia, section 3.1, Dodo).
+//! Refraction period: time for which a client does not ask again after a refusal or failure (Acharya & Setia,
+//! section 3.1, Dodo).
 //!
-//! When the cluster has no memory left it will hardly have some a moment later: a client that asks again at once pays for the
-//! question and has nothing. The same holds for a single host that failed.
+//! When the cluster has no memory left it will hardly have some a moment later: a client that asks again at
+//! once pays for the request and gets nothing. The same holds for a single host that failed.
 
 /// The refraction period after the last refusal or failure. Times are of any clock that does not go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +29,13 @@ impl Refraction {
         refraction
     }
 
-    /// Whether it may ask now.
+    /// Returns true if the client may ask now.
     #[must_use]
     pub const fn may_ask(&self, now_ms: i64) -> bool {
         self.left_ms(now_ms) == 0
     }
 
-    /// Remainder of the period; 0 where it is over or never began.
+    /// Remainder of the period; 0 if it is over or never began.
     #[must_use]
     pub const fn left_ms(&self, now_ms: i64) -> i64 {
         if now_ms >= self.until_ms {
@@ -43,7 +44,7 @@ impl Refraction {
         self.until_ms.saturating_sub(now_ms)
     }
 
-    /// It was refused now.
+    /// Records a refusal now.
     pub const fn refused(&mut self, now_ms: i64) {
         self.until_ms = now_ms.saturating_add(self.period_ms);
     }

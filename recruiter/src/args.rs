@@ -1,6 +1,6 @@
 //! The command line, as typed.
 
-use crate::adapter::Follow;
+use crate::adapter::FollowArgs;
 use clap::{CommandFactory, Parser, Subcommand};
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -42,7 +42,7 @@ Without certificates in the configuration only programs of this machine are serv
 
 Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
     Serve(Serve),
-    /// Tell whether the configuration is good, and which settings of the environment win over it
+    /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig(CheckConfig),
     /// Ask a running recruiter for hosts, quotas and leases
@@ -56,16 +56,16 @@ Exit codes: 0 it answers; 1 failed; 2 wrong usage; 3 it does not answer.")]
     /// Print the OpenAPI document
     Openapi,
     /// Keep the memory limit of a memcached or Redis at what a host may lend
-    Follow(Follow),
+    Follow(FollowArgs),
 }
 
-/// `serve`.
+/// Arguments of `serve`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Serve {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where to listen: by TLS where the configuration names certificates, else a loopback address
+    /// Address to listen at: with TLS if the configuration names certificates, otherwise a loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
     /// Rights of programs of this machine without TLS
@@ -87,7 +87,7 @@ pub enum LocalAccess {
     All,
 }
 
-/// `check-config`.
+/// Arguments of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckConfig {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
@@ -98,13 +98,13 @@ pub struct CheckConfig {
     pub json: bool,
 }
 
-/// `status`.
+/// Arguments of `status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Status {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where it listens without TLS [default: `local` of the configuration]
+    /// Address of its plain listener [default: `local` of the configuration]
     #[arg(long)]
     pub url: Option<String>,
     /// As JSON

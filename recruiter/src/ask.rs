@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The answer's size is in the hosts: some 1 KB each.
 const ANSWER_BYTES: u64 = 1 << 30;
 
-/// For programs.
+/// Status, for programs.
 #[derive(Serialize)]
 struct Status {
     recruiter: Health,

@@ -13,7 +13,7 @@ pub(crate) struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        // Not secret, only unlike other recruiters'.
+        // The seed need not be secret, only different from other recruiters'.
         let seed = RandomState::new().hash_one("placement");
         Self {
             random: ChaCha8Rng::seed_from_u64(seed),

@@ -2,7 +2,7 @@
 
 use crate::args::{LocalAccess, Serve};
 use crate::registry;
-use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Placement};
 use gleaner_trust::ServerPaths;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// As part of the names of the file and of variables.
+/// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "recruiter";
 /// Status and metrics, for this machine alone.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
@@ -54,12 +54,12 @@ struct ConfigFile {
 
 /// Settings of requests to hosts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asking {
-    /// One host has so long for an answer.
+pub struct RequestSettings {
+    /// Time limit of one host's answer.
     pub answer_within: Duration,
     /// A request has so long in all.
     pub grant_within: Duration,
-    /// Hosts asked at most for one request, beyond one for each copy.
+    /// Most hosts asked for one request, beyond one for each copy.
     pub tries: usize,
     /// Placement of requests that name none.
     pub placement: Placement,
@@ -68,7 +68,7 @@ pub struct Asking {
 /// Configuration of the recruiter.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Address at which hosts, clients and readers come, by TLS.
+    /// Address for hosts, clients and readers, with TLS.
     pub listen: Option<(SocketAddr, ServerPaths)>,
     /// A loopback address without TLS.
     pub local: Option<SocketAddr>,
@@ -76,17 +76,17 @@ pub struct Config {
     pub local_access: LocalAccess,
     /// Connections at the same time.
     pub connections_limit: usize,
-    /// A reader that takes in nothing of an answer for so long is disconnected.
+    /// Time after which a reader that accepts nothing of an answer is disconnected.
     pub reader_patience: Duration,
     /// Settings of the registry.
     pub registry: registry::Settings,
     /// Settings of requests to hosts.
-    pub asking: Asking,
+    pub asking: RequestSettings,
     /// Findings with forecasts.
     pub forecasts: Option<PathBuf>,
-    /// All quotas as JSON.
+    /// File with all quotas as JSON.
     pub quota_file: Option<PathBuf>,
-    /// All quotas for node_exporter's textfile collector.
+    /// File with all quotas for node_exporter's textfile collector.
     pub quota_textfile: Option<PathBuf>,
 }
 
@@ -99,12 +99,12 @@ impl Config {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// As [`Self::resolve`], and where it is from.
+    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
-    pub fn load(args: &Serve) -> Result<Loaded<Self>, ConfigError> {
-        let Loaded {
+    /// The arguments, the environment or the file are wrong.
+    pub fn load(args: &Serve) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
@@ -121,7 +121,7 @@ impl Config {
             quota_file: file.quota_file,
             quota_textfile: file.quota_textfile,
         };
-        Ok(Loaded { values, origin })
+        Ok(LoadedConfig { values, origin })
     }
 
     /// URL at which a recruiter of this configuration answers without TLS; `None`: nowhere.
@@ -199,8 +199,8 @@ fn judging(file: &ConfigFile) -> registry::Settings {
     }
 }
 
-fn asking(file: &ConfigFile) -> Asking {
-    Asking {
+fn asking(file: &ConfigFile) -> RequestSettings {
+    RequestSettings {
         answer_within: file.answer_within.unwrap_or(Duration::from_secs(2)),
         grant_within: file.grant_within.unwrap_or(Duration::from_secs(5)),
         tries: file.tries.unwrap_or(8),

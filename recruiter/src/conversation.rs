@@ -1,4 +1,4 @@
-//! One connection, from the first announcement to the end.
+//! One host's connection, from the first announcement to the end.
 
 use crate::links::Ask;
 use crate::registry::{HostId, check_answer, replaced};
@@ -6,7 +6,7 @@ use crate::state::RecruiterState;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
-    Answer, Asked, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost,
+    Answer, FromHost, Outcome, Refusal, RefusalKind, Request, RequestKind, ToHost,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 /// The first announcement comes at once.
 const FIRST: Duration = Duration::from_secs(10);
-/// A host that takes in nothing for so long is gone.
+/// Time after which a host that reads nothing is disconnected.
 const SEND: Duration = Duration::from_secs(10);
 /// An announcement has some hundred bytes for each lease.
 const MESSAGE_BYTES: usize = 4 << 20;
 /// Buffers of each of ten thousand connections: an announcement of one lease fits.
 const BUFFER_BYTES: usize = 2 << 10;
-/// Of what a host says, so much is repeated to it.
+/// Most characters of a host's text that are repeated to it.
 const MOST_SAID_CHARS: usize = 300;
 /// Requests that a host has not answered; more, and it never does.
 const UNANSWERED: usize = 1024;
@@ -84,7 +84,7 @@ struct Conversation<'a> {
     revocations: watch::Receiver<Option<Utf8Bytes>>,
     last_id: u64,
     /// Requests sent over this connection, each with its asker.
-    unanswered: HashMap<u64, (Asked, oneshot::Sender<Outcome>)>,
+    unanswered: HashMap<u64, (RequestKind, oneshot::Sender<Outcome>)>,
     heard: Instant,
 }
 
@@ -111,7 +111,8 @@ impl Conversation<'_> {
                 Next::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
                 Next::Heard(Some(Err(error))) => {
                     let reason = error.to_string();
-                    // What was too long or no WebSocket is told; a connection that broke cannot be.
+                    // An error of the protocol is reported to the host; a broken connection cannot carry a
+                    // report.
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
                 Next::Ask(Some(ask)) => self.ask(socket, ask).await?,
@@ -186,7 +187,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    /// Takes in the answer to an outstanding request; one that was answered or forgotten before changes nothing.
+    /// Passes on the answer to an outstanding request; an answer to an unknown request changes nothing.
     fn answered(&mut self, answer: Answer) -> Result<(), Refusal> {
         if answer.request_id > self.last_id {
             return Err(malformed(format!(
@@ -208,7 +209,8 @@ impl Conversation<'_> {
 
     async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
         let Ask { asked, answer } = ask;
-        if answer.is_closed() && matches!(asked, Asked::Grant(_) | Asked::Renew { .. }) {
+        if answer.is_closed() && matches!(asked, RequestKind::Grant(_) | RequestKind::Renew { .. })
+        {
             return Ok(()); // nobody waits for it any more
         }
         if self.unanswered.len() >= UNANSWERED {

@@ -13,13 +13,13 @@ pub enum Error {
     /// The configuration says what it may not.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Nobody of this machine could ask it.
+    /// There is no listener for this machine's programs.
     #[error("local = \"none\": name a recruiter by --url")]
     NoLocalAddress,
     /// An address cannot be had.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
+        /// Address of the listener.
         address: SocketAddr,
         /// Error of the system.
         source: io::Error,
@@ -35,7 +35,7 @@ pub enum Error {
     /// The findings cannot be read.
     #[error("{} has no forecasts: {reason}; make it with `gleaner analyze DATASET --json`", path.display())]
     Forecasts {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Description of the fault.
         reason: String,
@@ -45,12 +45,12 @@ pub enum Error {
     Io {
         /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
     },
-    /// About certificates.
+    /// Error of certificates.
     #[error(transparent)]
     Trust(#[from] TrustError),
 }

@@ -1,7 +1,8 @@
-//! All quotas in files that are replaced whole: JSON for programs, and for node_exporter's textfile collector.
+//! All quotas in files that are replaced as a whole: JSON for programs, and for node_exporter's textfile
+//! collector.
 
 use crate::Error;
-use crate::registry::QuotaSeen;
+use crate::registry::DatedQuota;
 use gleaner_schemas::lending::{HostQuota, Quotas};
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +22,7 @@ impl Targets {
     }
 
     /// Replaces the files.
-    pub(crate) fn write(&self, seen: &[QuotaSeen], now_ms: i64) -> Result<(), Error> {
+    pub(crate) fn write(&self, seen: &[DatedQuota], now_ms: i64) -> Result<(), Error> {
         let hosts: Vec<HostQuota> = seen.iter().map(|seen| seen.at(now_ms)).collect();
         if let Some(path) = &self.prometheus {
             replace(path, prometheus(&hosts).as_bytes())?;
@@ -57,7 +58,7 @@ fn prometheus(hosts: &[HostQuota]) -> String {
     text
 }
 
-/// Whoever reads sees the old content or the new one.
+/// Replaces a file: readers see the old content or the new one.
 fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".tmp"); // node_exporter reads *.prom alone

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Of the findings, what forecasts are made of; the rest is passed over.
+/// The part of the findings from which forecasts are made; the rest is skipped.
 #[derive(Deserialize)]
 struct Findings {
     #[serde(default)]
@@ -39,7 +39,7 @@ struct Size {
     table_version: i64,
 }
 
-/// Facts that tell one state of a file from another without reading it.
+/// Facts that distinguish one state of a file from another without reading it.
 type Stamp = (u64, u64, u64, i64, i64);
 
 /// The file, and what was last made of it.
@@ -47,12 +47,12 @@ type Stamp = (u64, u64, u64, i64, i64);
 pub(crate) struct Forecasts {
     path: PathBuf,
     tried: Option<Stamp>,
-    learnt: Option<Learnt>,
+    learnt: Option<LearntForecasts>,
 }
 
-struct Learnt {
+struct LearntForecasts {
     table: Arc<Table>,
-    /// Of the fleet.
+    /// Time zone of the fleet.
     time_zone: TimeZone,
 }
 
@@ -64,8 +64,8 @@ impl Forecasts {
         }
     }
 
-    /// Reads the file if it has changed; whether it did. One that cannot be read leaves what was read before, and is an
-    /// error once.
+    /// Reads the file if it has changed; returns true then. If it cannot be read, the earlier content stays,
+    /// and the error is returned once.
     pub(crate) fn reload_if_changed(&mut self) -> Result<bool, Error> {
         let now = stamp(&self.path);
         if now == self.tried && now.is_some() {
@@ -82,7 +82,7 @@ impl Forecasts {
 
     /// Knowledge for the hour that it is now.
     pub(crate) fn now(&self) -> Option<Foresight> {
-        let Learnt { table, time_zone } = self.learnt.as_ref()?;
+        let LearntForecasts { table, time_zone } = self.learnt.as_ref()?;
         let now = Timestamp::now().to_zoned(time_zone.clone());
         let hour = i16::from(now.weekday().to_monday_zero_offset()) * 24 + i16::from(now.hour());
         Some(Foresight {
@@ -97,7 +97,7 @@ fn stamp(path: &Path) -> Option<Stamp> {
     Some((m.dev(), m.ino(), m.len(), m.mtime(), m.mtime_nsec()))
 }
 
-fn read(path: &Path) -> Result<Learnt, Error> {
+fn read(path: &Path) -> Result<LearntForecasts, Error> {
     let wrong = |reason: String| Error::Forecasts {
         path: path.to_owned(),
         reason,
@@ -121,7 +121,7 @@ fn read(path: &Path) -> Result<Learnt, Error> {
                 &found.forecast_habits,
                 &found.forecast_weights,
             );
-            Ok(Learnt {
+            Ok(LearntForecasts {
                 table: Arc::new(table),
                 time_zone,
             })

@@ -1,7 +1,7 @@
 //! Connections of memory servers: each opens one, announces itself over it, and is asked over it.
 
 use crate::registry::HostId;
-use gleaner_schemas::lending::{Asked, Outcome};
+use gleaner_schemas::lending::{Outcome, RequestKind};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ const WAITING: usize = 64;
 
 /// Something to be asked of a host.
 pub(crate) struct Ask {
-    pub(crate) asked: Asked,
+    pub(crate) asked: RequestKind,
     pub(crate) answer: oneshot::Sender<Outcome>,
 }
 
 /// Reason why a host did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unanswered {
-    /// It is not linked, or the link broke before it answered.
+pub(crate) enum AnswerFailure {
+    /// The host is not linked, or the link broke before it answered.
     NotLinked,
-    /// It did not answer in time.
+    /// The host did not answer in time.
     Late,
     /// Too much is being asked of it already.
     Overwhelmed,
@@ -71,20 +71,20 @@ impl Links {
     pub(crate) async fn ask(
         &self,
         host_id: &HostId,
-        asked: Asked,
+        asked: RequestKind,
         patience: Duration,
-    ) -> Result<Outcome, Unanswered> {
+    ) -> Result<Outcome, AnswerFailure> {
         let asks = self.open().get(host_id).map(|link| link.asks.clone());
-        let asks = asks.ok_or(Unanswered::NotLinked)?;
+        let asks = asks.ok_or(AnswerFailure::NotLinked)?;
         let (answer, answered) = oneshot::channel();
         asks.try_send(Ask { asked, answer }).map_err(|e| match e {
-            mpsc::error::TrySendError::Full(_) => Unanswered::Overwhelmed,
-            mpsc::error::TrySendError::Closed(_) => Unanswered::NotLinked,
+            mpsc::error::TrySendError::Full(_) => AnswerFailure::Overwhelmed,
+            mpsc::error::TrySendError::Closed(_) => AnswerFailure::NotLinked,
         })?;
         match timeout(patience, answered).await {
             Ok(Ok(outcome)) => Ok(outcome),
-            Ok(Err(_)) => Err(Unanswered::NotLinked),
-            Err(_) => Err(Unanswered::Late),
+            Ok(Err(_)) => Err(AnswerFailure::NotLinked),
+            Err(_) => Err(AnswerFailure::Late),
         }
     }
 

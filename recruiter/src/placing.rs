@@ -1,12 +1,12 @@
 //! A request for leases, carried out: hosts are asked one after another, those of copies at the same time, until there are as
 //! many leases as were asked for. All of them or none.
 
-use crate::links::Unanswered;
+use crate::links::AnswerFailure;
 use crate::registry::HostId;
 use crate::state::RecruiterState;
 use gleaner_policy::placement::{Candidate, Request, Shortage};
 use gleaner_schemas::lending::{
-    Asked, GrantRequest, Lease, LeaseRequest, LeaseView, Outcome, Refusal, RefusalKind,
+    GrantRequest, Lease, LeaseRequest, LeaseView, Outcome, Refusal, RefusalKind, RequestKind,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) leases: Vec<LeaseView>,
-    /// Whether any was granted just now; else all were there by the key.
+    /// True if any lease was granted just now; false if all existed under the key.
     pub(crate) is_new: bool,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn grant(
                 is_new: false,
             });
         }
-        let ended = Ended {
+        let ended = PlaceGuard {
             state: Arc::clone(&state),
             client: &client,
             key: &request.key,
@@ -70,13 +70,13 @@ pub(crate) async fn grant(
 }
 
 /// Gives the request's place back, however it ends.
-struct Ended<'a> {
+struct PlaceGuard<'a> {
     state: Arc<RecruiterState>,
     client: &'a str,
     key: &'a str,
 }
 
-impl Drop for Ended<'_> {
+impl Drop for PlaceGuard<'_> {
     fn drop(&mut self) {
         self.state.registry().finished(self.client, self.key);
     }
@@ -95,7 +95,7 @@ struct Search<'a> {
 }
 
 /// A host and its answer.
-type Told = (HostId, Result<Outcome, Unanswered>);
+type HostAnswer = (HostId, Result<Outcome, AnswerFailure>);
 
 impl Search<'_> {
     async fn run(mut self) -> Result<Vec<LeaseView>, Refusal> {
@@ -113,7 +113,7 @@ impl Search<'_> {
                     Err(shortage) if granted.is_empty() && refused.is_empty() => {
                         return Err(self.short(&shortage)); // nobody was asked
                     }
-                    // Those under way are waited for, to be given back.
+                    // Requests in progress are waited for, to be revoked.
                     Err(_) => is_exhausted = true,
                 }
             }
@@ -140,7 +140,7 @@ impl Search<'_> {
         if granted.len() >= self.missing {
             return Ok(granted);
         }
-        // Those that are late are found by their key, or run out: nobody renews them.
+        // Late leases are found by their key, or expire, since nobody renews them.
         asked.detach_all();
         let releases: JoinSet<()> = granted
             .iter()
@@ -166,7 +166,7 @@ impl Search<'_> {
         self.state.choose(placement, &request, &mut self.candidates)
     }
 
-    /// There was room when it was looked, but not where it could be had now.
+    /// Refusal: there was room at the time of the choice, but not where it could be granted now.
     fn short(&self, shortage: &Shortage) -> Refusal {
         Refusal {
             kind: RefusalKind::NoMemory,
@@ -176,9 +176,9 @@ impl Search<'_> {
     }
 
     /// Asks one host; its bytes are spoken for meanwhile.
-    fn ask(&self, host_id: HostId) -> impl Future<Output = Told> + use<> {
+    fn ask(&self, host_id: HostId) -> impl Future<Output = HostAnswer> + use<> {
         let bytes = self.request.slabs_bytes();
-        let asked = Asked::Grant(GrantRequest {
+        let asked = RequestKind::Grant(GrantRequest {
             client: self.client.to_owned(),
             key: self.request.key.clone(),
             bytes,
@@ -245,12 +245,12 @@ fn unreachable(detail: String) -> Refusal {
     }
 }
 
-/// For people.
-pub(crate) fn words(unanswered: Unanswered) -> &'static str {
+/// Words for people.
+pub(crate) fn words(unanswered: AnswerFailure) -> &'static str {
     match unanswered {
-        Unanswered::NotLinked => "it is not linked with this recruiter now",
-        Unanswered::Late => "it did not answer in time",
-        Unanswered::Overwhelmed => "too much is being asked of it already",
+        AnswerFailure::NotLinked => "it is not linked with this recruiter now",
+        AnswerFailure::Late => "it did not answer in time",
+        AnswerFailure::Overwhelmed => "too much is being asked of it already",
     }
 }
 
@@ -262,7 +262,7 @@ fn release(
     let (host_id, lease_id) = (HostId::from(&*lease.host_id), lease.lease.lease_id.clone());
     let client = Some(lease.lease.client.clone());
     async move {
-        let asked = Asked::Release { client, lease_id };
+        let asked = RequestKind::Release { client, lease_id };
         let patience = Duration::min(state.asking().answer_within, Duration::from_secs(1));
         let _ = state.links.ask(&host_id, asked, patience).await; // else it runs out
     }

@@ -55,7 +55,7 @@ pub fn run(args: &Serve) -> Result<(), Error> {
         until_ended(signals, &status.join(", "), || reload(args, config, &state)).await;
         Ok(())
     });
-    // What is under way is asked again of whoever comes next; leases are with their hosts.
+    // Requests in progress will be sent to the next recruiter; leases are with their hosts.
     runtime.shutdown_timeout(Duration::from_secs(2));
     ended
 }
@@ -131,7 +131,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let told = tokio::task::spawn_blocking(move || telling.tell(&changes, now_ms));
             let _ = told.await; // it does not panic
         }
-        // Also where nothing changes, so that who reads knows that somebody writes.
+        // Also without a change, so that readers know that the file is still written.
         let heartbeat = u64::try_from(app.state.judging().heartbeat_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT

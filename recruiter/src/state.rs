@@ -1,7 +1,7 @@
 //! State that conversations with hosts, requests under way and HTTP share.
 
 use crate::choice::Choice;
-use crate::config::{Asking, Config};
+use crate::config::{Config, RequestSettings};
 use crate::links::Links;
 use crate::metrics::Metrics;
 use crate::registry::{Registry, Settings};
@@ -14,7 +14,7 @@ use std::time::Instant;
 /// State of a recruiter, all of it lost with the process: hosts announce themselves again.
 pub(crate) struct RecruiterState {
     registry: Mutex<Registry>,
-    settings: RwLock<(Settings, Asking)>,
+    settings: RwLock<(Settings, RequestSettings)>,
     pub(crate) links: Links,
     pub(crate) revocations: RevocationNotice,
     choice: Mutex<Choice>,
@@ -37,7 +37,7 @@ impl RecruiterState {
         }
     }
 
-    /// Since the start: a clock that does not go back. Never held while something is waited for.
+    /// Time since the start, on a clock that does not go back. Never held across a wait.
     pub(crate) fn now_ms(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
@@ -48,7 +48,7 @@ impl RecruiterState {
     }
 
     /// Limits on requests to hosts.
-    pub(crate) fn asking(&self) -> Asking {
+    pub(crate) fn asking(&self) -> RequestSettings {
         self.read_settings().1.clone()
     }
 
@@ -60,7 +60,7 @@ impl RecruiterState {
             (config.registry.clone(), config.asking.clone());
     }
 
-    fn read_settings(&self) -> RwLockReadGuard<'_, (Settings, Asking)> {
+    fn read_settings(&self) -> RwLockReadGuard<'_, (Settings, RequestSettings)> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner)
     }
 

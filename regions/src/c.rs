@@ -33,7 +33,7 @@ struct Program {
     open: BTreeMap<c_int, Arc<Region>>,
 }
 
-/// What went wrong: `errno`, and for people.
+/// Failure of a call: `errno`, and a text for people.
 struct Failure {
     errno: c_int,
     said: String,
@@ -177,7 +177,7 @@ pub extern "C" fn gleaner_mend() -> c_int {
     })
 }
 
-/// What went wrong last in this thread.
+/// Text of the last failure in this thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_merror() -> *const c_char {
     SAID.try_with(|said| said.borrow().as_ptr())

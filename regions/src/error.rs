@@ -1,22 +1,22 @@
-//! What can go wrong.
+//! Errors of regions.
 
 use gleaner_paging::borrow::BorrowError;
 use std::io;
 
-/// Why a region is not opened, read or written.
+/// Reason why a region cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegionError {
-    /// The settings.
+    /// The recruiters' settings are wrong.
     #[error("recruiters: {0}")]
     Recruiters(#[from] BorrowError),
-    /// The settings.
+    /// The settings are wrong.
     #[error("{what}")]
     Settings {
-        /// What is wrong, and what to write.
+        /// Fault and remedy.
         what: String,
     },
-    /// Nobody lends as much now. The caller has its file.
+    /// No host lends that much now. The caller still has its file.
     #[error("no remote memory now: {why}")]
     NoMemory {
         /// The last reason that was given.
@@ -25,20 +25,20 @@ pub enum RegionError {
     /// The memory is gone, and settings say that this is an error.
     #[error("the region's memory is gone; its file has everything")]
     Gone,
-    /// That much is not the region's.
+    /// The range exceeds the region.
     #[error("{bytes} bytes at {offset} do not fit into a region of {region_bytes} bytes")]
     Beyond {
-        /// From here.
+        /// First byte of the range.
         offset: u64,
-        /// So many.
+        /// Length of the range, in bytes.
         bytes: u64,
-        /// There are.
+        /// Size of the region, in bytes.
         region_bytes: u64,
     },
     /// No region can be made of that.
     #[error("no region: {what}")]
     Unfit {
-        /// What is wrong with file, offset or length.
+        /// Fault of file, offset or length.
         what: &'static str,
     },
     /// The file cannot be read or written.

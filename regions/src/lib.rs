@@ -24,9 +24,9 @@ mod transfer;
 pub use error::RegionError;
 pub use region::Region;
 pub use regions::{Figures, Regions};
-pub use settings::{Settings, WhenGone};
+pub use settings::{OnLoss, Settings};
 
-/// What is checked, stored and fetched at once.
+/// Unit of checking, storing and fetching, in bytes.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// The lock, of whoever held it last: nothing here leaves a value half changed.

@@ -1,22 +1,22 @@
-//! One lease, or one server that was named: a connection, and who has which part of it.
+//! One lease, or one named server: a connection, and the owners of its parts.
 
 use crate::lock;
 use crate::room::Room;
-use crate::transfer::{self, Lost};
+use crate::transfer::{self, NodeFailure};
 use gleaner_paging::nbd::client::{Export, Wire};
 use gleaner_paging::nbd::wire::transmission;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Remote memory.
+/// Remote memory of one lease or server.
 pub(crate) struct Node {
     /// The host or server: what is on one of them fails together.
     pub(crate) host: String,
     /// For the recruiter; `None`: it has nothing to do with it.
     pub(crate) lease_id: Option<String>,
     pub(crate) room: Mutex<Room>,
-    /// Whether nothing was in it at the keeper's last round.
+    /// True if no part of it was in use at the keeper's last round.
     pub(crate) was_unused: AtomicBool,
     can_trim: bool,
     wire: Mutex<Option<Wire>>,
@@ -50,7 +50,7 @@ impl Node {
         self.is_gone.load(Ordering::Acquire)
     }
 
-    /// Nothing more is asked of it; whether that is new. Who waits for it now is told in time.
+    /// Abandons the node. Returns true the first time. A request that waits for it now gets an error in time.
     pub(crate) fn give_up(&self) -> bool {
         let is_new = !self.is_gone.swap(true, Ordering::AcqRel);
         if let Ok(mut wire) = self.wire.try_lock() {
@@ -59,16 +59,16 @@ impl Node {
         is_new
     }
 
-    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Lost> {
+    pub(crate) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), NodeFailure> {
         self.with(|wire, until| transfer::read(wire, offset, into, until))
     }
 
-    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Lost> {
+    pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), NodeFailure> {
         self.with(|wire, until| transfer::write(wire, offset, bytes, until))
     }
 
-    /// Those bytes are nobody's now.
-    pub(crate) fn trim(&self, offset: u64, bytes: u64) -> Result<(), Lost> {
+    /// Discards these bytes, which have no owner any more.
+    pub(crate) fn trim(&self, offset: u64, bytes: u64) -> Result<(), NodeFailure> {
         if !self.can_trim {
             return Ok(());
         }
@@ -76,10 +76,16 @@ impl Node {
     }
 
     /// A connection on which something went wrong is in the middle of something: it is closed.
-    fn with(&self, done: impl FnOnce(&mut Wire, Instant) -> Result<(), Lost>) -> Result<(), Lost> {
+    fn with(
+        &self,
+        done: impl FnOnce(&mut Wire, Instant) -> Result<(), NodeFailure>,
+    ) -> Result<(), NodeFailure> {
         let mut held = lock(&self.wire);
         let wire = held.as_mut().filter(|_| !self.is_gone());
-        let result = done(wire.ok_or(Lost::Before)?, Instant::now() + self.patience);
+        let result = done(
+            wire.ok_or(NodeFailure::Before)?,
+            Instant::now() + self.patience,
+        );
         if result.is_err() {
             *held = None;
         }

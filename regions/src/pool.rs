@@ -3,9 +3,9 @@
 use crate::keeper::Keeper;
 use crate::lock;
 use crate::node::Node;
-use crate::transfer::Lost;
+use crate::transfer::NodeFailure;
 use crate::{RegionError, Settings};
-use gleaner_paging::borrow::{self, Recruiters, Unreachable};
+use gleaner_paging::borrow::{self, Recruiters, UnreachableHosts};
 use gleaner_paging::nbd::client::{Source, connect};
 use gleaner_policy::refraction::Refraction;
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, SLAB_BYTES};
@@ -21,7 +21,7 @@ const MOST_HOSTS_TRIED: usize = 3;
 /// Memory of all regions of a [`Regions`](crate::Regions).
 pub(crate) struct Pool {
     pub(crate) settings: Settings,
-    /// Of checksums: never leaves this process.
+    /// Key of the checksums; never leaves this process.
     pub(crate) key: [u8; 32],
     pub(crate) from_memory_pages: AtomicU64,
     pub(crate) from_file_pages: AtomicU64,
@@ -40,7 +40,7 @@ pub(crate) struct Pool {
 pub(crate) struct State {
     pub(crate) nodes: Vec<Arc<Node>>,
     pub(crate) refraction: Refraction,
-    pub(crate) unreachable: Unreachable,
+    pub(crate) unreachable: UnreachableHosts,
     pub(crate) failed_nodes: u64,
     pub(crate) asked_count: u64,
     pub(crate) last_failure: Option<String>,
@@ -111,7 +111,7 @@ impl Pool {
         for _ in 0..MOST_HOSTS_TRIED {
             let lease = match self.granted(recruiters, bytes) {
                 Ok(lease) => lease,
-                // Of the two reasons, that of the host is the one that its administrator can mend.
+                // Of the two errors, the host's is the one that its administrator can mend.
                 Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
             };
             let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
@@ -173,15 +173,15 @@ impl Pool {
     }
 
     /// Dodo's rule: what failed once is dropped, with every region on that node.
-    pub(crate) fn failed(&self, node: &Node, why: &Lost) {
-        if matches!(why, Lost::Before) {
+    pub(crate) fn failed(&self, node: &Node, why: &NodeFailure) {
+        if matches!(why, NodeFailure::Before) {
             return;
         }
         let mut state = lock(&self.state);
         let of_it = |other: &Arc<Node>| other.host == node.host;
         let gone: Vec<_> = state.nodes.extract_if(.., |other| of_it(other)).collect();
         let news = gone.iter().filter(|node| node.give_up()).count();
-        // It may have been dropped from the list before, by another region's failure.
+        // Another region's failure may have removed it from the list before.
         let news = news + usize::from(node.give_up());
         if news > 0 {
             state.failed_nodes += news as u64;
@@ -215,7 +215,7 @@ impl Pool {
             } else if let Err(why) = recruiters.renew(lease_id, self.term_ms())
                 && is_over(&why)
             {
-                self.failed(&node, &Lost::Over);
+                self.failed(&node, &NodeFailure::Over);
             }
         }
     }

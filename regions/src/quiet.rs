@@ -35,7 +35,7 @@ impl Drop for Quiet {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // What somebody else sent before stays theirs.
+        // A signal that somebody else sent before stays pending.
         while !self.was_pending && is_pending() {
             // SAFETY: set and time are initialised, and nothing is asked back.
             let taken = unsafe {

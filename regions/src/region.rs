@@ -1,10 +1,10 @@
-//! One region: which of its pages lie in remote memory, as what, and where the others are.
+//! One region: the pages in remote memory, their checksums, and the remainder in the file.
 
 use crate::lock;
 use crate::node::Node;
 use crate::pool::Pool;
-use crate::transfer::Lost;
-use crate::{PAGE_BYTES, RegionError, WhenGone};
+use crate::transfer::NodeFailure;
+use crate::{OnLoss, PAGE_BYTES, RegionError};
 use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs::File;
 use std::io;
@@ -14,11 +14,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// So much is fetched or stored at once.
+/// Number of pages fetched or stored at once.
 const PIECE_PAGES: u64 = 256;
 /// Half a hash: its key is nobody else's, so that a server cannot look for other bytes with the same one.
 type Sum = [u8; 16];
-/// Of a page that is in the file alone.
+/// Checksum of a page that is only in the file.
 const ABSENT: Sum = [0; 16];
 
 /// Remote memory, backed by a part of a file. What is done to one region from several threads is done one after the other.
@@ -83,13 +83,13 @@ impl Region {
         }
     }
 
-    /// How large it is.
+    /// Size of the region, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether it still has remote memory.
+    /// Returns true if the region still has remote memory.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         !self.node.is_gone()
@@ -98,7 +98,7 @@ impl Region {
     /// Reads from `offset` on; how much: less than was asked for at the region's end alone. What the file does not reach to reads as zeroes.
     ///
     /// # Errors
-    /// [`RegionError::File`]; [`RegionError::Gone`] where [`WhenGone::Error`] says so.
+    /// [`RegionError::File`]; [`RegionError::Gone`] where [`OnLoss::Error`] says so.
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, RegionError> {
         let end = self.bytes.min(offset.saturating_add(into.len() as u64));
         let mut state = lock(&self.state);
@@ -117,7 +117,7 @@ impl Region {
     /// Writes all of it, to the file first, and then to remote memory.
     ///
     /// # Errors
-    /// [`RegionError::Beyond`], and nothing was written; [`RegionError::File`]; [`RegionError::Gone`] where [`WhenGone::Error`] says so:
+    /// [`RegionError::Beyond`], and nothing was written; [`RegionError::File`]; [`RegionError::Gone`] where [`OnLoss::Error`] says so:
     /// the file has it even then.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RegionError> {
         let end = offset.saturating_add(bytes.len() as u64);
@@ -132,7 +132,7 @@ impl Region {
             return Ok(());
         }
         let mut state = lock(&self.state);
-        // What goes wrong from here on leaves these pages to the file.
+        // An error from here on leaves these pages to the file.
         let touched = offset / PAGE_BYTES..end.div_ceil(PAGE_BYTES);
         state.sums[indices(&touched)].fill(ABSENT);
         let written = self.file.write_all_at(bytes, self.file_offset + offset);
@@ -187,7 +187,7 @@ impl Region {
         Ok(())
     }
 
-    /// What is not as it was stored comes from the file, and nothing more from that node.
+    /// A page that differs from the stored one is read from the file, and the node is not used any more.
     fn fetch_remote(
         &self,
         sums: &[Sum],
@@ -204,7 +204,7 @@ impl Region {
         let wrong = found.filter(|(page, sum)| self.sum(page) != **sum).count() as u64;
         if wrong > 0 {
             self.inner.wrong_pages.fetch_add(wrong, Ordering::Relaxed);
-            self.inner.failed(&self.node, &Lost::Lying);
+            self.inner.failed(&self.node, &NodeFailure::Lying);
             self.unless_gone_matters()?;
             return self.fetch_file(run, into);
         }
@@ -275,7 +275,7 @@ impl Region {
     }
 
     fn unless_gone_matters(&self) -> Result<(), RegionError> {
-        if self.node.is_gone() && self.inner.settings.when_gone == WhenGone::Error {
+        if self.node.is_gone() && self.inner.settings.when_gone == OnLoss::Error {
             return Err(RegionError::Gone);
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::keeper::Keeper;
 use crate::lock;
 use crate::pool::{Pool, State, ms};
 use crate::{PAGE_BYTES, Region, RegionError, Settings};
-use gleaner_paging::borrow::{self, Recruiters, Unreachable};
+use gleaner_paging::borrow::{self, Recruiters, UnreachableHosts};
 use gleaner_policy::refraction::Refraction;
 use gleaner_trust::{hex, random};
 use std::fs::File;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Longer than a recruiter asks hosts.
 const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
 
-/// What was done so far.
+/// Counters since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Pages that came from remote memory.
@@ -28,7 +28,7 @@ pub struct Figures {
     pub wrong_pages: u64,
     /// Nodes that failed: leases, and servers that were named.
     pub failed_nodes: u64,
-    /// How often somebody was asked for memory.
+    /// Number of requests for memory.
     pub asked_count: u64,
 }
 
@@ -69,7 +69,7 @@ impl Regions {
             state: Mutex::new(State {
                 nodes: Vec::new(),
                 refraction: Refraction::new(refraction_ms),
-                unreachable: Unreachable::new(refraction_ms),
+                unreachable: UnreachableHosts::new(refraction_ms),
                 failed_nodes: 0,
                 asked_count: 0,
                 last_failure: None,
@@ -116,13 +116,13 @@ impl Regions {
         drop(keeper);
     }
 
-    /// Which node failed last, and why.
+    /// Last failed node, and the reason.
     #[must_use]
     pub fn last_failure(&self) -> Option<String> {
         lock(&self.inner.state).last_failure.clone()
     }
 
-    /// What was done so far.
+    /// Counters since the start.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let state = lock(&self.inner.state);

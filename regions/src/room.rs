@@ -1,8 +1,8 @@
-//! Which parts of a lease are taken: small regions share one.
+//! Parts of a lease in use: small regions share one.
 
 use std::collections::BTreeMap;
 
-/// What is free, by where it begins; neighbours are one.
+/// Free ranges by their begin; adjacent ranges are joined.
 #[derive(Debug)]
 pub(crate) struct Room {
     bytes: u64,
@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Nothing is taken twice, and in the end all of it is one piece again.
+        /// No range is handed out twice, and in the end everything is one range again.
         #[test]
         fn what_is_taken_is_nobody_elses(steps in prop::collection::vec((any::<bool>(), 1_u64..40), 1..200)) {
             let mut room = Room::new(100);

@@ -1,22 +1,23 @@
-//! What a program says of the memory that it wants to use.
+//! A program's settings for remote memory.
 
 use gleaner_trust::ClientTrust;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Where memory comes from, and what happens when it goes.
+/// Sources of memory, and the behaviour when memory is lost.
 #[derive(Clone)]
 pub struct Settings {
     /// Recruiters, `https://HOST:PORT`, or `http://` on this machine: any of them is asked.
     pub recruiters: Vec<String>,
-    /// What is shown to recruiters and hosts, and trusted of theirs. Without it only this machine's are spoken to.
+    /// Certificate and trusted authorities for recruiters and hosts. Without it only those of this machine
+    /// are used.
     pub trust: Option<Arc<ClientTrust>>,
-    /// Whose the leases are, by a recruiter of this machine's; else the certificate says.
+    /// Client name for a recruiter of this machine; elsewhere the certificate has it.
     pub client: Option<String>,
     /// Memory servers of this machine to use before any recruiter: `nbd://127.0.0.1:10809`, `nbd+unix:///?socket=PATH`.
     pub servers: Vec<String>,
-    /// How regions go on whose memory is gone.
-    pub when_gone: WhenGone,
+    /// Behaviour of regions whose memory is lost.
+    pub when_gone: OnLoss,
     /// After a failure, nobody is asked for memory for so long.
     pub refraction: Duration,
     /// A server that is silent for longer has failed.
@@ -25,13 +26,13 @@ pub struct Settings {
     pub renew_every: Duration,
 }
 
-/// How regions go on whose memory is gone.
+/// Behaviour of regions whose memory is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WhenGone {
+pub enum OnLoss {
     /// They are read from their files.
     #[default]
     File,
-    /// As Dodo's: reading and writing them are errors from then on. What was written is in the file even so.
+    /// As in Dodo: reading and writing them fails from then on. Written data are in the file all the same.
     Error,
 }
 
@@ -42,7 +43,7 @@ impl Default for Settings {
             trust: None,
             client: None,
             servers: Vec::new(),
-            when_gone: WhenGone::File,
+            when_gone: OnLoss::File,
             refraction: Duration::from_secs(60),
             patience: Duration::from_secs(3),
             renew_every: Duration::from_secs(10),

@@ -8,17 +8,17 @@ use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-/// Of one request: small enough for a server to answer the first while the next ones arrive.
+/// Size limit of one request: small enough for a server to answer the first while the next ones arrive.
 const REQUEST_BYTES: usize = 128 << 10;
 /// Requests under way.
 const WINDOW: usize = 16;
 
-/// Of one request to trim: whole pages.
+/// Size limit of one request to trim: whole pages.
 const MOST_TRIMMED_BYTES: u64 = 1 << 31;
 
-/// Why a server is of no more use.
+/// Reason why a server cannot be used any more.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Lost {
+pub(crate) enum NodeFailure {
     #[error("connection: {0}")]
     Io(#[from] io::Error),
     #[error("the server: {0}")]
@@ -39,7 +39,7 @@ pub(crate) fn read(
     offset: u64,
     into: &mut [u8],
     until: Instant,
-) -> Result<(), Lost> {
+) -> Result<(), NodeFailure> {
     let (count, all) = (into.len().div_ceil(REQUEST_BYTES), into.len());
     let mut window = Window::new(count);
     let mut requests = Vec::with_capacity(WINDOW * Request::BYTES);
@@ -63,7 +63,7 @@ pub(crate) fn write(
     offset: u64,
     bytes: &[u8],
     until: Instant,
-) -> Result<(), Lost> {
+) -> Result<(), NodeFailure> {
     let count = bytes.len().div_ceil(REQUEST_BYTES);
     let mut window = Window::new(count);
     let mut message = Vec::with_capacity(Request::BYTES + bytes.len().min(REQUEST_BYTES));
@@ -86,7 +86,7 @@ pub(crate) fn trim(
     offset: u64,
     bytes: u64,
     until: Instant,
-) -> Result<(), Lost> {
+) -> Result<(), NodeFailure> {
     let bytes = bytes.min(MOST_TRIMMED_BYTES) as usize;
     let mut window = Window::new(1);
     while let Some(n) = window.next() {
@@ -127,7 +127,7 @@ impl Window {
         }
     }
 
-    /// What may be sent now.
+    /// Next request that may be sent now.
     fn next(&mut self) -> Option<usize> {
         let n = self.sent;
         let is_due = n < self.is_open.len() && n - self.answered < WINDOW;
@@ -135,14 +135,16 @@ impl Window {
         is_due.then_some(n)
     }
 
-    fn reply(&mut self, wire: &mut impl Read, until: Instant) -> Result<usize, Lost> {
+    fn reply(&mut self, wire: &mut impl Read, until: Instant) -> Result<usize, NodeFailure> {
         let mut bytes = [0; SimpleReply::BYTES];
         fill(wire, &mut bytes, until)?;
-        let reply = SimpleReply::decode(&bytes).ok_or(Lost::Foreign)?;
-        let n = usize::try_from(reply.cookie).map_err(|_| Lost::Foreign)?;
-        let open = self.is_open[..self.sent].get_mut(n).ok_or(Lost::Foreign)?;
+        let reply = SimpleReply::decode(&bytes).ok_or(NodeFailure::Foreign)?;
+        let n = usize::try_from(reply.cookie).map_err(|_| NodeFailure::Foreign)?;
+        let open = self.is_open[..self.sent]
+            .get_mut(n)
+            .ok_or(NodeFailure::Foreign)?;
         if !std::mem::take(open) {
-            return Err(Lost::Foreign);
+            return Err(NodeFailure::Foreign);
         }
         if reply.error != 0 {
             return Err(Fault::from_number(reply.error).into());
@@ -196,7 +198,7 @@ mod tests {
     const COUNT: usize = 3;
 
     /// Reads three requests' bytes from a server that answers these cookies, with these errors.
-    fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), Lost>, Vec<u8>) {
+    fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), NodeFailure>, Vec<u8>) {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
             let mut asked = [0; Request::BYTES];
@@ -231,11 +233,11 @@ mod tests {
         }
         for replies in [&[(1, 0), (1, 0)][..], &[(3, 0)], &[(u64::MAX, 0)]] {
             let replies: &'static [(u64, u32)] = replies.to_vec().leak();
-            assert!(matches!(read_from(replies).0, Err(Lost::Foreign)));
+            assert!(matches!(read_from(replies).0, Err(NodeFailure::Foreign)));
         }
         let (over, _) = read_from(&[(0, 108)]);
-        assert!(matches!(over, Err(Lost::Fault(Fault::Shutdown))));
+        assert!(matches!(over, Err(NodeFailure::Fault(Fault::Shutdown))));
         let (gone, _) = read_from(&[(0, 0)]);
-        assert!(matches!(gone, Err(Lost::Io(_))));
+        assert!(matches!(gone, Err(NodeFailure::Io(_))));
     }
 }

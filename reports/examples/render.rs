@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// `A week,2026-11-15T23:00:00Z,2026-11-22T23:00:00Z`.
+/// Parses a span, such as `A week,2026-11-15T23:00:00Z,2026-11-22T23:00:00Z`.
 fn span(told: &str) -> Result<Span, Box<dyn Error>> {
     let parts: Vec<&str> = told.split(',').collect();
     let [label, from, until] = parts.as_slice() else {

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 mod filled;
 
 /// A host's name, and its name from here on.
-struct Renamed {
+struct NamePair {
     old_name: String,
     name: String,
 }
@@ -30,14 +30,14 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
     }
     let both = [Some(findings), before.take()];
     for findings in both.into_iter().flatten() {
-        Findings::visit(&mut Renaming {
+        Findings::visit(&mut Renamer {
             findings,
             renamed: &renamed,
         });
     }
 }
 
-fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Renamed> {
+fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, NamePair> {
     // Hosts without samples are listed nowhere else.
     let ids = |f: &Findings| -> Vec<String> {
         let missing = f.not_measured.iter().map(|n| n.host.clone());
@@ -60,23 +60,23 @@ fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Re
         })
         .collect();
     order.sort_unstable();
-    // As wide as the last, so that they sort as text.
+    // All as wide as the last, so that they sort as text.
     let width = order.len().to_string().len();
     let numbered = order.into_iter().enumerate().map(|(at, (_, id))| {
         let name = format!("host {:0width$}", at + 1);
         let old_name = String::new();
-        (id, Renamed { old_name, name })
+        (id, NamePair { old_name, name })
     });
     numbered.collect()
 }
 
 /// Renames the hosts in every list of the findings.
-struct Renaming<'a> {
+struct Renamer<'a> {
     findings: &'a mut Findings,
-    renamed: &'a HashMap<String, Renamed>,
+    renamed: &'a HashMap<String, NamePair>,
 }
 
-impl FindingVisitor for Renaming<'_> {
+impl FindingVisitor for Renamer<'_> {
     fn visit<F: Finding>(&mut self) {
         let list = std::mem::take(F::list_mut(self.findings));
         let by_host = list.into_iter().map(|mut record| {
@@ -91,7 +91,7 @@ impl FindingVisitor for Renaming<'_> {
     }
 }
 
-impl Renaming<'_> {
+impl Renamer<'_> {
     /// Renames one record's host, and returns its new name; none for a record of several hosts.
     fn record(&self, fields: HostFields<'_>) -> Option<String> {
         let id = fields.id?;
@@ -113,7 +113,7 @@ impl Renaming<'_> {
         match self.renamed.get(id) {
             Some(renamed) => renamed.name.clone(),
             None if id == "all" => id.to_owned(),
-            // Of a host that the findings do not list.
+            // A host that the findings do not list.
             None => "a host".to_owned(),
         }
     }

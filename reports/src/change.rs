@@ -8,7 +8,7 @@ pub(crate) fn bytes_words(now: f64, before: f64) -> String {
     words(now - before, bytes((now - before).abs()))
 }
 
-/// Of shares: `3.1 points less`.
+/// Words for a difference of shares: `3.1 points less`.
 pub(crate) fn share_words(now: f64, before: f64) -> String {
     let difference = now - before;
     let points = share(difference.abs()).replace('%', "points");

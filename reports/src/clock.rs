@@ -14,9 +14,9 @@ pub(crate) struct Clock {
 /// Time by which the zone's clock is ahead of UTC from some time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Offset {
-    /// Since when, ms since 1970-01-01 UTC.
+    /// Time since which it applies, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// By how much.
+    /// Offset from UTC, in ms.
     pub offset_ms: i64,
 }
 
@@ -199,7 +199,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// 2026-11-21T10:52:01Z
+    /// Time 2026-11-21T10:52:01Z.
     const T: i64 = 1_795_258_321_000;
 
     #[test]

@@ -36,7 +36,7 @@ const SYMBOLS: [(MarkerSymbol, &str); 5] = [
 pub struct Comparison {
     /// Heading of the page.
     pub title: String,
-    /// Of what: `study: 10 cases`.
+    /// Subject: `study: 10 cases`.
     pub subject: String,
     /// The time that it is of.
     pub period: String,
@@ -48,16 +48,16 @@ pub struct Comparison {
     pub measures: Vec<ComparedMeasure>,
     /// The measure that is up in figures, by its place.
     pub benefit: usize,
-    /// Those that are along, a figure each.
+    /// Measures of the horizontal axis, one figure each.
     pub costs: Vec<usize>,
     /// Groups that are not compared with each other: clusters.
     pub groups: Vec<ComparedGroup>,
 }
 
-/// A measure.
+/// A measure of the comparison.
 #[derive(Clone, Debug)]
 pub struct ComparedMeasure {
-    /// Its name.
+    /// Name of the measure.
     pub label: &'static str,
     /// Unit of the measure.
     pub unit: ComparedUnit,
@@ -70,33 +70,33 @@ pub struct ComparedMeasure {
 pub enum ComparedUnit {
     /// A plain number.
     Number,
-    /// Of 1.
+    /// Share of 1.
     Share,
-    /// Bytes.
+    /// Number of bytes.
     Bytes,
 }
 
 /// Policies on one cluster.
 #[derive(Clone, Debug)]
 pub struct ComparedGroup {
-    /// Its name.
+    /// Name of the unit.
     pub name: String,
     /// Description of the scenario, in a sentence.
     pub about: String,
     /// A row each.
-    pub rows: Vec<Compared>,
+    pub rows: Vec<ComparedRow>,
 }
 
-/// One policy.
+/// One compared policy.
 #[derive(Clone, Debug)]
-pub struct Compared {
-    /// As the keys are.
+pub struct ComparedRow {
+    /// Settings, in the order of the keys.
     pub settings: Vec<String>,
-    /// As the measures are: median, least and most; absent where it is not known.
+    /// Values, in the order of the measures: median, least and most; absent if unknown.
     pub values: Vec<Option<[f64; 3]>>,
 }
 
-impl Compared {
+impl ComparedRow {
     fn median(&self, measure: usize) -> Option<f64> {
         let value = self.values.get(measure).copied().flatten();
         value.map(|[median, ..]| median)
@@ -169,7 +169,7 @@ impl Comparison {
     /// comparison gives the same page.
     ///
     /// # Errors
-    /// When a number cannot be written as JSON.
+    /// A number cannot be written as JSON.
     pub fn html(&self) -> Result<String, ReportError> {
         let groups = self.groups.iter().enumerate();
         let mut sections: Vec<Section> =
@@ -233,7 +233,7 @@ impl Comparison {
         let keys = self.keys.iter().cloned().map(words);
         let measures = self.measures.iter().map(|m| numbers(m.label));
         let columns = keys.chain(measures).collect();
-        let row = |row: &Compared| {
+        let row = |row: &ComparedRow| {
             let settings = row.settings.iter().map(Cell::text);
             let values = self.measures.iter().enumerate();
             let values = values.map(|(at, m)| Cell::or_absent(row.median(at), |v| m.cell(v)));
@@ -297,7 +297,7 @@ impl Comparison {
         let mut data: Vec<Box<dyn Trace>> = Vec::new();
         for (c, colour) in colours.iter().enumerate() {
             for (m, mark) in marks.iter().enumerate() {
-                let is_it = |row: &&Compared| {
+                let is_it = |row: &&ComparedRow| {
                     let mark_is = by_mark.is_none_or(|key| row.setting(key) == *mark);
                     row.setting(by_colour) == *colour && mark_is
                 };
@@ -379,8 +379,8 @@ impl Comparison {
         all
     }
 
-    /// All that is known of a row.
-    fn says(&self, row: &Compared) -> String {
+    /// All known values of a row.
+    fn says(&self, row: &ComparedRow) -> String {
         let settings = self.keys.iter().zip(&row.settings);
         let settings = settings.map(|(key, value)| format!("{} {}", inert(key), inert(value)));
         let values = self.measures.iter().zip(&row.values);
@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     fn comparison() -> Comparison {
-        let row = |program: &str, placement: &str, gain, reclaims| Compared {
+        let row = |program: &str, placement: &str, gain, reclaims| ComparedRow {
             settings: vec![program.into(), placement.into()],
             values: vec![gain, reclaims],
         };

@@ -14,7 +14,7 @@ use crate::wording::count;
 use gleaner_schemas::findings::Findings;
 use serde::Serialize;
 
-/// The report.
+/// The report as a document.
 pub(crate) struct Page {
     pub title: String,
     /// Hosts that it is about.

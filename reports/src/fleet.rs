@@ -10,11 +10,11 @@ pub(crate) struct Fleet {
     pub installed_bytes: f64,
     pub available_bytes: f64,
     pub available_share: f64,
-    /// There in 95 of 100 stretches of time; absent where the trace is too short to tell.
+    /// Bytes available in 95 of 100 stretches of time; absent if the trace is too short.
     pub dependable_bytes: Option<f64>,
     /// Absent where no host knows it.
     pub harvestable_bytes: Option<f64>,
-    /// Of what was available, on hosts that were idle; absent where nobody knows which were.
+    /// Available bytes on idle hosts; absent if idle times are unknown.
     pub idle_bytes: Option<f64>,
     /// Number of hosts that were on at a time; absent likewise.
     pub hosts_on_count: Option<f64>,
@@ -36,7 +36,8 @@ impl Fleet {
             }
             _ => memory.physical_bytes,
         };
-        // Not all stretches that have a harvestable count above, so it comes as a share of what was available.
+        // Not all stretches with harvestable memory count above, so that it is given as a share of available
+        // memory.
         let harvestable_share = mean(points, |p| p.harvestable_bytes)
             .zip(mean(points, |p| Some(p.available_bytes)))
             .or(memory.harvestable_bytes.zip(Some(memory.available_bytes())))
@@ -54,7 +55,7 @@ impl Fleet {
         })
     }
 
-    /// Of what was available, on hosts in use.
+    /// Available bytes on hosts in use.
     pub(crate) fn in_use_bytes(&self) -> Option<f64> {
         self.idle_bytes.map(|idle| self.available_bytes - idle)
     }
@@ -70,14 +71,14 @@ pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAva
 const HOLE_SHARE: f64 = 0.8;
 
 /// The stretch in which least was available.
-pub(crate) struct Least<'a> {
+pub(crate) struct LeastStretch<'a> {
     pub point: &'a ClusterPoint,
     /// Words where stretches with few hosts are left out: ` (times with few hosts aside)`.
     pub caution: &'static str,
 }
 
 /// The stretch in which least was available, those aside in which fewer hosts than usual were seen: they may be holes in the data.
-pub(crate) fn least(points: &[ClusterPoint]) -> Option<Least<'_>> {
+pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
     seen.sort_by(f64::total_cmp);
     let usual = *seen.get(seen.len() / 2)?;
@@ -87,7 +88,7 @@ pub(crate) fn least(points: &[ClusterPoint]) -> Option<Least<'_>> {
         .filter(is_whole)
         .min_by_key(|p| p.available_min_bytes)?;
     let less = |p: &ClusterPoint| p.available_min_bytes < point.available_min_bytes;
-    Some(Least {
+    Some(LeastStretch {
         point,
         caution: match points.iter().any(less) {
             true => " (times with few hosts aside)",

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 /// Recorders of the hosts of a part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorders {
-    /// All hosts were recorded by Gleaner's agents.
+    /// Gleaner's agents recorded all hosts.
     Agents,
-    /// All hosts were recorded by other programs.
+    /// Other programs recorded all hosts.
     Others,
     /// Agents on some hosts, other programs on others.
     Both,
@@ -84,8 +84,8 @@ fn made_up(view: &View) -> Option<String> {
     })
 }
 
-/// Says the meaning of available and physical memory: of hosts that an agent traced, and of those that were imported, by the
-/// trace that they come from.
+/// Sentence on the meaning of available and physical memory: of traced hosts, and of imported ones by their
+/// source.
 pub(crate) fn meaning(view: &View) -> String {
     let ours = "Available means that neither the kernel nor any active program or its files were using it.";
     let hosts = &view.findings.hosts;
@@ -107,7 +107,8 @@ pub(crate) fn meaning(view: &View) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// Says the meaning of available memory where hosts were imported, for the end of an answer: each answer may be read alone.
+/// Sentence on the meaning of available memory of imported hosts, for the end of an answer, since each answer
+/// may be read alone.
 pub(crate) fn caveat(view: &View) -> Option<String> {
     let sources = view.findings.sources.iter();
     let said = sources.map(|source| of_its_hosts(source, &source.available));
@@ -131,7 +132,8 @@ fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
     )
 }
 
-/// Tells that the sizes of a host's memory are its trace's own or its makers', rather than made up by the importer.
+/// Returns true if the sizes of a host's memory come from its trace or maker, and were not invented by the
+/// importer.
 pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     let sources = view.findings.sources.iter();
     let mut made_up = sources.filter(|source| source.sizes_are_made_up);

@@ -16,7 +16,7 @@ pub struct IndexEntry {
     pub subject: String,
     /// The time that it is of.
     pub period: String,
-    /// The headline.
+    /// Headline of the report.
     pub lead: String,
 }
 
@@ -42,7 +42,7 @@ struct Document<'a> {
 /// One self-contained page that lists reports in the order given; the same entries give the same page.
 ///
 /// # Errors
-/// When the template cannot be filled in.
+/// The template cannot be filled in.
 pub fn index(entries: &[IndexEntry]) -> Result<String, ReportError> {
     let style = include_str!("../assets/style.css");
     Ok(Document { style, entries }.render()?)

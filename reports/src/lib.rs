@@ -35,7 +35,7 @@ mod wording;
 mod write;
 
 use clock::Clock;
-pub use comparison::{Compared, ComparedGroup, ComparedMeasure, ComparedUnit, Comparison};
+pub use comparison::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, Comparison};
 use document::Page;
 use gleaner_schemas::findings::Findings;
 pub use index::{IndexEntry, index};
@@ -57,7 +57,7 @@ pub enum ReportError {
         "time zone `{name}` is not known here: give an IANA name such as Europe/Berlin, or UTC"
     )]
     TimeZone {
-        /// As asked for.
+        /// Name as requested.
         name: String,
         /// Error of jiff.
         source: jiff::Error,
@@ -76,7 +76,7 @@ pub struct Summary {
     pub subject: String,
     /// The time that it is of.
     pub period: String,
-    /// The headline.
+    /// Headline of the report.
     pub lead: String,
 }
 
@@ -109,7 +109,7 @@ impl Report {
     /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy lets nothing be fetched.
     ///
     /// # Errors
-    /// When a number cannot be written as JSON.
+    /// A number cannot be written as JSON.
     pub fn html(&self) -> Result<String, ReportError> {
         write::html::render(&self.page, &self.made_at)
     }

@@ -12,11 +12,11 @@ pub(crate) struct Names<'a> {
     by_id: HashMap<&'a str, Name<'a>>,
 }
 
-/// One host's.
+/// Name of one host.
 #[derive(Debug)]
 pub(crate) struct Name<'a> {
     pub name: &'a str,
-    /// Its page's id: from its name, so that an address holds next week too.
+    /// Id of its page: made from its name, so that an address stays valid next week.
     pub page: String,
 }
 

@@ -11,14 +11,14 @@ pub struct Options {
     pub made_at_ms: i64,
     /// The time that was asked for; absent: all there is.
     pub span: Option<Span>,
-    /// Whether hosts go by numbers instead of their names and ids.
+    /// True to show hosts as numbers instead of their names and ids.
     pub anonymous: bool,
 }
 
 /// The time that a report is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its name for people: `Week 47 of 2026`.
+    /// Label for people: `Week 47 of 2026`.
     pub label: String,
     /// Begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,

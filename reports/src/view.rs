@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// So much of it.
+    /// This part of it.
     pub(crate) fn times(&self, part: f64) -> Self {
         Self {
             physical_bytes: self.physical_bytes * part,
@@ -94,7 +94,7 @@ fn both(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     Some(a? + b?)
 }
 
-/// One category of one point.
+/// Bytes of one category at one point.
 pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<f64> {
     match category {
         Category::StaticKernel => point.static_kernel_bytes,
@@ -109,7 +109,7 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
 }
 
 impl<'a> View<'a> {
-    /// All hosts.
+    /// View of all hosts.
     pub(crate) fn new(
         findings: &'a Findings,
         before: Option<&'a Findings>,
@@ -244,7 +244,7 @@ fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a
 /// Sums of one host's memory.
 #[derive(Default)]
 struct Tally {
-    /// Whether it comes from a summary: then the points over time, which are the same again, do not count.
+    /// True if it comes from a summary: then the points over time, which are the same, do not count.
     is_summary: bool,
     mean: [Mean; 8],
     mean_available_share: Option<f64>,
@@ -318,7 +318,7 @@ impl Tally {
             mean_available_share: self.mean_available_share,
             mean_bytes: self.mean.map(Mean::value),
             least_available_bytes,
-            // Of findings without it: right where memory was never added or taken away.
+            // For findings without it: right unless memory was added or removed.
             most_used_bytes: used_bytes
                 .unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
             harvestable_bytes: self.harvestable.value(),
@@ -392,7 +392,7 @@ mod tests {
         let used = |host: &str| memories[host].most_used_bytes;
         assert_eq!((used("a"), used("b")), (40.0, 60.0));
         assert!(!memories.contains_key("c"));
-        // Of a host that had less memory once, the share is that of what it had at each sample.
+        // If a host had less memory at a time, the share is of its memory at each sample.
         assert_eq!(memories["a"].available_share(), 0.7);
         let mut grown = findings.clone();
         grown.memory_by_host[0].mean_share = 0.875;

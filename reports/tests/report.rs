@@ -71,7 +71,7 @@ fn the_demo_says_what_was_found_and_what_was_not() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
-    // One host's page stands open.
+    // The page of one host is open.
     assert_eq!(page.matches("<article id=\"host-").count(), 1);
     assert!(
         !html(&demo(), &Options::default())
@@ -151,7 +151,7 @@ fn findings_without_anything_make_a_sensible_page() {
     }
 }
 
-/// Of a fleet, with and without a week before: what stands in its companions is what its page says.
+/// A fleet, with and without a week before: the companions contain what the page does.
 #[test]
 fn a_fleet_without_any_one_list_says_sensible_things() {
     let mut complete = week::findings();

@@ -20,18 +20,18 @@ pub struct AvailabilityQuestion {
     pub headroom_share: f64,
     /// Hosts by id; `None`: all.
     pub hosts: Option<BTreeSet<String>>,
-    /// Nothing before this time, where one is given.
+    /// Start of the requested time; `None`: no limit.
     pub from_ms: Option<i64>,
-    /// Nothing at this time or after it, where one is given.
+    /// End of the requested time, exclusive; `None`: no limit.
     pub until_ms: Option<i64>,
-    /// Whether each sample is wanted, besides the periods.
+    /// True if each sample is requested, beside the periods.
     pub has_samples: bool,
 }
 
 /// The answer of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostAvailability {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
     /// The host's name, or its id where it has none.
     pub host_name: String,
@@ -43,7 +43,7 @@ pub struct HostAvailability {
     pub from_ms: i64,
     /// To its last.
     pub to_ms: i64,
-    /// Whether the scope could be told: in idle time, whether the owner could be seen. Else there are no periods,
+    /// True if the scope is known: in idle time, if the owner could be seen. Otherwise there are no periods,
     /// which does not mean that nothing was available.
     pub is_told: bool,
     /// In order; one may begin where another ends, none overlap.
@@ -55,11 +55,11 @@ pub struct HostAvailability {
 /// A time in which the region could be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AvailablePeriod {
-    /// Begin.
+    /// Begin of the period.
     pub from_ms: i64,
     /// End: the first time at which it could not be had any more.
     pub to_ms: i64,
-    /// Whether it began then; else it was found available when samples, or the sight of the owner, began.
+    /// True if it began then; false if it was found available when samples, or the sight of the owner, began.
     pub is_start_seen: bool,
     /// Cause of its end; `None` where it went on unseen.
     pub end: Option<EndCause>,
@@ -70,17 +70,17 @@ pub struct AvailablePeriod {
 pub struct AvailableSample {
     /// Time of the sample.
     pub time_ms: i64,
-    /// Whether nothing is known of the time between the sample before and this one.
+    /// True if nothing is known of the time between the sample before and this one.
     pub follows_gap: bool,
-    /// Physical memory.
+    /// Physical memory, in bytes.
     pub physical_bytes: i64,
     /// Physical memory less all that is in use.
     pub available_bytes: i64,
     /// MemAvailable less the headroom, where known.
     pub harvestable_bytes: Option<i64>,
-    /// Whether the idle rule called the host idle then; `None` where that cannot be told.
+    /// True if the idle rule called the host idle then; `None` if unknown.
     pub is_idle: Option<bool>,
-    /// Whether it lies in an idle period, which begins with the last activity and load: known only later.
+    /// True if it lies in an idle period, which begins with the last activity and load: known only later.
     pub is_away: Option<bool>,
     /// Memory that could be lent by the paper, were the host idle; `None` where the trace does not say where memory
     /// went.

@@ -21,7 +21,7 @@ pub struct CacheReplay {
     pub caches: Vec<CacheCounts>,
 }
 
-/// One cache, from empty to the end of the streams.
+/// Counts of one cache, from empty to the end of the streams.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct CacheCounts {
@@ -31,7 +31,7 @@ pub struct CacheCounts {
     pub capacity_objects: Option<u64>,
     /// Bytes that it holds; absent where its size is in objects.
     pub capacity_bytes: Option<u64>,
-    /// Requests.
+    /// Number of requests.
     pub requests_count: u64,
     /// Requests for objects that were not in the cache.
     pub misses_count: u64,

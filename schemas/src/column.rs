@@ -24,11 +24,11 @@ pub enum Value {
     Null,
     /// True or false.
     Flag(bool),
-    /// Whole number.
+    /// A whole number.
     Integer(i64),
-    /// Float.
+    /// A 64-bit float.
     Real(f64),
-    /// Text.
+    /// A text in UTF-8.
     Text(String),
 }
 
@@ -39,8 +39,8 @@ pub struct Column {
     pub name: &'static str,
     /// Kind of its values.
     pub kind: Kind,
-    /// Whether an agent may leave it absent (in SQLite: not `NOT NULL`). What may be absent in a dataset is
-    /// for [`Table::is_required`] to say.
+    /// True if an agent may leave it absent (in SQLite: not `NOT NULL`). [`Table::is_required`] says which
+    /// columns may be absent in a dataset.
     pub nullable: bool,
     /// Meaning and origin (the Rust doc comment, lines joined).
     pub doc: &'static str,
@@ -82,15 +82,15 @@ pub struct Table {
 }
 
 impl Table {
-    /// Whether no row of a dataset lacks this column.
+    /// Returns true if every row of a dataset has this column.
     #[must_use]
     pub fn is_required(&self, column: &Column) -> bool {
         self.required
             .map_or(!column.nullable, |names| names.contains(&column.name))
     }
 
-    /// Whether each row bears its own time: one row a record. The rest belong to a sample and share
-    /// its time.
+    /// Returns true if each row has its own time: one row a record. The rows of other tables belong to a
+    /// sample and share its time.
     #[must_use]
     pub fn has_own_time(&self) -> bool {
         self.key.is_empty()
@@ -101,11 +101,11 @@ impl Table {
 pub trait Field: Sized {
     /// Kind of the column.
     const KIND: Kind;
-    /// Whether it may be absent.
+    /// True if it may be absent.
     const NULLABLE: bool = false;
-    /// As stored.
+    /// Value as stored.
     fn to_value(&self) -> Value;
-    /// As read back; `None` when the kind does not fit.
+    /// Value as read back; `None` if the kind does not fit.
     fn from_value(value: Value) -> Option<Self>;
 }
 
@@ -161,7 +161,7 @@ impl<T: Field> Field for Option<T> {
 pub trait Row: Sized {
     /// The table it belongs to.
     const TABLE: Table;
-    /// Its values, in the order of the table's columns.
+    /// Values in the order of the table's columns.
     fn to_values(&self) -> Vec<Value>;
     /// Back from values in the order of the table's columns; `None` when a kind or the number of
     /// values does not fit.

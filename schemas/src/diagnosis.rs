@@ -29,11 +29,11 @@ pub struct Diagnosis {
     pub wrong_count: u64,
     /// Checks of what is not used here.
     pub not_used_count: u64,
-    /// One a line of the printed text, in its order.
+    /// Checks in the order of the printed text, one a line.
     pub checks: Vec<Check>,
 }
 
-/// One thing that was looked at.
+/// One check of a diagnosis.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
@@ -59,19 +59,19 @@ pub struct Check {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
-    /// It works.
+    /// The subject works.
     #[default]
     Ok,
     /// To be looked at; nothing is kept from working.
     Warning,
-    /// It does not work.
+    /// The subject does not work.
     Wrong,
-    /// Not used on this host.
+    /// The subject is not used on this host.
     NotUsed,
 }
 
 impl CheckState {
-    /// As people read it.
+    /// Word for people.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

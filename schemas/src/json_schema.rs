@@ -12,7 +12,7 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
-/// Of what `gleaner analyze --json` prints.
+/// Schema of the output of `gleaner analyze --json`.
 #[must_use]
 pub fn findings() -> String {
     published::<Findings>(
@@ -23,7 +23,7 @@ pub fn findings() -> String {
     )
 }
 
-/// Of what `gleaner explain --json` prints.
+/// Schema of the output of `gleaner explain --json`.
 #[must_use]
 pub fn explanation() -> String {
     published::<Explanation>(
@@ -34,7 +34,7 @@ pub fn explanation() -> String {
     )
 }
 
-/// Of what `gleaner doctor --json` prints.
+/// Schema of the output of `gleaner doctor --json`.
 #[must_use]
 pub fn diagnosis() -> String {
     published::<Diagnosis>(
@@ -45,7 +45,7 @@ pub fn diagnosis() -> String {
     )
 }
 
-/// Of what `gleaner cache --json` prints.
+/// Schema of the output of `gleaner cache --json`.
 #[must_use]
 pub fn cache_replay() -> String {
     published::<CacheReplay>(

@@ -14,7 +14,7 @@ pub const ALIVE_EVERY_MS: i64 = 1000;
 /// A listener that heard nothing for so long counts the owner as returned.
 pub const SILENT_AFTER_MS: i64 = 3000;
 
-/// One line.
+/// One line of the protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
@@ -24,11 +24,11 @@ pub enum Message {
     Sample(Box<Sample>),
     /// The owner's state changed; also the last change, on connecting.
     Owner(Owner),
-    /// Nothing happened, and the agent is there.
-    Alive(Alive),
+    /// A sign of life without news.
+    Alive(SignOfLife),
     /// There are too many listeners; the connection ends.
-    Refused(Refused),
-    /// Of a later version.
+    Refused(ListenerRefusal),
+    /// A message of a later version.
     #[serde(other)]
     Other,
 }
@@ -60,21 +60,21 @@ pub struct Sample {
     pub state: HostState,
     /// Share of physical memory that is never lent; `harvestable_bytes` has it taken off already.
     pub headroom_share: f64,
-    /// As in the table `samples`.
+    /// Row as in the table `samples`.
     #[serde(flatten)]
     pub row: SampleRow,
 }
 
-/// Whether the host is idle, by the rule of `policy::idle`.
+/// State of the host by the rule of `policy::idle`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum HostState {
-    /// Idle.
+    /// The host is idle.
     Idle {
-        /// Since the later of the last activity and the load's fall.
+        /// Start of the idle period: the later of the last activity and the load's fall.
         since_time_ms: i64,
     },
-    /// Not idle yet.
+    /// The host is not idle yet.
     Waiting {
         /// Time at which it will be, if nothing happens until then.
         at_time_ms: i64,
@@ -87,7 +87,7 @@ pub enum HostState {
 }
 
 impl HostState {
-    /// Since when it has been idle; `None` when it is not.
+    /// Start of the idle period; `None` if the host is not idle.
     #[must_use]
     pub const fn since_time_ms(&self) -> Option<i64> {
         match self {
@@ -104,19 +104,19 @@ pub struct Owner {
     pub state: OwnerState,
     /// Time of the change: of a return, the owner's first key press, movement or terminal input.
     pub time_ms: i64,
-    /// Of a return: how long the owner had been away.
+    /// For a return: length of the owner's absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub away_ms: Option<i64>,
-    /// Of `idle`: since when.
+    /// For `idle`: start of the absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_time_ms: Option<i64>,
-    /// Of `active`: the source of activity that saw the owner, or `load` (the host is too busy to be
-    /// idle), or `gap` (samples are missing, and nothing is assumed across them).
+    /// For `active`: the source of activity that saw the owner, or `load` (the host is too busy to be idle),
+    /// or `gap` (samples are missing, and nothing is assumed across them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-/// Whether the host is its owner's.
+/// State of the owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerState {
@@ -124,7 +124,7 @@ pub enum OwnerState {
     Active,
     /// The host is idle.
     Idle,
-    /// Nobody can tell: to be taken for active.
+    /// The state is unknown; treat it as active.
     #[default]
     #[serde(other)]
     Unknown,
@@ -132,15 +132,15 @@ pub enum OwnerState {
 
 /// A sign of life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Alive {
+pub struct SignOfLife {
     /// Time of the message.
     pub time_ms: i64,
 }
 
 /// Reason why nothing more comes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// For people.
+pub struct ListenerRefusal {
+    /// Reason, for people.
     pub reason: String,
 }
 
@@ -171,8 +171,8 @@ mod tests {
                 away_ms: Some(4),
                 ..Owner::default()
             }),
-            Message::Alive(Alive { time_ms: 8 }),
-            Message::Refused(Refused::default()),
+            Message::Alive(SignOfLife { time_ms: 8 }),
+            Message::Refused(ListenerRefusal::default()),
         ];
         for message in messages {
             let line = serde_json::to_string(&message).unwrap();
@@ -202,7 +202,7 @@ mod tests {
             (r#"{"type":"lease","bytes":4}"#, Message::Other),
             (
                 r#"{"type":"alive","time_ms":8,"new":[1]}"#,
-                Message::Alive(Alive { time_ms: 8 }),
+                Message::Alive(SignOfLife { time_ms: 8 }),
             ),
             (
                 r#"{"type":"owner","state":"asleep","time_ms":8}"#,

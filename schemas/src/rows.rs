@@ -24,7 +24,7 @@ pub const TABLES: [Table; 10] = [
     EventRow::TABLE,
 ];
 
-/// All tables of a dataset: what hosts record, and after it what a collector adds.
+/// All tables of a dataset: the records of hosts, and after them the collector's additions.
 pub const DATASET_TABLES: [Table; 11] = {
     let mut all = [ClockRow::TABLE; TABLES.len() + 1];
     let mut at = 0;
@@ -50,7 +50,8 @@ row! {
         boottime_ms: Option<i64>,
         /// Time since the sample before it (CLOCK_BOOTTIME); absent for the first and after a gap.
         interval_ms: Option<i64>,
-        /// Whether the rows in `files`, `activity` and `absences` are the whole state rather than what changed since the sample before.
+        /// True if the rows in `files`, `activity` and `absences` are the whole state rather than the changes
+        /// since the sample before.
         files_whole: bool,
 
         /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree with MemTotal; MemTotal plus balloon where neither can be had. The categories below sum to it.
@@ -224,13 +225,15 @@ row! {
         started_ms: i64,
         /// Name (comm).
         name: String,
-        /// Whether it counts as active whatever its CPU use (display servers, periodic daemons).
+        /// True if it counts as active whatever its CPU use (display servers, periodic daemons).
         always_active: bool,
         /// CPU time used since the sample before; absent when it was not there then.
         cpu_ms: Option<i64>,
         /// Resident memory.
         rss_bytes: i64,
-        /// Where the split below comes from: `pss` (smaps_rollup), `pss_reused` (one of the four samples before, at about the same size: `agent/src/sample/proportional.rs`) or `rss_estimate` (resident sizes from status, sharers counted in full: processes over 192 MiB, or where smaps_rollup cannot be read).
+        /// Source of the split below: `pss` (smaps_rollup), `pss_reused` (one of the four samples before, at
+        /// about the same size: `agent/src/sample/proportional.rs`) or `rss_estimate` (resident sizes from
+        /// status, sharers counted in full: processes over 192 MiB, or if smaps_rollup cannot be read).
         memory_source: String,
         /// Proportional anonymous memory.
         anon_bytes: Option<i64>,
@@ -355,7 +358,8 @@ impl HostRow {
 }
 
 row! {
-    /// One NUMA node in one sample, on hosts with several; `samples` has the sum, and is all there is of a host with one.
+    /// One NUMA node in one sample, on hosts with several; `samples` has the sum, and all figures of a host
+    /// with a single node.
     NodeRow = "nodes", key ["node"] {
         /// Number of the node.
         node: i64,

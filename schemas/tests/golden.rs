@@ -44,7 +44,8 @@ fn every_earlier_column_is_as_it_was_and_later_ones_may_be_absent() {
                 for part in ["name", "type", "unit"] {
                     assert_eq!(now[part], before[part], "{table}");
                 }
-                // What might be absent may still be; what might not, version 4 lets be of foreign traces.
+                // A column that may be absent still may; version 4 allows further columns of foreign traces
+                // to be absent.
                 assert!(
                     now["nullable"] == true || before["nullable"] == false,
                     "{table}: {now}"
@@ -93,7 +94,7 @@ fn published_json_schema_of_the_explanation() {
     );
 }
 
-/// As for the findings: `DIAGNOSIS_VERSION`.
+/// Published JSON Schema of the diagnosis, with the rule of the findings: `DIAGNOSIS_VERSION`.
 #[test]
 fn published_json_schema_of_the_diagnosis() {
     equal(
@@ -103,7 +104,7 @@ fn published_json_schema_of_the_diagnosis() {
     );
 }
 
-/// As for the findings: `CACHE_REPLAY_VERSION`.
+/// Published JSON Schema of the cache counts, with the rule of the findings: `CACHE_REPLAY_VERSION`.
 #[test]
 fn published_json_schema_of_the_counts_of_caches() {
     equal(

@@ -1,13 +1,13 @@
 //! Requests of a program.
 
-/// One request of a stream: so much of one object.
+/// One request of a stream: a range of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Object that is asked for: a block's number, or a recorded stream's id of an object.
     pub object: u64,
     /// Bytes of it that are read or written.
     pub bytes: u32,
-    /// Whether it is changed by it.
+    /// True if the request writes.
     pub is_write: bool,
     /// Time that the program computes between the answer before and this request; of a recorded stream, the time after
     /// the request before it this one was made.

@@ -4,7 +4,7 @@
 
 use gleaner_simulator::Request;
 use gleaner_simulator::streams::read::{BlockBytes, Columns, Format, open, open_all};
-use gleaner_simulator::streams::{Client, Recorded, StreamError, of_program, write};
+use gleaner_simulator::streams::{Client, StreamError, StreamRequest, of_program, write};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::error::Error;
@@ -20,11 +20,11 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn all(path: &Path, format: &Format) -> Vec<Recorded> {
+fn all(path: &Path, format: &Format) -> Vec<StreamRequest> {
     open(path, format, 0).unwrap().map(Result::unwrap).collect()
 }
 
-/// Of each record of an oracleGeneral file: time, object, size, next.
+/// Records of an oracleGeneral file: time, object, size, next.
 fn records(bytes: &[u8]) -> Vec<(u32, u64, u32, i64)> {
     let records = bytes.chunks(24).map(|record| {
         (
@@ -37,8 +37,8 @@ fn records(bytes: &[u8]) -> Vec<(u32, u64, u32, i64)> {
     records.collect()
 }
 
-fn asked(client: u32, at_ns: u64, object: u64, bytes: u32, is_write: bool) -> Recorded {
-    Recorded {
+fn asked(client: u32, at_ns: u64, object: u64, bytes: u32, is_write: bool) -> StreamRequest {
+    StreamRequest {
         at_ns,
         client: Client::of(0, client).unwrap(),
         request: Request {
@@ -51,7 +51,7 @@ fn asked(client: u32, at_ns: u64, object: u64, bytes: u32, is_write: bool) -> Re
 }
 
 /// With the thinking time that a reader finds.
-fn thinking(mut stream: Vec<Recorded>) -> Vec<Recorded> {
+fn thinking(mut stream: Vec<StreamRequest>) -> Vec<StreamRequest> {
     let mut last: HashMap<Client, u64> = HashMap::new();
     for recorded in &mut stream {
         let before = last.insert(recorded.client, recorded.at_ns);
@@ -213,7 +213,7 @@ fn a_programs_requests_are_written_as_a_recorders() {
     );
 }
 
-fn any_stream() -> impl Strategy<Value = Vec<Recorded>> {
+fn any_stream() -> impl Strategy<Value = Vec<StreamRequest>> {
     let object = prop_oneof![any::<u64>(), 0u64..20];
     let one = (0u32..4, 0..1u64 << 60, object, any::<u32>(), any::<bool>()).prop_map(
         |(client, at_ns, object, bytes, is_write)| asked(client, at_ns, object, bytes, is_write),

@@ -10,7 +10,7 @@ use gleaner_simulator::dodo::{Borrower, Scenario, reference, simulate, simulate_
 use gleaner_simulator::event::{DAY, HOUR};
 use gleaner_simulator::hosts::{Presence, Timeline, read};
 use gleaner_simulator::streams::read::{BlockBytes, Format, open};
-use gleaner_simulator::streams::{Stored, replayed};
+use gleaner_simulator::streams::{StoredObjects, replayed};
 use gleaner_traces::published;
 use gleaner_traces::synth::{Cluster, Parameters, Preset, write};
 
@@ -176,7 +176,7 @@ fn clients_of_a_recorded_stream_borrow_from_a_cluster_at_once() {
     scenario.client.local_cache_bytes = 0;
     let programs = replayed(
         stream,
-        Stored::AsVolume(block),
+        StoredObjects::AsVolume(block),
         scenario.remote.region_bytes,
     );
     let clients: Vec<_> = (programs.unwrap().into_iter().zip(&hosts))

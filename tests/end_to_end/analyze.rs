@@ -6,7 +6,7 @@ use gleaner_tests::repository;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What it refuses with, and its exit code.
+/// Error output and exit code of a refused command.
 #[track_caller]
 fn refused(args: &[&str], code: i32) -> String {
     let output = gleaner(args);
@@ -56,7 +56,7 @@ fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
     );
 }
 
-/// What a measure gives where nothing else is asked for: other notions of available come with `notions` alone.
+/// Result of a measure requested alone: other notions of available come only with `notions`.
 fn alone(key: &str, records: &serde_json::Value) -> serde_json::Value {
     let kept = records.as_array().unwrap().iter();
     let kept = kept.filter(|record| {
@@ -130,7 +130,7 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
     let empty = tempfile::tempdir().unwrap();
     let said = refused(&["analyze", &text(empty.path())], 1);
     assert!(said.contains(&text(empty.path())), "{said}");
-    // Of every version, a few hand-made rows: one sample here, a gap there.
+    // A few hand-made rows of every version: one sample here, a gap there.
     for version in ["v1", "v2", "v3", "v4", "v5", "v6"] {
         let golden: PathBuf = repository().join("dataset/golden").join(version);
         let json = told(&["analyze", &text(&golden), "--json"]);
@@ -177,7 +177,8 @@ fn one_instant_of_one_host_is_explained() {
         explained.source, None,
         "a synthetic host has an agent's figures"
     );
-    // What counters alone make is explained to the byte; synthetic processes map files that no row names.
+    // Categories made of counters alone are explained to the byte; synthetic processes map files that no row
+    // has.
     for category in ["static_kernel", "dynamic_kernel", "available"] {
         let one = explained
             .categories

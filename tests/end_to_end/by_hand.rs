@@ -103,7 +103,7 @@ fn without_tests(text: &str) -> &str {
 }
 
 impl Recipe {
-    /// Whether the file at `path` below the repository's folder names the example: by its own name or in its text.
+    /// Returns true if the file at `path` in the repository contains the example, in its name or its text.
     fn is_named(&self, path: &str) -> bool {
         let text = fs::read_to_string(repository().join(path)).unwrap();
         let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");

@@ -192,7 +192,7 @@ fn ctrl_c_ends_with_what_there_is() {
         .spawn()
         .unwrap();
     wait_for("two samples", || samples(folder.path()) >= 2);
-    // As a terminal does: to the command, the agent that it runs, and whatever else there is.
+    // As a terminal does: to the command, and all processes that it runs.
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = succeeded(&output);

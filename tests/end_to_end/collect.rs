@@ -53,7 +53,7 @@ fn a_signal_ends_it_and_what_was_traced_is_there() {
     said(&mut lines, "sampling every");
     let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
     assert_eq!(name.trim(), "gleaner-collect"); // one of our own, to whoever samples
-    // Its status page is there, and nothing else is to be had without TLS.
+    // Its status page answers, and nothing else does without TLS.
     let address = status_at.rsplit('/').next().unwrap().to_owned();
     let page = get(&address, "/");
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");

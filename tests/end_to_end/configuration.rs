@@ -16,7 +16,7 @@ pub(super) struct Daemon {
     pub(super) key: &'static str,
     pub(super) good: &'static str,
     pub(super) wrong: &'static str,
-    /// What it leaves in the folder of its state, or of sockets, named by the service manager.
+    /// File in the folder of its state, or of sockets, which the service manager names.
     pub(super) leaves: &'static str,
     /// Another configuration, and the keys of it that hold after a restart alone, as it says them.
     pub(super) fixed: &'static str,

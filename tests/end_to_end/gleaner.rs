@@ -9,7 +9,7 @@ pub(crate) fn gleaner(args: &[&str]) -> Output {
     command.args(args).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Its standard output; it must succeed.
+/// Standard output of a command that must succeed.
 #[track_caller]
 pub(crate) fn told(args: &[&str]) -> String {
     let output = gleaner(args);

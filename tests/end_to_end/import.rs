@@ -134,14 +134,14 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// Asked for by itself, or in the help: which columns, in which unit, from what.
+/// Every source lists its columns, their units and origins, by option and in the help.
 #[test]
 fn every_source_says_what_it_fills() {
-    // Of plain CSV a mapping file says it.
+    // For plain CSV a mapping file lists them.
     let help = told(&gleaner(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
-    // Their descriptions go on below them, further in.
+    // Their descriptions continue below, with more indent.
     let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let sources = names.filter(|source| !["", "csv", "help"].contains(source));
     let sources: Vec<&str> = sources.collect();
@@ -164,7 +164,7 @@ fn every_source_says_what_it_fills() {
         assert!(columns.len() >= 6);
         assert!(text.contains(told_json["available"].as_str().unwrap()));
     }
-    // Nothing was to be imported: nothing need be named. Else it must be.
+    // Listing columns needs no folder; importing does.
     assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));
     assert_eq!(gleaner(&["csv", "--columns"]).status.code(), Some(2));
 }
@@ -310,7 +310,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// One archive of a folder cannot be read: the others are imported, it is named, and the exit code says so.
+/// One archive of a folder is unreadable: the others are imported, it is named, and the exit code reports it.
 #[test]
 fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -387,7 +387,7 @@ fn low_coverage_is_a_warning_with_its_reason() {
     assert_eq!(done["total"]["gaps_count"], 0);
     assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
     assert_eq!(done["total"]["span_ms"], done["total"]["recorded_ms"]);
-    // Whoever reads the dataset sees the same gaps, or none.
+    // All readers of the dataset see the same gaps, or none.
     for (dataset, is_covered) in [(&folder.path().join("found"), false), (&stated, true)] {
         let mut command = Command::new(program("gleaner").unwrap());
         let analyzed = command.arg("analyze").arg(dataset).arg("--json").output();
@@ -412,8 +412,8 @@ fn said(args: &[&str]) -> String {
     told(&command.args(args).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Whatever prints figures of imported hosts says what they mean, and claims no more; beside hosts that an agent
-/// recorded, of which its own words hold.
+/// Every output with figures of imported hosts explains them, and claims no more; hosts that an agent
+/// recorded keep their own explanation.
 #[test]
 fn what_a_trace_means_is_said_by_every_program() {
     const BOUND: &str = "Available memory is an upper bound";

@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 
 const COLLECTOR: &str = "10.77.0.1";
 
-/// One lab a machine: other tests, of other checkouts too, wait for this one to end. Whatever happens, it is
-/// taken down.
-struct OneLab {
+/// Lock for one lab on the machine: other tests, of other checkouts too, wait for this one to end. The lab is
+/// taken down in any case.
+struct LabLock {
     folder: tempfile::TempDir,
     _lock: File,
 }
 
-impl OneLab {
+impl LabLock {
     fn begin() -> Self {
         let lock = File::create("/run/gleaner-lab-test.lock").unwrap();
         lock.lock().unwrap();
@@ -43,7 +43,7 @@ impl OneLab {
     }
 }
 
-impl Drop for OneLab {
+impl Drop for LabLock {
     fn drop(&mut self) {
         lab(&["down"]);
     }
@@ -103,7 +103,7 @@ fn pids(status: &Value) -> Vec<u64> {
         .collect()
 }
 
-/// Whether a process is there that has not ended.
+/// Returns true if the process exists and has not ended.
 fn runs(pid: u64) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit_once(") ").map(|(_, rest)| rest.as_bytes()[0]);
@@ -139,7 +139,7 @@ fn network() -> Vec<String> {
     .collect()
 }
 
-/// Nothing of a lab is left anywhere.
+/// Asserts that nothing of a lab remains.
 #[track_caller]
 fn nothing_left(pids: &[u64], before: &[String]) {
     let of_lab = |name: &String| name.starts_with("gleaner-lab");
@@ -165,11 +165,11 @@ fn inside<T: Send + 'static>(
 
 #[test]
 fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
-    let one = OneLab::begin();
+    let one = LabLock::begin();
     let before = network();
     succeeded(&one.up(&["--hosts", "3", "--rate", "100mbit"]));
     assert_eq!(network(), before, "the machine's own network was touched");
-    // What it sends first may be events alone; its name comes with the first sample.
+    // The first batch may have only events; the name comes with the first sample.
     let is_named = |host: &Value| host["host_name"].is_string();
     let status = wait_for("three hosts that ship", |s| {
         let named = s["collector"]["status"]["hosts"].as_array();
@@ -235,7 +235,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
 
 #[test]
 fn a_clerk_borrows_what_the_hosts_lend() {
-    let one = OneLab::begin();
+    let one = LabLock::begin();
     let before = network();
     let up = succeeded(&one.up(&["--hosts", "2", "--borrow", "96MiB"]));
     let socket = one.path().join("gleaner-lab-clerk/clerk.sock");
@@ -247,7 +247,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
         servers.is_some_and(|servers| servers.iter().any(is_up))
     });
 
-    // What anybody's NBD client writes to its device comes back from a host.
+    // Data that any NBD client writes to its device come back from a host.
     let folder = tempfile::tempdir().unwrap();
     let [here, back] = ["here", "back"].map(|name| folder.path().join(name));
     let mut bytes = vec![0; 96 << 20];
@@ -308,12 +308,12 @@ fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
 
 #[test]
 fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
-    let one = OneLab::begin();
+    let one = LabLock::begin();
     let before = network();
     succeeded(&one.up(&["--hosts", "1"]));
     let ours = pids(&status());
-    // As if `up` had been killed before it wrote down what it had started; and a number that is another's by now.
-    let mut foreign = Foreign(Command::new("sleep").arg("600").spawn().unwrap());
+    // As if `up` had been killed before it recorded its processes; and an id that is another process' by now.
+    let mut foreign = ForeignProcess(Command::new("sleep").arg("600").spawn().unwrap());
     let path = one.path().join("lab.json");
     let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let mut other = state["started"][0].clone();
@@ -322,7 +322,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     fs::write(&path, state.to_string()).unwrap();
 
     // Somebody looks around in a namespace of the lab's.
-    let mut guest = Foreign(
+    let mut guest = ForeignProcess(
         Command::new("ip")
             .args(["netns", "exec", "gleaner-lab-1", "sleep", "600"])
             .spawn()
@@ -352,16 +352,16 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
 }
 
 /// A process that is not the lab's; ended whatever happens.
-struct Foreign(Child);
+struct ForeignProcess(Child);
 
-impl Foreign {
+impl ForeignProcess {
     fn end(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Drop for Foreign {
+impl Drop for ForeignProcess {
     fn drop(&mut self) {
         self.end();
     }
@@ -369,7 +369,7 @@ impl Drop for Foreign {
 
 #[test]
 fn links_are_as_slow_and_as_lossy_as_was_asked() {
-    let one = OneLab::begin();
+    let one = LabLock::begin();
     succeeded(&one.up(&["--hosts", "1", "--rate", "10mbit"]));
     // 2 MB at 10 Mbit/s take 1.6 s, less what the bucket holds.
     const BYTES: usize = 2_000_000;

@@ -12,7 +12,7 @@ fn owner(socket: &Path, args: &[&str]) -> Output {
     command.env("TZ", "UTC").output().unwrap()
 }
 
-/// What it printed; it must have worked.
+/// Output of a command that must succeed.
 #[track_caller]
 fn said(socket: &Path, args: &[&str]) -> String {
     let output = owner(socket, args);

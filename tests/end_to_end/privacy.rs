@@ -1,5 +1,5 @@
-//! What leaves a host, searched for what must not: secrets are planted, and every byte of the trace, of
-//! the exported tables and of the report is looked at.
+//! Data that leave a host must contain no secrets: some are planted, and every byte of the trace, of the
+//! exported tables and of the report is searched.
 
 use gleaner_tests::program;
 use std::fs;
@@ -12,9 +12,9 @@ const FOLDER: &str = "staple-of-the-diagnosis";
 const CONTENT: &str = "dear-doctor-it-is-me";
 
 /// A program that uses CPU, with a secret argument, environment, and file held open.
-struct Busy(Child);
+struct BusyProgram(Child);
 
-impl Busy {
+impl BusyProgram {
     fn start(folder: &Path) -> Self {
         let file = folder.join(FOLDER);
         fs::write(&file, CONTENT).unwrap();
@@ -29,14 +29,14 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyProgram {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a program says; `status` ends with 3 when the last sample is old, which it is soon.
+/// Output of a program; `status` ends with 3 when the last sample is old, which it is soon.
 fn run(name: &str, args: &[&str]) -> String {
     let output = Command::new(program(name).unwrap())
         .args(args)
@@ -97,7 +97,7 @@ fn everything(folder: &Path, config: &str) -> String {
 #[test]
 fn planted_secrets_stay_where_they_are() {
     let secrets = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let _busy = Busy::start(secrets.path());
+    let _busy = BusyProgram::start(secrets.path());
     let (hashed, plain) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
 
     let said = everything(hashed.path(), "");

@@ -110,7 +110,7 @@ fn tests_of(reference: &str) -> (usize, usize) {
     (of_name, of_module)
 }
 
-/// Tells that `crate::module::test` is a test.
+/// Returns true if `crate::module::test` is a test.
 fn exists(reference: &str) -> bool {
     tests_of(reference).0 > 0
 }

@@ -176,7 +176,7 @@ fn the_shipper_is_a_service_too() {
         ])
         .output();
     assert!(traced.unwrap().status.success());
-    // Nobody listens there: it waits, and is well.
+    // No collector listens there: the shipper waits, and is well.
     let config = "[ship]\ncollector = \"http://127.0.0.1:1\"\ninterval = \"100ms\"\n";
     let service = Service::start(folder.path(), agent, config, &["ship"]);
     let word = service.manager.hear();

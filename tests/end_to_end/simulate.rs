@@ -116,7 +116,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         );
         assert!(low <= share && share <= high);
     }
-    // What is held back cannot be lent.
+    // The reserve cannot be lent.
     let lent = |headroom: &str| {
         let row = rows
             .iter()
@@ -410,7 +410,7 @@ fn recorded_clients_borrow_at_once() {
     let host = Dataset::open(folder.join("lab")).unwrap();
     let host = host.hosts_named("synthetic-00001").unwrap();
     let host = host.into_iter().next().unwrap();
-    // Its streams are seen from the file.
+    // Its streams are relative to the file.
     fs::create_dir(folder.join("elsewhere")).unwrap();
     let scenario = STREAMS.replace("HOST", &host);
     fs::write(folder.join("streams.toml"), &scenario).unwrap();
@@ -537,7 +537,7 @@ fn scenarios_come_with_the_program() {
         let shipped = gleaner_tests::repository().join(format!("simulator/scenarios/{name}.toml"));
         assert_eq!(text, fs::read_to_string(shipped).unwrap());
     }
-    // Their datasets lie where they are run.
+    // Their datasets lie in the folder where they run.
     synth(folder);
     fs::rename(folder.join("lab"), folder.join("A")).unwrap();
     let study = [

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What takes longer will not come.
+/// Longest wait for words on the screen.
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The program on the terminal; killed with it.
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// All of them at once: a frame is seen while it is drawn.
+    /// Waits for all of them at once: a frame may be seen while it is drawn.
     #[track_caller]
     fn wait_for_words(&self, words: &[&str]) {
         self.wait_for(&format!("{words:?}"), |text| {
@@ -273,7 +273,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
         text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" busy ")
     });
     drop(collector);
-    // What was known is shown still.
+    // Known figures stay on the screen.
     terminal.wait_for_words(&["does not answer", " idle "]);
     terminal.press("q");
     terminal.ends();

@@ -1,5 +1,5 @@
-//! Tells whether a dataset has exactly what agents' databases hold, and each row once; for tests that no Rust
-//! test can run in: `same_rows AGENT DATASET DATABASE…`, where AGENT is the program `gleaner-agent`.
+//! Checks that a dataset has exactly the rows of agents' databases, each once; for tests outside Rust:
+//! `same_rows AGENT DATASET DATABASE…`, where AGENT is the program `gleaner-agent`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,4 +1,5 @@
-//! What the end-to-end tests share: where the built programs lie, and when two places hold the same rows.
+//! Shared parts of the end-to-end tests: paths of the built programs, and the comparison of rows in two
+//! places.
 //!
 //! Rooms, from the top; each uses only those after it: `fuzz`, `same_rows`.
 

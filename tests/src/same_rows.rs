@@ -1,4 +1,4 @@
-//! Whether a dataset has exactly what agents' databases hold.
+//! Check that a dataset has exactly the rows of agents' databases.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -42,7 +42,7 @@ pub fn same_rows(
         for database in databases {
             stored += count(database, &table)?;
         }
-        // By the manifest, since a reader would leave repeats out.
+        // Counted by the manifest, since a reader would leave repeats out.
         let there = found.rows(&table);
         if there != stored {
             let name = table.name;

@@ -1,5 +1,5 @@
-//! How fast a file of many machines in no order is imported, as Alibaba's, and how much memory that takes:
-//! `cargo run --release -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
+//! Speed and memory of importing a file of many machines in no order, such as Alibaba's: `cargo run --release
+//! -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use gleaner_traces::import::alibaba::Alibaba;

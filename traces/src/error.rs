@@ -1,4 +1,4 @@
-//! What can go wrong with an export, where, and what to do about it.
+//! Errors of exports, with the place and the remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::PathBuf;
 /// Result with an [`ExportError`].
 pub type Result<T, E = ExportError> = std::result::Result<T, E>;
 
-/// Why a dataset could not be exported.
+/// Reason why a dataset could not be exported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
     /// The folder holds something that is not an export.
     #[error("{} holds files that are not an export of Gleaner; name an empty or new folder", folder.display())]
     NotEmpty {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
     /// The dataset could not be read.
@@ -23,11 +23,11 @@ pub enum ExportError {
     /// A file could not be written.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
-        /// What the system, or the writer of the format, said.
+        /// Error of the system, or of the format's writer.
         source: io::Error,
     },
 }

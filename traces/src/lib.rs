@@ -11,4 +11,4 @@ pub mod synth;
 
 pub use error::{ExportError, Result};
 pub use export::tables::{Export, Progress, export};
-pub use export::{Exported, Format};
+pub use export::{ExportSummary, Format};

@@ -1,5 +1,5 @@
-//! Figures of the paper that synthetic clusters are fitted to and compared with. They stand in
-//! `traces/published/acharya_setia.csv` and nowhere else; its README says how intervals and kinds came about.
+//! Figures of the paper that synthetic clusters are fitted to and compared with. They are in
+//! `traces/published/acharya_setia.csv` and nowhere else; its README explains the intervals and kinds.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
 /// The work that [`acharya_setia`] has the figures of.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
 
-/// How a figure of ours came to be near the paper's.
+/// Relation of our figure to the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Inputs of the model were fitted to it.
     Calibrated,
-    /// It follows from calibrated figures by arithmetic alone.
+    /// Follows from calibrated figures by arithmetic alone.
     Derived,
-    /// Neither.
+    /// Neither calibrated nor derived.
     Predicted,
 }
 
@@ -30,26 +30,26 @@ pub struct Figure {
     pub row: String,
     /// Column there: `16 MB`.
     pub column: String,
-    /// Of `paper`, `low` and `high`.
+    /// Unit of `paper`, `low` and `high`.
     pub unit: String,
-    /// As printed.
+    /// Value as printed.
     pub paper: f64,
-    /// Least that rounds to what is printed.
+    /// Least value that rounds to the printed one.
     pub low: f64,
-    /// Most that rounds to what is printed.
+    /// Greatest value that rounds to the printed one.
     pub high: f64,
-    /// How ours comes about.
+    /// Relation of our figure to the paper's.
     pub kind: Kind,
-    /// Whether any trace can have it.
+    /// True if a trace can have the figure.
     pub possible: bool,
-    /// What must be known to read it; may be empty.
+    /// Explanation for readers; may be empty.
     pub note: String,
 }
 
 /// Figures of one work, in its order.
 #[derive(Clone, Debug)]
 pub struct Published {
-    /// All of them.
+    /// All published figures.
     pub figures: Vec<Figure>,
 }
 
@@ -111,8 +111,9 @@ mod tests {
         for f in figures() {
             *counts.entry(f.item).or_insert(0) += 1;
         }
-        // Hosts by size and four sums a cluster; mean and deviation of four by four; six by three; Table 4's cells
-        // that are not a dash; two bounds beside five applications' three figures on each of two clusters.
+        // Number of figures: hosts by size and four sums a cluster; mean and deviation of four by four; six
+        // by three; Table 4's cells that are not a dash; two bounds beside five applications' three figures
+        // on each of two clusters.
         let tables = [
             ("Table 1", 5 + 4 + 2 * 4),
             ("Table 2", 4 * 4 * 2),
@@ -140,7 +141,7 @@ mod tests {
             let sum_kib: f64 = parts.iter().sum();
             assert!((sum_kib - size_mib * 1024.0).abs() <= 2.0, "{row}");
         }
-        // Each of the hosts has no dip, or at least one.
+        // Each host has no dip, or at least one.
         let hosts = |cluster| paper("Table 1", cluster, "hosts in all");
         for row in ["4 MB", "6 MB", "8 MB"] {
             let either = paper("Table 3", row, "0") + paper("Table 3", row, ">=1");

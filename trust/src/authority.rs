@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A certificate and its key, both in PEM form.
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The certificate alone: its issuer is the authority.
     pub certificate_pem: String,
     /// PKCS #8. Whoever has it is whom the certificate names.
     pub key_pem: String,
 }
 
-impl Issued {
+impl IssuedCertificate {
     /// Writes both files as [`Self::write_for`] does, for no group by name.
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
         self.write_for(certificate, key, None)
@@ -139,15 +139,15 @@ impl Authority {
     }
 
     /// Makes a key and a certificate for it, valid from now for `days`.
-    pub fn issue(&self, role: &Role, days: u32) -> Result<Issued> {
+    pub fn issue(&self, role: &Role, days: u32) -> Result<IssuedCertificate> {
         self.issue_for(role, &Validity::days(days))
     }
 
-    /// As [`Self::issue`], for any span of time.
-    pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<Issued> {
+    /// Issues as [`Self::issue`] does, for any span of time.
+    pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<IssuedCertificate> {
         let key = request::new_key()?;
         let _lock = self.lock()?;
-        Ok(Issued {
+        Ok(IssuedCertificate {
             certificate_pem: self.sign(role, &key, validity)?,
             key_pem: key.serialize_pem(),
         })
@@ -275,7 +275,7 @@ impl Authority {
         let _lock = self.lock()?;
         let serial = match files::read_if_there(Path::new(which)) {
             Ok(Some(pem)) => certificate::serial(&String::from_utf8_lossy(&pem))?,
-            // As printed by others: upper case, with colons.
+            // The form that other programs print: upper case, with colons.
             _ => which.replace(':', "").to_ascii_lowercase(),
         };
         let matches = |r: &Record| match &r.role {

@@ -13,14 +13,14 @@ use x509_parser::time::ASN1Time;
 /// From when until when a certificate is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dates {
-    /// First moment.
+    /// First moment of validity.
     pub from: SystemTime,
-    /// Last moment.
+    /// Last moment of validity.
     pub until: SystemTime,
 }
 
 impl Dates {
-    /// Whether two thirds of the life are gone.
+    /// Returns true if two thirds of the life have passed.
     pub fn renewal_due(&self, now: SystemTime) -> bool {
         let life = self.until.duration_since(self.from).unwrap_or_default();
         now >= self.from + life * 2 / 3
@@ -33,7 +33,7 @@ pub fn dates(certificate_pem: &str) -> Result<Dates> {
     Ok(dates_of(&parse(&der)?))
 }
 
-/// Whether two thirds of the certificate's life are gone: the time to ask for the next.
+/// Returns true if two thirds of the certificate's life have passed: the time to request the next.
 pub fn renewal_due(certificate_pem: &str, now: SystemTime) -> Result<bool> {
     Ok(dates(certificate_pem)?.renewal_due(now))
 }

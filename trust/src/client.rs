@@ -1,7 +1,7 @@
 //! A host's or reader's side of a connection.
 
 use crate::server::{dates_of_first, mismatch, parse_key, roots};
-use crate::watched::{Watched, read_pem};
+use crate::watched::{WatchedFiles, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider, token};
 use rustls::ClientConfig;
 use rustls::client::WebPkiServerVerifier;
@@ -16,9 +16,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The files of a client, all in PEM form.
 #[derive(Debug, Clone)]
 pub struct ClientPaths {
-    /// Its certificate, followed by those between it and the authority, if any.
+    /// File of its certificate, followed by those between it and the authority, if any.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// File of its private key.
     pub key: PathBuf,
     /// The authority, or authorities, that the collector's certificate leads to.
     pub authority: PathBuf,
@@ -174,7 +174,7 @@ impl Credentials {
 /// A client's credentials: follow their files without a restart.
 pub struct ClientTrust {
     paths: ClientPaths,
-    watched: Watched<Credentials>,
+    watched: WatchedFiles<Credentials>,
 }
 
 impl ClientTrust {
@@ -186,7 +186,7 @@ impl ClientTrust {
             paths.authority.clone(),
         ];
         Ok(Arc::new(Self {
-            watched: Watched::load(files, || Credentials::read(paths))?,
+            watched: WatchedFiles::load(files, || Credentials::read(paths))?,
             paths: paths.clone(),
         }))
     }
@@ -209,7 +209,7 @@ impl ClientTrust {
         self.watched.generation()
     }
 
-    /// The files.
+    /// Paths of the files.
     pub fn paths(&self) -> &ClientPaths {
         &self.paths
     }

@@ -25,7 +25,7 @@ pub enum TrustError {
     /// A file has not in it what it should have.
     #[error("{path}: {reason}; give a PEM file with {wanted}")]
     Content {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Contents that the file should have.
         wanted: &'static str,
@@ -71,12 +71,12 @@ pub enum TrustError {
     /// A name that no certificate may carry.
     #[error("{name:?} is not {wanted}")]
     Name {
-        /// As given.
+        /// Name as given.
         name: String,
         /// Form that the value should have.
         wanted: &'static str,
     },
-    /// Nothing that was issued here matches.
+    /// No certificate issued here matches.
     #[error("nothing issued here matches {0:?}: `gleaner pki list` shows serial numbers and hosts")]
     NotIssued(String),
     /// A token that this authority never gave, or gave long ago.
@@ -93,7 +93,7 @@ pub enum TrustError {
     /// A token that was made for one certain host, and this is not the one.
     #[error("token is for another host: make one with `gleaner pki token --host {0}`")]
     TokenOfOtherHost(String),
-    /// Whoever holds any token must not become a host that exists.
+    /// The holder of any token must not become an existing host.
     #[error(
         "host {0} has a certificate already: make a token for it with `gleaner pki token --host {0}`"
     )]
@@ -139,14 +139,14 @@ impl TrustError {
         }
     }
 
-    /// Tells that a certificate was refused because its authority has revoked it.
+    /// Returns true if a certificate was rejected because its authority has revoked it.
     pub fn is_revocation(&self) -> bool {
         use rustls::{CertificateError::Revoked, Error::InvalidCertificate};
         matches!(self, Self::Refused(InvalidCertificate(Revoked)))
     }
 
-    /// Whether the error lies with whoever asked (a bad token, request or certificate) rather than
-    /// with files or the system here: what a server may tell a stranger.
+    /// Returns true if the caller caused the error (a bad token, request or certificate) rather than files or
+    /// the system here: only such errors are reported to strangers.
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,

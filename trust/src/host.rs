@@ -7,7 +7,7 @@ pub fn host_id(machine_id: &str) -> String {
     crate::hex::encode(&hash[..16])
 }
 
-/// This host's name; `None` where it has no machine id.
+/// Id of this host; `None` without a machine id.
 #[must_use]
 pub fn this_host_id() -> Option<String> {
     let machine_id = std::fs::read_to_string("/etc/machine-id").ok()?;

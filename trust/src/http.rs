@@ -27,11 +27,11 @@ pub struct HttpClient {
     agent: Agent,
     program: &'static str,
     limits: Limits,
-    trust: Option<Followed>,
+    trust: Option<TrustGeneration>,
 }
 
 /// Certificates, and the generation of them that the agent was made with.
-struct Followed {
+struct TrustGeneration {
     trust: Arc<ClientTrust>,
     generation: u64,
 }
@@ -46,7 +46,7 @@ impl HttpClient {
         trust: Option<Arc<ClientTrust>>,
         limits: Limits,
     ) -> Result<Self> {
-        let trust = trust.map(|trust| Followed {
+        let trust = trust.map(|trust| TrustGeneration {
             generation: trust.generation(),
             trust,
         });

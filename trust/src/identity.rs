@@ -37,12 +37,12 @@ pub enum Role {
     },
     /// A program that leases memory, under its own name.
     Client {
-        /// As a reader's.
+        /// Name, with the rules of a reader's.
         name: String,
     },
     /// Somebody who may read all, and renew and end anybody's leases.
     Admin {
-        /// As a reader's.
+        /// Name, with the rules of a reader's.
         name: String,
     },
 }
@@ -120,7 +120,8 @@ pub enum Peer {
     Client(String),
     /// An administrator, by name.
     Admin(String),
-    /// Whoever a foreign authority says: the first DNS name in lower case, else the common name.
+    /// Name in a foreign authority's certificate: the first DNS name in lower case, otherwise the common
+    /// name.
     Named(String),
 }
 
@@ -204,7 +205,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Also in another case: what looks like ours and is not must not pass as a foreign name.
+/// Returns true for our scheme in any case: a name that only looks like ours must not pass as a foreign name.
 fn is_of_scheme(uri: &str) -> bool {
     uri.get(..SCHEME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))

@@ -32,7 +32,7 @@ pub mod token;
 mod watched;
 
 pub use address::{Address, AddressError};
-pub use authority::{Authority, Issued};
+pub use authority::{Authority, IssuedCertificate};
 pub use backoff::Backoff;
 pub use certificate::{Dates, fingerprint};
 pub use client::{ClientPaths, ClientTrust, Credentials};

@@ -18,7 +18,7 @@ const BACKDATED: Duration = Duration::from_secs(86_400);
 /// Validity of a certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct Validity {
-    /// First moment.
+    /// First moment of validity.
     pub from: SystemTime,
     /// Last moment. The authority's own end comes first if it is earlier.
     pub until: SystemTime,
@@ -78,7 +78,7 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let (subject, usages) = match role {
         Role::Collector { .. } => (COLLECTOR.to_owned(), vec![ServerAuth]),
         Role::Recruiter { .. } => (RECRUITER.to_owned(), vec![ServerAuth]),
-        // It sends its rows, and serves the memory that it lends.
+        // A host sends its rows, and serves the memory that it lends.
         Role::Host { host_id } => (host_id.clone(), vec![ClientAuth, ServerAuth]),
         role => (role.name(), vec![ClientAuth]),
     };
@@ -99,7 +99,7 @@ fn common_name(name: &str) -> DistinguishedName {
     names
 }
 
-/// Since 1970, in whole seconds: certificates know no more.
+/// Time since 1970, in whole seconds, the precision of certificates.
 pub(crate) fn since_1970(time: SystemTime) -> Duration {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Duration::from_secs(since.as_secs())

@@ -19,7 +19,7 @@ use x509_parser::extensions::GeneralName;
 pub struct Record {
     /// Serial number, in lower-case hex digits.
     pub serial: String,
-    /// For whom.
+    /// Role of the holder.
     pub role: Role,
     /// From when until when.
     pub dates: Dates,
@@ -30,11 +30,11 @@ pub struct Record {
 /// Standing of a certificate now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Accepted.
+    /// The certificate is valid.
     Valid,
     /// Out of date.
     Expired,
-    /// Taken back.
+    /// The certificate is revoked.
     Revoked,
 }
 
@@ -80,7 +80,7 @@ impl Register {
         paths.iter().map(|path| read_record(path)).collect()
     }
 
-    /// Those of them that were made for one public key (SubjectPublicKeyInfo), in PEM form as well.
+    /// Certificates of the role made for one public key (SubjectPublicKeyInfo), in PEM form as well.
     pub(crate) fn with_key(&self, role: &Role, key: &[u8]) -> Result<Vec<(Record, String)>> {
         let mut found = Vec::new();
         for path in self.paths(&prefix(role))? {
@@ -107,7 +107,7 @@ impl Register {
         for entry in fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))? {
             let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
             let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".crt");
-            // What is being written ends in .tmp.
+            // Names of unfinished files end in .tmp.
             if name.to_str().is_some_and(ours) {
                 paths.push(self.folder.join(name));
             }

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime};
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Nobody renews a list that has nothing new to say, and a list out of date would lock out the
-/// fleet: it is good for as long as any authority is.
+/// Time of the next update: as late as any authority lasts, since nobody renews an unchanged list, and an
+/// expired list would lock out the fleet.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
 /// Certificates that are revoked.

@@ -1,7 +1,7 @@
 //! The collector's side of a connection.
 
 use crate::received::{self, ReceivedLists, RevocationSummary};
-use crate::watched::{Watched, parse_pem, read_pem};
+use crate::watched::{WatchedFiles, parse_pem, read_pem};
 use crate::{Dates, Result, TrustError, certificate, files, provider};
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
@@ -16,9 +16,9 @@ use x509_parser::revocation_list::CertificateRevocationList;
 /// The files of a server, all in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerPaths {
-    /// Its certificate, followed by those between it and the authority, if any.
+    /// File of its certificate, followed by those between it and the authority, if any.
     pub certificate: PathBuf,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
+    /// File of its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
     /// The authority that clients' certificates lead to; several, one after another.
     pub authority: PathBuf,
@@ -29,7 +29,7 @@ pub struct ServerPaths {
 }
 
 /// Settings made of the files at one time.
-struct Loaded {
+struct LoadedSettings {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
     lists: Vec<CertificateRevocationListDer<'static>>,
@@ -52,7 +52,7 @@ pub struct ServerTrust {
     paths: ServerPaths,
     clients: Clients,
     received: Mutex<ReceivedLists>,
-    watched: Watched<Loaded>,
+    watched: WatchedFiles<LoadedSettings>,
 }
 
 impl ServerTrust {
@@ -61,8 +61,8 @@ impl ServerTrust {
         Self::load_as(paths, Clients::Certified)
     }
 
-    /// As [`Self::load`], but clients may come without a certificate, as those do that have yet to
-    /// enrol: whoever serves must look at who is there. A certificate that is shown must be good.
+    /// Loads as [`Self::load`] does, but accepts clients without a certificate, such as hosts before
+    /// enrolment: the server must check each caller. A certificate that is shown must be valid.
     pub fn load_allowing_anonymous(paths: &ServerPaths) -> Result<Arc<Self>> {
         Self::load_as(paths, Clients::Anonymous)
     }
@@ -85,7 +85,7 @@ impl ServerTrust {
         ];
         files.extend(paths.revoked.clone());
         Ok(Arc::new(Self {
-            watched: Watched::load(files, || read(paths, clients, &ReceivedLists::default()))?,
+            watched: WatchedFiles::load(files, || read(paths, clients, &ReceivedLists::default()))?,
             paths: paths.clone(),
             clients,
             received: Mutex::default(),
@@ -179,7 +179,7 @@ impl ServerTrust {
     }
 }
 
-fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Result<Loaded> {
+fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Result<LoadedSettings> {
     let chain: Vec<CertificateDer<'static>> = read_pem(&paths.certificate, "a certificate")?;
     let key = parse_key(&paths.key, &files::read(&paths.key)?)?;
     let authorities = read_pem(&paths.authority, "the authority's certificate")?;
@@ -202,7 +202,7 @@ fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Resu
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(Loaded {
+    Ok(LoadedSettings {
         config: Arc::new(config),
         verifier,
         lists,

@@ -1,8 +1,8 @@
-//! One-time tokens: what an administrator gives to a new host.
+//! One-time tokens, which an administrator gives to a new host.
 //!
-//! A token is 32 hex digits that nobody can guess, a dot, and the fingerprint of the authority, by
-//! which the host knows the right collector before it trusts anybody. Of the secret only a hash is
-//! kept: `tokens/` gives no token away.
+//! A token consists of 32 random hex digits, a dot, and the fingerprint of the authority, by which the host
+//! recognises the right collector before it trusts any. Only a hash of the secret is kept: `tokens/` reveals
+//! no token.
 
 use crate::{Result, TrustError, files, hex, random};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub(crate) fn make(
 }
 
 /// A token that could be used.
-pub(crate) struct Found {
+pub(crate) struct UsableToken {
     path: PathBuf,
     record: Record,
 }
@@ -70,7 +70,7 @@ pub(crate) fn find(
     fingerprint: &str,
     token: &str,
     now: SystemTime,
-) -> Result<Found> {
+) -> Result<UsableToken> {
     let (secret, of) = split(token)?;
     if of != fingerprint {
         return Err(TrustError::TokenUnknown);
@@ -92,10 +92,10 @@ pub(crate) fn find(
     if record.expires_s < seconds(now) {
         return Err(TrustError::TokenExpired);
     }
-    Ok(Found { path, record })
+    Ok(UsableToken { path, record })
 }
 
-impl Found {
+impl UsableToken {
     pub(crate) fn host(&self) -> Option<&str> {
         self.record.host_id.as_deref()
     }

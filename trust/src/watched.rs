@@ -14,17 +14,17 @@ type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 struct Current<T> {
     value: Arc<T>,
     generation: u64,
-    /// Of the files that were last tried, whether good or broken: broken ones are complained of once.
+    /// Stamps of the files tried last, valid or not: broken files are reported once.
     tried: Vec<Stamp>,
 }
 
 /// A value and the files it comes from.
-pub(crate) struct Watched<T> {
+pub(crate) struct WatchedFiles<T> {
     paths: Vec<PathBuf>,
     current: Mutex<Current<T>>,
 }
 
-impl<T> Watched<T> {
+impl<T> WatchedFiles<T> {
     pub(crate) fn load(paths: Vec<PathBuf>, make: impl FnOnce() -> Result<T>) -> Result<Self> {
         // Before the files are read: what changes in between is then seen the next time.
         let tried = stamps(&paths);
@@ -71,7 +71,7 @@ impl<T> Watched<T> {
     }
 
     fn current(&self) -> MutexGuard<'_, Current<T>> {
-        // Nothing is left half-changed, whatever panicked.
+        // A panic leaves no partial change.
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn read_pem<T: PemObject>(path: &Path, wanted: &'static str) -> Resul
     parse_pem(path, &files::read(path)?, wanted)
 }
 
-/// As [`read_pem`], of a file that was read.
+/// Parses a file that was read, as [`read_pem`] does.
 pub(crate) fn parse_pem<T: PemObject>(
     path: &Path,
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! The configuration, resolved: the command line over the environment over the file over the defaults.
-//! Each room takes its own part of it.
+//! Resolved configuration: the command line wins over the environment, the file and the defaults. Each room
+//! takes its own part.
 
 mod settings;
 mod ship;
@@ -10,7 +10,7 @@ pub(crate) use ship::{AUTHORITY, HOST};
 
 use crate::Error;
 use crate::args::GlobalArgs;
-use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_policy::quota;
 use gleaner_trust::Address;
@@ -19,29 +19,29 @@ use ship::ShipTable;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// As part of the names of the file and of variables.
+/// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "agent";
 
-/// The paper's interval.
+/// Default time between samples, the paper's.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 
-/// Between looks at MemAvailable: a dip that lasts longer is seen.
+/// Time between looks at MemAvailable: every dip that lasts longer is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Sampling more often would measure the agent.
+/// Shortest time between samples; shorter ones would measure mostly the agent itself.
 const SHORTEST_INTERVAL_MS: u64 = 100;
 
-/// The owner is waited for once they have been idle for so long. Far below the five minutes of the idle
-/// rule, so that they are waited for before anybody counts on their absence; far above the pauses of one
-/// who reads or thinks, each of which would cost a wake.
+/// Idle time of the owner after which the agent waits for their return. Far below the five minutes of the
+/// idle rule, so that it waits before anybody relies on the absence; far above the pauses of a reader, since
+/// each return costs a wake.
 const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
-/// The trace is cut at most once a UTC day.
+/// Shortest retention: the trace is cut at most once a UTC day.
 const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 
 /// Room for a few days of an ordinary workstation.
 const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
 
-/// What may leave the host.
+/// Privacy level: the file names that may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privacy {
@@ -53,7 +53,7 @@ pub enum Privacy {
 }
 
 impl Privacy {
-    /// As stored.
+    /// Name of the level, as the database stores it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -91,26 +91,26 @@ struct ConfigFile {
     ship: ShipTable,
 }
 
-/// What the agent is to do.
+/// Configuration of the agent.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The trace.
+    /// Path of the trace's database.
     pub database: PathBuf,
-    /// Where local daemons listen; nowhere when absent.
+    /// Socket for local listeners; `None`: no socket.
     pub socket: Option<PathBuf>,
-    /// How long the owner is idle before their return is waited for.
+    /// Idle time of the owner after which the agent waits for their return.
     pub owner_quiet: Duration,
     /// Time between samples.
     pub interval: Duration,
     /// Time between looks at MemAvailable.
     pub mem_available_interval: Duration,
-    /// What may leave the host.
+    /// Privacy level of the records.
     pub privacy: Privacy,
-    /// How much of the trace is kept.
+    /// Limits on the records kept.
     pub limits: Limits,
-    /// What to sample.
+    /// Settings of sampling.
     pub settings: Settings,
-    /// Where to ship it.
+    /// Settings of shipping.
     pub ship: ShipSettings,
 }
 
@@ -118,17 +118,17 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
+    /// The arguments, the environment or the file are wrong.
     pub fn resolve(args: GlobalArgs) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// As [`Self::resolve`], and where it is from.
+    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
-    pub fn load(args: GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
-        let Loaded {
+    /// The arguments, the environment or the file are wrong.
+    pub fn load(args: GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
@@ -141,7 +141,7 @@ impl Config {
         if let Some(Err(error)) = values.ship.collector.as_deref().map(Address::parse) {
             return Err(origin.wrong("ship.collector", Error::from(error).to_string()));
         }
-        Ok(Loaded { values, origin })
+        Ok(LoadedConfig { values, origin })
     }
 
     fn of(args: GlobalArgs, file: ConfigFile) -> Self {
@@ -191,7 +191,8 @@ impl Config {
         }
     }
 
-    /// This one as far as only a restart changes it, and all else of `next`; by which keys `next` differs from that.
+    /// Merges `next` into this configuration: keys that need a restart keep their present values. Returns the
+    /// result and the keys whose new values wait for a restart.
     #[must_use]
     pub fn followed_by(&self, next: Self) -> (Self, Vec<&'static str>) {
         let fixed = [
@@ -210,7 +211,7 @@ impl Config {
         (taken_up, left_out)
     }
 
-    /// The interval as stored.
+    /// Time between samples in ms, as stored.
     #[must_use]
     pub fn interval_ms(&self) -> i64 {
         milliseconds(self.interval)

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Units of the kernel's files.
 #[derive(Clone, Copy, Debug)]
 pub struct Units {
-    /// Page size.
+    /// Page size, in bytes.
     pub page_size_bytes: u64,
     /// Clock ticks a second.
     pub ticks_per_second: u64,

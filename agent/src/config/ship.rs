@@ -8,7 +8,7 @@ use std::time::Duration;
 /// The authority's certificate.
 pub(crate) const AUTHORITY: &str = "authority.crt";
 
-/// This host's certificate and its private key: in one file, so that both are replaced at once.
+/// File with this host's certificate and private key: one file, so that both are replaced at once.
 pub(crate) const HOST: &str = "host.pem";
 
 /// The tracing interval: sending more often would send batches of nothing.
@@ -16,7 +16,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 const SHORTEST_INTERVAL_MS: u64 = 100;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// As written; unknown keys are refused. Empty texts are keys left out.
+/// Table `[ship]` as written. Unknown keys are refused; an empty text counts as a missing key.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ShipTable {
@@ -33,22 +33,22 @@ pub(crate) struct ShipTable {
     rate: Option<Option<u64>>,
 }
 
-/// Where and how to ship.
+/// Settings of shipping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShipSettings {
-    /// Where `enroll` leaves what it got.
+    /// Folder in which `enroll` stores certificate, key and address.
     pub folder: PathBuf,
     /// The collector's address; as enrolled when absent.
     pub collector: Option<String>,
     /// Certificates of the authorities that a collector's certificate may be of.
     pub authority: PathBuf,
-    /// This host's certificate.
+    /// File with this host's certificate.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// File with this host's private key.
     pub key: PathBuf,
     /// Time between batches when there is no backlog.
     pub interval: Duration,
-    /// How long the collector's answer may take.
+    /// Longest wait for the collector's answer.
     pub timeout: Duration,
     /// Bytes a second at most; no limit when absent.
     pub rate_bytes: Option<u64>,

@@ -1,4 +1,4 @@
-//! One listener: what it has not taken yet waits here, up to a bound.
+//! One listener. Messages that it has not read yet are queued here, up to a bound.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,8 +23,8 @@ impl Listener {
         }
     }
 
-    /// What it waits for: that the listener hangs up (which poll tells unasked), and, if it is slow, that
-    /// it takes more. What it says is never read.
+    /// Events to poll for: the listener hangs up (which poll always reports) and, while the queue is not
+    /// empty, becomes writable. Its input is never read.
     pub(super) fn wait_on(&self) -> (BorrowedFd<'_>, PollFlags) {
         let more = if self.waiting.is_empty() {
             PollFlags::empty()
@@ -60,7 +60,7 @@ impl Listener {
         open
     }
 
-    /// Whether it still listens.
+    /// Returns false once the listener has hung up.
     #[must_use]
     pub(super) fn listens(&self) -> bool {
         let mut state = [PollFd::new(&self.fd, PollFlags::empty())];

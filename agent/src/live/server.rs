@@ -1,10 +1,11 @@
-//! The server: who listens, and what they are told.
+//! The server: its listeners, and the messages that it sends them.
 
 use super::listener::Listener;
 use super::socket::Socket;
 use crate::ticker::{set_timer, timer};
 use gleaner_schemas::live::{
-    ALIVE_EVERY_MS, Alive, Hello, Message, Owner, Refused, SILENT_AFTER_MS, Sample, VERSION,
+    ALIVE_EVERY_MS, Hello, ListenerRefusal, Message, Owner, SILENT_AFTER_MS, Sample, SignOfLife,
+    VERSION,
 };
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,7 +20,7 @@ const MOST_LISTENERS: usize = 16;
 /// Time between two signs of life.
 const ALIVE_EVERY: Duration = Duration::from_millis(ALIVE_EVERY_MS.unsigned_abs());
 
-/// Tells listeners; without a socket, nobody.
+/// Sends messages to listeners; without a socket it does nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     open: Option<Open>,
@@ -31,12 +32,12 @@ pub(crate) struct Server {
 struct Open {
     socket: Socket,
     listeners: Vec<Listener>,
-    /// Each second while somebody listens.
+    /// Timer that fires each second while somebody listens.
     alive: OwnedFd,
     is_timed: bool,
     sample_interval_ms: i64,
-    /// Whether connections are accepted: not when the system has no descriptor left for one, until the
-    /// next sample, lest poll tell of it for ever.
+    /// True while connections are accepted. False from the moment when the system has no descriptor left,
+    /// until the next sample: poll would report the waiting connection without end.
     accepts: bool,
 }
 
@@ -44,7 +45,7 @@ impl Server {
     /// Listens at `path`.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub(crate) fn open(path: &Path, sample_interval_ms: i64) -> io::Result<Self> {
         let open = Open {
             socket: Socket::open(path)?,
@@ -60,14 +61,14 @@ impl Server {
         })
     }
 
-    /// Says so from now on to those who come.
+    /// Sets the sample interval announced to later listeners.
     pub(crate) fn set_sample_interval(&mut self, sample_interval_ms: i64) {
         if let Some(open) = &mut self.open {
             open.sample_interval_ms = sample_interval_ms;
         }
     }
 
-    /// What to wait for; when any of it comes, [`Self::serve`] is to be called.
+    /// Descriptors to poll; call [`Self::serve`] when any of them is ready.
     pub(crate) fn wait_on(&self) -> Vec<(BorrowedFd<'_>, PollFlags)> {
         let Some(open) = &self.open else {
             return Vec::new();
@@ -80,15 +81,15 @@ impl Server {
         sources
     }
 
-    /// Accepts who has come, forgets who has gone, goes on with the slow, and says that the agent is alive
-    /// when that is due and true.
+    /// Accepts new listeners, drops those that hung up, continues sending to slow ones, and sends a sign of
+    /// life when one is due and the agent is alive.
     pub(crate) fn serve(&mut self, now_ms: i64, is_alive: bool) {
         let Some(open) = &mut self.open else {
             return;
         };
         open.listeners.retain_mut(|l| l.listens() && l.flush());
         if rustix::io::read(&open.alive, &mut [0u8; 8]).is_ok() && is_alive {
-            open.tell(&Message::Alive(Alive { time_ms: now_ms }));
+            open.tell(&Message::Alive(SignOfLife { time_ms: now_ms }));
         }
         loop {
             match open.socket.accept() {
@@ -106,7 +107,7 @@ impl Server {
         open.mind_the_timer();
     }
 
-    /// Tells of a sample.
+    /// Sends a sample to all listeners.
     pub(crate) fn publish_sample(&mut self, sample: Sample) {
         if let Some(open) = &mut self.open {
             open.accepts = true;
@@ -117,7 +118,7 @@ impl Server {
         }
     }
 
-    /// Tells of the owner.
+    /// Sends the owner's state to all listeners.
     pub(crate) fn publish_owner(&mut self, owner: Owner) {
         if let Some(open) = &mut self.open {
             if !open.listeners.is_empty() {
@@ -138,7 +139,7 @@ impl Open {
     fn welcome(&mut self, mut listener: Listener, welcome: &[u8]) {
         if self.listeners.len() >= MOST_LISTENERS {
             let reason = format!("{MOST_LISTENERS} listen already");
-            let _ = listener.send(&line(&Message::Refused(Refused { reason })));
+            let _ = listener.send(&line(&Message::Refused(ListenerRefusal { reason })));
         } else if listener.send(welcome) {
             self.listeners.push(listener);
         }
@@ -158,7 +159,7 @@ impl Open {
     }
 }
 
-/// What a listener hears first.
+/// First messages to a new listener.
 fn welcome(open: &Open, now_ms: i64, sample: Option<&Sample>, owner: Option<&Owner>) -> Vec<u8> {
     let hello = Message::Hello(Hello {
         version: VERSION,

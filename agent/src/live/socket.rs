@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 /// Owner and group may connect; a folder with the set-group-ID bit chooses the group.
 const SOCKET_MODE: u32 = 0o660;
 
-/// Everybody may come to the socket, and its own mode says who gets in.
+/// Mode of the socket's folder: everybody may reach the socket, whose own mode decides who connects.
 const FOLDER_MODE: u32 = 0o755;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// A socket that listens; its file goes with it.
+/// A listening socket; its file is removed with it.
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
@@ -29,11 +29,11 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Listens at `path`. A lock beside it is held until the process ends, however it ends: who gets it
-    /// may take a dead agent's file away, and never does a live one's.
+    /// Listens at `path`. A lock beside it is held until the process ends, however it ends: its holder may
+    /// remove the socket of a dead agent, and never that of a live one.
     ///
     /// # Errors
-    /// What the system said; `AddrInUse` where another agent listens.
+    /// The error of the system; `AddrInUse` if another agent listens.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         if let Some(folder) = path.parent() {
             let mut folders = DirBuilder::new();
@@ -61,7 +61,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// The next connection; `None` when nobody waits.
+    /// Accepts the next connection; `None` when none waits.
     pub(super) fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
         loop {
             match accept_with(&self.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {

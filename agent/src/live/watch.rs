@@ -8,10 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Prints what the agent at `socket` tells, until it ends or nobody reads on.
+/// Prints the messages of the agent at `socket`, until it ends or standard output is closed.
 ///
 /// # Errors
-/// [`Error::Listen`] when there is no agent, none any more, or no place to look for one.
+/// [`Error::Listen`] if there is no agent, if it ends, or if no socket is configured.
 pub fn run(socket: Option<&Path>, json: bool) -> Result<(), Error> {
     let Some(path) = socket else {
         let source = io::Error::new(ErrorKind::NotFound, "no socket is configured");
@@ -37,7 +37,7 @@ pub fn run(socket: Option<&Path>, json: bool) -> Result<(), Error> {
                 let ended = io::Error::new(ErrorKind::UnexpectedEof, "the agent has ended");
                 return Err(listen(path, ended));
             }
-            // What came of a line so far stays in it.
+            // The part of a line that has come stays in the buffer.
             Err(e) if e.kind() == ErrorKind::WouldBlock && json => Ok(()),
             Err(e) if e.kind() == ErrorKind::WouldBlock => print(silent().as_bytes()),
             Err(e) => return Err(listen(path, e)),

@@ -1,7 +1,7 @@
-//! inotify(7): that a program read a terminal, that a session's reporter spoke, that a device came.
+//! Accesses by inotify(7): a program reads a terminal, a session's reporter writes, a device appears.
 //!
-//! Each terminal is watched by itself: who watches `/dev/pts` is told of terminals made, but not of reads of
-//! them (seen on Linux 6.18). What a program writes to a terminal is no access.
+//! Each terminal has a watch of its own: a watch of `/dev/pts` reports new terminals, but not reads of them
+//! (seen on Linux 6.18). Writing to a terminal is no access.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
@@ -11,9 +11,9 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// What a watch is for.
+/// Kind of access that a watch reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watched {
+pub(crate) enum AccessKind {
     /// A terminal: that something typed was read.
     Terminal,
     /// The file of a session's reporter: that it spoke.
@@ -24,7 +24,7 @@ pub(crate) enum Watched {
     Devices,
 }
 
-impl Watched {
+impl AccessKind {
     const fn flags(self) -> WatchFlags {
         match self {
             Self::Terminal => WatchFlags::ACCESS,
@@ -37,7 +37,7 @@ impl Watched {
     }
 }
 
-/// What has come since it was last asked.
+/// Accesses since the last look.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
     /// A terminal was read.
@@ -50,11 +50,11 @@ pub(crate) struct News {
     pub(crate) new_terminals: Vec<PathBuf>,
 }
 
-/// The watches.
+/// Watches of files and folders.
 #[derive(Debug)]
 pub(crate) struct AccessWatch {
     inotify: OwnedFd,
-    watched: BTreeMap<i32, (Watched, PathBuf)>,
+    watched: BTreeMap<i32, (AccessKind, PathBuf)>,
 }
 
 impl AccessWatch {
@@ -66,16 +66,16 @@ impl AccessWatch {
         })
     }
 
-    /// Watches `path` as well; what is watched already, goes on being watched. What is not there is not
-    /// watched, nor what exceeds the kernel's number of watches: samples see it.
-    pub(crate) fn add(&mut self, kind: Watched, path: &Path) {
+    /// Adds a watch of `path`; an existing watch stays. A path that does not exist, or exceeds the kernel's
+    /// number of watches, is not watched; samples still see it.
+    pub(crate) fn add(&mut self, kind: AccessKind, path: &Path) {
         if let Ok(watch) = inotify::add_watch(&self.inotify, path, kind.flags()) {
             self.watched.insert(watch, (kind, path.to_owned()));
         }
     }
 
-    /// Watches nothing any more, and forgets what has come. The instance stays: closing it would wait until
-    /// the kernel has let go of every watch, which takes it tens of milliseconds.
+    /// Removes all watches and pending events. The instance stays: closing it would wait until the kernel has
+    /// released every watch, which takes tens of milliseconds.
     pub(crate) fn clear(&mut self) {
         for watch in std::mem::take(&mut self.watched).into_keys() {
             let _ = inotify::remove_watch(&self.inotify, watch); // its file may be gone, and it with it
@@ -83,12 +83,12 @@ impl AccessWatch {
         self.read();
     }
 
-    /// What can be read when something has come.
+    /// Descriptor that becomes readable with the next access.
     pub(crate) fn wait_on(&self) -> BorrowedFd<'_> {
         self.inotify.as_fd()
     }
 
-    /// Reads what has come.
+    /// Reads the pending events.
     pub(crate) fn read(&mut self) -> News {
         let mut news = News::default();
         let mut buffer = [MaybeUninit::uninit(); 4096];
@@ -108,10 +108,10 @@ impl AccessWatch {
                 continue;
             }
             match self.watched.get(&event.wd()) {
-                Some((Watched::Terminal, _)) => news.terminal = true,
-                Some((Watched::Report, _)) => news.report = true,
-                Some((Watched::Devices, _)) => news.device = true,
-                Some((Watched::Terminals, folder)) => {
+                Some((AccessKind::Terminal, _)) => news.terminal = true,
+                Some((AccessKind::Report, _)) => news.report = true,
+                Some((AccessKind::Devices, _)) => news.device = true,
+                Some((AccessKind::Terminals, folder)) => {
                     let name = event.file_name().map(std::ffi::CStr::to_bytes);
                     let path = name.map(|name| folder.join(std::ffi::OsStr::from_bytes(name)));
                     news.new_terminals.extend(path);
@@ -144,11 +144,11 @@ mod tests {
             std::fs::write(path(file), "text").unwrap();
         }
         let mut watch = AccessWatch::new().unwrap();
-        watch.add(Watched::Terminal, &path("pts/1"));
-        watch.add(Watched::Terminal, &path("pts/none"));
-        watch.add(Watched::Report, &path("report"));
-        watch.add(Watched::Terminals, &path("pts"));
-        watch.add(Watched::Devices, &path("input"));
+        watch.add(AccessKind::Terminal, &path("pts/1"));
+        watch.add(AccessKind::Terminal, &path("pts/none"));
+        watch.add(AccessKind::Report, &path("report"));
+        watch.add(AccessKind::Terminals, &path("pts"));
+        watch.add(AccessKind::Devices, &path("input"));
         assert_eq!(watch.read(), News::default());
 
         let mut terminal = File::options()
@@ -186,7 +186,7 @@ mod tests {
         watch.clear();
         terminal.read_exact_at(&mut [0], 0).unwrap();
         assert_eq!(watch.read(), News::default());
-        watch.add(Watched::Terminal, &path("pts/1"));
+        watch.add(AccessKind::Terminal, &path("pts/1"));
         terminal.read_exact_at(&mut [0], 0).unwrap();
         assert_eq!(watch.read(), terminal_read);
     }

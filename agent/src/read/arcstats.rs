@@ -5,7 +5,7 @@ use super::{lines, number, words};
 /// The ARC, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arc {
-    /// What it holds (`size`).
+    /// Size of the cache (`size`).
     pub size_bytes: u64,
     /// The least that it shrinks to when memory is wanted (`c_min`).
     pub min_bytes: u64,
@@ -27,7 +27,7 @@ impl Arc {
         })
     }
 
-    /// What memory that is wanted elsewhere would be taken from.
+    /// Bytes that ZFS gives back when memory is needed elsewhere.
     #[must_use]
     pub const fn reclaimable_bytes(&self) -> u64 {
         self.size_bytes.saturating_sub(self.min_bytes)

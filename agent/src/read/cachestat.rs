@@ -4,10 +4,10 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// The same on every architecture but Alpha, whose system calls are numbered apart.
+/// Number of the system call: the same on every architecture but Alpha, which has its own numbers.
 const SYS_CACHESTAT: libc::c_long = 451;
 
-/// `struct cachestat_range`.
+/// Kernel's `struct cachestat_range`.
 #[repr(C)]
 struct CachestatRange {
     offset: u64,
@@ -28,7 +28,7 @@ struct Cachestat {
 /// Pages of `file` in the page cache within `range` (bytes; to the end of the file when empty).
 ///
 /// # Errors
-/// `NOSYS` where the kernel lacks the call, `PERM` where the file is another user's, `OPNOTSUPP` for
+/// `NOSYS` if the kernel lacks the call, `PERM` if the file is another user's, `OPNOTSUPP` for
 /// hugetlbfs.
 pub fn cached_pages(file: impl AsFd, range: &Range<u64>) -> Result<u64, Errno> {
     let asked = CachestatRange {

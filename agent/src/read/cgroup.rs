@@ -2,28 +2,28 @@
 
 use super::{lines, number};
 
-/// The path of a process' group from its `/proc/[pid]/cgroup`; `None` where it has none of version 2.
+/// Path of a process' group from its `/proc/[pid]/cgroup`; `None` without a group of version 2.
 #[must_use]
 pub fn path(text: &[u8]) -> Option<String> {
     let path = lines(text).find_map(|line| line.strip_prefix(b"0::"))?;
     Some(String::from_utf8_lossy(path).into_owned())
 }
 
-/// What `memory.stat` says, in bytes.
+/// Contents of `memory.stat`, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStat {
-    /// Anonymous memory.
+    /// Anonymous memory, in bytes.
     pub anon_bytes: Option<u64>,
     /// Page cache, shared memory among it.
     pub file_bytes: Option<u64>,
-    /// Shared memory.
+    /// Shared memory, in bytes.
     pub shmem_bytes: Option<u64>,
     /// Kernel memory (Linux 5.18).
     pub kernel_bytes: Option<u64>,
 }
 
 impl MemoryStat {
-    /// Reads what is there; `None` without `anon`, which every kernel gives.
+    /// Reads the known lines; `None` without `anon`, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut stat = Self::default();

@@ -1,27 +1,27 @@
-//! What DAMON_STAT estimates (Linux 6.17, `Documentation/admin-guide/mm/damon/stat.rst`): for how long
-//! memory has not been accessed. Only ever read: whether DAMON runs is the owner's to say.
+//! Estimates of DAMON_STAT (Linux 6.17, `Documentation/admin-guide/mm/damon/stat.rst`): the time since memory
+//! was last accessed. The agent only reads them; the owner decides whether DAMON runs.
 
 use super::{Tree, number};
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 
-/// How long memory has been idle, by percentile of memory.
+/// Time since memory was last accessed, by percentile of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdlePercentiles {
     /// A tenth of memory for no longer than this.
     pub p10_ms: i64,
-    /// A quarter.
+    /// A quarter of memory is idle for at most this time.
     pub p25_ms: i64,
-    /// Half.
+    /// Half of memory is idle for at most this time.
     pub p50_ms: i64,
-    /// Three quarters.
+    /// Three quarters of memory are idle for at most this time.
     pub p75_ms: i64,
-    /// Nine tenths.
+    /// Nine tenths of memory are idle for at most this time.
     pub p90_ms: i64,
 }
 
 impl IdlePercentiles {
-    /// Reads the 101 values, from the 0th percentile to the 100th. They are negative (since Linux 6.19)
-    /// where memory has been in use all along for so long.
+    /// Reads the 101 values, from the 0th percentile to the 100th. A negative value (since Linux 6.19) is a
+    /// time for which memory has been in use without pause.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let values: Option<Vec<i64>> = text
@@ -39,16 +39,16 @@ impl IdlePercentiles {
         })
     }
 
-    /// Reads them where DAMON_STAT is there and runs; what it shows otherwise is no estimate.
+    /// Reads the values if DAMON_STAT exists and runs; otherwise its files hold no estimate.
     ///
     /// # Errors
-    /// The absence: unsupported without DAMON_STAT, and where it is switched off.
-    pub fn read(sys: &Tree, text: &mut Vec<u8>) -> Result<Self, Absent> {
+    /// Unsupported without DAMON_STAT, and where it is switched off.
+    pub fn read(sys: &Tree, text: &mut Vec<u8>) -> Result<Self, AbsentValue> {
         const ENABLED: &str = "module/damon_stat/parameters/enabled";
         const IDLE: &str = "module/damon_stat/parameters/memory_idle_ms_percentiles";
         let is_enabled = sys.parse(ENABLED, text, |text| Some(text.starts_with(b"Y")))?;
         if !is_enabled {
-            return Err(Absent::new(Reason::Unsupported, "DAMON_STAT is off"));
+            return Err(AbsentValue::new(Reason::Unsupported, "DAMON_STAT is off"));
         }
         sys.parse(IDLE, text, Self::parse)
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// The longest wait for all answers, from the connection's beginning or [`Bus::wait_anew`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Larger answers than any that are asked for here.
+/// Size limit of an answer: larger than any of the calls made here returns.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A connection to a bus, for calls to one service.
@@ -25,7 +25,7 @@ impl Bus {
     /// Connects to the bus at `socket`, as the user that the process runs as.
     ///
     /// # Errors
-    /// What the socket says, `TimedOut` or `WouldBlock` when nobody answers; `PermissionDenied` when the bus does not let this user in.
+    /// The socket's error; `TimedOut` or `WouldBlock` if nobody answers; `PermissionDenied` if the bus rejects this user.
     pub fn connect(socket: &Path, service: &'static str) -> io::Result<Self> {
         // A bus that hangs has a full queue some day: do not wait in it.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -67,11 +67,10 @@ impl Bus {
         self.stream.until = Instant::now() + PATIENCE;
     }
 
-    /// Calls a method whose arguments are strings; gives the body of the answer.
+    /// Calls a method whose arguments are strings; returns the body of the answer.
     ///
     /// # Errors
-    /// `NotFound` for an error in answer, `InvalidData` for what is no D-Bus message, or what the
-    /// socket says.
+    /// `NotFound` if the answer is an error, `InvalidData` if it is no D-Bus message, or the socket's error.
     pub fn call(
         &mut self,
         path: &str,
@@ -136,7 +135,7 @@ const METHOD_CALL: u8 = 1;
 const METHOD_RETURN: u8 = 2;
 const ERROR: u8 = 3;
 
-/// One line of the handshake.
+/// Reads one line of the handshake.
 fn line(stream: &mut Patient) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -192,7 +191,7 @@ fn put_signature(bytes: &mut Vec<u8>, signature: &str) {
     bytes.push(0);
 }
 
-/// Reads values off a body; `None` where it ends early.
+/// Reads values from a body; `None` when it ends early.
 pub struct Values<'a> {
     body: &'a [u8],
     at: usize,
@@ -205,7 +204,7 @@ impl<'a> Values<'a> {
         Self { body, at: 0 }
     }
 
-    /// Whether all is read.
+    /// Returns true once all values are read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.at >= self.body.len()
@@ -228,7 +227,7 @@ impl<'a> Values<'a> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    /// A `t`.
+    /// Reads a 64-bit unsigned integer (type `t`).
     pub fn long(&mut self) -> Option<u64> {
         self.align(8);
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
@@ -242,7 +241,7 @@ impl<'a> Values<'a> {
         Some(text)
     }
 
-    /// A variant's type, which must be `wanted`; its value comes next.
+    /// Reads the type of a variant, which must be `wanted`; its value comes next.
     pub fn variant(&mut self, wanted: &str) -> Option<()> {
         let length = usize::from(*self.take(1)?.first()?);
         let signature = self.take(length)?;

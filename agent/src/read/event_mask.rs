@@ -3,7 +3,7 @@
 use rustix::fd::OwnedFd;
 use rustix::ioctl::{Setter, ioctl, opcode};
 
-/// `struct input_mask`.
+/// Kernel's `struct input_mask`.
 #[repr(C)]
 struct InputMask {
     kind: u32,
@@ -16,15 +16,15 @@ const EVIOCSMASK: rustix::ioctl::Opcode = opcode::write::<InputMask>(b'E', 0x93)
 /// The mask of type 0 is over the types of events (`drivers/input/evdev.c`).
 const EV_SYN: u32 = 0;
 
-/// EV_KEY, EV_REL, EV_ABS and EV_SW (`linux/input-event-codes.h`): what only a hand sets off.
+/// EV_KEY, EV_REL, EV_ABS and EV_SW (`linux/input-event-codes.h`): the events that only a hand sets off.
 ///
-/// Not lights (EV_LED), which programs and the kernel switch, some at every disk access: the owner
-/// would never be away. Nor sounds, repeat rates, force feedback, and what goes with a key anyway
-/// (EV_MSC). The axes stay, though they come in floods: a virtual machine's pointer, and the dragging of
-/// a finger, is nothing but axes; and who waits for an event is woken by the first of them alone.
+/// Not lights (EV_LED), which programs and the kernel switch, some at every disk access: the owner would
+/// never be away. Nor sounds, repeat rates, force feedback, and the companions of key events (EV_MSC). The
+/// axes stay, though they come in floods: a virtual machine's pointer and a dragging finger send nothing but
+/// axes, and only the first event wakes a waiting process.
 const TYPES: u64 = 1 << 0x01 | 1 << 0x02 | 1 << 0x03 | 1 << 0x05;
 
-/// Asks for the events of a hand alone. Where the kernel cannot (before 4.4, a fixture), all come.
+/// Asks for the events of a hand alone. If the kernel cannot filter (before 4.4, a fixture), all events come.
 #[allow(unsafe_code)]
 pub(crate) fn leave_out_lights(device: &OwnedFd) {
     let mask = InputMask {

@@ -6,22 +6,22 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// `FANOTIFY_METADATA_VERSION`.
+/// Version of the records (`FANOTIFY_METADATA_VERSION`).
 const METADATA_VERSION: u8 = 3;
-/// `FAN_EVENT_INFO_TYPE_FID`.
+/// Record that names a file by handle (`FAN_EVENT_INFO_TYPE_FID`).
 const INFO_TYPE_FID: u8 = 1;
 /// `FAN_Q_OVERFLOW`: events were lost.
 const QUEUE_OVERFLOW: u64 = 0x4000;
 
-/// A group, whose events come by reading it.
+/// A group of watches, whose events are read from its descriptor.
 #[derive(Debug)]
 pub struct Group(OwnedFd);
 
 impl Group {
-    /// A group that waits for nobody: the kernel tells of what happened and goes on.
+    /// A group that blocks no other process: the kernel reports events and goes on.
     ///
     /// # Errors
-    /// `PERM` without CAP_SYS_ADMIN, `INVAL` before Linux 5.1, `NOSYS` where the kernel has no fanotify.
+    /// `PERM` without CAP_SYS_ADMIN, `INVAL` before Linux 5.1, `NOSYS` if the kernel has no fanotify.
     #[allow(unsafe_code)]
     pub fn new() -> Result<Self, Errno> {
         let flags =
@@ -35,11 +35,12 @@ impl Group {
         }
     }
 
-    /// Asks for every open in the filesystem that is mounted at `point`; to ask again changes nothing.
+    /// Asks for every open in the filesystem that is mounted at `point`; repeating the request changes
+    /// nothing.
     ///
     /// # Errors
     /// `OPNOTSUPP` or `NODEV` for a filesystem that names no files by handle, `XDEV` for a subvolume of
-    /// btrfs before Linux 6.8, and what the path is not.
+    /// btrfs before Linux 6.8, and the errors of a wrong path.
     #[allow(unsafe_code)]
     pub fn watch_opens(&self, point: &Path) -> Result<(), Errno> {
         let point = CString::new(point.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
@@ -71,21 +72,21 @@ fn last_error() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// One event.
+/// One event of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A process did with a file what was asked for.
+    /// A watched access of a process to a file.
     File {
-        /// Which process.
+        /// Process that caused it.
         pid: i32,
-        /// Which file: its filesystem's id (8 bytes), then its handle as open_by_handle_at(2) takes it.
+        /// File: the id of its filesystem (8 bytes), then its handle as open_by_handle_at(2) takes it.
         file: &'a [u8],
     },
     /// The kernel's queue was full: events were lost.
     Overflow,
 }
 
-/// The events that one read gave, in order; ends where a length makes no sense.
+/// Events of one read, in order; ends at a length that makes no sense.
 pub fn events(mut bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
     std::iter::from_fn(move || {
         loop {

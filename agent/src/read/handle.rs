@@ -1,4 +1,4 @@
-//! open_by_handle_at(2): a file by what names it inside its filesystem.
+//! open_by_handle_at(2): opens a file by its handle within its filesystem.
 
 use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -7,17 +7,17 @@ use rustix::io::Errno;
 /// The longest handle that the kernel gives (`MAX_HANDLE_SZ`), and the two numbers before it.
 const LONGEST: usize = 8 + 128;
 
-/// A handle where the kernel's `struct file_handle` may lie.
+/// A handle, aligned for the kernel's `struct file_handle`.
 #[repr(C, align(4))]
-struct Aligned([u8; LONGEST]);
+struct AlignedHandle([u8; LONGEST]);
 
 /// Opens the file that `handle` names (a `struct file_handle`: length, kind, bytes) in the filesystem of
 /// `mount`. Needs CAP_DAC_READ_SEARCH.
 ///
 /// # Errors
-/// `STALE` when the file is gone, `PERM` without the capability, `INVAL` for what is no handle.
+/// `STALE` if the file no longer exists, `PERM` without the capability, `INVAL` for bytes that are no handle.
 pub fn open_by_handle(mount: impl AsFd, handle: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-    let mut aligned = Aligned([0; LONGEST]);
+    let mut aligned = AlignedHandle([0; LONGEST]);
     let length = handle.get(..4).and_then(|l| l.try_into().ok());
     let length = length.map(u32::from_ne_bytes).ok_or(Errno::INVAL)?;
     if handle.len() > LONGEST || handle.len() != 8 + length as usize {
@@ -29,7 +29,11 @@ pub fn open_by_handle(mount: impl AsFd, handle: &[u8], flags: OFlags) -> Result<
 }
 
 #[allow(unsafe_code)]
-fn system_call(mount: impl AsFd, handle: &mut Aligned, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn system_call(
+    mount: impl AsFd,
+    handle: &mut AlignedHandle,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
     let mount = mount.as_fd().as_raw_fd();
     let handle = std::ptr::from_mut(handle).cast();
     // SAFETY: the descriptor is open while it is borrowed; the handle is aligned as the struct is, holds

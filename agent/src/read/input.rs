@@ -1,11 +1,11 @@
-//! `/dev/input/event*`: when the owner last touched a keyboard, mouse or the like.
+//! `/dev/input/event*`: the time when the owner last touched a keyboard, mouse or the like.
 //!
 //! Devices stay open from one sample to the next, so that the kernel queues what happens in between;
 //! a sample drains them and keeps the newest time, never the code of an event. While the owner is away
 //! they can be waited on.
 
 use super::event_mask;
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -28,35 +28,40 @@ pub struct InputDevices {
 #[derive(Debug)]
 struct Device {
     fd: OwnedFd,
-    /// Nothing more comes, for now at least: a pipe whose writer is gone, which poll would tell of for ever.
+    /// True once the device gives nothing more, for now at least: a pipe without a writer, which poll would
+    /// report without end.
     ended: bool,
 }
 
 impl InputDevices {
-    /// Opens devices that are new, forgets those that are gone, drains all, and gives the newest event's wall-clock time in
-    /// milliseconds: `None` when nothing happened since the last call.
+    /// Opens new devices, closes removed ones, drains all, and returns the newest event's wall-clock time in
+    /// milliseconds; `None` without an event since the last call.
     ///
     /// # Errors
-    /// Unsupported where there is no input device, denied where one may not be read (someone may be
-    /// typing on it), malformed where an event is torn.
-    pub fn newest_ms(&mut self, dev_root: &Path, sys_root: &Path) -> Result<Option<i64>, Absent> {
+    /// Unsupported without input devices, denied if one may not be read (someone may be typing on it),
+    /// malformed if an event is torn.
+    pub fn newest_ms(
+        &mut self,
+        dev_root: &Path,
+        sys_root: &Path,
+    ) -> Result<Option<i64>, AbsentValue> {
         self.open_new(dev_root, sys_root)?;
         self.drain()
     }
 
-    /// As [`Self::newest_ms`], of the devices that are open already.
+    /// Reads the newest event as [`Self::newest_ms`] does, of the devices that are open already.
     ///
     /// # Errors
-    /// Malformed where an event is torn.
-    pub fn drain(&mut self) -> Result<Option<i64>, Absent> {
+    /// Malformed if an event is torn.
+    pub fn drain(&mut self) -> Result<Option<i64>, AbsentValue> {
         let mut newest_ms = None;
         let mut gone = Vec::new();
         for (node, device) in &mut self.open {
             match drain(device) {
                 Ok(time_ms) => newest_ms = newest_ms.max(time_ms),
-                Err(Drained::Gone) => gone.push(node.clone()),
-                Err(Drained::Torn) => {
-                    return Err(Absent::new(Reason::Malformed, "input: torn event"));
+                Err(DrainError::Gone) => gone.push(node.clone()),
+                Err(DrainError::Torn) => {
+                    return Err(AbsentValue::new(Reason::Malformed, "input: torn event"));
                 }
             }
         }
@@ -66,24 +71,24 @@ impl InputDevices {
         Ok(newest_ms)
     }
 
-    /// What can be read when an event comes.
+    /// Descriptors that become readable with the next event.
     pub fn wait_on(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let live = self.open.values().filter(|device| !device.ended);
         live.map(|device| device.fd.as_fd())
     }
 
-    /// How many devices are watched.
+    /// Number of devices watched.
     #[must_use]
     pub fn count(&self) -> usize {
         self.open.len()
     }
 
-    /// Opens devices that are new, and forgets those that are gone.
+    /// Opens new devices and closes removed ones.
     ///
     /// # Errors
-    /// As [`Self::newest_ms`].
-    pub fn open_new(&mut self, dev_root: &Path, sys_root: &Path) -> Result<(), Absent> {
-        let none = || Absent::new(Reason::Unsupported, "no input device");
+    /// Those of [`Self::newest_ms`].
+    pub fn open_new(&mut self, dev_root: &Path, sys_root: &Path) -> Result<(), AbsentValue> {
+        let none = || AbsentValue::new(Reason::Unsupported, "no input device");
         let folder = dev_root.join("input");
         let mut refused = None;
         let mut plugged = BTreeSet::new();
@@ -106,7 +111,7 @@ impl InputDevices {
                     self.open.insert(node, Device { fd, ended: false });
                 }
                 Err(Errno::NODEV | Errno::NOENT | Errno::NXIO) => {} // unplugged meanwhile
-                Err(e) => refused = Some(Absent::from_errno("input", e)),
+                Err(e) => refused = Some(AbsentValue::from_errno("input", e)),
             }
         }
         self.open.retain(|node, _| plugged.contains(node));
@@ -118,8 +123,8 @@ impl InputDevices {
     }
 }
 
-/// Whether the device has keys or relative axes: a sensor, which reports by itself, has neither.
-/// A device that sysfs does not describe counts.
+/// Returns true if the device has keys or relative axes. A sensor, which reports by itself, has neither; a
+/// device that sysfs does not describe counts.
 fn can_be_touched(sys_root: &Path, name: &str) -> bool {
     const KEYS_OR_RELATIVE_AXES: u64 = 1 << 1 | 1 << 2; // EV_KEY, EV_REL
     let file = sys_root
@@ -132,12 +137,12 @@ fn can_be_touched(sys_root: &Path, name: &str) -> bool {
         .is_none_or(|bits| bits & KEYS_OR_RELATIVE_AXES != 0)
 }
 
-enum Drained {
+enum DrainError {
     Gone,
     Torn,
 }
 
-fn drain(device: &mut Device) -> Result<Option<i64>, Drained> {
+fn drain(device: &mut Device) -> Result<Option<i64>, DrainError> {
     let mut newest_ms = None;
     let mut events = [0u8; EVENT_BYTES * 64];
     loop {
@@ -146,11 +151,11 @@ fn drain(device: &mut Device) -> Result<Option<i64>, Drained> {
         match read {
             Ok(0) | Err(Errno::AGAIN) => return Ok(newest_ms),
             Ok(length) => {
-                let time_ms = newest_event_ms(&events[..length]).ok_or(Drained::Torn)?;
+                let time_ms = newest_event_ms(&events[..length]).ok_or(DrainError::Torn)?;
                 newest_ms = newest_ms.max(Some(time_ms));
             }
             Err(Errno::INTR) => {}
-            Err(_) => return Err(Drained::Gone),
+            Err(_) => return Err(DrainError::Gone),
         }
     }
 }
@@ -197,7 +202,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let (dev, sys) = (root.path().join("dev"), root.path().join("sys"));
         let mut devices = InputDevices::default();
-        let reason = |r: Result<Option<i64>, Absent>| r.map_err(|a| a.reason);
+        let reason = |r: Result<Option<i64>, AbsentValue>| r.map_err(|a| a.reason);
         assert_eq!(
             reason(devices.newest_ms(&dev, &sys)),
             Err(Reason::Unsupported)

@@ -1,23 +1,25 @@
 //! `/proc/iomem`: the machine's physical address ranges.
 
 use super::{LARGEST_BYTES, lines};
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 
-/// Sum of the "System RAM" ranges, in bytes, wherever they stand: hotplugged memory is listed below
-/// its device.
+/// Sum of the "System RAM" ranges, in bytes, at any depth: hotplugged memory is listed below its device.
 ///
 /// # Errors
-/// Denied when the kernel hides the addresses (it shows zeroes to all but root), malformed when
-/// there is no such range or one that is none.
-pub fn system_ram_bytes(text: &[u8]) -> Result<u64, Absent> {
-    let malformed = |what: &str| Absent::new(Reason::Malformed, format!("iomem: {what}"));
+/// Denied if the kernel hides the addresses (it shows zeroes to all but root), malformed without such a range
+/// or with an unreadable one.
+pub fn system_ram_bytes(text: &[u8]) -> Result<u64, AbsentValue> {
+    let malformed = |what: &str| AbsentValue::new(Reason::Malformed, format!("iomem: {what}"));
     let ranges: Option<Vec<(u64, u64)>> = lines(text).filter_map(ram_range).collect();
     let ranges = ranges.ok_or_else(|| malformed("not a range"))?;
     if ranges.is_empty() {
         return Err(malformed("no System RAM"));
     }
     if ranges.iter().all(|range| *range == (0, 0)) {
-        return Err(Absent::new(Reason::Denied, "iomem: addresses are hidden"));
+        return Err(AbsentValue::new(
+            Reason::Denied,
+            "iomem: addresses are hidden",
+        ));
     }
     let sum_bytes = ranges.iter().fold(0u64, |sum, (first, last)| {
         sum.saturating_add((last - first).saturating_add(1))
@@ -28,7 +30,8 @@ pub fn system_ram_bytes(text: &[u8]) -> Result<u64, Absent> {
     Ok(sum_bytes)
 }
 
-/// First and last address of a line that is of System RAM; `None` inside where they are none.
+/// First and last address in a line of System RAM, `Some(None)` if they are malformed; `None` for other
+/// lines.
 fn ram_range(line: &[u8]) -> Option<Option<(u64, u64)>> {
     let text = String::from_utf8_lossy(line);
     let (range, _) = text.split_once(" : System RAM")?;

@@ -1,4 +1,4 @@
-//! `/proc/loadavg`.
+//! Parser of `/proc/loadavg`.
 
 use super::{number, words};
 

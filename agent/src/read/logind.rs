@@ -1,31 +1,31 @@
 //! systemd-logind: its sessions, those of a seat and remote ones, and their idle hints.
 //!
-//! The files under `/run/systemd/sessions` have no idle hint (and are not for others to read), so this
+//! The files under `/run/systemd/sessions` have no idle hint (and may not be read by others), so this module
 //! asks over the system bus.
 
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 use crate::read::dbus::{Bus, Values};
 use std::io;
 use std::path::Path;
 
-/// More sessions are not asked about.
+/// Number of sessions asked about at most.
 const MOST_SESSIONS: usize = 256;
 
-/// What the sessions' hints tell.
+/// Result of the sessions' idle hints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sessions {
-    /// Newest activity, wall clock; `None` where no session tells.
+    /// Newest activity on the wall clock; `None` if no session has one.
     pub newest_ms: Option<i64>,
-    /// How many sessions tell.
+    /// Number of sessions with a hint.
     pub count: usize,
 }
 
 /// Asks logind at `now_ms`.
 ///
 /// # Errors
-/// Unsupported where there is no system bus or no logind, denied where the bus lets this user not
-/// in, malformed where the answers are not as documented, vanished where the bus hangs.
-pub fn read(run_root: &Path, now_ms: i64) -> Result<Sessions, Absent> {
+/// Unsupported without a system bus or logind, denied if the bus rejects this user, malformed if the answers
+/// do not have the documented form, vanished if the bus hangs.
+pub fn read(run_root: &Path, now_ms: i64) -> Result<Sessions, AbsentValue> {
     let socket = run_root.join("dbus/system_bus_socket");
     let mut bus = Bus::connect(&socket, "org.freedesktop.login1").map_err(absent)?;
     let body = bus
@@ -52,17 +52,17 @@ pub fn read(run_root: &Path, now_ms: i64) -> Result<Sessions, Absent> {
     Ok(sessions)
 }
 
-fn absent(error: io::Error) -> Absent {
+fn absent(error: io::Error) -> AbsentValue {
     let reason = match error.kind() {
         io::ErrorKind::PermissionDenied => Reason::Denied,
         io::ErrorKind::InvalidData => Reason::Malformed,
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Reason::Vanished,
         _ => Reason::Unsupported,
     };
-    Absent::new(reason, format!("logind: {error}"))
+    AbsentValue::new(reason, format!("logind: {error}"))
 }
 
-fn malformed() -> Absent {
+fn malformed() -> AbsentValue {
     absent(io::ErrorKind::InvalidData.into())
 }
 
@@ -85,7 +85,7 @@ fn paths(body: &[u8]) -> Option<Vec<&str>> {
     Some(paths)
 }
 
-/// One session's properties.
+/// Properties of one session.
 #[derive(Clone, Copy, Debug)]
 struct Session {
     is_user: bool,
@@ -125,9 +125,9 @@ impl Session {
         })
     }
 
-    /// When it was last active. A terminal's hint holds its access time, set or not. A desktop's holds
-    /// when it was last set or cleared: cleared, the session may be in use now. One that never set its
-    /// hint tells nothing.
+    /// Time of the session's last activity. A terminal's hint holds its access time, set or not. A desktop's
+    /// holds the time when it was last set or cleared; while it is cleared, the session may be in use. A
+    /// desktop that never set its hint gives `None`.
     fn active_ms(&self, now_ms: i64) -> Option<i64> {
         if !self.is_user || self.idle_since_us == 0 {
             return None;

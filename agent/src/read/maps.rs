@@ -3,7 +3,7 @@
 use super::words;
 use std::ops::Range;
 
-/// One mapping of a file.
+/// One mapping of a file in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
     /// The addresses, which name the link in `map_files`.
@@ -12,7 +12,7 @@ pub struct Mapping<'a> {
     pub range: Range<u64>,
     /// Device as (major, minor).
     pub device: (u32, u32),
-    /// Inode.
+    /// Inode of the file.
     pub inode: u64,
     /// Path as the process sees it; ends in ` (deleted)` when the file has none any more.
     pub path: &'a [u8],
@@ -55,7 +55,7 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
-/// The ranges in order, those that touch or overlap joined: each byte once.
+/// Union of the ranges, in order; those that touch or overlap are joined.
 #[must_use]
 pub fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|r| r.start);
@@ -69,7 +69,7 @@ pub fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     joined
 }
 
-/// What `ranges`, in order and apart, leave out of a file of `size_bytes`.
+/// Ranges of a file of `size_bytes` outside `ranges`, which are in order and do not touch.
 #[must_use]
 pub fn complement(ranges: &[Range<u64>], size_bytes: u64) -> Vec<Range<u64>> {
     let starts = ranges.iter().map(|r| r.start).chain([size_bytes]);
@@ -120,7 +120,7 @@ mod tests {
             let _ = file_mapping(format!("{a:x}-{b:x} r--p {b:x} fe:1 7 /x").as_bytes());
         }
 
-        /// Against the definition: a byte is in the union when it is in any range, else in the complement.
+        /// Checks the definition: a byte is in the union if it is in any range, otherwise in the complement.
         #[test]
         fn union_holds_each_byte_once_and_complement_the_others(ranges in proptest::collection::vec((0u64..40, 0u64..10), 0..12), size in 0u64..60) {
             let ranges: Vec<_> = ranges.into_iter().map(|(s, l)| s..s + l).collect();

@@ -1,4 +1,4 @@
-//! `/proc/meminfo`.
+//! Parser of `/proc/meminfo`.
 
 use super::{LARGEST_BYTES, lines, number, words};
 use gleaner_schemas::units::kib_to_bytes;
@@ -37,14 +37,14 @@ const COLUMNS: [(&str, &[&str]); 23] = [
     ("zswapped_bytes", &["Zswapped"]),
 ];
 
-/// The kernel's figures by name, in bytes; none where the name is followed by something else.
+/// Kernel's figures by name, in bytes; absent if the name is not followed by a figure.
 #[derive(Clone, Debug, Default)]
 pub struct Meminfo {
     by_name: HashMap<String, Option<u64>>,
 }
 
 impl Meminfo {
-    /// Reads what is there; `None` without MemTotal and MemFree, which every kernel gives.
+    /// Reads all lines; `None` without MemTotal and MemFree, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         Self::from_lines(lines(text))
@@ -74,7 +74,7 @@ impl Meminfo {
         self.by_name.get(name).copied().flatten()
     }
 
-    /// Of the figures that `column` is made of, one that is there and is none.
+    /// First of the fields that `column` is computed from that is present and malformed.
     #[must_use]
     pub fn malformed(&self, column: &str) -> Option<&'static str> {
         let (_, names) = COLUMNS.iter().find(|(name, _)| *name == column)?;
@@ -82,7 +82,7 @@ impl Meminfo {
         names.iter().copied().find(is_malformed)
     }
 
-    /// The figure `name`; where the kernel has no such name, what `otherwise` gives.
+    /// Figure `name`; if the kernel has no such name, the result of `otherwise`.
     fn get_or(&self, name: &str, otherwise: impl FnOnce() -> Option<u64>) -> Option<u64> {
         self.by_name.get(name).copied().unwrap_or_else(otherwise)
     }
@@ -93,7 +93,7 @@ impl Meminfo {
         self.get_or("KReclaimable", || self.get("SReclaimable"))
     }
 
-    /// Hugetlb: huge pages of all sizes; the default size's alone before Linux 4.16.
+    /// Huge pages (hugetlb) of all sizes; before Linux 4.16 of the default size alone.
     #[must_use]
     pub fn hugetlb_bytes(&self) -> Option<u64> {
         self.get_or("Hugetlb", || {
@@ -119,7 +119,7 @@ impl Meminfo {
     }
 }
 
-/// MemAvailable alone, in bytes: what is read between samples.
+/// MemAvailable alone, in bytes: the figure that is read between samples.
 #[must_use]
 pub fn mem_available_bytes(text: &[u8]) -> Option<u64> {
     let line = lines(text).find(|line| line.starts_with(b"MemAvailable:"))?;

@@ -1,7 +1,8 @@
-//! mincore(2): how much of a file is in the page cache, where the kernel lacks cachestat(2).
+//! Cached part of a file by mincore(2), for kernels without cachestat(2).
 //!
-//! Since Linux 5.2 mincore says that every page is there to those who neither own the file nor could
-//! write to it (`can_do_mincore`, mm/mincore.c). Such an answer is told by a page that cannot be there.
+//! Since Linux 5.2 mincore reports every page as cached to a process that neither owns the file nor could
+//! write to it (`can_do_mincore`, mm/mincore.c). A page beyond the end, which cannot be cached, gives such an
+//! answer away.
 
 use rustix::fd::AsFd;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -21,12 +22,12 @@ const PAST_THE_END_BYTES: u64 = 1 << 30;
 /// empty).
 ///
 /// # Errors
-/// `PERM` where the kernel would not say the truth, or where asking would leave a trace (the access time
-/// of a file that is not one's own); else what mmap(2) and mincore(2) said.
+/// `PERM` if the kernel would not tell the truth, or if asking would change the access time of another user's
+/// file; otherwise the errors of mmap(2) and mincore(2).
 pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Result<u64, Errno> {
     let page_bytes = rustix::param::page_size() as u64;
-    // A mapping sets the access time. Who may forbid that is the owner, or has CAP_FOWNER: the same to whom
-    // mincore tells the truth.
+    // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that: the
+    // same to whom mincore tells the truth.
     fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NOATIME)?;
     if is_told_past_the_end(&file, size_bytes)? {
         return Err(Errno::PERM);
@@ -45,7 +46,8 @@ pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Res
     Ok(pages)
 }
 
-/// Whether mincore says that a page is there which cannot be: it says so of all then.
+/// Returns true if mincore reports a page beyond the end of the file as cached: then it reports every page
+/// so.
 pub(crate) fn is_told_past_the_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
     let past_the_end = size_bytes
         .checked_next_multiple_of(WINDOW_BYTES)

@@ -30,7 +30,7 @@ pub mod zoneinfo;
 pub mod zram;
 
 use crate::Error;
-use crate::absence::Absent;
+use crate::absence::AbsentValue;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat};
 use rustix::io::Errno;
@@ -45,12 +45,11 @@ pub(crate) const LARGEST_BYTES: u64 = 1 << 56;
 /// The same in pages of 4 KiB, the smallest there are.
 pub(crate) const LARGEST_PAGES: u64 = LARGEST_BYTES >> 12;
 
-/// Of the kernel's files only `maps` grows with what a process does: 65530 mappings (`vm.max_map_count`)
-/// take some 10 MiB.
+/// Most bytes read of one file. Of the kernel's files only `maps` grows with the process: 65530 mappings
+/// (`vm.max_map_count`) take some 10 MiB.
 const LARGEST_FILE_BYTES: usize = 64 << 20;
 
-/// How a file is opened: what a captured tree holds in a file's place (a pipe, a terminal) must not hold
-/// up the sample.
+/// Flags for opening a file: a pipe or terminal in a captured tree must not block the sample.
 const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC)
     .union(OFlags::NONBLOCK)
@@ -80,13 +79,13 @@ impl Tree {
         })
     }
 
-    /// Where it is.
+    /// Path of the tree's root.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether this is a kernel's own proc filesystem, whose links lead to live files.
+    /// Returns true for the kernel's own proc filesystem, in which links lead to live files.
     #[must_use]
     pub fn is_procfs(&self) -> bool {
         fstatfs(&self.dir).is_ok_and(|s| s.f_type as u32 == PROC_SUPER_MAGIC)
@@ -95,7 +94,7 @@ impl Tree {
     /// Reads the whole file `name` into `buffer`, which is emptied first.
     ///
     /// # Errors
-    /// What the kernel said; `FBIG` for a file that goes on and on.
+    /// The kernel's error; `FBIG` for a file without end.
     pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
         let file = openat(&self.dir, name, FLAGS, Mode::empty())?;
@@ -114,11 +113,11 @@ impl Tree {
         }
     }
 
-    /// Reads a file of one record, which the kernel gives whole to the first read: half the calls for
-    /// the files that are read for every process, or often.
+    /// Reads a file of one record, which the kernel returns whole in the first read: half the calls, for
+    /// files read often or for every process.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn read_record(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         Self::read_record_of(&self.open_file(name)?, buffer)
     }
@@ -154,16 +153,16 @@ impl Tree {
         name: &'static str,
         buffer: &mut Vec<u8>,
         parser: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<T, Absent> {
+    ) -> Result<T, AbsentValue> {
         self.read(name, buffer)
-            .map_err(|e| Absent::from_kernel_file(name, e))?;
-        parser(buffer).ok_or_else(|| Absent::new(crate::absence::Reason::Malformed, name))
+            .map_err(|e| AbsentValue::from_kernel_file(name, e))?;
+        parser(buffer).ok_or_else(|| AbsentValue::new(crate::absence::Reason::Malformed, name))
     }
 
     /// Lists the directory `name`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub fn list(&self, name: &str) -> Result<Dir, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Dir::new(openat(&self.dir, name, flags, Mode::empty())?)

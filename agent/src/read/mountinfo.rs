@@ -1,24 +1,24 @@
-//! `/proc/[pid]/mountinfo` (proc_pid_mountinfo(5)).
+//! Parser of `/proc/[pid]/mountinfo` (proc_pid_mountinfo(5)).
 
 use super::{lines, number, words};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// One mount.
+/// One mount of a filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Device as (major, minor); a major of 0 is no block device.
     pub device: (u32, u32),
-    /// What of the filesystem is mounted.
+    /// Folder of the filesystem that is mounted.
     pub root: PathBuf,
-    /// Where.
+    /// Mount point.
     pub point: PathBuf,
     /// Kind of filesystem.
     pub kind: String,
 }
 
-/// The mounts, later ones over earlier ones; lines that are none are left out.
+/// Mounts, later ones over earlier ones; malformed lines are skipped.
 pub fn mounts(text: &[u8]) -> impl Iterator<Item = Mount> {
     lines(text).filter_map(mount)
 }
@@ -34,7 +34,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Spaces and the like stand as three octal digits after a backslash.
+/// Decodes spaces and the like, which are three octal digits after a backslash.
 fn unescaped(word: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;

@@ -5,9 +5,9 @@ use super::{lines, number, words};
 /// Total stall times, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pressure {
-    /// In which some task waited.
+    /// Time in which some task waited, in microseconds.
     pub some_total_us: u64,
-    /// In which all tasks waited; the `cpu` file has it since Linux 5.13.
+    /// Time in which all tasks waited, in microseconds; the `cpu` file has it since Linux 5.13.
     pub full_total_us: Option<u64>,
 }
 

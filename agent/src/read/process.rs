@@ -1,4 +1,4 @@
-//! `/proc/[pid]/{stat,statm,smaps_rollup,status}`.
+//! Parsers of `/proc/[pid]/{stat,statm,smaps_rollup,status}`.
 
 use super::{LARGEST_BYTES, LARGEST_PAGES, lines, number, words};
 use gleaner_schemas::units::kib_to_bytes;
@@ -6,12 +6,12 @@ use gleaner_schemas::units::kib_to_bytes;
 /// Flag of a kernel thread (`PF_KTHREAD`, `linux/sched.h`).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// What `stat` says.
+/// Contents of `stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat<'a> {
     /// Name (comm), 15 bytes at most.
     pub name: &'a [u8],
-    /// Whether it is a thread of the kernel.
+    /// True for a kernel thread.
     pub is_kernel_thread: bool,
     /// Controlling terminal as (major, minor); `None` without one.
     pub terminal: Option<(u32, u32)>,
@@ -60,12 +60,12 @@ fn terminal(tty_nr: u32) -> Option<(u32, u32)> {
     (tty_nr != 0).then_some((major, minor))
 }
 
-/// What `statm` says, in pages.
+/// Contents of `statm`, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statm {
-    /// Resident.
+    /// Resident pages.
     pub resident_pages: u64,
-    /// Of those, file pages and shared memory.
+    /// File pages and shared memory among the resident ones.
     pub shared_pages: u64,
 }
 
@@ -85,17 +85,17 @@ impl Statm {
 /// A process' memory by kind, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// Anonymous.
+    /// Anonymous memory, in bytes.
     pub anon_bytes: Option<u64>,
-    /// File-backed.
+    /// File pages, in bytes.
     pub file_bytes: Option<u64>,
     /// Shared memory (shmem, tmpfs).
     pub shmem_bytes: Option<u64>,
-    /// Swapped out.
+    /// Swapped-out memory, in bytes.
     pub swap_bytes: Option<u64>,
-    /// Resident, huge pages included, that no other process maps; from `smaps_rollup` alone.
+    /// Resident memory (huge pages included) that no other process maps; from `smaps_rollup` alone.
     pub private_bytes: Option<u64>,
-    /// Resident, huge pages included, that other processes map as well; from `smaps_rollup` alone.
+    /// Resident memory (huge pages included) that other processes map as well; from `smaps_rollup` alone.
     pub shared_bytes: Option<u64>,
 }
 
@@ -138,9 +138,9 @@ impl Split {
         split.whole()
     }
 
-    /// Of a kernel before 4.5, whose `status` gives resident memory and not its kinds: what is resident and not
-    /// shared is anonymous, as `statm` has both; file pages and shared memory are not told apart there and stay
-    /// absent. `None` of a process without memory.
+    /// Split on kernels before 4.5, where `status` gives resident memory but not its kinds. Resident memory
+    /// that is not shared (both from `statm`) counts as anonymous; file pages and shared memory cannot be
+    /// told apart and stay absent. `None` for a process without memory.
     #[must_use]
     pub fn from_older_status(text: &[u8], resident_bytes: u64, shared_bytes: u64) -> Option<Self> {
         let of = |wanted: &[u8]| sizes(text).find(|(name, _)| *name == wanted);
@@ -152,7 +152,7 @@ impl Split {
         })
     }
 
-    /// Kernels have all four or none: a part that is lacking would count as nothing.
+    /// `None` unless all four parts are there, as kernels have all or none: a missing part would count as 0.
     fn whole(self) -> Option<Self> {
         let parts = [
             self.anon_bytes,
@@ -164,7 +164,7 @@ impl Split {
     }
 }
 
-/// Lines like `Pss_Anon: 300 kB`, in bytes; those that are none are left out.
+/// Lines like `Pss_Anon: 300 kB`, in bytes; malformed lines are skipped.
 fn sizes(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);

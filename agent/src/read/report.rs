@@ -4,7 +4,7 @@
 //! spoke, which only the kernel sets. Nothing is opened and no byte is read, so a hostile user can say
 //! no more than "somebody was active then".
 
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
 use rustix::io::Errno;
 use std::path::Path;
@@ -12,25 +12,25 @@ use std::path::Path;
 /// The file's name in a user's runtime folder.
 pub const FILE_NAME: &str = "gleaner-session";
 
-/// A reporter that said nothing for so long is gone.
+/// Silence after which a reporter counts as ended.
 pub const SILENT_AFTER_MS: i64 = 60_000;
 
-/// What the reporters say.
+/// Result of the reporters' files.
 #[derive(Debug)]
 pub struct Reports {
-    /// Newest activity, wall clock, not checked against the clock. Unsupported where nobody reports,
-    /// vanished where a reporter has fallen silent.
-    pub newest_ms: Result<i64, Absent>,
-    /// How many have spoken lately.
+    /// Newest activity on the wall clock, not checked against the clock. Unsupported without a reporter,
+    /// vanished if one has fallen silent.
+    pub newest_ms: Result<i64, AbsentValue>,
+    /// Number of reporters that wrote lately.
     pub count: usize,
 }
 
-/// Reads the reports of all users whose runtime folder may be entered: an agent of one user sees that
-/// one's alone.
+/// Reads the reports of all users whose runtime folder may be entered; an agent run by a user sees that
+/// user's alone.
 #[must_use]
 pub fn read(run_root: &Path, now_ms: i64) -> Reports {
     let mut reports = Reports {
-        newest_ms: Err(Absent::new(Reason::Unsupported, "no session reporter")),
+        newest_ms: Err(AbsentValue::new(Reason::Unsupported, "no session reporter")),
         count: 0,
     };
     let mut silent = false;
@@ -48,7 +48,10 @@ pub fn read(run_root: &Path, now_ms: i64) -> Reports {
         reports.newest_ms = Ok(reports.newest_ms.map_or(active_ms, |t| t.max(active_ms)));
     }
     if silent {
-        reports.newest_ms = Err(Absent::new(Reason::Vanished, "session reporter is silent"));
+        reports.newest_ms = Err(AbsentValue::new(
+            Reason::Vanished,
+            "session reporter is silent",
+        ));
     }
     reports
 }

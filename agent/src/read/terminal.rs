@@ -1,7 +1,7 @@
-//! Terminals: when somebody last typed on one.
+//! Terminals: the time when somebody last typed on one.
 //!
-//! The terminals that matter are those that control a process; a read from one sets its node's access
-//! time. The kernel does so in steps of 8 seconds, lest it tell how fast one types.
+//! The terminals that matter are those that control a process; a read from one sets its node's access time.
+//! The kernel does so in steps of 8 seconds, so that typing speed is not revealed.
 
 use rustix::fs::{AtFlags, CWD, FileType, makedev, statat};
 use std::collections::BTreeSet;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 /// Major numbers of pseudo-terminals (`Documentation/admin-guide/devices.txt`), 256 terminals each.
 const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
 
-/// What the access times tell.
+/// Result of the terminals' access times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminals {
     /// Newest access, wall clock; `None` when there was no terminal to look at.
     pub newest_ms: Option<i64>,
-    /// How many were looked at.
+    /// Number of terminals looked at.
     pub count: usize,
-    /// How many have no node here: another mount namespace's.
+    /// Number of terminals without a node here, as those of another mount namespace.
     pub vanished: usize,
 }
 
-/// Whether this host has terminals at all.
+/// Returns true if this host has terminals at all.
 #[must_use]
 pub fn exist(dev_root: &Path) -> bool {
     dev_root.join("pts").is_dir() || dev_root.join("tty").exists()

@@ -1,4 +1,4 @@
-//! `/proc/vmstat`.
+//! Parser of `/proc/vmstat`.
 
 use super::{lines, number};
 

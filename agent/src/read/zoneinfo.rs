@@ -1,29 +1,29 @@
-//! `/proc/zoneinfo`.
+//! Parser of `/proc/zoneinfo`.
 
 use super::{LARGEST_PAGES, lines, number, words};
 use std::collections::BTreeMap;
 
-/// Sums over zones, in pages; absent where a zone does not say.
+/// Sums over zones, in pages; absent if a zone lacks the figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zones {
     /// Pages that exist.
     pub present_pages: Option<u64>,
     /// Pages that the allocator was given.
     pub managed_pages: Option<u64>,
-    /// High watermarks: what the kernel keeps free for itself.
+    /// High watermarks: pages that the kernel keeps free for itself.
     pub high_pages: Option<u64>,
     /// Free pages on the per-CPU lists, which a zone without memory does not have.
     pub pcp_free_pages: Option<u64>,
 }
 
-/// A sum, and of how many figures.
+/// A sum, and the number of its figures.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     pages: u64,
     figures: usize,
 }
 
-/// What a node's zones say, as far as it was read.
+/// Sums over a node's zones, as far as they were read.
 #[derive(Default)]
 struct Node {
     zones: usize,
@@ -34,7 +34,7 @@ struct Node {
 }
 
 impl Zones {
-    /// Sums each NUMA node's zones, by its number; `None` when there is none, or where a figure is none.
+    /// Sums the zones of each NUMA node, by its number; `None` without zones or with a malformed figure.
     #[must_use]
     pub fn by_node(text: &[u8]) -> Option<BTreeMap<u16, Self>> {
         let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
@@ -74,7 +74,7 @@ impl Zones {
         Some(sums.collect()).filter(|nodes: &BTreeMap<u16, Self>| !nodes.is_empty())
     }
 
-    /// The sum over all nodes; absent where one of them does not say.
+    /// Sum over all nodes; absent if one of them lacks the figure.
     pub fn sum<'a>(nodes: impl IntoIterator<Item = &'a Self> + Clone) -> Self {
         let all = |figure: fn(&Self) -> Option<u64>| {
             let figures = nodes.clone().into_iter().map(figure);

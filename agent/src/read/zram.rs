@@ -1,18 +1,18 @@
-//! `/sys/block/zram*/mm_stat` (`Documentation/admin-guide/blockdev/zram.rst`).
+//! Parser of `/sys/block/zram*/mm_stat` (`Documentation/admin-guide/blockdev/zram.rst`).
 
 use super::{Tree, number, words};
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use rustix::io::Errno;
 
 /// The columns of `samples` that it gives.
 const COLUMNS: [&str; 2] = ["zram_bytes", "zram_stored_bytes"];
 
-/// What zram devices hold.
+/// Contents of the zram devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Zram {
-    /// What the pages take uncompressed (`orig_data_size`).
+    /// Uncompressed size of the stored pages (`orig_data_size`).
     pub stored_bytes: u64,
-    /// What they take, the allocator's own losses included (`mem_used_total`).
+    /// Memory that they take, including the allocator's own losses (`mem_used_total`).
     pub used_bytes: u64,
 }
 
@@ -27,15 +27,15 @@ impl Zram {
         })
     }
 
-    /// The sum over all devices, which may come and go at any time; `None` without one.
+    /// Sum over all devices, which may appear and disappear at any time; `None` without one.
     pub fn sum(sys: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Self> {
         let mut sum = None;
         for name in devices(sys, absences) {
             let device = sys
                 .read_record(&format!("block/{name}/mm_stat"), text)
-                .map_err(|e| Absent::from_errno("mm_stat", e))
+                .map_err(|e| AbsentValue::from_errno("mm_stat", e))
                 .and_then(|()| {
-                    Self::parse(text).ok_or_else(|| Absent::new(Reason::Malformed, "mm_stat"))
+                    Self::parse(text).ok_or_else(|| AbsentValue::new(Reason::Malformed, "mm_stat"))
                 });
             if let Some(device) = absences.keep_for(&COLUMNS, device) {
                 let sum: &mut Self = sum.get_or_insert_default();
@@ -52,7 +52,7 @@ fn devices(sys: &Tree, absences: &mut Absences) -> Vec<String> {
         Ok(entries) => entries.flatten(),
         Err(Errno::NOENT) => return Vec::new(), // a kernel without block devices
         Err(e) => {
-            let none = Err::<(), _>(Absent::from_errno("block", e));
+            let none = Err::<(), _>(AbsentValue::from_errno("block", e));
             absences.keep_for(&COLUMNS, none);
             return Vec::new();
         }

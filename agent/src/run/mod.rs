@@ -1,5 +1,5 @@
-//! The loop: samples at each interval and stores what it finds, until a signal comes. The owner's return is waited for, and listeners
-//! are told, by a thread of its own ([`watcher`]).
+//! The loop: samples at each interval and stores the sample, until a signal comes. A thread of its own
+//! ([`watcher`]) waits for the owner's return and informs listeners.
 
 mod progress;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::sample::sampler::Sampler;
 use crate::sample::stat_files;
 use crate::service::{Service, taken_up};
 use crate::state_files::beside;
-use crate::ticker::{Due, Ticker};
+use crate::ticker::{Ticker, Wakeup};
 use crate::trace::events::{self, Clocks};
 use crate::trace::recorder::{Recorder, say};
 use rustix::event::PollFlags;
@@ -36,17 +36,17 @@ use std::time::Duration;
 /// stored, or with the sample in hand when SIGINT or SIGTERM comes.
 ///
 /// # Errors
-/// When the database is not ours to write or the kernel's files cannot be read at all. A disk that is full
-/// or read-only is waited for.
+/// The database may not be written, or the kernel's files cannot be read at all. A full or read-only disk is
+/// no error: the loop waits for it.
 pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
     run_as(config.clone(), samples, Service::default())
 }
 
-/// As [`run`], as the service that this process is: the service manager is told how it is, and SIGHUP has the configuration
-/// read again.
+/// Runs as [`run`] does, as a service: reports its state to the service manager, and reads the configuration
+/// again on SIGHUP.
 ///
 /// # Errors
-/// As [`run`], and [`Error::Config`].
+/// Those of [`run`], and [`Error::Config`].
 pub fn serve(args: GlobalArgs, samples: Option<u64>) -> Result<(), Error> {
     let config = Config::resolve(args.clone())?;
     run_as(config, samples, Service::of_this_process(args))
@@ -131,7 +131,7 @@ fn heed_file_size_limit() -> std::io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, unused).map(|_| ())
 }
 
-/// What is at work from one wake to the next.
+/// State kept from one wake to the next.
 struct Run {
     config: Arc<Config>,
     service: Service,
@@ -141,11 +141,11 @@ struct Run {
     watcher: Watcher,
     progress: Arc<Progress>,
     clocks: Clocks,
-    /// When the last sample fell due.
+    /// Moment at which the last sample was due.
     last_due: Moment,
-    /// Whether the last sample took more than it may: of several in a row the first is an event.
+    /// True if the last sample took longer than allowed; of several in a row only the first is an event.
     overloaded: bool,
-    /// Whether it has been said that terminals cannot be waited for.
+    /// True once a message said that terminals cannot be waited for.
     said_blind: bool,
 }
 
@@ -186,7 +186,7 @@ impl Run {
         Ok(run)
     }
 
-    /// The start, and the boot before it where no earlier start has written it.
+    /// Writes the event of the start, and that of the boot before it unless an earlier start did.
     fn write_beginning(&mut self, now: &Moment) {
         let boot_id = self.sampler.boot_id();
         let new_boot_id = boot_id.filter(|id| !self.recorder.has_event("boot", id));
@@ -227,18 +227,19 @@ impl Run {
         Ok("all samples taken")
     }
 
-    /// Reads the configuration again, and goes on with it; whether a sample was stored on the way.
+    /// Reads the configuration again and continues with it. Returns true if a sample was stored on the way.
     fn reload(&mut self) -> Result<bool, Error> {
         let mut is_stored = false;
         if let Some(next) = self.service.read_again() {
             let next = taken_up(&self.config, next);
             let intervals = |config: &Config| (config.interval, config.mem_available_interval);
             if intervals(&next) != intervals(&self.config) {
-                // At once, so that what lies between the last of the old interval and the first of the new is no gap.
-                let due = Due {
+                // Samples at once, so that the time between the last sample of the old interval and the first
+                // of the new one is no gap.
+                let due = Wakeup {
                     now: Moment::now(),
                     samples: 1,
-                    ..Due::default()
+                    ..Wakeup::default()
                 };
                 is_stored = self.sample(&due)?;
                 let set = self.ticker.set(next.interval, next.mem_available_interval);
@@ -261,8 +262,8 @@ impl Run {
         description(&self.config)
     }
 
-    /// Waits for what is due, or for news of the watcher's.
-    fn wait(&mut self) -> Result<Due, Error> {
+    /// Waits for the next due task, or for a message of the watcher.
+    fn wait(&mut self) -> Result<Wakeup, Error> {
         if !self.progress.turns() {
             say(
                 "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
@@ -276,7 +277,7 @@ impl Run {
     }
 
     /// Takes a sample, tells and stores it; whether it could be stored.
-    fn sample(&mut self, due: &Due) -> Result<bool, Error> {
+    fn sample(&mut self, due: &Wakeup) -> Result<bool, Error> {
         let interval_ms = self.config.interval_ms();
         let last_due = std::mem::replace(&mut self.last_due, due.now);
         let missed = events::missed(due.samples, &last_due, &due.now, interval_ms);
@@ -305,7 +306,7 @@ impl Run {
     }
 }
 
-/// What it does.
+/// Present activity, for the service manager's status line.
 fn description(config: &Config) -> String {
     let paths = match config.privacy {
         Privacy::Plain => "in plain",
@@ -318,7 +319,7 @@ fn description(config: &Config) -> String {
     )
 }
 
-/// The socket as configured; where it cannot be made, nobody can listen and tracing goes on.
+/// Opens the configured socket; if it cannot be created, nobody can listen and tracing goes on.
 fn listen(config: &Config) -> Server {
     let Some(path) = &config.socket else {
         return Server::default();
@@ -332,11 +333,11 @@ fn listen(config: &Config) -> Server {
     })
 }
 
-/// Takes one sample that is stored nowhere. CPU use is compared with the times in the captured tree
-/// `before`, or with those of `settle` ago.
+/// Takes one sample without storing it. CPU use is the difference to the times in the captured tree `before`,
+/// or to those of `settle` ago.
 ///
 /// # Errors
-/// When the kernel's files cannot be read at all.
+/// The kernel's files cannot be read at all.
 pub fn sample_once(
     config: &Config,
     settle: Duration,

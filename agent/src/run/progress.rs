@@ -4,11 +4,11 @@ use crate::clock::monotonic_us;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// A turn of the loop may take so long: a sample that waits for a CPU or a slow disk. A loop that is late by more counts as hung, and
-/// no sign of life is given until it turns again.
+/// Longest turn of the loop: a sample may wait for a CPU or a slow disk. A loop that is later than this
+/// counts as hung, and no sign of life is sent until it turns again.
 const LONGEST_TURN: Duration = Duration::from_secs(30);
 
-/// Time by which the sampling loop turns again, set by the loop itself.
+/// Time by which the sampling loop is due to turn again, set by the loop itself.
 #[derive(Debug)]
 pub(super) struct Progress {
     deadline_us: AtomicI64,
@@ -37,7 +37,7 @@ impl Progress {
         self.deadline_us.store(deadline_us, Ordering::Relaxed);
     }
 
-    /// Tells that the loop is not late.
+    /// Returns true if the loop is not late.
     pub(super) fn turns(&self) -> bool {
         monotonic_us() <= self.deadline_us.load(Ordering::Relaxed)
     }

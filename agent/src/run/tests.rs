@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::watcher::Watcher;
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::activity::{ActivityWatch, Look, Roots, Sign};
 use crate::clock::Moment;
 use crate::live::Server;
@@ -21,14 +21,14 @@ use std::time::Duration;
 
 const MINUTE: i64 = 60_000;
 
-struct Watched {
+struct WatcherTest {
     watcher: Watcher,
     listener: BufReader<UnixStream>,
     keyboard: File,
     _root: tempfile::TempDir,
 }
 
-impl Watched {
+impl WatcherTest {
     fn new(progress: &Arc<Progress>) -> Self {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
@@ -99,7 +99,7 @@ fn look() -> Look {
     Look {
         now_ms: Moment::now().time_ms,
         terminals: BTreeSet::new(),
-        sessions: Err(Absent::new(Reason::Unsupported, "no logind")),
+        sessions: Err(AbsentValue::new(Reason::Unsupported, "no logind")),
     }
 }
 
@@ -129,7 +129,7 @@ fn nobody() -> Sample {
 #[test]
 fn a_loop_that_hangs_gives_no_sign_of_life_and_hides_no_key_press() {
     let progress = Arc::new(Progress::hung());
-    let mut watched = Watched::new(&progress);
+    let mut watched = WatcherTest::new(&progress);
     assert!(matches!(watched.heard(), Message::Hello(_)));
     watched.sample();
     assert!(matches!(watched.heard(), Message::Sample(_)));
@@ -156,7 +156,7 @@ fn a_loop_that_hangs_gives_no_sign_of_life_and_hides_no_key_press() {
 
 #[test]
 fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
-    let mut watched = Watched::new(&Arc::new(Progress::new()));
+    let mut watched = WatcherTest::new(&Arc::new(Progress::new()));
     assert!(matches!(watched.heard(), Message::Hello(_)));
     let idle_ms = |sample: &Sample| (sample.row.owner_idle_ms, sample.activity[0].idle_ms);
     let away = (Some(2 * MINUTE), Some(2 * MINUTE));
@@ -197,7 +197,7 @@ fn a_return_that_a_look_takes_from_the_keyboard_is_a_sign_all_the_same() {
 
 #[test]
 fn connections_end_with_the_thread_and_the_sampler_hears_of_it() {
-    let mut watched = Watched::new(&Arc::new(Progress::new()));
+    let mut watched = WatcherTest::new(&Arc::new(Progress::new()));
     assert!(matches!(watched.heard(), Message::Hello(_)));
     assert_eq!(watched.watcher.events().unwrap(), []);
     watched.watcher.end();

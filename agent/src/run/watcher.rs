@@ -1,8 +1,10 @@
-//! The watcher: a thread that waits for the owner's return and tells listeners of it, of samples, and that the agent is alive.
+//! The watcher: a thread that waits for the owner's return and informs listeners of it, of samples, and that
+//! the agent is alive.
 //!
-//! It runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or a bus: whatever holds up a
-//! sample, the owner's return is told at once. What it does is short: the owner's devices, terminals and reporters are in memory.
-//! The sampler asks it by messages. It gives signs of life only while the sampler's loop turns ([`Progress`]).
+//! It runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or a
+//! bus: whatever delays a sample, the owner's return is announced at once. Its work is short: the owner's
+//! devices, terminals and reporters are in memory. The sampler sends it messages. It gives signs of life only
+//! while the sampler's loop turns ([`Progress`]).
 
 use super::progress::Progress;
 use crate::Error;
@@ -29,16 +31,16 @@ use std::thread::JoinHandle;
 enum Order {
     Look(Look, Sender<(Vec<ActivityRow>, Absences)>),
     Publish(Box<Sample>, f64, Sender<Published>),
-    /// Sample interval and time after which an owner counts as away, in milliseconds.
+    /// Sample interval, and time after which an owner counts as away, in ms.
     Configure(i64, i64),
-    /// Milliseconds by which the wall clock was set forward.
+    /// Step of the wall clock, in ms; positive: forwards.
     ClockStepped(i64),
 }
 
 /// A sample that listeners have heard of.
 pub(super) struct Published {
     pub(super) sample: Box<Sample>,
-    /// The owner's return, where the sample is the first to see it.
+    /// Owner's return, if the sample is the first to see it.
     pub(super) event: Option<Event>,
     /// Error because of which terminals and reporters cannot be waited for.
     pub(super) blind: Option<Errno>,
@@ -65,7 +67,7 @@ impl Watcher {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`Error::Wait`] when the system has no room for it.
+    /// [`Error::Wait`] if the system cannot start one.
     pub(super) fn start(
         activity: ActivityWatch,
         owner: Owner,
@@ -136,7 +138,7 @@ impl Watcher {
         }
     }
 
-    /// Tells listeners of a sample and of what it changes about the owner.
+    /// Sends listeners a sample and the changes of the owner's state that follow from it.
     ///
     /// # Errors
     /// [`Error::Wait`] when the thread has ended.
@@ -146,7 +148,7 @@ impl Watcher {
         self.line.ask(order)
     }
 
-    /// Goes on with another sample interval, and another time after which an owner counts as away.
+    /// Sets the sample interval and the time after which an owner counts as away.
     pub(super) fn configure(&self, interval_ms: i64, quiet_ms: i64) {
         self.line.order(Order::Configure(interval_ms, quiet_ms));
     }
@@ -175,7 +177,7 @@ impl Drop for Watcher {
 
 impl Line {
     fn order(&self, order: Order) {
-        // A thread that has ended is found where its answer is needed.
+        // A thread that has ended is noticed when its answer is needed.
         if self.orders.send(order).is_ok() {
             ring(&self.bell);
         }
@@ -211,7 +213,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Watches until the sampler's end is gone.
+    /// Watches until the sampler closes its end.
     fn run(&mut self) {
         while let Ok([has_orders, is_owner, is_live]) = self.wait() {
             if is_owner {
@@ -318,7 +320,7 @@ impl Watch {
         }
     }
 
-    /// Tells of the owner's return, and waits for it no longer.
+    /// Announces the owner's return and stops waiting for it.
     fn returned(&mut self, sign: Sign) {
         if let Some((message, event)) = self.owner.returned(&Moment::now(), sign) {
             self.server.publish_owner(message);
@@ -331,7 +333,7 @@ impl Watch {
     }
 }
 
-/// A sample that looked before the owner returned: it is of an owner who is there, as one that looked later would be.
+/// Corrects a sample taken before the owner returned: it now shows a present owner, as a later look would.
 fn returned_meanwhile(sample: &mut Sample, sign: Sign) {
     let idle_ms = &mut sample.row.owner_idle_ms;
     *idle_ms = idle_ms.map(|_| 0);
@@ -354,7 +356,7 @@ fn ring(mut bell: &UnixStream) {
     let _ = bell.write(&[0]);
 }
 
-/// Takes all rings; whether the other end is there.
+/// Reads all wake-up bytes. Returns false once the other end is closed.
 fn heard(bell: &mut UnixStream) -> bool {
     loop {
         match bell.read(&mut [0; 64]) {

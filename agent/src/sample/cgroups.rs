@@ -1,8 +1,8 @@
-//! Control groups of active processes, and what the kernel charges them with (cgroup v2).
+//! Control groups of active processes, and the memory that the kernel charges to them (cgroup v2).
 //!
-//! The root group is none: what it holds is the whole host's, which the sample tells.
+//! The root group is left out: its memory is the whole host's, which the sample has.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::identity::FileIdKey;
 use crate::read::cgroup::{MemoryStat, path};
 use crate::read::mountinfo::mounts;
@@ -12,7 +12,7 @@ use gleaner_schemas::units::stored;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
-/// Reads control groups; keeps where they are.
+/// Reads control groups; remembers their paths.
 #[derive(Debug)]
 pub struct Cgroups {
     /// Groups whose processes are always active.
@@ -21,7 +21,7 @@ pub struct Cgroups {
     text: Vec<u8>,
 }
 
-/// Where version 2 is mounted.
+/// Hierarchy of version 2, where it is mounted.
 #[derive(Debug)]
 struct Hierarchy {
     /// The mount point under the sys root.
@@ -57,7 +57,7 @@ impl Hierarchy {
 }
 
 impl Cgroups {
-    /// With the groups whose processes are always active, those of groups below included.
+    /// Reader with the groups whose processes are always active, groups below them included.
     #[must_use]
     pub fn new(always_active: Vec<String>) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Cgroups {
         pids
     }
 
-    /// The groups of the active processes, which are told theirs.
+    /// Rows of the active processes' groups; sets the group of each process.
     pub fn rows(
         &mut self,
         proc: &Tree,
@@ -101,7 +101,7 @@ impl Cgroups {
             self.find(proc, sys);
         }
         let (Some(sys), Some(hierarchy)) = (sys, &self.hierarchy) else {
-            let absent = Absent::new(Reason::Unsupported, "cgroup v2 is not mounted");
+            let absent = AbsentValue::new(Reason::Unsupported, "cgroup v2 is not mounted");
             absences.note("cgroups", absent);
             return Vec::new();
         };
@@ -109,7 +109,7 @@ impl Cgroups {
         for process in active {
             let file = format!("{}/cgroup", process.pid);
             let read = proc.read_record(&file, &mut self.text);
-            let read = read.map_err(|e| Absent::from_errno("cgroup", e));
+            let read = read.map_err(|e| AbsentValue::from_errno("cgroup", e));
             let group = absences
                 .keep("cgroups", read)
                 .and_then(|()| path(&self.text));
@@ -130,7 +130,7 @@ impl Cgroups {
             }
         } else {
             let detail = "memory is not charged in cgroup v2";
-            absences.note("cgroups", Absent::new(Reason::Unsupported, detail));
+            absences.note("cgroups", AbsentValue::new(Reason::Unsupported, detail));
         }
         let mut rows: Vec<_> = groups.into_values().collect();
         rows.sort_unstable_by_key(|row| row.cgroup_id); // the order tells nothing of the paths
@@ -144,7 +144,7 @@ impl Cgroups {
     }
 }
 
-/// What the kernel charges a group with.
+/// Reads the memory that the kernel charges to a group.
 fn charge(
     hierarchy: &Hierarchy,
     sys: &Tree,
@@ -155,7 +155,7 @@ fn charge(
 ) {
     let Some(folder) = hierarchy.folder_of(group) else {
         let detail = "outside of the agent's cgroup namespace";
-        absences.note("cgroups", Absent::new(Reason::Denied, detail));
+        absences.note("cgroups", AbsentValue::new(Reason::Denied, detail));
         return;
     };
     let bytes = |text: &[u8]| number::<u64>(text.trim_ascii()).map(stored);
@@ -175,7 +175,7 @@ fn charge(
     row.kernel_bytes = stat.kernel_bytes.map(stored);
 }
 
-/// One group's files.
+/// Files of one group.
 struct GroupFiles<'a> {
     sys: &'a Tree,
     folder: String,
@@ -187,13 +187,15 @@ impl GroupFiles<'_> {
     fn read<T>(&mut self, name: &str, parser: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let read = self.sys.read(&format!("{}/{name}", self.folder), self.text);
         let parsed = read
-            .map_err(|e| Absent::from_kernel_file(name, e))
-            .and_then(|()| parser(self.text).ok_or_else(|| Absent::new(Reason::Malformed, name)));
+            .map_err(|e| AbsentValue::from_kernel_file(name, e))
+            .and_then(|()| {
+                parser(self.text).ok_or_else(|| AbsentValue::new(Reason::Malformed, name))
+            });
         self.absences.keep("cgroups", parsed)
     }
 }
 
-/// The processes of a group and of those below it. One that is not there has none.
+/// Adds the processes of a group and of the groups below it; a missing group has none.
 fn add_pids(sys: &Tree, folder: &str, text: &mut Vec<u8>, pids: &mut HashSet<i32>) {
     if sys.read(&format!("{folder}/cgroup.procs"), text).is_ok() {
         pids.extend(lines(text).filter_map(number::<i32>));

@@ -1,7 +1,7 @@
 //! The kernel's own figures of the host as a whole.
 
 use crate::Error;
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
 use crate::read::arcstats::Arc;
 use crate::read::damon::IdlePercentiles;
@@ -20,39 +20,39 @@ use std::collections::BTreeMap;
 /// The kernel's own figures, as far as they could be read.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// `/proc/meminfo`.
+    /// Figures of `/proc/meminfo`.
     pub meminfo: Meminfo,
-    /// Physical memory.
+    /// Physical memory, in bytes.
     pub physical_bytes: Option<u64>,
     /// Free pages on the zones' per-CPU lists.
     pub pcp_free_bytes: Option<u64>,
     /// Sum of the zones' high watermarks.
     pub lotsfree_bytes: Option<u64>,
-    /// `/proc/loadavg`.
+    /// Figures of `/proc/loadavg`.
     pub load: Option<LoadAverage>,
-    /// `/proc/vmstat`.
+    /// Figures of `/proc/vmstat`.
     pub vmstat: Vmstat,
-    /// `/proc/pressure/memory`.
+    /// Figures of `/proc/pressure/memory`.
     pub memory_pressure: Option<Pressure>,
-    /// `/proc/pressure/cpu`.
+    /// Figures of `/proc/pressure/cpu`.
     pub cpu_pressure: Option<Pressure>,
-    /// `/proc/pressure/io`.
+    /// Figures of `/proc/pressure/io`.
     pub io_pressure: Option<Pressure>,
     /// `/proc/zoneinfo` by NUMA node; empty where unreadable.
     pub zones: BTreeMap<u16, Zones>,
-    /// All zram devices, where there is one.
+    /// Sum over all zram devices; `None` without any.
     pub zram: Option<Zram>,
-    /// ZFS' own cache, where there is ZFS.
+    /// Figures of ZFS' own cache; `None` without ZFS.
     pub arc: Option<Arc>,
-    /// DAMON's estimate, where the owner lets it be read.
+    /// DAMON's estimate, if the owner allows reading it.
     pub idle: Option<IdlePercentiles>,
 }
 
 impl Figures {
-    /// Reads them, DAMON's estimate only when asked to; `sys` is absent in captured trees without one.
+    /// Reads the figures, DAMON's estimate only on request; `sys` is absent in captured trees without one.
     ///
     /// # Errors
-    /// [`Error::Kernel`] without a MemTotal. All else that cannot be read is absent.
+    /// [`Error::Kernel`] without a MemTotal. Any other unreadable figure is absent.
     pub fn read(
         proc: &Tree,
         sys: Option<&Tree>,
@@ -77,7 +77,7 @@ impl Figures {
         let zone_figures = zones.as_ref().map(|nodes| Zones::sum(nodes.values()));
         let iomem = proc
             .read("iomem", text)
-            .map_err(|e| Absent::from_kernel_file("iomem", e))
+            .map_err(|e| AbsentValue::from_kernel_file("iomem", e))
             .and_then(|()| system_ram_bytes(text));
         let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
         let mut pressure = |file, columns: &[&'static str]| {
@@ -129,10 +129,10 @@ fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> 
     const ARCSTATS: &str = "spl/kstat/zfs/arcstats";
     match proc.read(ARCSTATS, text) {
         Ok(()) => {
-            let malformed = || Absent::new(Reason::Malformed, ARCSTATS);
+            let malformed = || AbsentValue::new(Reason::Malformed, ARCSTATS);
             absences.keep_for(&ARC, Arc::parse(text).ok_or_else(malformed))
         }
         Err(Errno::NOENT) => None,
-        Err(e) => absences.keep_for(&ARC, Err(Absent::from_kernel_file(ARCSTATS, e))),
+        Err(e) => absences.keep_for(&ARC, Err(AbsentValue::from_kernel_file(ARCSTATS, e))),
     }
 }

@@ -1,13 +1,13 @@
 //! The walk over the files that active processes have open or map, and their pages in the cache.
 //!
-//! Regular files on filesystems with a page cache only: the pages of tmpfs, memfd and hugetlbfs are
-//! shared memory, which the processes' own sizes already hold. A file is reached through the process
-//! that uses it, so that mount namespaces do not matter, and told apart by device and inode.
+//! Regular files on filesystems with a page cache only: the pages of tmpfs, memfd and hugetlbfs are shared
+//! memory, which the processes' own sizes already hold. A file is reached through the process that uses it,
+//! so that mount namespaces do not matter, and identified by device and inode.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
-use crate::sample::mapped::{Mapped, Most, gather};
+use crate::sample::mapped::{Mapped, WalkLimits, gather};
 use crate::sample::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::OwnedFd;
@@ -20,15 +20,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::Path;
 
-/// Kept for `maps` from one walk to the next: some hundred mappings; a process with very many needs MiB.
+/// Capacity of the buffer for `maps` that is kept from one walk to the next: enough for some hundred
+/// mappings; very many need MiB.
 const MAPS_BYTES: usize = 64 << 10;
 
-/// Device and inode, by which a file is known.
+/// Identity of a file: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileKey {
-    /// Device.
+    /// Device number.
     pub device: u64,
-    /// Inode.
+    /// Inode number.
     pub inode: u64,
 }
 
@@ -41,24 +42,24 @@ pub struct FileInUse {
     pub open_count: u64,
     /// Active processes that map it.
     pub mapped_count: u64,
-    /// Size.
+    /// Size, in bytes.
     pub size_bytes: Option<u64>,
     /// Pages in the page cache.
     pub cached_bytes: Option<u64>,
-    /// Of those, the ones in ranges that active processes map, each once.
+    /// Cached bytes in the ranges that active processes map, each counted once.
     pub mapped_cached_bytes: Option<u64>,
 }
 
-/// All files in use.
+/// All files in use, by device and inode.
 pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
 
-/// Walks the files; keeps its buffer and what it learnt of the kernel and of devices.
+/// Walks the files; keeps its buffer and its knowledge of the kernel and of devices.
 #[derive(Debug, Default)]
 pub struct FileWalk {
     text: Vec<u8>,
     residency: Residency,
     own: HashSet<FileKey>,
-    most: Most,
+    most: WalkLimits,
 }
 
 impl FileWalk {
@@ -78,10 +79,10 @@ impl FileWalk {
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
             } else {
-                // Another machine's files: never to be looked for on this one.
+                // Files of another machine must never be looked up on this one.
                 absences.note(
                     "files",
-                    Absent::new(Reason::Vanished, "not this host's /proc"),
+                    AbsentValue::new(Reason::Vanished, "not this host's /proc"),
                 );
                 Some((FileKey { device, inode }, unmeasured(&mapped)))
             };
@@ -129,7 +130,7 @@ impl FileWalk {
         });
         let (file, stat) = absences.keep(
             "files",
-            opened.map_err(|e: Errno| Absent::from_errno("mapped file", e)),
+            opened.map_err(|e: Errno| AbsentValue::from_errno("mapped file", e)),
         )?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return None;
@@ -150,7 +151,8 @@ impl FileWalk {
                     .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
                     .sum()
             };
-            // Of most libraries all but the end is mapped: the kernel need not walk those pages twice.
+            // Most libraries are mapped except for their end: this way the kernel does not walk those pages
+            // twice.
             in_use.mapped_cached_bytes = if length(&gaps) < length(&ranges) {
                 cached(&gaps).map(|unmapped_bytes| cached_bytes.saturating_sub(unmapped_bytes))
             } else {
@@ -168,8 +170,8 @@ impl FileWalk {
         page_size_bytes: u64,
         files: &mut FilesInUse,
         absences: &mut Absences,
-    ) -> Result<(), Absent> {
-        let gone = |e| Absent::from_errno("fd", e);
+    ) -> Result<(), AbsentValue> {
+        let gone = |e| AbsentValue::from_errno("fd", e);
         let mut counted = HashSet::new();
         let folder = format!("{pid}/fd");
         for entry in proc.list(&folder).map_err(gone)? {
@@ -201,7 +203,7 @@ impl FileWalk {
             if counted.len() > self.most.of_process {
                 let most = self.most.of_process;
                 let detail = format!("a process has more than {most} files open");
-                return Err(Absent::new(Reason::Exceeded, detail));
+                return Err(AbsentValue::new(Reason::Exceeded, detail));
             }
             if let Some(file) = files.get_mut(&key) {
                 file.open_count += 1;
@@ -212,7 +214,7 @@ impl FileWalk {
                 continue;
             }
             let opened =
-                open(proc, Path::new(&link)).map_err(|e| Absent::from_errno("open file", e));
+                open(proc, Path::new(&link)).map_err(|e| AbsentValue::from_errno("open file", e));
             let cached_bytes = match absences.keep("files", opened) {
                 Some(file) => {
                     let Some(file) = self.residency.file(file, key.device, stat.stx_size) else {
@@ -237,7 +239,7 @@ impl FileWalk {
         Ok(())
     }
 
-    /// Whether it is a file that this process has open, told without opening it.
+    /// Returns true if this process itself has the file open; answers without opening the file.
     fn is_own(&self, proc: &Tree, inode: u64, mapped: &Mapped) -> bool {
         self.own.iter().any(|own| own.inode == inode)
             && [&mapped.reach, &mapped.reach_by_address]
@@ -307,17 +309,17 @@ mod tests {
     use std::time::{Duration, Instant};
 
     /// Ends with its test.
-    struct Held(Child);
+    struct FileHolder(Child);
 
-    impl Drop for Held {
+    impl Drop for FileHolder {
         fn drop(&mut self) {
             let _ = self.0.kill();
             let _ = self.0.wait();
         }
     }
 
-    /// A process that has `count` files open on a disk; the folder goes with the test.
-    fn holder_of(count: usize) -> (Held, tempfile::TempDir) {
+    /// Starts a process that has `count` files on a disk open; the folder is removed with the test.
+    fn holder_of(count: usize) -> (FileHolder, tempfile::TempDir) {
         let program = std::env::current_exe().unwrap();
         let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         for number in 0..count {
@@ -332,7 +334,7 @@ mod tests {
             .unwrap();
         let opened = holder.stdout.take().unwrap();
         std::io::Read::read_exact(&mut { opened }, &mut [0]).unwrap();
-        (Held(holder), folder)
+        (FileHolder(holder), folder)
     }
 
     #[test]
@@ -342,7 +344,7 @@ mod tests {
         let proc = Tree::open(Path::new("/proc")).unwrap();
         let walked = |of_process, files| {
             let mut walk = FileWalk {
-                most: Most { of_process, files },
+                most: WalkLimits { of_process, files },
                 ..FileWalk::default()
             };
             let mut absences = Absences::default();
@@ -376,7 +378,7 @@ mod tests {
         let opened = opened.into_temp_path(); // what this process has open is not asked about
         let input = std::fs::File::open(&opened).unwrap();
         let holder = Command::new("sleep").arg("300").stdin(input).spawn();
-        let holder = Held(holder.unwrap());
+        let holder = FileHolder(holder.unwrap());
 
         let proc = Tree::open(Path::new("/proc")).unwrap();
         let page_size_bytes = rustix::param::page_size() as u64;

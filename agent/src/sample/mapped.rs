@@ -1,6 +1,6 @@
 //! The files that processes map, gathered from `/proc/[pid]/maps`.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::maps::file_mapping;
 use crate::read::{Tree, lines};
 use rustix::fs::makedev;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 /// Bounds of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
 /// the unit ends the agent at 128 MiB.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Most {
+pub(crate) struct WalkLimits {
     /// Files that one process has open.
     pub(crate) of_process: usize,
     /// Files of a sample.
     pub(crate) files: usize,
 }
 
-impl Default for Most {
+impl Default for WalkLimits {
     fn default() -> Self {
         Self {
             of_process: 8192,
@@ -29,26 +29,26 @@ impl Default for Most {
     }
 }
 
-impl Most {
-    /// A file beyond those of a sample.
-    pub(crate) fn beyond(self) -> Absent {
+impl WalkLimits {
+    /// Absence of a file beyond the limits of a sample.
+    pub(crate) fn beyond(self) -> AbsentValue {
         let detail = format!("files beyond {} of one sample", self.files);
-        Absent::new(Reason::Exceeded, detail)
+        AbsentValue::new(Reason::Exceeded, detail)
     }
 }
 
-/// A mapped file, and how to reach it.
+/// A mapped file and the paths to it.
 pub(crate) struct Mapped {
     /// Path as the first process that maps it sees it.
     pub(crate) path: PathBuf,
-    /// What is mapped of it, in bytes; ranges may overlap.
+    /// Mapped ranges of the file, in bytes; may overlap.
     pub(crate) ranges: Vec<Range<u64>>,
     /// Processes that map it.
     pub(crate) processes: u64,
     last_pid: i64,
-    /// Its path under the proc root: may lead to a newer file by now.
+    /// Path under the proc root; may lead to a newer file by now.
     pub(crate) reach: PathBuf,
-    /// By the address of a mapping: leads to the mapped file itself, but needs a capability.
+    /// Path by the address of a mapping: leads to the mapped file itself, but needs a capability.
     pub(crate) reach_by_address: PathBuf,
 }
 
@@ -56,14 +56,14 @@ pub(crate) struct Mapped {
 pub(crate) fn gather(
     proc: &Tree,
     pids: &[i64],
-    most: Most,
+    most: WalkLimits,
     text: &mut Vec<u8>,
     absences: &mut Absences,
 ) -> BTreeMap<(u64, u64), Mapped> {
     let mut all: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
     for &pid in pids {
         if let Err(e) = proc.read(&format!("{pid}/maps"), text) {
-            absences.note("files", Absent::from_errno("maps", e));
+            absences.note("files", AbsentValue::from_errno("maps", e));
             continue;
         }
         for mapping in lines(text).filter_map(file_mapping) {

@@ -1,4 +1,4 @@
-//! One sample, put together: the kernel's figures and what is in use, divided among the categories.
+//! One sample: the kernel's figures and the memory in use, divided among the categories.
 
 pub mod cgroups;
 pub mod figures;
@@ -13,7 +13,7 @@ pub(crate) mod residency;
 pub mod sampler;
 pub(crate) mod stat_files;
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::clock::Moment;
 use crate::read::meminfo::Meminfo;
 use crate::sample::figures::Figures;
@@ -26,28 +26,28 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// One sample.
+/// One sample of a host.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub moment: Moment,
     /// Memory, load, cost.
     pub row: SampleRow,
-    /// Active processes.
+    /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
-    /// All files in use, with their paths.
+    /// Rows of all files in use, with their paths.
     pub files: Vec<FileRow>,
     /// Sources of the owner's activity.
     pub activity: Vec<ActivityRow>,
-    /// NUMA nodes, where there are several.
+    /// Rows of the NUMA nodes, if there are several.
     pub nodes: Vec<NodeRow>,
     /// Control groups of active processes.
     pub cgroups: Vec<CgroupRow>,
-    /// What could not be read.
+    /// Values that could not be read.
     pub absences: Absences,
 }
 
-/// What the accounting takes from the walks.
+/// Memory in use, for the accounting, from the walks over processes and files.
 #[must_use]
 pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> InUse {
     let sum = |part: fn(&ProcessRow) -> Option<i64>| -> u64 {
@@ -59,10 +59,9 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
             .fold(0, u64::saturating_add) // what a tree says need not be true
     };
     let active_shmem_bytes = sum(|p| p.shmem_bytes);
-    // What a process has of files is resident, and proportional parts never count a page twice (a reused
-    // reading as good as never): the sum of those, and the most that any one holds, are lower bounds of
-    // what is mapped. They are all there is where files cannot be asked (before Linux 6.5, other users'
-    // files).
+    // Lower bounds of mapped file memory: the sum of the processes' proportional parts, which never counts a
+    // page twice (a reused reading is nearly as good), and the largest resident file part of any process.
+    // They are the only figures where files cannot be asked (before Linux 6.5, files of other users).
     let proportional_file_bytes =
         sum(|p| p.file_bytes.filter(|_| p.memory_source != "rss_estimate"));
     let largest_file_bytes = processes.active.iter().filter_map(|p| p.file_bytes).max();
@@ -75,8 +74,8 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
         active_shmem_bytes,
         mapped_file_bytes: mapped_cached_bytes.max(least_mapped_bytes),
         file_cache_bytes: cached_bytes.saturating_sub(mapped_cached_bytes),
-        // Shared memory once: what active processes do not hold of Shmem is idle processes' or lies
-        // in tmpfs, whoever maps it how often.
+        // Shared memory counts once: the part of Shmem that active processes do not hold belongs to idle
+        // processes or lies in tmpfs, whoever maps it and however often.
         idle_process_bytes: processes
             .idle_anon_bytes
             .saturating_add(shmem_bytes.saturating_sub(active_shmem_bytes)),
@@ -193,8 +192,9 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
     }
 }
 
-/// Columns that need no reason when they are absent: `interval_ms`, for which the `gaps` table has it,
-/// what a captured tree, of one moment, cannot tell, and what a host has only with ZFS, with zram, or where its owner lets DAMON be read.
+/// Columns that may be absent without a reason: `interval_ms` (the `gaps` table explains it), figures that a
+/// captured tree, of one moment, cannot give, and figures that need ZFS, zram or the owner's permission to
+/// read DAMON.
 const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "interval_ms",
     "guest_load5",
@@ -209,8 +209,8 @@ const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "damon_idle_p90_ms",
 ];
 
-/// Notes every other column that is absent and that nothing was said about: its figure in `meminfo` is
-/// none, or the kernel does not give it.
+/// Notes an absence for every other column without a value or a reason: its field in `meminfo` is malformed,
+/// or the kernel does not provide it.
 pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, absences: &mut Absences) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
         if value == Value::Null
@@ -218,8 +218,8 @@ pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, absences: &mut Ab
             && !absences.has(column.name)
         {
             let absent = match meminfo.malformed(column.name) {
-                Some(name) => Absent::new(Reason::Malformed, format!("meminfo: {name}")),
-                None => Absent::new(Reason::Unsupported, "the kernel does not give it"),
+                Some(name) => AbsentValue::new(Reason::Malformed, format!("meminfo: {name}")),
+                None => AbsentValue::new(Reason::Unsupported, "the kernel does not give it"),
             };
             absences.note(column.name, absent);
         }

@@ -1,21 +1,21 @@
-//! NUMA nodes: which have memory, and where on them it goes.
+//! NUMA nodes with memory, and its use on each.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::zoneinfo::Zones;
 use crate::read::{Tree, list, meminfo::Meminfo};
 use gleaner_schemas::rows::NodeRow;
 use gleaner_schemas::units::{pages_to_bytes, stored};
 use std::collections::BTreeMap;
 
-/// The numbers of the nodes with memory; `None` where the kernel knows of no nodes.
+/// Numbers of the nodes with memory; `None` if the kernel knows of no nodes.
 pub fn with_memory(sys: &Tree, text: &mut Vec<u8>) -> Option<Vec<u16>> {
     sys.read_record("devices/system/node/has_memory", text)
         .ok()?;
     list::numbers(std::str::from_utf8(text).ok()?)
 }
 
-/// A row for each node with memory, where there are two or more: of one the sample itself tells all.
-/// `host` is `/proc/meminfo`, which alone knows how large a huge page is.
+/// One row for each node with memory, if there are two or more; a single node's figures are the sample's.
+/// `host` is `/proc/meminfo`, which alone has the size of a huge page.
 pub fn rows(
     sys: &Tree,
     host: &Meminfo,
@@ -29,10 +29,10 @@ pub fn rows(
     for node in nodes.unwrap_or_default() {
         let meminfo = sys
             .read(&format!("devices/system/node/node{node}/meminfo"), text)
-            .map_err(|e| Absent::from_errno("meminfo", e)) // a node may be taken out
+            .map_err(|e| AbsentValue::from_errno("meminfo", e)) // a node may be taken out
             .and_then(|()| {
                 Meminfo::parse_node(text)
-                    .ok_or_else(|| Absent::new(Reason::Malformed, "a node's meminfo"))
+                    .ok_or_else(|| AbsentValue::new(Reason::Malformed, "a node's meminfo"))
             });
         let Some(meminfo) = absences.keep("nodes", meminfo) else {
             continue;

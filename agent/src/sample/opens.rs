@@ -1,10 +1,10 @@
-//! Every open of a file on a disk between two samples (fanotify(7)), where the owner wants it watched.
+//! Every open of a file on a disk between two samples (fanotify(7)), if the owner enables the watch.
 //!
-//! The kernel names files by handle, so that nothing is opened for us when they are, no event holds
-//! a file or a mount back, and a file is looked at once a sample, however often it was opened. What one
-//! process opens several times before its events are read is one event: the kernel merges them.
+//! The kernel names files by handle: it opens nothing for us, no event keeps a file or a mount busy, and a
+//! file is examined once a sample, however often it was opened. The kernel merges several opens by one
+//! process into one event if they have not been read yet.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
 use crate::read::cachestat::cached_pages;
 use crate::read::fanotify::{Event, Group, events};
@@ -18,31 +18,31 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// Files that a sample tells of; what is opened beyond them is counted as absent. Each takes some 14 us of
-/// CPU, and a sample shall take no more than 50 ms.
+/// Number of files that a sample records at most; further opens are counted as absent. Each file takes some
+/// 14 us of CPU, and a sample shall take no more than 50 ms.
 pub const MOST_FILES: usize = 2048;
 
 /// Reads that one look takes at most: more events than the kernel queues (16384), yet an end when a busy
 /// builder queues faster than we read.
 const MOST_READS: usize = 32;
 
-/// Kinds of filesystem on disks whose device is of their own making.
+/// Kinds of disk filesystem that use a device number of their own.
 const DISKS_OF_THEIR_OWN: [&str; 2] = ["btrfs", "bcachefs"];
 
 /// A file that was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenedFile {
-    /// How often.
+    /// Number of times it was opened.
     pub opened_count: u64,
     /// Path as the agent sees it.
     pub path: Option<String>,
-    /// Size.
+    /// Size, in bytes.
     pub size_bytes: Option<u64>,
     /// Pages in the page cache.
     pub cached_bytes: Option<u64>,
 }
 
-/// Files that were opened; of those that are in use as well only the count.
+/// Opened files; of files that are also in use only the count.
 pub type OpenedFiles = BTreeMap<FileKey, OpenedFile>;
 
 /// Watches the filesystems on disks.
@@ -52,14 +52,14 @@ pub struct OpenWatch {
     own_pid: i32,
     /// Events by filesystem and handle.
     counts: HashMap<Box<[u8]>, u64>,
-    lost: Lost,
+    lost: UncountedOpens,
     buffer: Vec<u8>,
     text: Vec<u8>,
 }
 
-/// What could not be counted.
+/// Opens that could not be counted.
 #[derive(Debug, Default)]
-struct Lost {
+struct UncountedOpens {
     by_the_kernel: u64,
     beyond_most_files: u64,
 }
@@ -69,16 +69,19 @@ impl OpenWatch {
     ///
     /// # Errors
     /// The absence: denied without CAP_SYS_ADMIN, unsupported before Linux 5.1.
-    pub fn new(proc: &Tree) -> Result<Self, Absent> {
+    pub fn new(proc: &Tree) -> Result<Self, AbsentValue> {
         if !proc.is_procfs() {
-            return Err(Absent::new(Reason::Unsupported, "not this host's /proc"));
+            return Err(AbsentValue::new(
+                Reason::Unsupported,
+                "not this host's /proc",
+            ));
         }
-        let group = Group::new().map_err(|e| Absent::from_kernel_file("fanotify", e))?;
+        let group = Group::new().map_err(|e| AbsentValue::from_kernel_file("fanotify", e))?;
         let mut watch = Self {
             group,
             own_pid: rustix::process::getpid().as_raw_nonzero().get(),
             counts: HashMap::new(),
-            lost: Lost::default(),
+            lost: UncountedOpens::default(),
             buffer: vec![0; 64 << 10],
             text: Vec::new(),
         };
@@ -86,7 +89,7 @@ impl OpenWatch {
         Ok(watch)
     }
 
-    /// Reads the events that have come.
+    /// Reads the pending events.
     pub fn drain(&mut self) {
         for _ in 0..MOST_READS {
             let Ok(length @ 1..) = rustix::io::read(self.group.as_fd(), &mut self.buffer[..])
@@ -111,7 +114,7 @@ impl OpenWatch {
         }
     }
 
-    /// The files opened since the last call. Those in use are known already; the others are looked at.
+    /// Files opened since the last call. Those in use are known already; the others are examined.
     pub fn take(
         &mut self,
         proc: &Tree,
@@ -126,10 +129,11 @@ impl OpenWatch {
         for (file, count) in std::mem::take(&mut self.counts) {
             let (filesystem, handle) = file.split_at(8);
             let Some(disk) = disks.get(filesystem) else {
-                absences.note("opens", Absent::new(Reason::Vanished, "filesystem"));
+                absences.note("opens", AbsentValue::new(Reason::Vanished, "filesystem"));
                 continue;
             };
-            // By path only: to open a device has effects, to close a file of our own drops its locks.
+            // Opened as a path only: opening a device has effects, and closing a file of our own drops its
+            // locks.
             let reached = open_by_handle(disk, handle, OFlags::PATH)
                 .and_then(|fd| Ok((fstat(&fd)?, fd)))
                 .map_err(gone);
@@ -147,7 +151,7 @@ impl OpenWatch {
                 known.size_bytes = u64::try_from(stat.st_size).ok();
                 let (path, pages) = look_at(&fd);
                 known.path = path;
-                let pages = pages.map_err(|e| Absent::from_errno("cachestat", e));
+                let pages = pages.map_err(|e| AbsentValue::from_errno("cachestat", e));
                 known.cached_bytes = absences
                     .keep("opens", pages)
                     .map(|pages| pages_to_bytes(pages, page_size_bytes));
@@ -160,12 +164,12 @@ impl OpenWatch {
     fn note_what_was_lost(&mut self, absences: &mut Absences) {
         let lost = std::mem::take(&mut self.lost);
         if lost.by_the_kernel > 0 {
-            let absent = Absent::new(Reason::Exceeded, "the kernel's queue was full");
+            let absent = AbsentValue::new(Reason::Exceeded, "the kernel's queue was full");
             absences.note("opens", absent);
         }
         if lost.beyond_most_files > 0 {
             let detail = format!("{} opens beyond {MOST_FILES} files", lost.beyond_most_files);
-            absences.note("opens", Absent::new(Reason::Exceeded, detail));
+            absences.note("opens", AbsentValue::new(Reason::Exceeded, detail));
         }
     }
 
@@ -174,7 +178,7 @@ impl OpenWatch {
     fn mark(&mut self, proc: &Tree, absences: &mut Absences) -> HashMap<[u8; 8], OwnedFd> {
         let mut disks = HashMap::new();
         if let Err(e) = proc.read("self/mountinfo", &mut self.text) {
-            absences.note("opens", Absent::from_errno("mountinfo", e));
+            absences.note("opens", AbsentValue::from_errno("mountinfo", e));
             return disks;
         }
         let mut seen = BTreeSet::new();
@@ -184,7 +188,7 @@ impl OpenWatch {
             }
             let marked = self.group.watch_opens(&mount.point);
             let marked = marked.and_then(|()| filesystem(&mount.point));
-            let marked = marked.map_err(|e| Absent::from_errno(&mount.kind, e));
+            let marked = marked.map_err(|e| AbsentValue::from_errno(&mount.kind, e));
             disks.extend(absences.keep("opens", marked));
         }
         disks
@@ -207,7 +211,7 @@ fn filesystem(point: &Path) -> Result<([u8; 8], OwnedFd), Errno> {
     Ok((id, fd))
 }
 
-/// A file's path, where the kernel still knows one, and its pages in the page cache.
+/// Path of a file, if the kernel still knows one, and its pages in the page cache.
 fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     use rustix::fd::AsRawFd;
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
@@ -219,11 +223,11 @@ fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     (path.filter(|path| path.len() > 1), pages)
 }
 
-/// A file that was deleted meanwhile is gone, as a process is.
-fn gone(e: Errno) -> Absent {
+/// Absence of a file that was deleted between, as of a process that ended.
+fn gone(e: Errno) -> AbsentValue {
     match e {
-        Errno::STALE => Absent::new(Reason::Vanished, "deleted"),
-        e => Absent::from_errno("open_by_handle_at", e),
+        Errno::STALE => AbsentValue::new(Reason::Vanished, "deleted"),
+        e => AbsentValue::from_errno("open_by_handle_at", e),
     }
 }
 
@@ -233,8 +237,8 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// What was opened while `act` ran, and what could not be told. Again while other programs open more
-    /// files than can be told of.
+    /// Files opened while `act` ran, and the messages about opens that were lost. Repeats while other
+    /// programs open more files than the queue holds.
     fn opened_while(act: impl Fn()) -> (OpenedFiles, Vec<String>) {
         let proc = Tree::open(Path::new("/proc")).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);

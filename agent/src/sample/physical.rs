@@ -1,17 +1,17 @@
-//! How much physical memory there is, of which no single file tells everywhere.
+//! Size of physical memory, which no single file gives on every host.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::zoneinfo::Zones;
 use gleaner_schemas::units::pages_to_bytes;
 
 /// The zones may differ from MemTotal by this share: memory given to the allocator late.
 const AGREEMENT: f64 = 0.01;
 
-/// Physical memory in bytes: System RAM of `iomem`, else the zones' present pages where their
-/// managed pages agree with MemTotal. The absences say what could not be had, and what contradicts.
+/// Physical memory in bytes: System RAM of `iomem`, otherwise the zones' present pages if their managed pages
+/// agree with MemTotal. The absences name missing and contradicting sources.
 #[must_use]
 pub fn physical_bytes(
-    iomem: Result<u64, Absent>,
+    iomem: Result<u64, AbsentValue>,
     zones: Option<&Zones>,
     mem_total_bytes: u64,
     page_size_bytes: u64,
@@ -26,7 +26,7 @@ pub fn physical_bytes(
         }
         let detail =
             format!("managed pages {managed_bytes} bytes, MemTotal {mem_total_bytes} bytes");
-        absences.note("zoneinfo", Absent::new(Reason::Contradicted, detail));
+        absences.note("zoneinfo", AbsentValue::new(Reason::Contradicted, detail));
         None
     });
     let physical_bytes = match (iomem, present_bytes) {
@@ -38,7 +38,10 @@ pub fn physical_bytes(
             } else {
                 absent.reason
             };
-            absences.note("static_kernel_bytes", Absent::new(reason, absent.detail));
+            absences.note(
+                "static_kernel_bytes",
+                AbsentValue::new(reason, absent.detail),
+            );
             return None;
         }
     };
@@ -46,7 +49,7 @@ pub fn physical_bytes(
         let detail = format!("physical {physical_bytes} bytes, MemTotal {mem_total_bytes} bytes");
         absences.note(
             "static_kernel_bytes",
-            Absent::new(Reason::Contradicted, detail),
+            AbsentValue::new(Reason::Contradicted, detail),
         );
         return None;
     }
@@ -65,7 +68,7 @@ mod tests {
             managed_pages: Some(managed_mib << 8),
             ..Zones::default()
         };
-        let denied = || Err(Absent::new(Reason::Denied, "iomem"));
+        let denied = || Err(AbsentValue::new(Reason::Denied, "iomem"));
         let cases = [
             // iomem, zones' managed MiB → physical MiB, absences
             (Ok(1030 << 20), Some(1000), Some(1030), vec![]),

@@ -1,6 +1,6 @@
-//! The walk over processes: which are active, and whose memory is whose.
+//! The walk over processes: determines the active ones, and divides memory among processes.
 
-use crate::absence::{Absences, Absent, Reason};
+use crate::absence::{Absences, AbsentValue, Reason};
 use crate::config::Units;
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
@@ -19,25 +19,25 @@ pub type CpuTimes = HashMap<(i32, u64), u64>;
 /// Figures that an old kernel does not give of a process.
 const OLDER: &str = "status: RssAnon, RssFile and RssShmem are there since Linux 4.5";
 
-/// `/proc` mounted so that it shows a user's own processes alone (`hidepid=2`, or a unit's
-/// `ProtectProc=`): how many there are more is not known, nor what they hold.
+/// Detail of the absence when `/proc` shows only a user's own processes (`hidepid=2`, or a unit's
+/// `ProtectProc=`): the number of the others and their memory are unknown.
 const HIDDEN: &str =
     "hidepid: other users' processes are hidden; their memory and files count as available";
 
-/// What one walk found.
+/// Findings of one walk over the processes.
 #[derive(Debug, Default)]
 pub struct Processes {
     /// The active ones.
     pub active: Vec<ProcessRow>,
-    /// How many there are, kernel threads excluded.
+    /// Number of processes, kernel threads excluded.
     pub count: u64,
     /// CPU times, for the next walk.
     pub cpu_times: CpuTimes,
-    /// Resident anonymous memory of those that are not active and hold no guests' memory.
+    /// Resident anonymous memory of processes that are not active and hold no guests' memory.
     pub idle_anon_bytes: u64,
-    /// Resident anonymous memory of those that hold guests' memory.
+    /// Resident anonymous memory of the processes that hold guests' memory.
     pub guest_anon_bytes: u64,
-    /// CPU time since the walk before of our daemons and of those that hold guests' memory.
+    /// CPU time of our daemons and of the processes that hold guests' memory, since the walk before.
     pub guest_cpu_ms: u64,
     /// Controlling terminals, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
@@ -64,9 +64,9 @@ pub struct ProcessWalk {
     /// Names of others' memory servers that live from the quota.
     guest_processes: Vec<String>,
     walks: u64,
-    /// Proportional sizes by process id and start, for the walks to come.
+    /// Proportional sizes by process id and start time, for later walks.
     readings: HashMap<(i32, u64), Reading>,
-    /// Of processes that were idle.
+    /// Sizes of the idle processes.
     idle_sizes: HashMap<(i32, u64), IdleSize>,
     stat_files: StatFiles,
     path: String,
@@ -76,15 +76,15 @@ pub struct ProcessWalk {
 /// An idle process' memory, which is read again only when `stat` says that it did something.
 #[derive(Clone, Copy, Debug)]
 struct IdleSize {
-    /// As `stat` had it.
+    /// Resident pages, from `stat`.
     resident_pages: u64,
-    /// As `statm` had it.
+    /// Anonymous pages, from `statm`.
     anon_pages: u64,
 }
 
 /// An active process whose memory is not split yet.
 #[derive(Debug)]
-struct Active {
+struct ActiveProcess {
     pid: i32,
     started_ticks: u64,
     name: String,
@@ -117,10 +117,10 @@ impl ProcessWalk {
         self.guest_processes = guest_processes;
     }
 
-    /// Reads CPU times alone: what the first walk compares with.
+    /// Reads only CPU times, as the baseline of the first walk.
     ///
     /// # Errors
-    /// When the root cannot be listed.
+    /// The root cannot be listed.
     pub fn prime(&mut self, proc: &Tree) -> Result<CpuTimes, Errno> {
         let mut times = CpuTimes::new();
         let pids = pids(proc)?;
@@ -150,9 +150,9 @@ impl ProcessWalk {
         let mut found = Processes::default();
         let mut active = Vec::new();
         let pids = pids(proc)?;
-        // Whatever the namespace, it has a process 1 as long as it lives.
+        // Every PID namespace has a process 1 as long as it lives.
         if proc.is_procfs() && pids.first() != Some(&1) {
-            absences.note("processes", Absent::new(Reason::Denied, HIDDEN));
+            absences.note("processes", AbsentValue::new(Reason::Denied, HIDDEN));
         }
         self.stat_files.begin(proc, &pids);
         for pid in pids {
@@ -188,10 +188,10 @@ impl ProcessWalk {
         before: &CpuTimes,
         always_active: bool,
         found: &mut Processes,
-    ) -> Result<Option<Active>, Absent> {
+    ) -> Result<Option<ActiveProcess>, AbsentValue> {
         self.stat_files
             .read(proc, pid, &mut self.text)
-            .map_err(|e| Absent::from_errno("stat", e))?;
+            .map_err(|e| AbsentValue::from_errno("stat", e))?;
         let stat = Stat::parse(&self.text).ok_or_else(|| malformed("stat"))?;
         if stat.is_kernel_thread {
             return Ok(None);
@@ -233,7 +233,7 @@ impl ProcessWalk {
         }
 
         self.read(proc, pid, "statm")
-            .map_err(|e| Absent::from_errno("statm", e))?;
+            .map_err(|e| AbsentValue::from_errno("statm", e))?;
         let statm = Statm::parse(&self.text).ok_or_else(|| malformed("statm"))?;
         if !is_active {
             // `shared` is file pages and shared memory: the rest is anonymous. The idle processes'
@@ -248,7 +248,7 @@ impl ProcessWalk {
             return Ok(None);
         }
         self.idle_sizes.remove(&process);
-        Ok(Some(Active {
+        Ok(Some(ActiveProcess {
             pid,
             started_ticks,
             name,
@@ -264,10 +264,10 @@ impl ProcessWalk {
     fn row(
         &mut self,
         proc: &Tree,
-        process: Active,
+        process: ActiveProcess,
         choice: Choice,
         absences: &mut Absences,
-    ) -> Result<ProcessRow, Absent> {
+    ) -> Result<ProcessRow, AbsentValue> {
         let (memory_source, split) = match choice {
             Choice::Reuse(split) => ("pss_reused", split),
             Choice::Read => match self.read_split(proc, &process, absences) {
@@ -295,19 +295,19 @@ impl ProcessWalk {
         })
     }
 
-    /// Proportional sizes, kept for the walks to come.
+    /// Reads proportional sizes and keeps them for later walks.
     fn read_split(
         &mut self,
         proc: &Tree,
-        process: &Active,
+        process: &ActiveProcess,
         absences: &mut Absences,
     ) -> Option<Split> {
         match self.read(proc, process.pid, "smaps_rollup") {
             Ok(()) => {}
-            // A process without memory is ending; an old kernel lacks the file (told apart by status).
+            // A process without memory is ending; an old kernel lacks the file (`status` shows which).
             Err(Errno::SRCH | Errno::NOENT) => return None,
             Err(e) => {
-                absences.note("processes", Absent::from_errno("smaps_rollup", e));
+                absences.note("processes", AbsentValue::from_errno("smaps_rollup", e));
                 return None;
             }
         }
@@ -326,11 +326,11 @@ impl ProcessWalk {
     fn estimate(
         &mut self,
         proc: &Tree,
-        process: &Active,
+        process: &ActiveProcess,
         absences: &mut Absences,
-    ) -> Result<Split, Absent> {
+    ) -> Result<Split, AbsentValue> {
         self.read(proc, process.pid, "status")
-            .map_err(|e| Absent::from_errno("status", e))?;
+            .map_err(|e| AbsentValue::from_errno("status", e))?;
         if let Some(split) = Split::from_status(&self.text) {
             return Ok(split);
         }
@@ -338,10 +338,13 @@ impl ProcessWalk {
             rss_bytes,
             shared_bytes,
         } = process.size;
-        // A zombie, or a process that is ending, has no memory lines: it is gone for our purposes.
+        // A zombie, or a process that is ending, has no memory lines: it counts as vanished.
         let older = Split::from_older_status(&self.text, rss_bytes, shared_bytes)
-            .ok_or_else(|| Absent::new(Reason::Vanished, "status: no memory"))?;
-        absences.note("process_kinds", Absent::new(Reason::Unsupported, OLDER));
+            .ok_or_else(|| AbsentValue::new(Reason::Vanished, "status: no memory"))?;
+        absences.note(
+            "process_kinds",
+            AbsentValue::new(Reason::Unsupported, OLDER),
+        );
         Ok(older)
     }
 
@@ -365,8 +368,8 @@ fn pids(proc: &Tree) -> Result<Vec<i32>, Errno> {
     Ok(pids)
 }
 
-fn malformed(file: &str) -> Absent {
-    Absent::new(Reason::Malformed, file)
+fn malformed(file: &str) -> AbsentValue {
+    AbsentValue::new(Reason::Malformed, file)
 }
 
 #[cfg(test)]
@@ -433,7 +436,7 @@ mod tests {
         let guests = vec!["memcached".to_owned()];
         let mut walk = ProcessWalk::new(units, vec!["memcached".to_owned()], guests);
         let mut times = CpuTimes::new();
-        // Twice: what was read before is used again where nothing has changed.
+        // Two walks: sizes read before are used again if nothing has changed.
         for (ticks, guest_cpu_ms) in [(30, 90), (30, 0), (90, 180)] {
             for (pid, name, anon) in [
                 (1, "init", 5),

@@ -1,19 +1,19 @@
-//! Whose proportional sizes are read in a sample, and whose are taken from an earlier reading.
+//! Choice of the processes whose proportional sizes a sample reads; the others keep an earlier reading.
 //!
-//! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured idle and beside
-//! compilers), in which the process waits for its own memory map's lock.
+//! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured idle and beside compilers),
+//! during which the process waits for its own memory map's lock.
 
 use crate::read::process::Split;
 
-/// Larger processes are not asked: 43 ms per GiB for so much stays below 10 ms.
+/// Size limit: larger processes are not read. At 43 ms per GiB, a reading of this size stays below 10 ms.
 pub const LARGEST_BYTES: u64 = 192 << 20;
 
 /// Resident memory walked in one sample: at most 22 ms. More than [`LARGEST_BYTES`], so that the process
 /// that has waited longest is read in every sample.
 pub const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// A reading serves this many walks after its own: a fork or an exit changes the proportion of a process
-/// whose own size stays the same.
+/// Number of walks after its own for which a reading stays valid: a fork or an exit changes the proportion of
+/// a process whose own size stays the same.
 const SERVES_WALKS: u64 = 4;
 
 /// Sizes that differ by less than this part of the resident memory are the same.
@@ -22,9 +22,9 @@ const SAME_SIZE_PART: u64 = 64;
 /// A process' size, by `statm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Resident memory.
+    /// Resident memory, in bytes.
     pub rss_bytes: u64,
-    /// Of that, file pages and shared memory.
+    /// File pages and shared memory within the resident memory, in bytes.
     pub shared_bytes: u64,
 }
 
@@ -36,18 +36,18 @@ impl Size {
     }
 }
 
-/// What was read of a process, and when.
+/// A reading of one process, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Number of the walk.
     pub walk: u64,
-    /// Its size then.
+    /// Size of the process at the time.
     pub size: Size,
-    /// Its proportional sizes then.
+    /// Proportional sizes at the time.
     pub split: Split,
 }
 
-/// Where a process' split comes from.
+/// Source of a process' split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// From `smaps_rollup`, now.
@@ -60,9 +60,9 @@ pub enum Choice {
 
 /// Chooses for the active processes of walk number `walk`, given as their sizes and last readings.
 ///
-/// A reading serves while it is recent and the size is about the same. Of the others, those never read
-/// and those read longest ago come first, small ones before large ones, as far as [`SAMPLE_BYTES`] reach;
-/// whom they do not reach keeps an older reading at about the same size, or is estimated.
+/// A reading serves while it is recent and the size is about the same. Among the others, those never read and
+/// those read longest ago come first, small ones before large ones, within [`SAMPLE_BYTES`]. The rest keep an
+/// older reading at about the same size, or are estimated.
 #[must_use]
 pub fn choose(processes: &[(Size, Option<Reading>)], walk: u64) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(processes.len());
@@ -155,7 +155,7 @@ mod tests {
             (size(50, 0), reading(3, 25, 0)),
             (size(200, 0), None),
         ];
-        // 150 + 192 never read, then of the last 170 MiB the one of 50.
+        // The processes never read take 150 + 192 MiB; the last 170 MiB go to the one of 50.
         let expected = ["read", "reuse", "estimate", "read", "read", "estimate"];
         assert_eq!(words(&processes), expected);
     }
@@ -165,7 +165,7 @@ mod tests {
         fn bounded_and_each_gets_its_turn(sizes in proptest::collection::vec(0..200 * MIB, 1..40)) {
             let mut last: Vec<Option<Reading>> = vec![None; sizes.len()];
             for walk in 1..=sizes.len() as u64 {
-                // Never the same size, so that no reading serves twice.
+                // The size always differs, so that no reading is used twice.
                 let now = |bytes: u64| Size { rss_bytes: bytes, shared_bytes: bytes * (walk % 2) };
                 let processes: Vec<_> = sizes.iter().map(|&b| now(b)).zip(last.clone()).collect();
                 let choices = choose(&processes, walk);

@@ -1,6 +1,6 @@
-//! How much of a file is in the page cache, by whichever call this kernel has.
+//! Cached part of a file, by the call that this kernel has.
 
-use crate::absence::{Absent, Reason};
+use crate::absence::{AbsentValue, Reason};
 use crate::read::{cachestat, mincore};
 use rustix::fd::OwnedFd;
 use rustix::fs::fstatfs;
@@ -8,11 +8,12 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What mincore(2) is asked about in one walk: it looks each page up, cached or not, which takes 8 to 15 ms
+/// Most bytes asked of mincore(2) in one walk: it looks each page up, cached or not, which takes 8 to 15 ms
 /// of CPU per GiB. cachestat(2) needs no limit: 3 us for 200 MiB.
 const MINCORE_WALK_BYTES: u64 = 2 << 30;
 
-/// Larger files are not asked about, so that they do not use up what others need.
+/// Size limit of one file: larger files are not asked about, so that they do not use up the limit of the
+/// walk.
 const MINCORE_FILE_BYTES: u64 = 1 << 30;
 
 /// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
@@ -31,11 +32,11 @@ const NOT_CACHED: [u32; 12] = [
     0x0bad_1dea, // futex and other anonymous inodes
 ];
 
-/// overlayfs (`linux/magic.h`), which containers stand on: its files' pages are in the cache of the
-/// filesystem below. A mapping leads there; cachestat(2) looks into overlayfs itself, and says 0.
+/// overlayfs (`linux/magic.h`), which containers use: its files' pages are in the cache of the filesystem
+/// below. A mapping leads there; cachestat(2) looks into overlayfs itself, and says 0.
 const OVERLAYFS: u32 = 0x794c_7630;
 
-/// Asks the kernel; remembers what it lacks, and what filesystem is on which device.
+/// Asks the kernel for cached pages; remembers missing system calls, and the filesystem of each device.
 #[derive(Debug)]
 pub(crate) struct Residency {
     has_cachestat: bool,
@@ -62,7 +63,7 @@ impl Default for Residency {
 }
 
 impl Residency {
-    /// As on kernels before Linux 6.5.
+    /// Reads as on kernels before Linux 6.5, which lack cachestat(2).
     #[cfg(test)]
     pub(crate) fn without_cachestat() -> Self {
         Self {
@@ -77,7 +78,7 @@ impl Residency {
         self.filesystems.clear();
     }
 
-    /// `file`, of `size_bytes` on `device`; `None` where there is no page cache.
+    /// Cached bytes of `file`, of `size_bytes` on `device`; `None` without a page cache.
     pub(crate) fn file(
         &mut self,
         file: OwnedFd,
@@ -102,7 +103,7 @@ impl Residency {
         &mut self,
         file: &CachedFile,
         range: &Range<u64>,
-    ) -> Result<u64, Absent> {
+    ) -> Result<u64, AbsentValue> {
         let &CachedFile {
             ref file,
             size_bytes,
@@ -111,7 +112,7 @@ impl Residency {
         if self.has_cachestat && !is_overlay {
             match cachestat::cached_pages(file, range) {
                 Err(Errno::NOSYS) => self.has_cachestat = false, // and never will have it
-                asked => return asked.map_err(|e| Absent::from_errno("cachestat", e)),
+                asked => return asked.map_err(|e| AbsentValue::from_errno("cachestat", e)),
             }
         }
         let length_bytes = if range.is_empty() {
@@ -120,13 +121,16 @@ impl Residency {
             range.end - range.start
         };
         if length_bytes > self.left_bytes.min(MINCORE_FILE_BYTES) {
-            return Err(Absent::new(Reason::Unsupported, "too large for mincore"));
+            return Err(AbsentValue::new(
+                Reason::Unsupported,
+                "too large for mincore",
+            ));
         }
         self.left_bytes -= length_bytes;
         mincore::cached_pages(file, size_bytes, range).map_err(|e| match e {
-            // Of a file that is open: its filesystem cannot map.
-            Errno::NODEV => Absent::from_kernel_file("mincore", e),
-            e => Absent::from_errno("mincore", e),
+            // The file is open, but its filesystem cannot map.
+            Errno::NODEV => AbsentValue::from_kernel_file("mincore", e),
+            e => AbsentValue::from_errno("mincore", e),
         })
     }
 }
@@ -150,7 +154,7 @@ mod tests {
         }
     }
 
-    /// A file of which only the second MiB of every four is in the cache: the rest was never written.
+    /// A file of which only the second of every four MiB is cached: the rest was never written.
     fn a_quarter_cached(size_bytes: u64) -> File {
         let mut file = tempfile::tempfile().unwrap();
         for at in (MIB..size_bytes).step_by(4 * MIB as usize) {

@@ -1,7 +1,7 @@
 //! Takes samples; keeps what one sample needs of the one before.
 
 use crate::Error;
-use crate::absence::{Absences, Absent};
+use crate::absence::{Absences, AbsentValue};
 use crate::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::config::Settings;
@@ -30,12 +30,13 @@ pub struct Sampler {
     process_walk: ProcessWalk,
     cgroups: Cgroups,
     file_walk: FileWalk,
-    /// Where the owner wants it, unless it cannot be had.
-    opens: Option<Result<OpenWatch, Absent>>,
+    /// Watch of file opens; `None` unless the owner wants it, an absence if it cannot be had.
+    opens: Option<Result<OpenWatch, AbsentValue>>,
     file_id_key: FileIdKey,
     activity: Box<dyn Activity>,
     cpu_times: CpuTimes,
-    /// Since `load_from_ms`, on the clock that stands still while the host sleeps, as the load average does.
+    /// Guest load since `load_from_ms`, on the clock that stands still while the host sleeps, as the load
+    /// average does.
     guest_load: GuestLoad,
     load_from_ms: i64,
     boot_id: Option<String>,
@@ -104,7 +105,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Goes on with other settings; what it reads lies where it did.
+    /// Takes other settings; the paths it reads from stay.
     pub(crate) fn configure(&mut self, settings: &Settings) {
         self.process_walk.set_names(
             settings.always_active.clone(),
@@ -118,14 +119,14 @@ impl Sampler {
         self.settings = settings.clone();
     }
 
-    /// This boot's name, hashed.
+    /// Hash of this boot's id.
     #[must_use]
     pub fn boot_id(&self) -> Option<&str> {
         self.boot_id.as_deref()
     }
 
-    /// Reads MemAvailable alone, so that the next sample knows of a dip that ended before it, and what was
-    /// opened, before the kernel's queue is full.
+    /// Reads MemAvailable alone, so that the next sample includes a dip that ended before it, and the pending
+    /// opens, before the kernel's queue is full.
     pub fn look(&mut self) {
         if let Some(Ok(watch)) = &mut self.opens {
             watch.drain();
@@ -141,12 +142,11 @@ impl Sampler {
         self.activity = activity;
     }
 
-    /// Takes one sample. `interval_ms` and `files_whole` are left to the caller, who knows of gaps.
+    /// Takes one sample. The caller, who knows of gaps, sets `interval_ms` and `files_whole`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] when processes cannot be listed,
-    /// [`Error::Wait`] when the thread that watches the owner has ended. All else that cannot be read is
-    /// absent in the sample.
+    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] if processes cannot be listed, [`Error::Wait`]
+    /// if the thread that watches the owner has ended. Any other unreadable value is absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let mut absences = Absences::default();
@@ -214,7 +214,7 @@ impl Sampler {
         let files = self.file_rows(files, opened);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
-        // Since the end of the sample before: writing that one is part of what tracing costs.
+        // CPU time since the end of the sample before: writing that one is part of the cost of tracing.
         let cpu_us = own_cpu_us();
         row.agent_cpu_us = cpu_us - std::mem::replace(&mut self.own_cpu_us, cpu_us);
         Ok(Sample {
@@ -229,8 +229,8 @@ impl Sampler {
         })
     }
 
-    /// Now, by this host's clocks, and the time since boot of the host that is sampled: a captured tree's own, absent
-    /// where it does not say. What passes between samples is then told by this host's clock alone.
+    /// Present moment on this host's clocks, and the time since boot of the sampled host: a captured tree's
+    /// own, absent if the tree lacks it. Times between samples then come from this host's clock alone.
     fn moment(&mut self, absences: &mut Absences) -> (Moment, Option<i64>) {
         let mut moment = Moment::now();
         if self.proc.is_procfs() {
@@ -242,7 +242,7 @@ impl Sampler {
         (moment, boottime_ms)
     }
 
-    /// What was opened since the sample before; `None` where that is not watched.
+    /// Files opened since the sample before; `None` where opens are not watched.
     fn opened(
         &mut self,
         files: &FilesInUse,
@@ -258,7 +258,7 @@ impl Sampler {
         }
     }
 
-    /// Files in use, and those that were opened and closed again.
+    /// Rows of the files in use, and of those that were opened and closed again.
     fn file_rows(&self, files: FilesInUse, mut opened: Option<OpenedFiles>) -> Vec<FileRow> {
         let mut opened_count = |key| {
             let opened = opened.as_mut()?.remove(&key).unwrap_or_default();
@@ -298,7 +298,7 @@ fn uptime_ms(text: &[u8]) -> Option<i64> {
     is_time.then_some((seconds * 1000.0).round() as i64)
 }
 
-/// The agent's own resident memory, from the real `/proc` whatever is being sampled.
+/// Resident memory of the agent itself, from the real `/proc`, even when a captured tree is sampled.
 fn own_rss_bytes() -> i64 {
     let statm = std::fs::read("/proc/self/statm").ok();
     let statm = statm.as_deref().and_then(Statm::parse);

@@ -1,8 +1,8 @@
-//! Open `stat` files of processes, kept from one walk to the next: opening and closing one costs the kernel as much as
-//! its figures.
+//! Open `stat` files of processes, kept from one walk to the next: opening and closing one costs the kernel
+//! as much as computing its figures.
 //!
-//! The kernel holds a buffer of a page for each file that was read, so their number is bounded. A descriptor names a
-//! process, not its id: where the id is another process' by now, the read ends with ESRCH (proc(5)).
+//! The kernel holds a buffer of a page for each file that was read, so their number is bounded. A descriptor
+//! belongs to a process, not to its id: once the id is another process', the read fails with ESRCH (proc(5)).
 
 use crate::read::Tree;
 use rustix::fd::OwnedFd;
@@ -17,7 +17,7 @@ const MOST_KEPT: usize = 4096;
 /// Descriptors that stay free for the rest of the agent.
 const SPARE: u64 = 256;
 
-/// Raises the process' limit of open files to what [`StatFiles`] keeps at most, as far as the system allows.
+/// Raises the process' limit of open files to the most that [`StatFiles`] keeps, as far as the system allows.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = MOST_KEPT as u64 + SPARE;
@@ -40,8 +40,8 @@ pub(crate) struct StatFiles {
 }
 
 impl StatFiles {
-    /// Begins a walk over `pids`, in ascending order; closes the files of all other processes. Nothing is kept of a
-    /// captured tree, whose files are replaced rather than changed.
+    /// Begins a walk over `pids`, in ascending order; closes the files of all other processes. Files of a
+    /// captured tree are not kept open, since they are replaced rather than changed.
     pub(crate) fn begin(&mut self, proc: &Tree, pids: &[i32]) {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let most = usize::try_from(limit.saturating_sub(SPARE)).unwrap_or(usize::MAX);

@@ -1,5 +1,5 @@
-//! The reporter inside a desktop session: asks the desktop how long nobody has touched it, and tells the
-//! agent when the last activity was, through the times of one file (see [`crate::read::report`]).
+//! The reporter inside a desktop session: asks the desktop for its idle time, and passes the time of the last
+//! activity to the agent through the times of one file (see [`crate::read::report`]).
 
 mod mutter;
 mod wayland;
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::clock::Moment;
 use crate::interval;
 use crate::read::report::{FILE_NAME, SILENT_AFTER_MS};
-use crate::ticker::{Ticker, Wake};
+use crate::ticker::{Ticker, WakeReason};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{CWD, Mode, OFlags, Timespec, Timestamps, fstat, futimens, openat};
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ use mutter::Mutter;
 use wayland::Wayland;
 use x11::X11;
 
-/// Why XWayland's idle time is not used.
+/// Reason why XWayland's idle time is not used.
 const XWAYLAND: &str = "XWayland sees only what is typed into X programs";
 
-/// Who knows how long nobody has touched keyboard or pointer of this session. Errors say what is wrong, for
+/// Source of the time since somebody last touched the session's keyboard or pointer. Errors are texts for
 /// people.
 trait IdleSource {
-    /// Since the last activity; `None` when there is no answer for now. An error is the session's end.
+    /// Time since the last activity; `None` when there is no answer for now. An error ends the session.
     fn idle_ms(&mut self) -> Result<Option<i64>, String>;
 
     /// Readable when there is something new before the next look.
     fn news(&self) -> Option<BorrowedFd<'_>>;
 
-    /// For people.
+    /// Name for people.
     fn name(&self) -> &'static str;
 }
 
-/// An interval that leaves time for three looks before the agent takes the reporter for gone.
+/// Parses an interval that leaves time for three looks before the agent counts the reporter as ended.
 ///
 /// # Errors
-/// What is wrong with the text, for people.
+/// A text for people on the fault.
 pub fn look_interval(text: &str) -> Result<Duration, String> {
     let every = interval::parse(text).map_err(|e| e.to_string())?;
     let most = Duration::from_millis(SILENT_AFTER_MS.unsigned_abs() / 3);
@@ -48,11 +48,11 @@ pub fn look_interval(text: &str) -> Result<Duration, String> {
     Ok(every)
 }
 
-/// Reports until SIGINT or SIGTERM comes; then, or when it fails, takes its word back, so that a
-/// session that is over is not waited for.
+/// Reports until SIGINT or SIGTERM comes; then, or on an error, removes its report, so that the agent does
+/// not wait for a session that has ended.
 ///
 /// # Errors
-/// [`Error::Session`] without a desktop that tells or a runtime folder, and when the desktop goes away.
+/// [`Error::Session`] without a runtime folder or a desktop that gives its idle time, and when the desktop ends.
 pub fn run(every: Duration) -> Result<(), Error> {
     let session = |what| Error::Session { what };
     let folder = std::env::var_os("XDG_RUNTIME_DIR")
@@ -71,13 +71,14 @@ pub fn run(every: Duration) -> Result<(), Error> {
                 .map_err(|e| session(format!("cannot write {}: {e}", report.0.display())))?;
         }
         let wake = ticker.wait_or(desktop.news());
-        if wake.map_err(|source| Error::Wait { source })? == Wake::Signal {
+        if wake.map_err(|source| Error::Wait { source })? == WakeReason::Signal {
             return Ok(());
         }
     }
 }
 
-/// The first that tells of the compositor, GNOME and the X server. Under Wayland the last is not asked.
+/// Opens the first of the compositor, GNOME and the X server that gives its idle time. Under Wayland the X
+/// server is not asked.
 fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
     let compositor = Wayland::connect();
     let is_wayland =
@@ -103,12 +104,12 @@ fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
     ))
 }
 
-/// The file whose times are the word; gone when dropped.
+/// File whose times are the report; removed when dropped.
 struct Report(PathBuf);
 
 impl Report {
-    /// Says that the last activity was at `active_ms`. Sessions of one user share the file: a later
-    /// activity in another stands, unless it lies ahead of the clock.
+    /// Records the last activity at `active_ms`. Sessions of one user share the file: a later activity of
+    /// another session is kept, unless it lies ahead of the clock.
     fn write(&self, active_ms: i64, now_ms: i64) -> std::io::Result<()> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,5 +1,4 @@
-//! GNOME's word: Mutter offers Wayland clients no idle protocol, but answers on the session bus how long
-//! nobody has touched it.
+//! GNOME's idle time: Mutter offers Wayland clients no idle protocol, but answers on the session bus.
 
 use super::IdleSource;
 use crate::read::dbus::{Bus, Values};
@@ -33,13 +32,13 @@ impl Mutter {
             socket,
             bus: Some(bus),
         };
-        // No answer in time is Mutter's all the same: where there is none, the bus says so at once.
+        // A timeout is Mutter's too: without Mutter the bus says so at once.
         mutter.idle_ms()?;
         Ok(mutter)
     }
 
     fn ask(&mut self) -> io::Result<i64> {
-        // Not kept when this fails: a late answer would be taken for that to the next question.
+        // The connection is dropped on failure: a late answer would pass for the answer to the next question.
         let mut bus = match self.bus.take() {
             Some(bus) => bus,
             None => Bus::connect(&self.socket, SERVICE)?,

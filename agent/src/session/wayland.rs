@@ -16,8 +16,8 @@ use ext::ext_idle_notifier_v1::{self, ExtIdleNotifierV1};
 use kde::org_kde_kwin_idle::OrgKdeKwinIdle;
 use kde::org_kde_kwin_idle_timeout::{self, OrgKdeKwinIdleTimeout};
 
-/// How long the compositor waits before it calls a seat idle. Not less, or each pause between two keys
-/// would wake the reporter.
+/// Idle time after which the compositor reports a seat as idle. A shorter one would wake the reporter in each
+/// pause between two keys.
 const IDLE_AFTER_MS: u32 = 1000;
 
 /// The compositor of this session.
@@ -36,7 +36,7 @@ impl Wayland {
         })
     }
 
-    /// Has the compositor tell of all its seats, those that it has already and those to come.
+    /// Asks the compositor to report all its seats, present and future ones.
     pub(super) fn watch(connection: Connection) -> Result<Self, String> {
         let (globals, queue) =
             registry_queue_init::<Seats>(&connection).map_err(|e| e.to_string())?;
@@ -64,7 +64,7 @@ impl Wayland {
 }
 
 impl IdleSource for Wayland {
-    /// Takes what the compositor told, and waits until it answers: one that hangs must not look idle.
+    /// Reads the compositor's events and waits for its answer: a compositor that hangs must not look idle.
     fn idle_ms(&mut self) -> Result<Option<i64>, String> {
         self.queue
             .roundtrip(&mut self.seats)
@@ -87,7 +87,7 @@ impl IdleSource for Wayland {
     }
 }
 
-/// What the compositor tells of its seats.
+/// States of the compositor's seats.
 struct Seats {
     notifier: Notifier,
     seats: Vec<Seat>,
@@ -96,7 +96,7 @@ struct Seats {
 struct Seat {
     name: u32,
     notification: Notification,
-    /// Since when, by CLOCK_BOOTTIME; `None` while in use.
+    /// Start of the idle period, on CLOCK_BOOTTIME; `None` while in use.
     idle_since_ms: Option<i64>,
 }
 
@@ -111,7 +111,8 @@ enum Notification {
 }
 
 impl Notifier {
-    /// Since version 2 what a programme does to keep the screen on need not count as somebody's input.
+    /// Returns true if the notifier reports input alone. It can since version 2; before, a program that keeps
+    /// the screen on counts as input.
     fn sees_input_alone(notifier: &ExtIdleNotifierV1) -> bool {
         notifier.version() >= ext_idle_notifier_v1::REQ_GET_INPUT_IDLE_NOTIFICATION_SINCE
     }
@@ -156,7 +157,7 @@ impl Seats {
         }
     }
 
-    /// Of the seat used last; `None` without seats.
+    /// Idle time of the seat used last; `None` without seats.
     fn idle_ms(&self, now_ms: i64) -> Option<i64> {
         let since_ms = (self.seats.iter())
             .map(|seat| seat.idle_since_ms.unwrap_or(now_ms))

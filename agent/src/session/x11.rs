@@ -1,5 +1,5 @@
-//! The X server's word: its screen saver extension knows how long nobody has touched it, and an alarm on
-//! the same counter says when somebody does again.
+//! The X server's idle time: its screen saver extension has the time since the last input, and an alarm on
+//! the same counter reports the next input.
 
 use super::IdleSource;
 use rustix::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use x11rb::protocol::sync::{ConnectionExt as _, CreateAlarmAux, Int64, TESTTYPE,
 use x11rb::protocol::xproto::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
-/// Whoever touches the server after so long has come back.
+/// Idle time after which an activity counts as a return.
 const IDLE_AFTER_MS: u32 = 1000;
 
 /// The X server of this session.
@@ -32,12 +32,13 @@ impl X11 {
             return Err(format!("DISPLAY is XWayland's, and {}", super::XWAYLAND));
         }
         server.idle_ms()?;
-        // A server that cannot do this is looked at in intervals alone.
+        // A server without the alarm is only looked at in intervals.
         let _ = server.ask_for_return();
         Ok(server)
     }
 
-    /// By the extension that XWayland has since xorgproto 2022.2, or by the names of older ones' outputs.
+    /// Returns true for XWayland, by the extension that it has since xorgproto 2022.2, or by the output names
+    /// of older ones.
     fn is_xwayland(&self) -> Result<bool, ReplyError> {
         let server = &self.connection;
         if server.query_extension(b"XWAYLAND")?.reply()?.present {
@@ -98,7 +99,7 @@ impl IdleSource for X11 {
             let info = self.connection.screensaver_query_info(self.root);
             let info = info.map_err(|e| format!("the X server's screen saver extension: {e}"))?;
             let info = info.reply().map_err(|e| format!("the X server: {e}"))?;
-            // What came behind the answer does not make the socket readable again: ask once more.
+            // An event behind the answer does not make the socket readable again: ask once more.
             if !self
                 .take_events()
                 .map_err(|e| format!("the X server: {e}"))?

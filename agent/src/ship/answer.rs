@@ -1,4 +1,4 @@
-//! What the collector's answers mean.
+//! Meanings of the collector's answers.
 
 use crate::Error;
 use crate::print::printable;
@@ -6,79 +6,79 @@ use gleaner_trust::Address;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Of what a stranger says, so much is passed on.
+/// Most characters of a stranger's text that are passed on.
 const MOST_SAID: usize = 300;
 
-/// What became of a batch.
+/// Outcome of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is durable there.
+    /// The batch is durable at the collector.
     Acknowledged,
-    /// It will not be taken in as it is.
+    /// The collector refused the batch as it is.
     Refused {
-        /// In the collector's words.
+        /// Reason in the collector's words.
         why: String,
-        /// Whether it may be taken in later.
+        /// Prospect of a later attempt.
         finality: Finality,
     },
 }
 
-/// Whether a refused batch may be taken in later.
+/// Prospect that a refused batch is accepted later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finality {
-    /// After a restart, an upgrade or a change of the collector's.
+    /// After a restart, an upgrade or a change of the collector.
     ForNow,
-    /// Never: it is larger than the collector takes.
+    /// Never: the batch is larger than the collector accepts.
     TooLarge,
-    /// Never: for the reason that the collector gives.
+    /// Never, for the reason that the collector gives.
     ForGood,
 }
 
-/// Why nothing can be shipped now.
+/// Reason why nothing can be shipped now.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// No answer.
+    /// The collector does not answer.
     #[error(
         "no answer from the collector at {address} ({why}): is it running, and the network up?"
     )]
     Unreachable { address: String, why: String },
-    /// Not for this host.
+    /// The collector does not admit this host.
     #[error(
         "the collector at {address} does not admit this host ({why}): where its certificate is no longer valid, enrol it anew with `gleaner-agent enroll`"
     )]
     NotAdmitted { address: String, why: String },
-    /// Its certificate is not one of the authority's.
+    /// The certificate of the server is not one of the authority's.
     #[error(
         "what answers at {address} does not prove that it is the collector ({why}): is the address right, and this host's clock? Nothing was sent"
     )]
     Stranger { address: String, why: String },
-    /// The link.
+    /// The link is too slow.
     #[error("the link to the collector at {address} is too slow ({why})")]
     Slow {
         address: String,
         why: String,
         retry_after: Option<Duration>,
     },
-    /// Later.
+    /// The collector accepts nothing for now.
     #[error("the collector at {address} takes nothing in for now ({why})")]
     Busy {
         address: String,
         why: String,
         retry_after: Option<Duration>,
     },
-    /// It does not know this agent's tables.
+    /// The collector does not know this agent's tables.
     #[error("the collector at {address} is older than this agent ({why}): upgrade it")]
     Older { address: String, why: String },
-    /// Something else listens there, or something in between answers.
+    /// Another service, or an intermediary, answers at the address.
     #[error("what answers at {address} is no collector of Gleaner's, or is out of order ({why})")]
     Unexpected { address: String, why: String },
-    /// The trace.
+    /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] Error),
 }
 
 impl Trouble {
-    /// How long the collector asked to be left alone.
+    /// Time that the collector asked the agent to wait.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } | Self::Slow { retry_after, .. } => *retry_after,
@@ -86,13 +86,13 @@ impl Trouble {
         }
     }
 
-    /// Whether less at once might have gone through.
+    /// Returns true if a smaller batch might have gone through.
     pub(crate) const fn may_be_size(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Slow { .. })
     }
 }
 
-/// An answer as it came.
+/// A reply as received.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -116,7 +116,7 @@ struct Refusal {
 }
 
 impl Reply {
-    /// To a batch whose last record is `last_sequence`.
+    /// Meaning as the answer to a batch whose last record is `last_sequence`.
     pub(crate) fn to_batch(&self, address: &str, last_sequence: i64) -> Result<Answer, Trouble> {
         match self.status {
             200 => match serde_json::from_str::<Acknowledgement>(&self.body) {
@@ -149,7 +149,7 @@ impl Reply {
         }
     }
 
-    /// Itself, when all is well.
+    /// Returns the reply itself if its status is 200.
     pub(crate) fn of_status_200(&self, address: &Address) -> Result<&Self, Trouble> {
         match self.status {
             200 => Ok(self),
@@ -157,7 +157,7 @@ impl Reply {
         }
     }
 
-    /// What it means for any request that it failed in this way.
+    /// Meaning of this failure for any request.
     pub(crate) fn trouble(&self, address: &str) -> Trouble {
         let (address, why) = (address.to_owned(), self.why());
         match self.status {

@@ -9,26 +9,27 @@ use std::collections::BTreeSet;
 /// Records of one batch at most.
 pub(crate) const MOST_RECORDS: usize = 512;
 
-/// Content of a batch at most, before it is compressed: one record may exceed it by itself.
+/// Size limit of a batch's content before compression, in bytes; a single record may exceed it.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// Sequence numbers of one batch of a damaged database at most: how much they hold cannot be told before.
+/// Number of sequence numbers in one batch of a damaged database at most: the size of their content cannot be
+/// known before.
 const MOST_SALVAGED: usize = 64;
 
 /// Some records, as they travel.
 #[derive(Debug)]
-pub(crate) struct Travelling {
-    /// Nothing when none of the records could be read.
+pub(crate) struct EncodedBatch {
+    /// Encoded records; `None` if none of them could be read.
     pub(crate) body: Vec<u8>,
     /// The last record that is sent.
     pub(crate) last_sequence: i64,
-    /// The last record that is dealt with: those between could not be read.
+    /// Sequence number of the last record covered; the unreadable ones up to it are skipped.
     pub(crate) until: i64,
-    /// How many they are; in a damaged database how many they may be.
+    /// Number of records; in a damaged database their highest possible number.
     pub(crate) records_count: usize,
-    /// About how much they take in memory; 0 of a damaged database.
+    /// Approximate size of the records in memory, in bytes; 0 for a damaged database.
     pub(crate) content_bytes: usize,
-    /// Their rows in all tables.
+    /// Number of their rows in all tables.
     pub(crate) rows_count: usize,
     /// Records that could not be read, or not in all their parts.
     pub(crate) unreadable_count: usize,
@@ -38,14 +39,14 @@ pub(crate) struct Travelling {
 ///
 /// # Errors
 /// When the trace cannot be read at all, or cannot be read now.
-pub(crate) fn next(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+pub(crate) fn next(trace: &Trace, after: i64, most: usize) -> Result<Option<EncodedBatch>, Error> {
     match whole(trace, after, most) {
         Err(error) if can_be_read_around(&error) => salvaged(trace, after, most),
         other => other,
     }
 }
 
-fn whole(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+fn whole(trace: &Trace, after: i64, most: usize) -> Result<Option<EncodedBatch>, Error> {
     let mut records = trace.records_after(after, most)?;
     while let Some(&last_sequence) = records.last() {
         let most_bytes = if records.len() == 1 {
@@ -54,7 +55,7 @@ fn whole(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, E
             MOST_BYTES
         };
         if let Some(travelling) = up_to(trace, after, last_sequence, most_bytes)? {
-            return Ok(Some(Travelling {
+            return Ok(Some(EncodedBatch {
                 records_count: records.len(),
                 ..travelling
             }));
@@ -69,7 +70,7 @@ fn up_to(
     after: i64,
     last_sequence: i64,
     most_bytes: usize,
-) -> Result<Option<Travelling>, Error> {
+) -> Result<Option<EncodedBatch>, Error> {
     let mut tables = Vec::new();
     let (mut content_bytes, mut rows_count) = (0, 0);
     for table in TABLES {
@@ -81,7 +82,7 @@ fn up_to(
         rows_count += rows.builder.len();
         tables.push((table, rows.builder.finish()?));
     }
-    Ok(Some(Travelling {
+    Ok(Some(EncodedBatch {
         body: Batch::encode(&tables)?,
         last_sequence,
         until: last_sequence,
@@ -92,8 +93,9 @@ fn up_to(
     }))
 }
 
-/// As [`whole`], by sequence numbers instead of records: which there are cannot be told.
-fn salvaged(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>, Error> {
+/// Reads a batch as [`whole`] does, but by sequence numbers, since a damaged database cannot list its
+/// records.
+fn salvaged(trace: &Trace, after: i64, most: usize) -> Result<Option<EncodedBatch>, Error> {
     let last = trace.last_readable()?;
     let after = trace.before_next_readable(after, last);
     if after >= last {
@@ -116,7 +118,7 @@ fn salvaged(trace: &Trace, after: i64, most: usize) -> Result<Option<Travelling>
     } else {
         Vec::new()
     };
-    Ok(Some(Travelling {
+    Ok(Some(EncodedBatch {
         body,
         last_sequence,
         until,

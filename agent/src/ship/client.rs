@@ -16,10 +16,10 @@ use ureq::http::Response;
 /// Longest answer that is read.
 const LONGEST_ANSWER_BYTES: u64 = 64 << 10;
 
-/// Of the time for an answer, so much is for the name, and for the connection.
+/// Time for name resolution and for the connection, within the time for an answer.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A whole exchange may take so many times what its answer may: a batch goes through a slow link.
+/// Limit of a whole exchange, as a multiple of the time for an answer: a batch may cross a slow link.
 const WHOLE_EXCHANGE: u32 = 5;
 
 /// A connection idle for longer is not used again.
@@ -34,11 +34,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Speaks as `trust` says, which is left out where there is no TLS. `patience`: how long an answer may
-    /// take to come once a request was sent.
+    /// Client with the certificates of `trust`; `None` without TLS. `patience`: longest wait for an answer
+    /// once a request is sent.
     ///
     /// # Errors
-    /// Fails with [`Error::Trust`].
+    /// [`Error::Trust`].
     pub(crate) fn new(
         address: Address,
         trust: Option<Arc<ClientTrust>>,
@@ -65,7 +65,7 @@ impl Client {
         })
     }
 
-    /// Speaks to whoever answers: what it says is then held against a token's fingerprint.
+    /// Client that accepts any server; its answer is then checked against a token's fingerprint.
     pub(crate) fn unverified(address: Address, patience: Duration) -> Self {
         Self {
             http: HttpClient::unverified(PROGRAM, limits(patience)),
@@ -73,15 +73,15 @@ impl Client {
         }
     }
 
-    /// Takes up certificates that were replaced.
+    /// Takes up replaced certificates.
     ///
     /// # Errors
-    /// [`Error::Trust`] once, when they are of no use: the old ones are gone on with.
+    /// [`Error::Trust`] once if they are unusable; the old ones stay in use.
     pub(crate) fn follow_files(&mut self) -> Result<(), Error> {
         Ok(self.http.follow_files()?)
     }
 
-    /// What it shows and trusts now.
+    /// Present certificate and trusted authorities.
     pub(crate) fn credentials(&self) -> Option<Arc<Credentials>> {
         self.http.credentials()
     }
@@ -138,10 +138,10 @@ impl Client {
     }
 }
 
-/// Reads the files as configured; they are followed when they change.
+/// Reads the configured files, and again whenever they change.
 ///
 /// # Errors
-/// Fails with [`Error::Trust`], and with [`Error::Collector`] where there is no certificate.
+/// [`Error::Trust`]; [`Error::Collector`] without a certificate.
 pub(crate) fn trust(settings: &ShipSettings) -> Result<Arc<ClientTrust>, Error> {
     if !settings.certificate.exists() {
         return Err(Error::Collector {
@@ -166,8 +166,8 @@ fn limits(patience: Duration) -> Limits {
     }
 }
 
-/// The other side's verdict on our certificate comes as an alert, ours on its certificate as an error of
-/// rustls'; both only as text through ureq.
+/// The server's verdict on our certificate comes as an alert, ours on its certificate as an error of rustls;
+/// through ureq both arrive only as text.
 fn failure(address: &Address, error: &ureq::Error) -> Trouble {
     let (address, why) = (address.to_string(), error.to_string());
     if why.contains("received fatal alert") {

@@ -16,12 +16,12 @@ pub(crate) const REQUEST: &str = "request.pem";
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// What a folder's group may do in it who may see what is there.
+/// Rights of the group in a folder whose contents it may read.
 const GROUP_READS: u32 = 0o050;
 /// Added to a file's mode, its group may read it.
 const OF_GROUP: u32 = 0o040;
 
-/// Makes the folder, for its owner alone, unless it is there already.
+/// Creates the folder, for its owner alone, unless it exists.
 ///
 /// # Errors
 /// [`Error::Put`].
@@ -34,10 +34,11 @@ pub(crate) fn make(folder: &Path) -> Result<(), Error> {
     given.map_err(Error::put(folder))
 }
 
-/// Puts a file there, whole and durable or not at all: written beside, then renamed.
+/// Writes a file, whole and durable or not at all: under another name first, then renamed.
 ///
-/// It belongs to whom the folder belongs to, whoever runs the command: what an administrator enrols, the services use. Where
-/// the folder is open to its group, so is the file: the memory server shows the same certificate.
+/// The file gets the folder's owner, whoever runs the command: an administrator enrols, the services use the
+/// files. If the group may read the folder, it may read the file: the memory server uses the same
+/// certificate.
 ///
 /// # Errors
 /// [`Error::Put`].

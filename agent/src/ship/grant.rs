@@ -27,26 +27,26 @@ struct Renewal<'a> {
 }
 
 #[derive(Deserialize)]
-struct Granted {
+struct EnrolmentReply {
     certificate_pem: String,
     authority_pem: String,
 }
 
-/// What enrolment came to.
+/// Result of an enrolment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Enrolled {
+pub struct EnrolmentResult {
     /// The collector's address.
     pub collector: String,
-    /// This host's name there.
+    /// Id of this host at the collector.
     pub host_id: String,
-    /// Where certificate, key and address lie.
+    /// Folder with certificate, key and address.
     pub folder: PathBuf,
     /// The authority's fingerprint (SHA-256).
     pub authority: String,
 }
 
-impl Enrolled {
-    /// For people.
+impl EnrolmentResult {
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         format!(
@@ -61,12 +61,12 @@ impl Enrolled {
 
 /// Enrols this host with the collector at `address` for a one-time token.
 ///
-/// Nobody is trusted before: whatever answers must have the authority that the token names. The key is made
-/// here and never leaves this host.
+/// No server is trusted yet: it must have the authority that the token names. The key is created here and
+/// never leaves this host.
 ///
 /// # Errors
 /// [`Error::Collector`], [`Error::Trust`], [`Error::Enrolment`], [`Error::Put`].
-pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, Error> {
+pub fn enroll(config: &Config, address: &str, token: &str) -> Result<EnrolmentResult, Error> {
     let address = Address::parse(address)?;
     if !address.is_secret() {
         return Err(Error::Collector {
@@ -104,7 +104,7 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, E
     check(folder)?;
     let request = folder.join(REQUEST);
     std::fs::remove_file(&request).map_err(Error::put(&request))?;
-    Ok(Enrolled {
+    Ok(EnrolmentResult {
         collector: address.to_string(),
         host_id,
         folder: folder.clone(),
@@ -112,7 +112,8 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<Enrolled, E
     })
 }
 
-/// Asks for the next certificate where two thirds of this one's life are gone; whether it came.
+/// Requests the next certificate once two thirds of this one's life have passed. Returns true if it was
+/// received.
 pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<bool, Trouble> {
     let dates = client.credentials().and_then(|c| c.dates());
     if !dates.is_some_and(|dates| dates.renewal_due(now)) {
@@ -128,8 +129,8 @@ pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<boo
     Ok(true)
 }
 
-/// A key and its request, kept until the answer has come: where it is lost on the way, the collector gives it
-/// again for the same key and token alone.
+/// Key and request, kept until the answer arrives: if the answer is lost, the collector repeats it for the
+/// same key and token alone.
 fn kept_request(folder: &Path) -> Result<KeyAndRequest, Error> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
     let path = folder.join(REQUEST);
@@ -150,12 +151,12 @@ fn kept_request(folder: &Path) -> Result<KeyAndRequest, Error> {
     Ok(made)
 }
 
-fn put_host(path: &Path, granted: &Granted, made: &KeyAndRequest) -> Result<(), Error> {
+fn put_host(path: &Path, granted: &EnrolmentReply, made: &KeyAndRequest) -> Result<(), Error> {
     let both = format!("{}\n{}", granted.certificate_pem.trim(), made.key_pem);
     folder::put(path, &both, SECRET)
 }
 
-/// That what was put there is of use.
+/// Checks that the stored files are usable.
 fn check(folder: &Path) -> Result<(), Error> {
     let paths = ClientPaths {
         certificate: folder.join(HOST),
@@ -165,7 +166,7 @@ fn check(folder: &Path) -> Result<(), Error> {
     Ok(ClientTrust::load(&paths).map(drop)?)
 }
 
-fn granted(reply: &Reply, address: &Address) -> Result<Granted, Trouble> {
+fn granted(reply: &Reply, address: &Address) -> Result<EnrolmentReply, Trouble> {
     let body = &reply.of_status_200(address)?.body;
     serde_json::from_str(body).map_err(|e| Trouble::Unexpected {
         address: address.to_string(),
@@ -173,7 +174,7 @@ fn granted(reply: &Reply, address: &Address) -> Result<Granted, Trouble> {
     })
 }
 
-/// As the trace names this host, or will.
+/// Id of this host, as its trace has it or will have it.
 fn host_id(config: &Config) -> Result<String, Error> {
     let found = match open_to_read(&config.database) {
         Ok(connection) => {

@@ -1,5 +1,5 @@
-//! What the database itself says of what the collector has: two entries of its `meta` table, all that
-//! shipping writes.
+//! Progress of shipping as the database records it: two entries of its `meta` table, all that shipping
+//! writes.
 
 use crate::Error;
 use crate::state_files::beside;
@@ -16,24 +16,24 @@ pub(crate) const ACKNOWLEDGED: &str = "acknowledged_sequence";
 
 pub(crate) use crate::trace::database::FLOOR;
 
-/// How long to wait for the agent's transaction.
+/// Longest wait for the agent's transaction.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How far shipping has come, by the database itself.
+/// Progress of shipping, from the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Shipped {
+pub struct ShippingProgress {
     /// The last record that the collector has acknowledged; absent when none ever was.
     pub acknowledged_sequence: Option<i64>,
     /// Records after it.
     pub pending_records_count: i64,
-    /// How long ago the oldest of them was written.
+    /// Age of the oldest record not shipped yet, in ms.
     pub behind_ms: Option<i64>,
     /// Records that the collector has, and that this database lost: it was put back from an older copy. The
     /// next records take numbers beyond this one.
     pub lost_until_sequence: Option<i64>,
 }
 
-impl Shipped {
+impl ShippingProgress {
     /// A line for people; nothing when nothing was ever shipped.
     #[must_use]
     pub(crate) fn text(&self) -> String {
@@ -56,10 +56,10 @@ impl Shipped {
         text
     }
 
-    /// Of the trace open as `connection`.
+    /// Reads the progress from the trace open as `connection`.
     ///
     /// # Errors
-    /// What SQLite said.
+    /// SQLite's.
     pub(crate) fn read(connection: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
         let number = |key| -> rusqlite::Result<Option<i64>> {
             Ok(meta(connection, key)?.and_then(|text| text.parse().ok()))
@@ -90,8 +90,8 @@ impl Shipped {
     }
 }
 
-/// Writes one of the two entries, where the database is still the one called `database_id`. Holds the agent up for the length of one small transaction, and leaves its
-/// log to it.
+/// Writes one of the two entries, if the database still is the one with the id `database_id`. Delays the
+/// agent by one small transaction, and leaves the checkpointing of the log to it.
 ///
 /// # Errors
 /// [`Error::Database`].
@@ -138,11 +138,11 @@ mod tests {
             Some("7")
         );
         remember(&path, &id, ACKNOWLEDGED, 5).unwrap(); // the collector was put back
-        let shipped = Shipped::read(&connection, 0).unwrap();
+        let shipped = ShippingProgress::read(&connection, 0).unwrap();
         assert_eq!(shipped.acknowledged_sequence, Some(5));
         assert_eq!(shipped.lost_until_sequence, None);
         remember(&path, &id, FLOOR, 11).unwrap();
-        let shipped = Shipped::read(&connection, 0).unwrap();
+        let shipped = ShippingProgress::read(&connection, 0).unwrap();
         assert_eq!(shipped.lost_until_sequence, Some(11));
 
         // A log of an agent that was killed stays: it tells the next one so.

@@ -1,9 +1,9 @@
 //! Sends the trace to the collector: a service of its own, with network and without capabilities.
 //!
 //! [`batch`] reads the oldest records that the collector does not have, from the running agent's database and
-//! from damaged ones that were set aside; [`shipper`] sends them in order, a batch at a time, through
-//! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. What the
-//! collector has is for the collector to say: it is asked at the start and after every failure.
+//! from damaged databases that were set aside; [`shipper`] sends them in order, a batch at a time, through
+//! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. Only the
+//! collector knows which records it has: it is asked at the start and after every failure.
 
 pub(crate) mod answer;
 pub(crate) mod batch;
@@ -42,8 +42,8 @@ const LOCK: &str = "-ship-lock";
 /// Ships at each interval, until SIGTERM or SIGINT ends the process.
 ///
 /// # Errors
-/// Where waiting is pointless: [`Error::Shipping`] when another process ships this trace, [`Error::Collector`]
-/// when no collector is named, or one that may not be spoken to.
+/// Errors that waiting does not mend: [`Error::Shipping`] if another process ships this trace,
+/// [`Error::Collector`] if no collector is configured, or one that may not be contacted.
 pub fn run(config: &Config) -> Result<(), Error> {
     let _lock = lock(config)?;
     let manager = Arc::new(ServiceManager::of_this_process());
@@ -83,10 +83,10 @@ pub fn run(config: &Config) -> Result<(), Error> {
     }
 }
 
-/// Ships what is there, and says what it came to.
+/// Ships all present records, and returns a summary.
 ///
 /// # Errors
-/// As [`run`], and [`Error::Unshipped`] when not all could be.
+/// Those of [`run`], and [`Error::Unshipped`] if not all could be shipped.
 pub fn once(config: &Config) -> Result<Summary, Error> {
     let _lock = lock(config)?;
     let mut shipper = Shipper::new(config, Arc::default())?;
@@ -109,7 +109,7 @@ fn lock(config: &Config) -> Result<std::fs::File, Error> {
     lock_beside(path, LOCK)?.ok_or_else(|| Error::Shipping { path: path.clone() })
 }
 
-/// At once, whatever is under way: all of it can be done again.
+/// Ends at once, whatever is in progress: all of it can be repeated.
 fn end_on_signals(manager: Arc<ServiceManager>) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let ending = move || {
@@ -135,7 +135,7 @@ pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
     }
 }
 
-/// Failures in a row: said when they begin and when they are over, and waited out.
+/// Failures in a row: logged when they begin and when they end, and waited out.
 struct Troubles {
     backoff: Backoff,
     batches_count: u64,
@@ -153,8 +153,8 @@ impl Troubles {
         }
     }
 
-    /// How long to wait after another. The first is tried again before anything is said: the collector may
-    /// just have closed a connection that was idle.
+    /// Time to wait after another failure. The first attempt is repeated before any message: the collector
+    /// may just have closed an idle connection.
     fn wait(&mut self, why: &answer::Trouble, batches_count: u64) -> Duration {
         let text = why.to_string();
         let is_second = self.since.is_some();
@@ -172,7 +172,7 @@ impl Troubles {
         self.backoff.next(asked)
     }
 
-    /// Whether it had been said that there was any.
+    /// Ends the outage. Returns true if a message had announced it.
     fn over(&mut self) -> bool {
         self.backoff.reset();
         let (since, said) = (self.since.take(), self.said.take());

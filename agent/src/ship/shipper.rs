@@ -5,11 +5,11 @@ use crate::clock::Moment;
 use crate::config::ShipSettings;
 use crate::config::{Config, HOST};
 use crate::ship::answer::{Answer, Finality, Trouble};
-use crate::ship::batch::{self, MOST_BYTES, MOST_RECORDS, Travelling};
+use crate::ship::batch::{self, EncodedBatch, MOST_BYTES, MOST_RECORDS};
 use crate::ship::client::{self, Client};
 use crate::ship::folder::COLLECTOR;
 use crate::ship::grant;
-use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, Shipped};
+use crate::ship::mark::{self, ACKNOWLEDGED, FLOOR, ShippingProgress};
 use crate::ship::rest;
 use crate::ship::summary::Summary;
 use crate::trace::damage;
@@ -27,25 +27,25 @@ use std::time::{Duration, Instant, SystemTime};
 /// A record that the collector refused is offered again so often.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
 
-/// A renewal that failed is tried again so often: weeks are left.
+/// Time between attempts to renew: weeks remain.
 const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 
-/// How far shipping of one database has come.
+/// Progress of shipping one database.
 #[derive(Default)]
 struct Progress {
-    /// The last record dealt with; the collector is asked when absent.
+    /// Sequence number of the last record settled; the collector is asked when absent.
     mark: Option<i64>,
     /// Records to put into one batch; the most when absent.
     records_at_once: Option<usize>,
     /// A batch up to this record was refused: until then batches do not grow.
     refused_until: i64,
-    /// Nothing is sent before: the collector refused the next record by itself.
+    /// Earliest time of the next attempt, after the collector refused the next record by itself.
     held_until: Option<Instant>,
 }
 
 impl Progress {
-    /// After a batch that went well: the next is as large, or twice as large where it may be.
-    fn take_as_many_as_fit(&mut self, batch: &Travelling) {
+    /// Sizes the next batch after one that succeeded: as large, or twice as large if allowed.
+    fn take_as_many_as_fit(&mut self, batch: &EncodedBatch) {
         let most = self.records_at_once.unwrap_or(MOST_RECORDS);
         let is_half_full = batch.content_bytes * 2 > MOST_BYTES;
         self.records_at_once = if is_half_full {
@@ -60,21 +60,21 @@ impl Progress {
 
 pub(crate) struct Shipper {
     client: Client,
-    /// Told between batches that all is well: a backlog takes long.
+    /// Service manager, notified between batches that all is well, since a backlog takes long.
     manager: Arc<ServiceManager>,
-    /// Where an enrolled host's certificate lies.
+    /// File with an enrolled host's certificate.
     host_file: PathBuf,
-    /// Whether it is in use: certificates brought by somebody else are theirs to renew.
+    /// True while that file is in use; other certificates are renewed by whoever installed them.
     is_enrolled: bool,
     /// No renewal is tried before: one failed.
     renew_after: Option<Instant>,
     database: PathBuf,
     rate_bytes: Option<u64>,
-    /// By database id: a database that is set aside keeps its own.
+    /// Progress by database id: a database that is set aside keeps its own.
     progress: HashMap<String, Progress>,
-    /// Databases set aside of which nothing is left to send.
+    /// Databases set aside that are completely sent.
     finished: HashSet<PathBuf>,
-    /// What is not to be said again.
+    /// Messages that are not to be repeated.
     said: HashSet<String>,
     summary: Summary,
 }
@@ -112,20 +112,20 @@ impl Shipper {
         self.summary.batches_count
     }
 
-    /// Sends what is there; whether that was all of it.
+    /// Sends the present records. Returns true if all were sent.
     pub(crate) fn round(&mut self) -> Result<bool, Trouble> {
         self.see_to_certificate();
         let shipped = self.all();
         if shipped.is_err() {
-            // Whether the last batch arrived is for the collector to say.
+            // Only the collector knows whether the last batch arrived.
             self.progress.values_mut().for_each(|p| p.mark = None);
             self.finished.clear();
         }
         shipped
     }
 
-    /// Takes up what was replaced, and renews what is to end soon. With a certificate that has not ended yet
-    /// shipping goes on, whatever becomes of the renewal.
+    /// Takes up a replaced certificate, and renews one that ends soon. Shipping continues with any
+    /// certificate that is still valid, whatever becomes of the renewal.
     fn see_to_certificate(&mut self) {
         if let Err(error) = self.client.follow_files() {
             say(&format!("{error}; what was read before is gone on with"));
@@ -150,10 +150,10 @@ impl Shipper {
         }
     }
 
-    /// What was sent since the start, and what is left.
+    /// Summary of the batches sent since the start, and of the rest.
     pub(crate) fn summary(mut self) -> Result<Summary, Error> {
         let connection = open_to_read(&self.database)?;
-        let shipped = Shipped::read(&connection, Moment::now().time_ms);
+        let shipped = ShippingProgress::read(&connection, Moment::now().time_ms);
         self.summary.shipped = shipped.map_err(Error::database(&self.database))?;
         Ok(self.summary)
     }
@@ -178,11 +178,11 @@ impl Shipper {
         Ok(self.ship(&self.database.clone(), false)? && is_all)
     }
 
-    /// Sends what is left of one database, in order; whether that was all.
+    /// Sends the remaining records of one database, in order. Returns true if all were sent.
     fn ship(&mut self, path: &Path, is_set_aside: bool) -> Result<bool, Trouble> {
         loop {
             self.manager.alive();
-            // Open for one batch, and not while it travels: the agent's log could not come round.
+            // Open for one batch and not while it travels: otherwise the agent's log could not wrap around.
             let trace = Trace::open(path)?;
             let (host_id, id) = (trace.host_id.clone(), trace.database_id.clone());
             if !is_id(&host_id) || !is_id(&id) {
@@ -226,7 +226,7 @@ impl Shipper {
     }
 
     /// Sends a batch; whether to go on with this database.
-    fn send(&mut self, path: &Path, id: &str, batch: &Travelling) -> Result<bool, Trouble> {
+    fn send(&mut self, path: &Path, id: &str, batch: &EncodedBatch) -> Result<bool, Trouble> {
         let begun = Instant::now();
         let answer = if batch.body.is_empty() {
             Ok(Answer::Acknowledged) // none of it could be read
@@ -245,7 +245,7 @@ impl Shipper {
                 Ok(true)
             }
             Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
-                // Too much at once, or one among them: those before it go first.
+                // The batch was too large, or one record in it: the records before it go first.
                 progress.refused_until = batch.until;
                 progress.records_at_once = Some(smaller);
                 Ok(true)
@@ -254,7 +254,7 @@ impl Shipper {
                 why,
                 finality: finality @ (Finality::TooLarge | Finality::ForGood),
             }) => {
-                // It would hold back everything after it.
+                // The record would hold back all that follow it.
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
                 self.summary.passed_over_records_count += 1;
@@ -293,7 +293,7 @@ impl Shipper {
         }
     }
 
-    fn count(&mut self, path: &Path, batch: &Travelling) {
+    fn count(&mut self, path: &Path, batch: &EncodedBatch) {
         let summary = &mut self.summary;
         summary.records_count += batch.records_count as u64;
         summary.rows_count += batch.rows_count as u64;
@@ -308,7 +308,7 @@ impl Shipper {
         }
     }
 
-    /// The collector has more than the database: its next records take numbers that nobody has used.
+    /// The collector has more records than the database: the next ones take numbers that nobody has used.
     fn bear_loss(&mut self, path: &Path, id: &str, mark: i64) {
         self.write_down(path, id, FLOOR, mark);
         self.say_once(format!(
@@ -319,7 +319,7 @@ impl Shipper {
         ));
     }
 
-    /// What cannot be written down is asked of the collector at the next start.
+    /// Writes the mark down. If that fails, the next start asks the collector for it.
     fn write_down(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
         if let Err(error) = mark::remember(path, id, key, sequence) {
             self.say_once(format!(

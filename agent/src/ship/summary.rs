@@ -1,17 +1,17 @@
-//! What shipping once came to.
+//! Result of one `ship` command.
 
-use crate::ship::mark::Shipped;
+use crate::ship::mark::ShippingProgress;
 use gleaner_schemas::units::Bytes;
 use serde::Serialize;
 
-/// What was sent, and how far the collector now is.
+/// Records sent, and the collector's progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// The collector's address.
     pub collector: String,
     /// Records sent and acknowledged.
     pub records_count: u64,
-    /// Their rows.
+    /// Number of their rows.
     pub rows_count: u64,
     /// Batches that they travelled in.
     pub batches_count: u64,
@@ -21,12 +21,12 @@ pub struct Summary {
     pub unreadable_records_count: u64,
     /// Records larger than the collector takes, which stay on the host.
     pub passed_over_records_count: u64,
-    /// How far the collector is with the agent's database.
-    pub shipped: Shipped,
+    /// Collector's progress with the agent's database.
+    pub shipped: ShippingProgress,
 }
 
 impl Summary {
-    /// For people.
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(

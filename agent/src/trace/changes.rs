@@ -1,30 +1,30 @@
-//! Files, activity and absences are stored as changes: what differs from what was stored before.
+//! Files, activity and absences are stored as changes: only rows that differ from those stored before.
 
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow};
 use std::collections::BTreeMap;
 
-/// A row that stands from one sample to the next until another says otherwise.
-pub trait Standing: Clone {
-    /// What it is about.
+/// A row that is valid from one sample until a later row replaces it.
+pub trait StandingRow: Clone {
+    /// Subject of the row.
     type Key: Ord + Clone;
 
-    /// What it is about.
+    /// Returns the subject of the row.
     fn key(&self) -> Self::Key;
 
-    /// Whether a reader who has the row `before`, written `passed_ms` ago, knows this one.
+    /// Returns true if this row adds nothing for a reader of the row `before`, written `passed_ms` ago.
     fn follows(&self, before: &Self, passed_ms: i64) -> bool;
 
-    /// The row that ends it, where one is needed.
+    /// Returns the row that ends this one, if one is needed.
     fn end(self) -> Option<Self>;
 }
 
 /// Rows as they were last stored, with their times.
 #[derive(Debug)]
-pub struct Changes<R: Standing> {
+pub struct Changes<R: StandingRow> {
     stored: BTreeMap<R::Key, (i64, R)>,
 }
 
-impl<R: Standing> Default for Changes<R> {
+impl<R: StandingRow> Default for Changes<R> {
     fn default() -> Self {
         Self {
             stored: BTreeMap::new(),
@@ -32,9 +32,9 @@ impl<R: Standing> Default for Changes<R> {
     }
 }
 
-impl<R: Standing> Changes<R> {
-    /// The rows to store of a sample at `time_ms`: all of them when `whole`, else those that a reader does
-    /// not know, and ends of what is no more.
+impl<R: StandingRow> Changes<R> {
+    /// Rows to store for a sample at `time_ms`: all of them if `whole`, otherwise those that a reader does
+    /// not know, and the ends of rows that no longer hold.
     pub fn step(&mut self, rows: Vec<R>, whole: bool, time_ms: i64) -> Vec<R> {
         let mut before = std::mem::take(&mut self.stored);
         let mut changed = Vec::new();
@@ -55,15 +55,15 @@ impl<R: Standing> Changes<R> {
     }
 }
 
-impl Standing for FileRow {
+impl StandingRow for FileRow {
     type Key = i64;
 
     fn key(&self) -> i64 {
         self.file_id
     }
 
-    /// How many processes have it open matters only as some or none: counts come and go with each
-    /// process, and would be most of what is stored.
+    /// Of the number of processes only some or none matters: it changes with each process, and would be most
+    /// of what is stored.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {
             open_count: row.open_count.min(1),
@@ -73,7 +73,7 @@ impl Standing for FileRow {
         without_counts(self) == without_counts(before)
     }
 
-    /// One that counts nobody and knows nothing of the cache.
+    /// A row without processes and with unknown cache.
     fn end(self) -> Option<Self> {
         Some(Self {
             file_id: self.file_id,
@@ -83,14 +83,14 @@ impl Standing for FileRow {
     }
 }
 
-impl Standing for ActivityRow {
+impl StandingRow for ActivityRow {
     type Key = String;
 
     fn key(&self) -> String {
         self.source.clone()
     }
 
-    /// Nothing happened meanwhile: the last activity is the same moment.
+    /// No activity happened between: the last activity is the same moment.
     fn follows(&self, before: &Self, passed_ms: i64) -> bool {
         let idle_ms = before.idle_ms.map(|ms| ms.saturating_add(passed_ms));
         self.idle_ms == idle_ms
@@ -104,14 +104,14 @@ impl Standing for ActivityRow {
     }
 }
 
-impl Standing for AbsenceRow {
+impl StandingRow for AbsenceRow {
     type Key = (String, String);
 
     fn key(&self) -> (String, String) {
         (self.item.clone(), self.reason.clone())
     }
 
-    /// What vanished is of its sample alone; how often the others occur changes with every process.
+    /// A vanished item belongs to its sample alone; the counts of other reasons change with every process.
     fn follows(&self, before: &Self, _: i64) -> bool {
         self.reason != "vanished" && self.detail == before.detail
     }

@@ -7,18 +7,18 @@ use gleaner_schemas::rows::TABLES;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// How many damaged databases are kept before the agent ends rather than go on: the disk is at fault.
+/// Number of damaged databases kept; at the next one the agent ends, since the disk is at fault.
 const MOST_KEPT: usize = 8;
 
-/// What a damaged database's name goes on with: the time follows.
+/// Suffix of a damaged database's name, before the time.
 const ENDING: &str = ".damaged-";
 
 /// A damaged database that was set aside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetAside {
-    /// Where it lies now.
+pub struct DamagedDatabase {
+    /// Present path of the database.
     pub path: PathBuf,
-    /// What was wrong.
+    /// Damage that was found.
     pub what: String,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn check_columns(path: &Path, connection: &Connection) -> Result<(), 
     Ok(())
 }
 
-/// An empty database beside a log that is not: SQLite would take it as new and drop the log.
+/// Refuses an empty database beside a log that is not empty: SQLite would take it as new and drop the log.
 ///
 /// # Errors
 /// [`Error::Damaged`].
@@ -73,11 +73,11 @@ pub(crate) fn refuse_lost_beginning(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Renames a damaged database with its log, so that what can be read of it can be exported.
+/// Renames a damaged database with its log, so that its readable part can be exported.
 ///
 /// # Errors
 /// [`Error::DamagedAgain`]; [`Error::Write`] when it cannot be renamed.
-pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<SetAside, Error> {
+pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<DamagedDatabase, Error> {
     let kept = kept(path);
     if kept.len() >= MOST_KEPT {
         return Err(Error::DamagedAgain {
@@ -104,7 +104,7 @@ pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<SetAs
                 .map_err(|source| Error::Write { path: from, source })?;
         }
     }
-    Ok(SetAside {
+    Ok(DamagedDatabase {
         path: aside,
         what: cause.without_path(),
     })

@@ -1,4 +1,4 @@
-//! The database file: whose it is, which version, opened for reading or brought up to date.
+//! The database file: checks its owner and version, opens it for reading or brings it up to date.
 
 use crate::Error;
 use crate::identity;
@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long to wait for another connection's lock.
+/// Longest wait for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Opens a trace for reading.
@@ -94,8 +94,8 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
-        // From the log into the file, if need be when those who read have done so: the package of an older agent looks at the
-        // version in the header.
+        // Moves the log into the file, after its readers are done if need be: the package of an older agent
+        // reads the version in the file's header.
         let into_the_file = "PRAGMA wal_checkpoint(FULL)";
         connection
             .query_row(into_the_file, [], |_| Ok(()))
@@ -115,7 +115,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?; // of a new database, before its first page
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // In KiB: rows are appended, and a larger cache would fill for half an hour and be of no use.
+    // In KiB: rows are appended; a larger cache would only fill up.
     connection.pragma_update(None, "cache_size", -256)?;
     connection.pragma_update(None, "secure_delete", true)?; // what is deleted is overwritten
     connection.pragma_update(None, "foreign_keys", true)
@@ -146,7 +146,7 @@ fn step_up(
 /// An entry of the `meta` table.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's.
 pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     let query = "SELECT value FROM meta WHERE key = ?";
     connection
@@ -154,7 +154,7 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
         .optional()
 }
 
-/// Entry of `meta`: records take numbers beyond this one. Shipping writes it where the collector has records
+/// Entry of `meta`: new records take numbers beyond it. Shipping writes it when the collector has records
 /// that the database lost.
 pub(crate) const FLOOR: &str = "sequence_floor";
 
@@ -162,7 +162,7 @@ pub(crate) const FLOOR: &str = "sequence_floor";
 /// came later.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's.
 pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     connection
         .prepare("SELECT name FROM pragma_table_info(?)")?
@@ -170,10 +170,10 @@ pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Str
         .collect()
 }
 
-/// The last record's sequence number; 0 when there is none.
+/// The last record's sequence number; 0 without records.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's.
 pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
     records_tables(connection)?
         .iter()
@@ -184,10 +184,10 @@ pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
         })
 }
 
-/// The tables in the database whose rows are records of their own: they bear a time.
+/// Tables of the database whose rows are records of their own: they have a time.
 ///
 /// # Errors
-/// What SQLite said.
+/// SQLite's.
 pub fn records_tables(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
     let mut found = Vec::new();
     for table in TABLES.iter().filter(|t| t.has_own_time()) {

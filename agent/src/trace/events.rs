@@ -1,4 +1,4 @@
-//! What happened between two moments: pure decisions, one event each.
+//! Events between two moments: pure decisions.
 
 use crate::clock::Moment;
 use crate::interval;
@@ -6,11 +6,11 @@ use crate::trace::store::Event;
 use gleaner_schemas::rows::{EventRow, SampleRow};
 use std::time::Duration;
 
-/// Shorter suspends are not told from clocks that were read a moment apart.
+/// Shortest suspend: a shorter one cannot be told from clocks that were read a moment apart.
 const SHORTEST_SLEEP_MS: i64 = 500;
 
-/// What the kernel calls a step of the wall clock counts from here on: below lie the milliseconds in
-/// which clocks are read, and what a slewing clock gains between two wakes.
+/// Least step of the wall clock that counts as one. Smaller ones may be the milliseconds between reading the
+/// clocks, and the slewing of a clock between two wakes.
 const LEAST_STEP_MS: i64 = 50;
 
 /// A step that the kernel did not tell of: no clock is slewed that far between two wakes.
@@ -23,7 +23,7 @@ const MOST_CPU_US: i64 = 50_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     last: Moment,
-    /// The kernel told of a step that the moment read before did not hold yet.
+    /// True if the kernel reported a step that the moment read before did not include yet.
     told: bool,
 }
 
@@ -36,8 +36,8 @@ impl Clocks {
         }
     }
 
-    /// What lies between the wake before and this one; `clock_set`: the kernel says so, having been asked
-    /// after `now` was read.
+    /// Events between the wake before and this one. `clock_set`: the kernel reported a step, when asked after
+    /// `now` was read.
     pub(crate) fn step(&mut self, now: &Moment, clock_set: bool) -> Vec<Event> {
         let before = std::mem::replace(&mut self.last, *now);
         let suspended_ms = suspended_ms(&before, now);
@@ -64,18 +64,18 @@ impl Clocks {
     }
 }
 
-/// How long the host slept between two moments.
+/// Time that the host slept between two moments, in ms.
 const fn suspended_ms(before: &Moment, now: &Moment) -> i64 {
     (now.boottime_ms - before.boottime_ms) - (now.monotonic_ms - before.monotonic_ms)
 }
 
-/// How far the wall clock was set between two moments; negative: back.
+/// Step of the wall clock between two moments, in ms; negative: backwards.
 pub(crate) const fn stepped_ms(before: &Moment, now: &Moment) -> i64 {
     (now.time_ms - before.time_ms) - (now.boottime_ms - before.boottime_ms)
 }
 
-/// Samples that fell due and were not taken: `due` of them have come since the one `before`, and one is
-/// taken `now`. A sleep in between explains them, and what the kernel takes to fall asleep and to wake.
+/// Event of missed samples: `due` of them came due since the one `before`, and one is taken `now`. `None` if
+/// a sleep, with the time to fall asleep and to wake, explains them.
 pub(crate) fn missed(due: u64, before: &Moment, now: &Moment, interval_ms: i64) -> Option<Event> {
     let count = i64::try_from(due).ok()?.saturating_sub(1);
     if count < 1 || suspended_ms(before, now) >= SHORTEST_SLEEP_MS {

@@ -12,16 +12,16 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What an export added.
+/// Additions of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Exported {
+pub struct ExportResult {
     /// The dataset's folder.
     pub dataset: PathBuf,
-    /// Rows added.
+    /// Number of rows added.
     pub rows_count: u64,
-    /// Files added.
+    /// Number of files added.
     pub files_count: usize,
-    /// Their length together.
+    /// Total length of the files, in bytes.
     pub files_bytes: u64,
     /// The last record that the dataset now has.
     pub last_sequence: i64,
@@ -34,11 +34,11 @@ pub struct Exported {
 ///
 /// # Errors
 /// When the trace cannot be read or the dataset cannot be written; the days added before stay.
-pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
+pub fn export(database: &Path, dataset: &Path) -> Result<ExportResult, Error> {
     let trace = Trace::open(database)?;
-    let mut exported = Exported {
+    let mut exported = ExportResult {
         dataset: dataset.to_owned(),
-        ..Exported::default()
+        ..ExportResult::default()
     };
     match by_day(&trace, database, &mut exported) {
         Err(error) if can_be_read_around(&error) => salvage(&trace, &mut exported)?,
@@ -47,7 +47,7 @@ pub fn export(database: &Path, dataset: &Path) -> Result<Exported, Error> {
     Ok(exported)
 }
 
-fn by_day(trace: &Trace, path: &Path, exported: &mut Exported) -> Result<(), Error> {
+fn by_day(trace: &Trace, path: &Path, exported: &mut ExportResult) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
     let mut after = exported_to(trace, &mut writer)?;
     for until in day_ends(&trace.connection, after).map_err(Error::database(path))? {
@@ -63,8 +63,8 @@ fn by_day(trace: &Trace, path: &Path, exported: &mut Exported) -> Result<(), Err
     Ok(())
 }
 
-/// Reads around what is damaged.
-fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
+/// Exports the readable records around damage.
+fn salvage(trace: &Trace, exported: &mut ExportResult) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
     let mut after = exported_to(trace, &mut writer)?;
     let last = trace.last_readable()?;
@@ -85,7 +85,7 @@ fn salvage(trace: &Trace, exported: &mut Exported) -> Result<(), Error> {
     Ok(())
 }
 
-impl Exported {
+impl ExportResult {
     fn seal(&mut self, writer: &mut Writer, until: i64) -> Result<(), Error> {
         let summary = writer.seal()?;
         self.rows_count += summary.rows;
@@ -95,7 +95,7 @@ impl Exported {
         Ok(())
     }
 
-    /// For people.
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(

@@ -1,4 +1,4 @@
-//! When samples do not follow one another: pure decisions over two moments.
+//! Gaps between samples: pure decisions over two moments.
 
 use crate::clock::Moment;
 
@@ -6,7 +6,7 @@ use crate::clock::Moment;
 /// comparable across it. Slewing clocks stay far below it between two samples.
 pub(crate) const CLOCK_STEP_MS: i64 = 5000;
 
-/// Why samples are missing.
+/// Cause of a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The host slept.
@@ -26,7 +26,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// As stored.
+    /// Name of the cause, as the database stores it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -44,15 +44,15 @@ impl Cause {
 /// The last sample in the database, as an agent finds it that starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSample {
-    /// Its time.
+    /// Wall-clock time of the sample.
     pub time_ms: i64,
-    /// Its time since boot; absent where a captured tree did not say.
+    /// Time since boot; absent where a captured tree did not have it.
     pub boottime_ms: Option<i64>,
-    /// Its boot, hashed.
+    /// Hash of the boot's id.
     pub boot_id: Option<String>,
 }
 
-/// What lies between the last sample of an earlier run and the first of this one: always a gap.
+/// Gap between the last sample of an earlier run and the first of this one; there always is one.
 #[must_use]
 pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause {
     let booted = match (last.boot_id.as_deref(), boot_id) {
@@ -64,10 +64,10 @@ pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause
     if booted { Cause::Boot } else { Cause::Stopped }
 }
 
-/// Whether two samples of one run follow one another.
+/// Gap between two samples of one run; `None` if they follow one another.
 ///
-/// More than two intervals apart is a gap: a sleep when the host was suspended for most of what is
-/// missing, else the agent was late.
+/// More than two intervals apart is a gap: a sleep if the host was suspended for most of the missing time,
+/// otherwise the agent was late.
 #[must_use]
 pub fn between(before: &Moment, now: &Moment, interval_ms: i64) -> Option<Cause> {
     let passed_ms = now.boottime_ms - before.boottime_ms;

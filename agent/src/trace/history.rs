@@ -1,4 +1,4 @@
-//! What follows what: a sample is written with the gap before it, and whole where it begins anew.
+//! Order of samples: each is written with the gap before it, and in full where a new stretch begins.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 /// Events kept while nothing can be stored: a day of an owner who comes and goes all the time.
 const MOST_EVENTS: usize = 1024;
 
-/// What is known of the samples before.
+/// Knowledge of the samples before.
 #[derive(Default)]
 pub(crate) struct History {
     /// The last sample that was stored.
     last: Option<Moment>,
-    /// Why what came after it is not.
+    /// Cause of the next gap, if later records are lost.
     lost: Option<Cause>,
-    /// Whether the next sample tells all anew though nothing is lost.
+    /// True if the next sample repeats everything though no record is lost.
     is_anew: bool,
     /// For the next sample's transaction.
     events: VecDeque<Event>,
@@ -39,7 +39,7 @@ impl History {
         self.events.push_back(event);
     }
 
-    /// What was stored can no longer be built upon: the next sample follows a gap, and tells all anew.
+    /// Gives up what was stored: the next sample follows a gap and repeats everything.
     pub(crate) fn lose(&mut self, cause: Cause) {
         self.lost = Some(cause);
     }
@@ -49,8 +49,8 @@ impl History {
         self.is_anew = true;
     }
 
-    /// Writes a sample with the events noted, the gap before it, and the host where it begins anew. What
-    /// could not be written is lost, and the next sample follows a gap.
+    /// Writes a sample with the events noted, the gap before it, and the host's row where a new stretch
+    /// begins. After an error the records are lost, and the next sample follows a gap.
     ///
     /// # Errors
     /// [`Error::Database`].

@@ -1,4 +1,4 @@
-//! The trace: what is stored, in which order, and what becomes of it on a bad disk and in time.
+//! The trace: its records, their order, their fate on a bad disk, and their retention.
 
 pub mod changes;
 pub mod damage;

@@ -1,14 +1,14 @@
-//! Puts samples and events into the trace, whatever becomes of the disk.
+//! Stores samples and events in the trace, whatever happens to the disk.
 //!
-//! A disk that is full, read-only or failing is waited for: samples are dropped, and the first that can be
-//! stored again follows a gap and tells all anew. A damaged database is set aside and a new one begun.
+//! It waits for a disk that is full, read-only or failing: samples are dropped, and the first that can be
+//! stored again follows a gap and repeats everything. A damaged database is set aside and a new one begun.
 
 use crate::Error;
 use crate::clock::Moment;
 use crate::config::Config;
 use crate::host;
 use crate::sample::Sample;
-use crate::trace::damage::SetAside;
+use crate::trace::damage::DamagedDatabase;
 use crate::trace::gap::Cause;
 use crate::trace::history::History;
 use crate::trace::store::{Event, Store};
@@ -19,10 +19,10 @@ use std::sync::Arc;
 pub(crate) struct Recorder {
     config: Arc<Config>,
     host_id: Option<String>,
-    /// None after a damaged database could not be replaced, until it can.
+    /// Database; `None` after a damaged one could not be replaced, until it can.
     store: Option<Store>,
     history: History,
-    /// Since when nothing could be stored.
+    /// Moment since which nothing could be stored.
     failing_since: Option<Moment>,
 }
 
@@ -43,16 +43,16 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Goes on as another configuration says, whose trace is the same: the next sample tells all anew.
+    /// Takes another configuration with the same trace: the next sample repeats everything.
     pub(crate) fn configure(&mut self, config: Arc<Config>) {
         self.config = config;
         self.history.tell_anew();
     }
 
-    /// Leaves record numbers out where this is another boot: see [`Store::begin_boot`].
+    /// Skips record numbers if this is another boot: see [`Store::begin_boot`].
     ///
     /// # Errors
-    /// What does not pass by itself.
+    /// Those that do not pass by themselves.
     pub(crate) fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map_or(Ok(()), |store| store.begin_boot(boot_id)) {
@@ -61,10 +61,10 @@ impl Recorder {
         }
     }
 
-    /// Stores a sample; whether it could be.
+    /// Stores a sample. Returns false if it could not be stored.
     ///
     /// # Errors
-    /// What does not pass by itself.
+    /// Those that do not pass by themselves.
     pub(crate) fn sample(&mut self, sample: Sample) -> Result<bool, Error> {
         let now = sample.moment;
         match self.try_sample(sample) {
@@ -98,12 +98,12 @@ impl Recorder {
         self.history.note(event);
     }
 
-    /// Whether nothing can be stored at the moment.
+    /// Returns true while nothing can be stored.
     pub(crate) const fn is_failing(&self) -> bool {
         self.failing_since.is_some()
     }
 
-    /// Whether the trace holds an event of this kind and detail, as far as it can be read.
+    /// Returns true if the trace holds an event of this kind and detail, as far as it can be read.
     pub(crate) fn has_event(&self, kind: &str, detail: &str) -> bool {
         let found = self.store.as_ref().map(|s| s.has_event(kind, detail));
         matches!(found, Some(Ok(true)))
@@ -119,8 +119,8 @@ impl Recorder {
         }
     }
 
-    /// Deletes what is no longer kept. A disk that refuses is asked again after the next sample, which says
-    /// so where it cannot be stored either.
+    /// Deletes records beyond the limits. On an error of the disk it is repeated after the next sample, which
+    /// reports the error if it cannot be stored either.
     fn retain(&mut self, now: &Moment) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map(|store| store.retain(&self.config.limits, now)) {
@@ -137,9 +137,9 @@ impl Recorder {
         Ok(())
     }
 
-    fn begin(&mut self, store: Store, aside: Option<SetAside>, now: &Moment) {
+    fn begin(&mut self, store: Store, aside: Option<DamagedDatabase>, now: &Moment) {
         self.store = Some(store);
-        if let Some(SetAside { path, what }) = aside {
+        if let Some(DamagedDatabase { path, what }) = aside {
             say(&format!(
                 "the database was damaged ({what}); it lies at {} now, and a new one is begun. What can be \
                  read of it: gleaner-agent export --database {0} DATASET",
@@ -150,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Goes on after an error that passes, or that a new database ends.
+    /// Continues after an error that passes by itself or that a new database mends.
     fn bear(&mut self, error: Error, now: &Moment) -> Result<(), Error> {
         if error.is_damage()
             && let Some(store) = self.store.take()
@@ -186,7 +186,7 @@ fn event(at: &Moment, kind: &str, amount_ms: Option<i64>, detail: Option<String>
     (at.time_ms, row)
 }
 
-/// Says something to whoever started the agent, if they still read.
+/// Writes a message to standard error; ignores that nobody may read it.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "gleaner-agent: {text}");

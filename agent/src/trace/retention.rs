@@ -1,8 +1,8 @@
-//! How much of the trace is kept: the oldest records go when they are too old, or the database too large.
+//! Retention: the oldest records are deleted when they are too old, or the database too large.
 //!
 //! The trace is cut only where a whole state begins, so that what remains can be read by itself. Records go
 //! in short transactions, newest first up to the cut: whatever ends the agent in between, the trace still
-//! begins with a whole state, and what is gone from its middle is a gap to every reader.
+//! begins with a whole state, and the deleted middle is a gap to every reader.
 
 use crate::clock::Moment;
 use crate::config::Limits;
@@ -34,7 +34,7 @@ const ENDS: &str = "SELECT last.sequence FROM hosts h \
 #[derive(Debug)]
 pub(crate) struct Retention {
     slice: Duration,
-    /// When the clock was last set or ages were last looked at, and the moment after that.
+    /// Moment when the clock was last set or ages were last checked, and the newest moment after it.
     steady: Option<(Moment, Moment)>,
     /// The last sample that is to go, with all before it.
     doomed: Option<i64>,
@@ -51,7 +51,8 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Deletes some of what is to go, then gives some free pages back; whether that was all.
+    /// Deletes some of the records beyond the limits, then returns some free pages to the disk. Returns true
+    /// if nothing remains to be done.
     pub(crate) fn step(
         &mut self,
         connection: &mut Connection,
@@ -88,7 +89,7 @@ impl Retention {
         Ok(is_done)
     }
 
-    /// Whether the clock has run on for an hour, since the last time this was so.
+    /// Returns true once an hour of steady clock has passed since the last time.
     fn hour_has_passed(&mut self, now: &Moment) -> bool {
         let (since, before) = self.steady.unwrap_or((*now, *now));
         let passed_ms = now.boottime_ms - before.boottime_ms;
@@ -116,8 +117,8 @@ fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result
     Ok(())
 }
 
-/// Gives pages that deletion left free back to the disk as long as there is `time`, but for some that the
-/// next records will fill; whether that was all. A database made before this was possible keeps them until
+/// Returns pages that deletion freed to the disk, while there is `time`, except for some that the next
+/// records will fill. Returns true if none remain. A database created by an older version keeps them until
 /// `gleaner-agent vacuum`.
 fn give_back(transaction: &Transaction<'_>, time: impl Fn() -> bool) -> rusqlite::Result<bool> {
     if pragma(transaction, "auto_vacuum")? != INCREMENTAL {
@@ -168,9 +169,9 @@ mod tests {
 
     const HOUR_MS: i64 = 3_600_000;
 
-    /// What one transaction of a test's trace holds, and how long after the one before.
+    /// Records of one transaction of a test's trace, and the time since the one before.
     #[derive(Clone, Debug)]
-    struct Written {
+    struct TransactionCase {
         hours: i64,
         whole: bool,
         host: bool,
@@ -179,13 +180,13 @@ mod tests {
         files_count: i64,
     }
 
-    fn written() -> impl Strategy<Value = Written> {
+    fn written() -> impl Strategy<Value = TransactionCase> {
         // Hours back are a clock that was set; a host without a whole state, or the reverse, is no cut.
         let hours = prop_oneof![9 => 0..9i64, 1 => -30..30i64];
         let begins = prop_oneof![8 => Just((false, false)), 4 => Just((true, true)),
             1 => Just((true, false)), 1 => Just((false, true))];
         (hours, begins, any::<bool>(), 0..3usize, 0..150i64).prop_map(
-            |(hours, (whole, host), gap, events_count, files_count)| Written {
+            |(hours, (whole, host), gap, events_count, files_count)| TransactionCase {
                 hours,
                 whole,
                 host,
@@ -197,7 +198,7 @@ mod tests {
     }
 
     /// Writes the trace; the time of the last of it.
-    fn write(store: &mut Store, trace: &[Written]) -> i64 {
+    fn write(store: &mut Store, trace: &[TransactionCase]) -> i64 {
         let mut time_ms = 1_000 * HOUR_MS;
         for written in trace {
             time_ms += written.hours * HOUR_MS;
@@ -229,7 +230,7 @@ mod tests {
         time_ms
     }
 
-    /// All there is: of each table how many rows each record has.
+    /// Row counts of each table, by record.
     type Contents = BTreeMap<&'static str, BTreeMap<i64, i64>>;
 
     fn contents(connection: &Connection) -> Contents {
@@ -251,7 +252,7 @@ mod tests {
             .collect()
     }
 
-    /// Samples after which the trace may be cut, with their times, by looking at every sample.
+    /// Samples after which the trace may be cut, with their times, found by looking at every sample.
     fn cuts(connection: &Connection) -> Vec<(i64, i64)> {
         let mut statement = connection
             .prepare("SELECT sequence, time_ms, files_whole FROM samples ORDER BY sequence")
@@ -277,7 +278,7 @@ mod tests {
         }
     }
 
-    fn new_trace(folder: &Path, trace: &[Written]) -> (Store, Connection, i64) {
+    fn new_trace(folder: &Path, trace: &[TransactionCase]) -> (Store, Connection, i64) {
         let path = folder.join("trace.db");
         let (mut store, _) = Store::open(&path, Some("host-a"), 0).unwrap();
         let time_ms = write(&mut store, trace);
@@ -288,8 +289,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Step by step, one sample each: what is left is at each moment readable by itself, and at the end
-        /// what a slow look at every sample says.
+        /// Deletes one sample per step: at each moment the remainder is readable by itself, and at the end it
+        /// is what a slow look at every sample keeps.
         #[test]
         fn keeps_what_a_slow_look_at_every_sample_keeps(
             trace in prop::collection::vec(written(), 1..40),
@@ -309,7 +310,7 @@ mod tests {
             let too_old = too_old.map_or(0, |(sequence, _)| *sequence);
             let mut retention = Retention { slice: Duration::ZERO, ..Retention::default() };
 
-            // Age first, by itself, after an hour.
+            // First the age limit alone, after an hour.
             let by_age = Limits { database_bytes: u64::MAX, ..limits };
             prop_assert!(retention.step(&mut connection, &by_age, &moment(time_ms, 0)).unwrap());
             prop_assert_eq!(&contents(&connection), &original);
@@ -322,7 +323,7 @@ mod tests {
                         prop_assert_eq!(original[name].get(sequence), Some(count), "{} {}", name, sequence);
                     }
                 }
-                // Of what goes, the beginning stays longest, and no sample without its own.
+                // Of the deleted records the oldest stay longest, and no sample loses only part of its rows.
                 let samples: Vec<i64> = left["samples"].range(..=too_old).map(|(s, _)| *s).collect();
                 let first: Vec<i64> = original["samples"].keys().take(samples.len()).copied().collect();
                 prop_assert_eq!(&samples, &first);
@@ -336,7 +337,7 @@ mod tests {
             }
             prop_assert_eq!(contents(&connection), after(&original, too_old));
 
-            // Then size: one stretch at a time, none while the database is small enough.
+            // Then the size limit: one stretch at a time, none while the database is small enough.
             let mut cut = too_old;
             loop {
                 let left = contents(&connection);

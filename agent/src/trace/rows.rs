@@ -1,4 +1,4 @@
-//! The trace's rows as they leave it: read between two records, and around what is damaged.
+//! The trace's rows for export and shipping: read between two records, and around damage.
 
 use crate::Error;
 use crate::trace::database::{columns, meta, open_to_read, records_tables};
@@ -27,10 +27,10 @@ pub(crate) struct Trace {
 
 impl Trace {
     /// Opens the trace at `path`: one view of all tables, whatever the agent writes and deletes meanwhile,
-    /// until this is dropped. While it lasts, the agent's log cannot come round: drop it soon.
+    /// until this is dropped. While it lasts, the agent's log cannot wrap around: drop it soon.
     ///
     /// # Errors
-    /// As [`open_to_read`]; [`Error::Row`] when it does not say whose it is.
+    /// As [`open_to_read`]; [`Error::Row`] if it lacks its host or database id.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = open_to_read(path)?;
         let begun = connection.execute_batch("BEGIN");
@@ -114,11 +114,11 @@ impl Trace {
         Ok(Some(found))
     }
 
-    /// As [`Trace::rows`] without a limit, but for the records that cannot be read: a range that cannot is
-    /// halved until one record is left, which is counted in `unreadable`.
+    /// Reads as [`Trace::rows`] does without a limit, and passes over unreadable records: an unreadable range
+    /// is halved until one record remains, which `unreadable` counts.
     ///
     /// # Errors
-    /// What is not damage.
+    /// Errors other than damage.
     pub(crate) fn readable_rows(
         &self,
         table: &Table,
@@ -142,8 +142,8 @@ impl Trace {
         }
     }
 
-    /// Whether this number is known to be of a record that has one row and no more: what cannot be read of
-    /// samples around it is not missing from it.
+    /// Returns true if this number is known to belong to a record of one row, which then cannot be an
+    /// unreadable sample.
     fn is_no_sample(&self, sequence: i64) -> bool {
         let is_in = |table: &Table| {
             let query = format!("SELECT sequence FROM {} WHERE sequence = ?", table.name);
@@ -176,8 +176,8 @@ impl Trace {
         last
     }
 
-    /// `after`, or the number before the next record in any table where that is far: numbers are left out
-    /// at every boot, and a damaged one may be anything.
+    /// `after`, or the number before the next record in any table if that is far: numbers are skipped at
+    /// every boot, and a damaged number may be anything.
     pub(crate) fn before_next_readable(&self, mut after: i64, last: i64) -> i64 {
         let mut width = SALVAGED_AT_ONCE;
         while after < last && !self.knows_of_any(after, after.saturating_add(width)) {
@@ -193,7 +193,7 @@ impl Trace {
         after.min(last)
     }
 
-    /// Whether any table tells of a record in this range, read from either end.
+    /// Returns true if any table has a record in this range, read from either end.
     fn knows_of_any(&self, after: i64, until: i64) -> bool {
         let knows = |table: &Table, end: &str| {
             let name = table.name;
@@ -234,15 +234,15 @@ impl Trace {
 
 /// Rows of one table.
 pub(crate) struct Rows {
-    /// The rows.
+    /// Rows of the records.
     pub(crate) builder: RowsBuilder,
-    /// About how much they take in memory, their records' names left out.
+    /// Approximate size of the rows in memory, in bytes, without the identity of their records.
     pub(crate) content_bytes: usize,
     /// The last of their records; 0 without rows.
     pub(crate) last_sequence: i64,
 }
 
-/// Whether what was asked for is damaged, and other records may still be read.
+/// Returns true if the records asked for are damaged but others may still be readable.
 pub(crate) fn can_be_read_around(error: &Error) -> bool {
     error.is_damage() || matches!(error, Error::Row { .. })
 }

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::config::Limits;
 use crate::state_files::{beside, lock_beside};
 use crate::trace::damage::{
-    SetAside, check_columns, look_through, refuse_lost_beginning, set_aside,
+    DamagedDatabase, check_columns, look_through, refuse_lost_beginning, set_aside,
 };
 use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
@@ -22,11 +22,11 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Record numbers that are left out where samples of a new boot begin: far more than a power cut can take, or than
-/// are written in the two years of a backup, at a sample every 90 s.
+/// Record numbers skipped before the samples of a new boot: far more than a power cut can lose, or than are
+/// written in the two years of a backup, at a sample every 90 s.
 const LEFT_OUT_AT_BOOT: i64 = 1_000_000;
 
-/// What one transaction writes: a sample, and before it what came to light with it.
+/// Contents of one transaction: a sample, and the events and gap before it.
 #[derive(Debug)]
 pub struct Record<'a> {
     /// Wall clock of all of it.
@@ -35,21 +35,21 @@ pub struct Record<'a> {
     pub gap: Option<&'a GapRow>,
     /// The host, at the start, each UTC day and after a gap.
     pub host: Option<&'a HostRow>,
-    /// What happened since the sample before and is not written yet.
+    /// Events since the sample before that are not written yet.
     pub events: &'a [Event],
-    /// The sample.
+    /// Row of the sample.
     pub sample: &'a SampleRow,
-    /// Its active processes.
+    /// Rows of its active processes.
     pub processes: &'a [ProcessRow],
-    /// Its files, as far as they changed.
+    /// Rows of its files, as far as they changed.
     pub files: &'a [FileRow],
-    /// Its sources of activity.
+    /// Rows of its sources of activity.
     pub activity: &'a [ActivityRow],
-    /// NUMA nodes.
+    /// Rows of its NUMA nodes.
     pub nodes: &'a [NodeRow],
-    /// Control groups.
+    /// Rows of its control groups.
     pub cgroups: &'a [CgroupRow],
-    /// What it could not read.
+    /// Rows of the values that it could not read.
     pub absences: &'a [AbsenceRow],
 }
 
@@ -79,7 +79,7 @@ impl Store {
         path: &Path,
         host_id: Option<&str>,
         now_ms: i64,
-    ) -> Result<(Self, Option<SetAside>), Error> {
+    ) -> Result<(Self, Option<DamagedDatabase>), Error> {
         if let Some(folder) = path.parent() {
             let mut options = DirBuilder::new();
             let made = options.recursive(true).mode(0o750).create(folder);
@@ -106,9 +106,9 @@ impl Store {
         }
     }
 
-    /// Goes on at numbers that nobody has used, where the last sample is of another boot than `boot_id`. A
-    /// power cut takes the newest transactions, and they may have been shipped before: a second record of
-    /// their number would be dropped as a repeat.
+    /// Continues at unused numbers if the last sample is of another boot than `boot_id`. A power cut loses
+    /// the newest transactions, which may have been shipped before: a second record of the same number would
+    /// be dropped as a repeat.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -130,7 +130,7 @@ impl Store {
         host_id: Option<&str>,
         cause: &Error,
         now_ms: i64,
-    ) -> Result<(Self, Option<SetAside>), Error> {
+    ) -> Result<(Self, Option<DamagedDatabase>), Error> {
         let Self {
             path,
             connection,
@@ -169,7 +169,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether there is an event of this kind and detail.
+    /// Returns true if the trace has an event of this kind and detail.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -181,7 +181,7 @@ impl Store {
         found.map_err(Error::database(&self.path))
     }
 
-    /// Writes events that no sample comes with.
+    /// Writes events without a sample.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -194,8 +194,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes some of what is beyond `limits`; whether that was all. Takes about 5 ms, and longer where the
-    /// log is then moved into the database.
+    /// Deletes some of the records beyond `limits`. Returns true if none remain. Takes about 5 ms, and longer
+    /// if the log is then moved into the database.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -233,7 +233,7 @@ fn begin_anew(
     host_id: Option<&str>,
     cause: &Error,
     now_ms: i64,
-) -> Result<(Store, Option<SetAside>), Error> {
+) -> Result<(Store, Option<DamagedDatabase>), Error> {
     let aside = set_aside(path, cause, now_ms)?;
     let (connection, sequence) = connect(path, host_id, now_ms)?;
     let path = path.to_owned();
@@ -315,16 +315,16 @@ fn insert_rows<R: Row>(
     let mut statement = transaction.prepare_cached(&insert(&R::TABLE))?;
     for row in rows {
         let identity = std::iter::once(sequence).chain(time_ms).map(Value::Integer);
-        let values = identity.chain(row.to_values()).map(Stored);
+        let values = identity.chain(row.to_values()).map(StoredValue);
         statement.execute(params_from_iter(values))?;
     }
     Ok(())
 }
 
 /// A value as SQLite stores it.
-struct Stored(Value);
+struct StoredValue(Value);
 
-impl ToSql for Stored {
+impl ToSql for StoredValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match &self.0 {
             Value::Null => ValueRef::Null,
@@ -336,7 +336,7 @@ impl ToSql for Stored {
     }
 }
 
-/// One agent a database: held until the process ends, however it ends.
+/// Takes the lock of a database, which one agent holds until its process ends, however it ends.
 pub(crate) fn lock(path: &Path) -> Result<File, Error> {
     lock_beside(path, "-lock")?.ok_or_else(|| Error::Locked {
         path: path.to_owned(),

@@ -1,4 +1,4 @@
-//! Gives the disk back what deletion left free in the database, at once and all of it.
+//! Returns all pages that deletion freed in the database to the disk, at once.
 
 use crate::Error;
 use crate::state_files::beside;
@@ -10,25 +10,25 @@ use rusqlite::Connection;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What it came to.
+/// Result of a vacuum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Vacuumed {
-    /// The database.
+pub struct VacuumResult {
+    /// Path of the database.
     pub database: PathBuf,
-    /// Its size before, that of the log beside it included.
+    /// Size before, of the database and the log beside it, in bytes.
     pub before_bytes: u64,
-    /// And after.
+    /// Size afterwards, in bytes.
     pub after_bytes: u64,
 }
 
-/// Makes the trace at `path` as small as what it holds. Only with the agent stopped: a running one gives
-/// pages back by itself.
+/// Shrinks the trace at `path` to the size of its content. Only with the agent stopped: a running agent
+/// returns pages by itself.
 ///
 /// # Errors
-/// [`Error::NoDatabase`] when there is none; [`Error::Locked`] when an agent writes it; [`Error::Database`]
-/// when it cannot be written: a database of an older agent, which is written anew, needs its own size
-/// free twice.
-pub fn vacuum(path: &Path) -> Result<Vacuumed, Error> {
+/// [`Error::NoDatabase`] without a trace; [`Error::Locked`] if an agent writes it; [`Error::Database`] if it
+/// cannot be written: a database of an older agent is written anew, and needs twice its own size of free
+/// space.
+pub fn vacuum(path: &Path) -> Result<VacuumResult, Error> {
     let _lock = if path.exists() {
         lock(path)?
     } else {
@@ -42,7 +42,7 @@ pub fn vacuum(path: &Path) -> Result<Vacuumed, Error> {
     let connection = open_to_write(path)?;
     shrink(&connection).map_err(Error::database(path))?;
     drop(connection); // the last one to close takes the log away
-    Ok(Vacuumed {
+    Ok(VacuumResult {
         database: path.to_owned(),
         before_bytes,
         after_bytes: size(),
@@ -56,12 +56,12 @@ fn shrink(connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
         connection.execute_batch("VACUUM")?;
     }
-    // The file itself shrinks as the log is moved into it.
+    // The file itself shrinks when the log is moved into it.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
-impl Vacuumed {
-    /// For people.
+impl VacuumResult {
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         format!(

@@ -9,16 +9,16 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// Ends the process with the test.
-pub(crate) struct Ended(pub(crate) Child);
+pub(crate) struct ChildGuard(pub(crate) Child);
 
-impl Drop for Ended {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a sample says of one source.
+/// Row of one source in a sample.
 pub(crate) fn source(name: &str, command: &mut Command) -> Json {
     let document = sample(command.args(["--settle", "1ms"]));
     let mut sources = document["activity"].as_array().unwrap().iter();
@@ -38,7 +38,7 @@ fn typing_on_a_remote_terminal_is_seen() {
         .unwrap();
     let mut keyboard = remote.stdin.take().unwrap();
     let mut screen = BufReader::new(remote.stdout.take().unwrap());
-    let _remote = Ended(remote);
+    let _remote = ChildGuard(remote);
     let mut line = String::new();
     screen.read_line(&mut line).unwrap();
     let terminal = Path::new(line.trim());

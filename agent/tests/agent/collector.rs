@@ -1,4 +1,4 @@
-//! A collector that a test scripts: it decodes batches, keeps their rows once, and answers as it is told.
+//! A scripted collector: decodes batches, keeps their rows once, and answers as the test says.
 
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What it does with a batch instead of taking it in.
+/// Reaction to a batch in place of accepting it.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
     /// Reads nothing of it and closes the connection.
@@ -21,39 +21,39 @@ pub(crate) enum Fault {
     CloseAfter,
     /// Takes it in, and closes within the answer.
     CutAnswer,
-    /// Takes it in, and says something else.
+    /// Accepts the batch and answers with garbage.
     Garbage,
     /// Takes it in, and answers a byte at a time, too slowly.
     Slow,
-    /// Takes it in, and never answers.
+    /// Accepts the batch and never answers.
     Silent,
-    /// Refuses it.
+    /// Refuses the batch.
     Status(u16, &'static str),
 }
 
-/// What it has of a database.
+/// Received records of one database.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
-    /// Of each table the number of rows of each record.
+pub(crate) struct ReceivedRecords {
+    /// Row counts of each table, by record.
     pub(crate) rows: BTreeMap<&'static str, BTreeMap<i64, i64>>,
     pub(crate) mark: i64,
 }
 
 /// A batch that was taken in.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct ReceivedBatch {
     pub(crate) database_id: String,
     pub(crate) first_sequence: i64,
     pub(crate) last_sequence: i64,
     pub(crate) bytes: usize,
-    /// Whether all of it was there already.
+    /// True if all of it was known already.
     pub(crate) repeated: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct State {
-    pub(crate) databases: BTreeMap<(String, String), Kept>,
-    pub(crate) taken: Vec<Taken>,
+    pub(crate) databases: BTreeMap<(String, String), ReceivedRecords>,
+    pub(crate) taken: Vec<ReceivedBatch>,
     /// For the next batches, one each.
     pub(crate) faults: VecDeque<Fault>,
     /// Refuses batches with this record.
@@ -70,7 +70,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn only(&self) -> &Kept {
+    pub(crate) fn only(&self) -> &ReceivedRecords {
         assert_eq!(self.databases.len(), 1, "{:?}", self.databases.keys());
         self.databases.values().next().unwrap()
     }
@@ -130,7 +130,7 @@ impl Collector {
         self.state.lock().unwrap()
     }
 
-    /// Ends it: its address refuses connections, and those that are open end. What it has is kept.
+    /// Stops the collector: its address refuses connections, and open ones end. Its records are kept.
     pub(crate) fn stop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.is_over.store(true, Ordering::SeqCst);
@@ -142,7 +142,7 @@ impl Collector {
         }
     }
 
-    /// Where it was, with what it had.
+    /// Starts again at the same address, with its records.
     pub(crate) fn restart(mut self) -> Self {
         self.stop();
         Self::start_with(&self.address.to_string(), Arc::clone(&self.state))
@@ -207,7 +207,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> io::Result<()> {
     }
 }
 
-/// Whether to go on with this connection.
+/// Returns true to keep the connection.
 fn batch(
     stream: &TcpStream,
     reader: &mut impl Read,
@@ -292,7 +292,7 @@ fn take_in(state: &mut State, batch: &Batch, bytes: usize) {
         }
     }
     kept.mark = kept.mark.max(batch.last_sequence);
-    state.taken.push(Taken {
+    state.taken.push(ReceivedBatch {
         database_id: batch.database_id.clone(),
         first_sequence: batch.first_sequence,
         last_sequence: batch.last_sequence,

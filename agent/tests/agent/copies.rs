@@ -8,15 +8,15 @@ use gleaner_schemas::column::{Row, Value};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-/// How a file is altered.
-pub(crate) enum Alter {
-    /// The file is gone.
+/// Alteration of a file.
+pub(crate) enum Alteration {
+    /// Removes the file.
     Gone,
-    /// The lines that begin with this are gone.
+    /// Removes the lines that begin with this.
     Without(&'static str),
-    /// Of the lines that begin with this the first is gone.
+    /// Removes the first line that begins with this.
     WithoutFirst(&'static str),
-    /// In the lines that begin with this, what is said instead.
+    /// Replaces this text in the lines that begin so.
     Says(&'static str, &'static str),
 }
 /// A copy of a captured tree, and its files' contents as they were.
@@ -53,7 +53,7 @@ impl Copy {
     }
 
     /// Alters a file, by its lines.
-    pub(crate) fn alter(&self, file: &str, how: &Alter) {
+    pub(crate) fn alter(&self, file: &str, how: &Alteration) {
         let begins = |line: &str, with: &str| line.trim_start().starts_with(with);
         let name = Path::new(file);
         let path = self.altered(name);
@@ -61,24 +61,24 @@ impl Copy {
         let text = std::str::from_utf8(text).unwrap();
         let mut seen = false;
         let line = |line: &str| match how {
-            Alter::Gone => None,
-            Alter::Without(with) => (!begins(line, with)).then(|| line.to_owned()),
-            Alter::WithoutFirst(with) => {
+            Alteration::Gone => None,
+            Alteration::Without(with) => (!begins(line, with)).then(|| line.to_owned()),
+            Alteration::WithoutFirst(with) => {
                 let is_first = begins(line, with) && !std::mem::replace(&mut seen, true);
                 (!is_first).then(|| line.to_owned())
             }
-            Alter::Says(with, instead) if begins(line, with) => Some((*instead).to_owned()),
-            Alter::Says(..) => Some(line.to_owned()),
+            Alteration::Says(with, instead) if begins(line, with) => Some((*instead).to_owned()),
+            Alteration::Says(..) => Some(line.to_owned()),
         };
         let altered: String = text.split_inclusive('\n').filter_map(line).collect();
         assert_ne!(altered, text, "nothing to alter in {file}");
         match how {
-            Alter::Gone => std::fs::remove_file(path).unwrap(),
+            Alteration::Gone => std::fs::remove_file(path).unwrap(),
             _ => std::fs::write(path, altered).unwrap(),
         }
     }
 
-    /// As it was, where it was changed.
+    /// Restores the altered files.
     pub(crate) fn restore(&self) {
         for path in self.altered.take() {
             let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
@@ -92,7 +92,7 @@ impl Copy {
         }
     }
 
-    /// A sampler of this tree that begins with its earlier moment, where it has one.
+    /// Sampler of this tree; starts with its earlier moment, if there is one.
     pub(crate) fn sampler(&self) -> Sampler {
         let at = |moment: &str, root: &str| match self.before {
             true => self.root.path().join(moment).join(root),

@@ -31,7 +31,7 @@ fn killed(folder: &Path, samples: i64) -> PathBuf {
     let traced = Running::start(&mut run_on(&database, "100000"));
     traced.hear("sampling every");
     wait_for("samples", || count() >= 30 + samples);
-    // While a reader looks on, nobody folds the log into the database.
+    // While a reader is open, nobody moves the log into the database.
     traced.signal(Signal::STOP);
     let reader = rusqlite::Connection::open(&database).unwrap();
     let _: i64 = reader
@@ -47,7 +47,7 @@ fn killed(folder: &Path, samples: i64) -> PathBuf {
     copy.join("trace.db")
 }
 
-/// Bytes of the header that say whose database it is, and which version: damaged, they are refused.
+/// Bytes of the header with application id and version: a database in which they are damaged is refused.
 const IDENTITY: [std::ops::Range<usize>; 2] = [60..64, 68..72];
 
 fn damage(path: &Path, random: &mut Random, truncate: bool) -> String {
@@ -77,7 +77,7 @@ fn copy(from: &Path, to: &Path) -> PathBuf {
     to.join("trace.db")
 }
 
-/// Truncated or with bits flipped, database or log: the agent goes on with what is sound, or sets it
+/// Truncated or with flipped bits, in database or log: the agent continues with the sound part, or sets it
 /// aside and begins anew.
 #[test]
 fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
@@ -116,7 +116,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
             let kinds: Vec<String> = column(&database, "SELECT kind FROM events");
             assert!(kinds.contains(&"database_damaged".to_owned()), "{what}");
         }
-        // The newest sample is there and whole, whatever old pages hold.
+        // The newest sample is complete, whatever old pages hold.
         let newest: i64 = query(&database, "SELECT max(sequence) FROM samples");
         let sources = format!("SELECT count(*) FROM activity WHERE sequence = {newest}");
         assert_eq!(query::<i64>(&database, &sources), 4, "{what}");
@@ -125,7 +125,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
     assert!(gone_on > 0 && set_aside > 0, "{gone_on} and {set_aside}");
 }
 
-/// The database turns bad under the running agent: here a table's root is said to lie nowhere.
+/// The database is damaged under the running agent: here the root of a table points nowhere.
 #[test]
 fn a_database_that_is_damaged_while_the_agent_runs_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn a_database_that_is_damaged_while_the_agent_runs_is_replaced() {
     );
 }
 
-/// What can be read of a damaged database is exported under its old identity, and the loss is counted.
+/// The readable part of a damaged database is exported under its old identity, and the loss is counted.
 #[test]
 fn what_can_be_read_of_a_damaged_database_is_exported() {
     let folder = tempfile::tempdir().unwrap();

@@ -17,12 +17,12 @@ const READ_ONLY: &str = "mount -t tmpfs -o ro,size=3m tmpfs $mount";
 const FAILING: &str = "truncate -s 24M $mount.img; mkfs.ext4 -q $mount.img; mount -o loop,errors=remount-ro $mount.img $mount";
 
 /// An agent that traces onto a disk which only its own mount namespace has.
-struct OnADisk {
+struct DiskAgent {
     agent: Running,
     mount: tempfile::TempDir,
 }
 
-impl OnADisk {
+impl DiskAgent {
     fn start(disk: &str) -> Self {
         let mount = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mut command = Command::new("unshare");
@@ -43,7 +43,7 @@ impl OnADisk {
         Self { agent, mount }
     }
 
-    /// Does something where the disk is to be seen, in a thread that joins the agent's mount namespace.
+    /// Calls `what` in a thread that has joined the agent's mount namespace, where the disk is visible.
     fn inside<T: Send>(&self, what: impl FnOnce(&Path) -> T + Send) -> T {
         let disk = self.mount.path();
         in_mounts_of(self.agent.id(), || what(disk))
@@ -73,7 +73,7 @@ impl OnADisk {
     }
 }
 
-/// Writes until nothing goes in any more.
+/// Fills the disk.
 fn fill(path: &Path) {
     let mut ballast = fs::File::create(path).unwrap();
     for size in [64 << 10, 4096, 1] {
@@ -81,7 +81,7 @@ fn fill(path: &Path) {
     }
 }
 
-/// What the trace says of the time in which nothing could be stored.
+/// Checks the trace's records of the time in which nothing could be stored.
 fn tells_of_the_full_disk(database: &Path) {
     is_sound(database);
     let lengths = "SELECT to_time_ms - from_time_ms FROM gaps WHERE cause = 'unwritable'";
@@ -109,7 +109,7 @@ fn tells_of_the_full_disk(database: &Path) {
 
 #[test]
 fn a_full_disk_is_waited_for_and_said_and_leaves_a_gap() {
-    let traced = OnADisk::start(TMPFS);
+    let traced = DiskAgent::start(TMPFS);
     traced.agent.hear("sampling every 400ms");
     traced.wait_for_samples(3);
     traced.inside(|disk| fill(&disk.join("ballast")));
@@ -132,7 +132,7 @@ fn a_full_disk_is_waited_for_and_said_and_leaves_a_gap() {
 
 #[test]
 fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
-    let full = OnADisk::start(FULL);
+    let full = DiskAgent::start(FULL);
     let said = full.agent.hear("waiting until it can be");
     assert!(
         said.contains("full") || said.contains("No space left"),
@@ -144,7 +144,7 @@ fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
     full.inside(|disk| is_sound(&disk.join("trace.db")));
     assert_eq!(full.agent.end().0, Some(0));
 
-    let read_only = OnADisk::start(READ_ONLY);
+    let read_only = DiskAgent::start(READ_ONLY);
     let said = read_only.agent.hear("waiting until it can be");
     assert!(said.contains("Read-only"), "{said}");
     let remount = |disk: &Path| {
@@ -156,7 +156,7 @@ fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
     read_only.wait_for_samples(2);
     assert_eq!(read_only.agent.end().0, Some(0));
 
-    let waiting = OnADisk::start(FULL);
+    let waiting = DiskAgent::start(FULL);
     waiting.agent.hear("waiting until it can be");
     assert_eq!(
         waiting.agent.end(),
@@ -165,10 +165,10 @@ fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
     );
 }
 
-/// A file system that found itself damaged and turned read-only, which no remount undoes.
+/// A file system that found itself damaged and became read-only, which no remount undoes.
 #[test]
 fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
-    let traced = OnADisk::start(FAILING);
+    let traced = DiskAgent::start(FAILING);
     traced.agent.hear("sampling every 400ms");
     traced.wait_for_samples(2);
     let mounts = fs::read_to_string(format!("/proc/{}/mounts", traced.agent.id())).unwrap();
@@ -191,7 +191,7 @@ fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
     fs::remove_file(format!("{mount}.img")).unwrap();
 }
 
-/// RLIMIT_FSIZE: the signal that comes with it would end the agent.
+/// RLIMIT_FSIZE: its signal would end the agent.
 #[test]
 fn a_limit_on_file_sizes_is_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! This host: what a process of known size and files is seen to hold.
+//! Sampling this host: memory and files of a process of known size.
 
 use crate::{bytes, categories_less_physical, sample, sample_command, value};
 use serde_json::Value as Json;
@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// How far the two ways to count available memory may differ here, as a share of physical memory. Seen:
-/// 0.01 % at rest, 0.11 % beside compilers; what is taken and freed during the walk is seen by
-/// one way and not by the other, and a compiler takes hundreds of MiB in that time.
+/// Largest difference allowed between the two ways to count available memory, as a share of physical memory.
+/// Seen: 0.01 % at rest, 0.11 % beside compilers. Memory allocated and freed during the walk is seen by one
+/// way and not by the other, and a compiler takes hundreds of MiB in that time.
 const RESIDUAL_SHARE: f64 = 0.02;
 
 /// A file of `size` bytes on a disk (the target folder: /tmp may be shared memory).

@@ -1,9 +1,9 @@
-//! Trees that no kernel would show: whatever the files hold, a sample is taken, adds up, and says what is
-//! absent.
+//! Trees that no kernel would show: whatever the files hold, a sample is taken, adds up, and notes its
+//! absences.
 //!
 //! `GLEANER_FUZZ_ROUNDS` sets how many mutated trees are read, `GLEANER_FUZZ_SEED` repeats a run.
 
-use crate::copies::{Alter, Copy, values};
+use crate::copies::{Alteration, Copy, values};
 use gleaner_agent::Error;
 use gleaner_agent::print;
 use gleaner_agent::sample::Sample;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// In a development build, on a busy machine, a sample of so small a tree takes milliseconds.
 const TOO_LONG: Duration = Duration::from_secs(30);
 
-/// What stands where a number stood.
+/// Replacements for a number.
 const NUMBERS: [&str; 16] = [
     "",
     "0",
@@ -52,18 +52,18 @@ const PIDS: [&str; 8] = [
     "7 ",
 ];
 
-/// One change of one file. The indices stand for whatever the file has at that place.
+/// One change of one file. Indices select a place in the file.
 #[derive(Clone, Debug)]
 enum Change {
     /// A bit turned over.
     Flip(Index, u8),
-    /// The rest gone.
+    /// Removes the rest.
     Truncate(Index),
-    /// A line gone.
+    /// Removes a line.
     DeleteLine(Index),
     /// A line twice.
     DuplicateLine(Index),
-    /// One of [`NUMBERS`] in a number's place.
+    /// Replaces a number by one of [`NUMBERS`].
     Number(Index, Index),
     /// Bytes that belong to no text.
     Insert(Index, Vec<u8>),
@@ -71,9 +71,9 @@ enum Change {
     LongLine(Index, usize),
     /// No newline at the end.
     NoLastNewline,
-    /// What another file of the tree holds.
+    /// Replaces the content by that of another file of the tree.
     Swap(Index),
-    /// The file gone.
+    /// Removes the file.
     Remove,
     /// A folder, a pipe or an endless file in its place.
     Folder,
@@ -138,7 +138,7 @@ fn apply(change: &Change, file: &Index, copy: &Copy) {
     std::fs::write(path, changed).unwrap();
 }
 
-/// A regular file's text; that of a pipe would never come.
+/// Text of a regular file; reading a pipe would never end.
 fn read_short(path: &Path) -> std::io::Result<Vec<u8>> {
     if std::fs::symlink_metadata(path)?.is_file() {
         std::fs::read(path)
@@ -354,7 +354,7 @@ fn what_once_broke_a_sample() {
     let says = |file: &'static str, line: &'static str, text: &str| {
         (
             file,
-            Alter::Says(line, String::leak(format!("{line}{text}"))),
+            Alteration::Says(line, String::leak(format!("{line}{text}"))),
         )
     };
     let meminfo = "t1/proc/meminfo";
@@ -382,8 +382,8 @@ fn what_once_broke_a_sample() {
             "100000000-",
             "ffffffffffffffff : System RAM\n",
         )],
-        vec![("t1/proc/uptime", Alter::Says("", "-1 0\n"))],
-        vec![("t1/proc/uptime", Alter::Says("", "1e308 0\n"))],
+        vec![("t1/proc/uptime", Alteration::Says("", "-1 0\n"))],
+        vec![("t1/proc/uptime", Alteration::Says("", "1e308 0\n"))],
         vec![says("t1/proc/loadavg", "0.10", " 0.25 -1 2/600 1\n")],
         vec![says("t1/proc/loadavg", "0.10", " 0.25 1 -2/600 1\n")],
     ];

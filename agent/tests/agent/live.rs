@@ -4,7 +4,7 @@
 //! Its input devices are pipes, its terminals this test's own. "At once" is told by the order of messages:
 //! a return that waited for the next sample would come after it.
 
-use crate::activity::{Ended, now_ms};
+use crate::activity::{ChildGuard, now_ms};
 use crate::trace::signal;
 use crate::{fail, program, succeed};
 use gleaner_schemas::live::{Message, Owner, OwnerState, Sample};
@@ -64,8 +64,8 @@ impl Host {
     }
 
     /// A running agent, and a listener that has been welcomed.
-    fn start(&self, interval: &str) -> (Ended, Listener) {
-        let agent = Ended(
+    fn start(&self, interval: &str) -> (ChildGuard, Listener) {
+        let agent = ChildGuard(
             self.command(interval)
                 .stderr(Stdio::null())
                 .spawn()
@@ -260,7 +260,7 @@ fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
         .unwrap();
     let mut keyboard = remote.stdin.take().unwrap();
     let mut screen = BufReader::new(remote.stdout.take().unwrap());
-    let _remote = Ended(remote);
+    let _remote = ChildGuard(remote);
     let mut line = String::new();
     screen.read_line(&mut line).unwrap();
     let terminal = Path::new(line.trim());
@@ -407,7 +407,7 @@ fn watch_prints_for_people_and_programs_and_tells_of_silence() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
-        (Ended(child), lines)
+        (ChildGuard(child), lines)
     };
     let until = |lines: &mut BufReader<_>, words: &str| {
         let mut line = String::new();

@@ -1,6 +1,6 @@
 //! A logind of the test's own on a private bus: what the agent makes of its sessions' idle hints.
 
-use crate::activity::Ended;
+use crate::activity::ChildGuard;
 use crate::{sample, sample_command, value};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -54,7 +54,7 @@ impl Session {
 }
 
 /// A bus of the test's own, and its address.
-pub(crate) fn bus(socket: &Path) -> (Ended, String) {
+pub(crate) fn bus(socket: &Path) -> (ChildGuard, String) {
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let address = format!("unix:path={}", socket.display());
     let mut bus = Command::new("dbus-daemon")
@@ -68,7 +68,7 @@ pub(crate) fn bus(socket: &Path) -> (Ended, String) {
     let stdout = bus.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();
     assert!(line.starts_with("unix:"), "{line}");
-    (Ended(bus), address)
+    (ChildGuard(bus), address)
 }
 
 /// State, idle time and sessions that tell.

@@ -1,7 +1,7 @@
-//! Each file and each line that is read, taken away in turn: what it gives is absent, with the reason, and
+//! Removes each file and each line that is read, one at a time: its values are absent, with the reason, and
 //! the sample is taken.
 
-use crate::copies::Alter::{self, Gone, Says, Without, WithoutFirst};
+use crate::copies::Alteration::{self, Gone, Says, Without, WithoutFirst};
 use crate::copies::{Copy, values};
 use gleaner_agent::Error;
 use gleaner_agent::read::loadavg::LoadAverage;
@@ -11,10 +11,10 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one sample says to be absent: item and reason with the count, and the columns that are null.
-type Absent = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
+/// Absences of one sample: item and reason with the count, and the columns that are null.
+type SampleAbsences = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
 
-fn absent(sampler: &mut Sampler) -> Result<Absent, Error> {
+fn absent(sampler: &mut Sampler) -> Result<SampleAbsences, Error> {
     let sample = sampler.take()?;
     // Another machine's files can never be asked: of each that is named, that is said.
     let rows = sample
@@ -32,8 +32,8 @@ fn absent(sampler: &mut Sampler) -> Result<Absent, Error> {
 /// the columns among them null.
 fn assert_absent(
     copy: &Copy,
-    whole: &Absent,
-    altered: &[(&str, Alter)],
+    whole: &SampleAbsences,
+    altered: &[(&str, Alteration)],
     expected: &[(&str, &str)],
 ) {
     copy.restore();
@@ -78,7 +78,7 @@ fn each_line_and_each_file() {
     const UNSUPPORTED: &str = "unsupported";
     let copy = Copy::of("desktop-6.1-amd64");
     let whole = absent(&mut copy.sampler()).unwrap();
-    let check = |file: &str, how: Alter, expected: &[&str]| {
+    let check = |file: &str, how: Alteration, expected: &[&str]| {
         let expected: Vec<_> = expected.iter().map(|item| (*item, UNSUPPORTED)).collect();
         assert_absent(&copy, &whole, &[(file, how)], &expected);
     };
@@ -155,12 +155,12 @@ fn each_line_and_each_file() {
     check("t1/proc/uptime", Gone, &["boottime_ms"]);
 }
 
-/// What several sources give, what is there and makes no sense, and what is a process' own.
+/// Values from several sources, values that make no sense, and values of a process' own.
 #[test]
 fn other_reasons() {
     let copy = Copy::of("desktop-6.1-amd64");
     let whole = absent(&mut copy.sampler()).unwrap();
-    let check = |altered: &[(&str, Alter)], expected: &[(&str, &str)]| {
+    let check = |altered: &[(&str, Alteration)], expected: &[(&str, &str)]| {
         assert_absent(&copy, &whole, altered, expected);
     };
     let all = |items: &[&'static str], reason: &'static str| {
@@ -230,7 +230,7 @@ fn other_reasons() {
         &unknown,
     );
 
-    // A process without its files is gone.
+    // A process without its files has vanished.
     let ended = [("processes", "vanished")];
     check(&[("t1/proc/2200/statm", Gone)], &ended);
     check(&[("t1/proc/2200/stat", Gone)], &ended);

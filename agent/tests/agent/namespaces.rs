@@ -1,4 +1,4 @@
-//! Mount namespaces, and a `/proc` that hides processes. The tests run as root: who else may mount?
+//! Mount namespaces, and a `/proc` that hides processes. The tests run as root, since only root may mount.
 
 use crate::host::{MIB, by_path, sample_while_busy};
 use crate::{agent, bytes, categories_less_physical, sample_command, value};
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 /// Ends with its test.
-struct Held(Child);
+struct NamespaceHolder(Child);
 
-impl Drop for Held {
+impl Drop for NamespaceHolder {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -47,7 +47,7 @@ while time.monotonic() < end: pass
 
 /// A process that holds `opened` (4 MiB) and `mapped` (8 MiB) of the folder `shown`, which is mounted in
 /// its own mount namespace: outside, other files have the same paths.
-fn hold_files(folder: &Path, mount: &str) -> Held {
+fn hold_files(folder: &Path, mount: &str) -> NamespaceHolder {
     for (name, mib) in [("opened", 4), ("mapped", 8)] {
         for (inside, size) in [("real", mib * MIB), ("shown", 5000)] {
             std::fs::create_dir_all(folder.join(inside)).unwrap();
@@ -62,13 +62,13 @@ fn hold_files(folder: &Path, mount: &str) -> Held {
         .unwrap();
     let mut line = String::new();
     let stdout = BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line);
-    let holder = Held(holder);
+    let holder = NamespaceHolder(holder);
     assert_eq!((stdout.unwrap(), line.as_str()), (8, "holding\n"));
     holder
 }
 
-/// What a sample knows of `opened` and `mapped`: size, cached and mapped MiB, and how many processes have
-/// it open and map it.
+/// Values of `opened` and `mapped` in a sample: size, cached and mapped MiB, and the numbers of processes
+/// that have it open and map it.
 fn seen_in(mount: &str) -> [Option<[i64; 5]>; 2] {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let _holder = hold_files(folder.path(), mount);
@@ -109,13 +109,14 @@ fn files_on_tmpfs_are_no_page_cache() {
     assert_eq!(seen, [None, None]);
 }
 
-/// The agent as `nobody`, with its own copy of the program: the build may lie where nobody can go.
-struct Nobody {
+/// The agent as `nobody`, with its own copy of the program, since `nobody` may not be able to enter the build
+/// folder.
+struct UnprivilegedAgent {
     home: tempfile::TempDir,
     program: PathBuf,
 }
 
-impl Nobody {
+impl UnprivilegedAgent {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
         let open = std::fs::Permissions::from_mode(0o777);
@@ -141,7 +142,7 @@ impl Nobody {
     }
 }
 
-/// What is absent of an item for a reason: the details, and how often.
+/// Details and count of an item's absences for a reason.
 fn absent(document: &Json, item: &str, reason: &str) -> Option<(String, i64)> {
     let rows = document["absences"].as_array().unwrap();
     let is_it = |row: &&Json| row["item"]["value"] == item && row["reason"]["value"] == reason;
@@ -160,9 +161,9 @@ fn has_own_row(document: &Json) -> bool {
 #[test]
 fn an_agent_without_root_says_what_it_may_not_see() {
     let held = vec![1_u8; 128 * MIB];
-    let nobody = Nobody::new();
+    let nobody = UnprivilegedAgent::new();
 
-    // It sees that this process is, and its resident size.
+    // It sees the process and its resident size.
     let plain = nobody.sample("hidepid=off");
     assert_eq!(categories_less_physical(&plain["sample"]), 0);
     assert!(has_own_row(&plain));
@@ -175,7 +176,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
         Some("hidepid")
     );
 
-    // It sees that there are processes, and nothing of them.
+    // It sees the process ids, and nothing else of them.
     let noaccess = nobody.sample("hidepid=noaccess");
     assert_eq!(categories_less_physical(&noaccess["sample"]), 0);
     let (detail, count) = absent(&noaccess, "processes", "denied").unwrap();
@@ -184,7 +185,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
         "{count} {detail}"
     );
 
-    // It sees itself alone, and says that what it counts as available is not.
+    // It sees only itself, and notes that its available memory is not reliable.
     let hidden = nobody.sample("hidepid=invisible");
     let row = &hidden["sample"];
     assert_eq!(categories_less_physical(row), 0);
@@ -201,7 +202,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
 
 #[test]
 fn status_says_what_to_do_about_hidden_processes() {
-    let nobody = Nobody::new();
+    let nobody = UnprivilegedAgent::new();
     let database = nobody.home.path().join("trace.db");
     let run = ["run", "--interval", "200ms", "--samples", "1", "--database"];
     let Output { status, stderr, .. } = nobody
@@ -224,7 +225,7 @@ fn status_says_what_to_do_about_hidden_processes() {
 
 #[test]
 fn without_the_kernels_own_files_it_says_which_option_hides_them() {
-    let Output { status, stderr, .. } = Nobody::new()
+    let Output { status, stderr, .. } = UnprivilegedAgent::new()
         .agent("subset=pid")
         .args(["sample", "--settle", "0s"])
         .output()

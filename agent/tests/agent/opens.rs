@@ -1,6 +1,6 @@
-//! Opens between samples, watched where the owner wants it.
+//! Watching opens between samples.
 
-use crate::activity::Ended;
+use crate::activity::ChildGuard;
 use crate::agent;
 use crate::trace::{new_trace, number, wait_for_samples};
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Starts an agent and waits until it has begun.
-fn start(database: &Path, config: &str) -> Ended {
+fn start(database: &Path, config: &str) -> ChildGuard {
     let file = database.with_extension("toml");
     std::fs::write(&file, config).unwrap();
     let mut child = agent()
@@ -25,10 +25,10 @@ fn start(database: &Path, config: &str) -> Ended {
     let stderr = child.stderr.take().unwrap();
     BufReader::new(stderr).read_line(&mut line).unwrap();
     assert!(line.contains("sampling every"), "{line}");
-    Ended(child)
+    ChildGuard(child)
 }
 
-/// Reads a file, in a process that is gone at the next sample.
+/// Reads a file in a process that has ended by the next sample.
 fn cat(path: &Path) {
     assert!(
         Command::new("cat")

@@ -1,4 +1,4 @@
-//! Our parsers beside those of the procfs crate: both read the same bytes, of this host and of the captured trees, and
+//! Our parsers and those of the procfs crate read the same bytes, of this host and of the captured trees, and
 //! agree.
 
 use gleaner_agent::read::{
@@ -9,11 +9,11 @@ use procfs_core::process as theirs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Compares one file; the number of figures that both found. None where the crate refuses the file: it wants every line,
-/// and captured trees hold those alone that a test is about.
+/// Compares one file and returns the number of figures that both found. `None` if the crate refuses the file:
+/// it wants every line, and captured trees hold only the lines under test.
 type Compare = fn(&[u8]) -> usize;
 
-/// Files under a proc root, and those in the folder of each process.
+/// Files under a proc root, and files in the folder of each process.
 const OF_THE_HOST: [(&str, Compare); 8] = [
     ("meminfo", meminfo),
     ("vmstat", vmstat_counters),
@@ -62,7 +62,7 @@ fn parsers_agree_with_the_procfs_crate_on_this_host_and_on_captured_trees() {
     }
 }
 
-/// A file that is absent, or whose process has ended, has nothing to compare.
+/// Compares a file; one that is absent, or whose process has ended, is skipped.
 fn compare_file(
     path: &Path,
     file: &'static str,

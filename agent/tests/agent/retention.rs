@@ -1,4 +1,4 @@
-//! What is kept of a trace, by the built agent, and `vacuum`.
+//! Retention of a trace by the built agent, and `vacuum`.
 
 use crate::{agent, fail, succeed};
 use gleaner_agent::state_files::beside;
@@ -48,7 +48,7 @@ fn on(database: &Path) -> Command {
     command
 }
 
-/// The database's size and what of it is free, in bytes.
+/// Size of the database and of its free pages, in bytes.
 fn sizes(connection: &Connection) -> (i64, i64) {
     let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let bytes = |name| pragma(name).unwrap() * pragma("page_size").unwrap();
@@ -96,7 +96,7 @@ fn a_running_agent_brings_its_database_below_the_limit_and_gives_the_rest_back()
     assert!(child.wait().unwrap().success());
     assert!(is_small(), "size and free bytes of the database: {sizes:?}");
 
-    // The youngest of the old days are still there, whole, and what was sampled meanwhile.
+    // The youngest of the old days are still complete, and so are the samples taken since.
     let old = "SELECT count(*) FROM samples WHERE time_ms < 200 * 86400000";
     let old = number(&connection, old);
     assert!((1..200).contains(&old), "{old}");
@@ -142,7 +142,7 @@ fn vacuum_gives_all_free_pages_back_and_waits_for_the_agent_to_end() {
         (auto_vacuum, rows, sizes(&connection).1)
     };
 
-    // One that an older agent made has to be written anew, and can give pages back from then on.
+    // A database of an older agent has to be written anew, and can return pages from then on.
     change("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM");
     change("DELETE FROM files WHERE sequence <= 60");
     let (auto_vacuum, rows, free) = state();

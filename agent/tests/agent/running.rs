@@ -42,7 +42,7 @@ pub(crate) fn column<T: FromSql>(database: &Path, sql: &str) -> Vec<T> {
     rows.map(Result::unwrap).collect()
 }
 
-/// That every sample is there whole, and the rest follows from it.
+/// Asserts that every sample is complete and consistent.
 #[track_caller]
 pub(crate) fn is_sound(database: &Path) {
     let ok: String = query(database, "PRAGMA integrity_check");

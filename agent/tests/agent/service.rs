@@ -41,7 +41,7 @@ fn samples(database: &Path) -> i64 {
 
 #[test]
 fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
-    // One sample an hour: all that come are due to SIGHUP.
+    // One sample an hour: any sample here is due to SIGHUP.
     let service = Service::new("interval = \"1h\"\n");
     let database = service.dir.path().join("trace.db");
     let running = service.start();
@@ -86,7 +86,8 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     assert_eq!(code, Some(0));
     let hosts: Vec<String> = column(&database, hosts);
     assert_eq!(hosts[0], "hashed 3600000 0.15");
-    // What lies between the last sample of one interval and the first of the next is no gap. On a busy machine there are others.
+    // The time between the last sample of one interval and the first of the next is no gap. On a busy machine
+    // there are other gaps.
     let gaps: Vec<i64> = column(&database, "SELECT from_time_ms FROM gaps");
     assert!(!gaps.contains(&first_ms), "{first_ms}: {gaps:?}");
 }

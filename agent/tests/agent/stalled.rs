@@ -1,6 +1,7 @@
-//! An agent whose disk takes nothing for longer than listeners bear silence: a real one, frozen, in a mount namespace of its own.
+//! An agent whose disk blocks for longer than listeners accept silence: a real disk, frozen, in a mount
+//! namespace of its own.
 
-use crate::activity::Ended;
+use crate::activity::ChildGuard;
 use crate::live::{Host, Listener};
 use crate::running::{in_mounts_of, query};
 use gleaner_schemas::live::{Message, SILENT_AFTER_MS};
@@ -12,11 +13,11 @@ use std::time::Duration;
 /// Mounts a disk on `$0`, then becomes the rest of its arguments.
 const ON_A_DISK: &str = "set -e; mkdir $0; truncate -s 64M $0.img; mkfs.ext4 -q $0.img; mount -o loop $0.img $0; exec \"$@\"";
 
-/// Freezes the disk on `$0` until its input ends, also where that is by the end of this test.
+/// Freezes the disk on `$0` until standard input ends, be it by the end of this test.
 const FREEZE: &str = "fsfreeze -f $0; echo frozen; read _; fsfreeze -u $0";
 
 /// An agent that traces onto `disk` of a host's folder, and a listener.
-fn start(host: &Host) -> (Ended, Listener) {
+fn start(host: &Host) -> (ChildGuard, Listener) {
     let mut command = Command::new("unshare");
     let traced = host.command("400ms");
     command
@@ -26,15 +27,15 @@ fn start(host: &Host) -> (Ended, Listener) {
         .args(traced.get_args())
         .arg("--database")
         .arg(host.path("disk/trace.db"));
-    let agent = Ended(command.stderr(Stdio::null()).spawn().unwrap());
+    let agent = ChildGuard(command.stderr(Stdio::null()).spawn().unwrap());
     let listener = Listener::connect(&host.path("agent.sock"));
     (agent, listener)
 }
 
-/// A disk that takes nothing: what is written waits until this is dropped.
-struct Frozen(Child);
+/// A frozen disk: writes block until this is dropped.
+struct FrozenDisk(Child);
 
-impl Frozen {
+impl FrozenDisk {
     fn new(agent: &Child, disk: &Path) -> Self {
         let mut command = Command::new("nsenter");
         command.arg(format!("--mount=/proc/{}/ns/mnt", agent.id()));
@@ -49,15 +50,15 @@ impl Frozen {
     }
 }
 
-impl Drop for Frozen {
+impl Drop for FrozenDisk {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
 }
 
-/// A sample cannot be stored for longer than listeners bear silence: they hear that the agent is alive, and the owner at once. A sampler
-/// that hangs for good is silence in the end.
+/// A sample cannot be stored for longer than listeners accept silence: they hear that the agent is alive, and
+/// of the owner at once. A sampler that hangs for good is silence in the end.
 #[test]
 fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is_silence() {
     let host = Host::new();
@@ -67,9 +68,9 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     let stream = listener.0.get_ref().try_clone().unwrap();
     let bear = |silence| stream.set_read_timeout(silence).unwrap();
     let before = stream.read_timeout().unwrap();
-    let frozen = Frozen::new(&agent.0, &host.path("disk"));
+    let frozen = FrozenDisk::new(&agent.0, &host.path("disk"));
 
-    // Signs of life, none later than listeners bear, for longer than that and with no sample among them.
+    // Signs of life, none later than listeners accept, for longer than that, without a sample among them.
     bear(silent);
     let mut since_ms = None;
     loop {
@@ -87,7 +88,7 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     host.press();
     listener.returned_at_once("input");
 
-    // The sampler is late by more than a slow disk may cost.
+    // The sampler is later than a slow disk explains.
     let mut line = String::new();
     while listener.0.read_line(&mut line).map_err(|e| e.kind()) != Err(ErrorKind::WouldBlock) {
         assert!(line.ends_with("}\n"), "the agent ended: {line}");

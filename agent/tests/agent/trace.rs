@@ -1,4 +1,4 @@
-//! Traces of this host: what is in the database, whatever ends the agent.
+//! Traces of this host: contents of the database, however the agent ends.
 
 use crate::{agent, fail, succeed};
 use rusqlite::Connection;
@@ -59,8 +59,8 @@ pub(crate) fn signal(child: &Child, signal: rustix::process::Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-/// Commits in a write-ahead log (sqlite.org/fileformat2.html#walformat): frames whose header says how
-/// large the database is after it, of the salt that the log has now.
+/// Number of commits in a write-ahead log (sqlite.org/fileformat2.html#walformat): frames with the log's
+/// present salt whose header gives the size of the database after them.
 fn commits(log: &Path) -> usize {
     let bytes = std::fs::read(log).unwrap();
     let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -93,14 +93,14 @@ fn three_samples_in_strict_tables() {
             "{table}"
         );
     }
-    // What every Linux tells of its machine; a virtual one may have no model.
+    // Facts that every Linux gives of its machine; a virtual one may have no model.
     let told = "SELECT count(*) FROM hosts WHERE os_name LIKE 'Linux%' AND cores_count BETWEEN 1 AND cpus_count";
     assert_eq!(
         number(&database, told),
         number(&database, "SELECT count(*) FROM hosts")
     );
-    // A sample that follows another says after how long; one that does not, on a host too busy for the
-    // interval, follows a gap.
+    // A sample has an interval if it follows another; otherwise, as on a host too busy for the interval, it
+    // follows a gap.
     let anew = "SELECT count(*) FROM samples WHERE files_whole";
     assert_eq!(
         number(&database, anew),
@@ -131,7 +131,8 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     let samples = number(&database, "SELECT count(*) FROM samples");
     assert!(samples >= 2, "two were seen before the kill: {samples}");
-    // One tells of the start. The one that makes the tables is in the file itself, unless a reader was at it.
+    // One event is the start. The transaction that creates the tables is in the file itself, unless a reader
+    // was active.
     assert!(
         [1, 2].contains(&(commits as i64 - samples)),
         "{commits} commits, {samples} samples"
@@ -230,7 +231,7 @@ fn an_unknown_key_is_refused_by_name_and_line_and_wrong_usage_by_its_exit_code()
     assert_eq!(fail(agent().args(["run", "--interval", "soon"])).0, 2);
 }
 
-/// What must not be in the trace: an argument of a process and the path of a file that it has open.
+/// Texts that must not be in the trace: an argument of a process and the path of a file that it has open.
 #[test]
 fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     const ARGUMENT: &str = "correct-horse-battery";
@@ -240,7 +241,7 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("letter");
     std::fs::write(&file, "secret").unwrap();
-    // A shell that is busy for as long as it runs, with the file open.
+    // A shell that uses CPU as long as it runs, with the file open.
     let mut busy = Command::new("sh")
         .args(["-c", "exec 3<\"$1\"; while :; do :; done", ARGUMENT])
         .arg(&file)
@@ -272,9 +273,9 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     assert!(!holds(&in_plain.1, ARGUMENT) && holds(&in_plain.1, FOLDER));
 }
 
-/// Closing any descriptor of a file drops a process's POSIX locks on it: were the agent to open its own
-/// database among other processes' files, SQLite's locks would be gone, and the next program to open the
-/// trace would truncate the WAL's index under it.
+/// Closing any descriptor of a file drops a process's POSIX locks on it: if the agent opened its own database
+/// among other processes' files, SQLite's locks would be lost, and the next program to open the trace would
+/// truncate the WAL's index under it.
 #[test]
 fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
     let (_dir, database) = new_trace();

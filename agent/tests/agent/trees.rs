@@ -1,5 +1,5 @@
-//! Two captured /proc trees of other machines, invented for this test in the spirit of those of
-//! prometheus/procfs, sysstat and PCP, and the figures that they imply, worked by hand.
+//! Two captured /proc trees, invented for this test in the style of those of prometheus/procfs, sysstat and
+//! PCP, with figures computed by hand.
 
 use crate::{bytes, categories_less_physical, sample, sample_command, value};
 use serde_json::{Value as Json, json};
@@ -17,7 +17,7 @@ fn assert_kib(sample: &Json, expected: &[(&str, i64)]) {
     }
 }
 
-/// One table's rows by one column's text, a few columns of each.
+/// Rows of one table, reduced to a few columns, sorted by one column's text.
 fn rows(table: &Json, key: &str, columns: &[&str]) -> Vec<Json> {
     let row = |r: &Json| {
         let values = columns.iter().map(|c| r[c]["value"].clone());
@@ -33,7 +33,7 @@ fn rows(table: &Json, key: &str, columns: &[&str]) -> Vec<Json> {
     rows
 }
 
-/// A `dev` with two input devices, a console and a pseudo-terminal, last used as long ago as said.
+/// A `dev` folder with two input devices, a console and a pseudo-terminal, last used so many seconds ago.
 fn devices(dev: &Path, keyboard_s: u64, sensor_s: u64, tty7_s: u64, pts0_s: u64) {
     let now = SystemTime::now();
     std::fs::create_dir_all(dev.join("input")).unwrap();
@@ -235,7 +235,7 @@ fn desktop() {
     assert_eq!(absences, expected);
 }
 
-/// On the same desktop a shell, of which 2000 KiB are anonymous, stands for a memory server.
+/// On the same desktop a shell, with 2000 KiB of anonymous memory, plays a memory server.
 #[test]
 fn what_a_named_process_holds_is_lent() {
     let tree = format!("{TREES}/desktop-6.1-amd64");
@@ -331,7 +331,7 @@ fn server() {
         let nodes = document["nodes"].as_array().unwrap();
         let found = [0, 1].map(|node| bytes(&nodes[node], column));
         assert_eq!(found, kib.map(|kib| Some(kib * KIB)), "{column}");
-        // What the nodes have sums to what the host has.
+        // The nodes' figures sum to the host's.
         let sum: i64 = found.into_iter().flatten().sum();
         assert_eq!(Some(sum), bytes(row, column), "{column}");
     }
@@ -373,7 +373,7 @@ fn server() {
     assert_eq!(absences, expected);
 }
 
-/// DAMON's estimate is read where the owner says so, and is said to be absent where there is none.
+/// DAMON's estimate is read if the owner allows it, and is absent if there is none.
 #[test]
 fn damon_by_the_owners_word() {
     let config = tempfile::NamedTempFile::new().unwrap();

@@ -1,4 +1,4 @@
-//! Databases of earlier versions: gone on with, and read as they are.
+//! Databases of earlier versions: continued, and read unchanged.
 
 use crate::trace::{number, on};
 use crate::{copies, succeed};
@@ -46,11 +46,11 @@ fn of_version(version: u32, folder: &Path) -> PathBuf {
     path
 }
 
-/// A row with the least that the table asks for.
+/// A row with only the columns that the table requires.
 fn insert_required(connection: &Connection, table: &str, sequence: i64) {
     let present = columns(connection, table).unwrap();
     let table = gleaner_schemas::rows::table(table).unwrap();
-    // What may be absent since version 5 was always there before.
+    // Columns that may be absent since version 5 were required before.
     let is_required = |name: &str, nullable: bool| !nullable || name == "boottime_ms";
     let required = table
         .columns
@@ -108,7 +108,7 @@ fn a_database_of_version_1_is_gone_on_with() {
     let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
     assert_eq!(aside, None);
     assert_eq!(store.last_sample().unwrap().unwrap().time_ms, 1000);
-    // In the file itself while the agent is at work: packages of older agents look there.
+    // The version is in the file itself while the agent works: packages of older agents look there.
     let header = std::fs::read(&path).unwrap();
     assert_eq!(header[60..64], SCHEMA_VERSION.to_be_bytes());
     drop(store);
@@ -137,7 +137,7 @@ fn a_database_of_version_1_is_exported_as_it_is() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// Rows of the database, and whether a sample has to have a time since boot.
+/// Rows of the database, and whether a sample must have a time since boot.
 fn state(path: &Path) -> (i64, i64, i64, i64) {
     let connection = Connection::open(path).unwrap();
     let number =
@@ -176,7 +176,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
     connection
         .pragma_update(None, "foreign_keys", true)
         .unwrap();
-    // So small a cache that what is not committed goes into the log as well.
+    // A cache so small that uncommitted pages go into the log as well.
     connection.pragma_update(None, "cache_size", 1).unwrap();
     let transaction = connection.transaction().unwrap();
     transaction.execute_batch(MIGRATIONS[4]).unwrap();
@@ -224,11 +224,11 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         .unwrap();
 }
 
-/// The observer's own time since boot does not stand in for that of a captured tree.
+/// The observer's own time since boot does not replace that of a captured tree.
 #[test]
 fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
     let copy = copies::Copy::of("desktop-6.1-amd64");
-    copy.alter("t1/proc/uptime", &copies::Alter::Gone);
+    copy.alter("t1/proc/uptime", &copies::Alteration::Gone);
     let (folder, database) = crate::trace::new_trace();
     let run = || {
         let mut command = on(&database);
@@ -247,7 +247,7 @@ fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
     let reason =
         "SELECT count(*) FROM absences WHERE item = 'boottime_ms' AND reason = 'unsupported'";
     assert_eq!(number(&database, reason), 1);
-    // The next run finds a sample that does not say how long its host was up.
+    // The next run finds a sample without its host's time since boot.
     run();
     let stopped = "SELECT count(*) FROM gaps WHERE cause = 'stopped'";
     assert_eq!(number(&database, stopped), 1);

@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionS
 /// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
 
-/// Of each threshold, the intervals below it of each host that knows the notion.
+/// Intervals below each threshold, of each host that has the notion.
 type ByThreshold = Vec<Vec<i64>>;
 
 /// In the order of [`Notion::ALL`]; of the first alone where the others, which rest on more tables, are not wanted.

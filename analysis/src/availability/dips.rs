@@ -11,12 +11,12 @@ use gleaner_schemas::findings::{Dip, Findings, Parameters};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Threshold {
     Bytes(i64),
-    /// Of the host's physical memory.
+    /// A share of the host's physical memory.
     Share(f64),
 }
 
 impl Threshold {
-    /// Those asked for, absolute ones first.
+    /// Requested thresholds, absolute ones first.
     pub(crate) fn all(parameters: &Parameters) -> impl Iterator<Item = Self> + '_ {
         let absolute = parameters.dip_threshold_bytes.iter().copied();
         let relative = parameters.dip_threshold_shares.iter().copied();
@@ -31,7 +31,7 @@ impl Threshold {
         }
     }
 
-    /// As findings have it: bytes or a share, the other absent.
+    /// Threshold as in findings: bytes or a share, the other absent.
     pub(crate) const fn asked(self) -> (Option<i64>, Option<f64>) {
         match self {
             Self::Bytes(bytes) => (Some(bytes), None),
@@ -61,7 +61,7 @@ impl HostMeasure for Dips {
     }
 }
 
-/// One finding a threshold, absolute ones first.
+/// One finding for each threshold, absolute ones first.
 fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();

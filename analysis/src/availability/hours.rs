@@ -23,7 +23,7 @@ const MEASURED: [&str; 7] = [
     "harvestable",
 ];
 
-/// One host's or one class' hours.
+/// Hours of one host or one class.
 #[derive(Clone, Debug)]
 pub(crate) struct Hours {
     /// For each of [`MEASURED`], each hour.
@@ -39,11 +39,11 @@ struct Sizes {
     count: i64,
     sum_bytes: i128,
     min_bytes: Option<i64>,
-    /// Of physical memory, in parts per billion.
+    /// Sum of shares of physical memory, in parts per billion.
     shares: i128,
 }
 
-/// So many of so many.
+/// A number of hits among a number of tries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     count: i64,

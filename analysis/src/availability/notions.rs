@@ -48,7 +48,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Of the samples that have it and that `counts`.
+    /// Distribution over the samples that have it and that `counts`.
     fn distribution(&self, physical_bytes: &[i64], counts: impl Fn(usize) -> bool) -> Distribution {
         let known = self
             .known

@@ -11,10 +11,10 @@ use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
-/// Of [`names`], those that rest on recorded files.
+/// Those of [`names`] that are based on recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
-/// Of [`names`], the one of a host alone: over several it says nothing that the categories do not.
+/// The one of [`names`] that applies to a single host: over several hosts it adds nothing to the categories.
 const OF_HOST: &str = "used";
 
 /// Names of the figures, in the order of the findings: the categories, then the figures beside them.
@@ -71,7 +71,7 @@ impl Measure for Usage {
 }
 
 impl Usage {
-    /// Of one host: all that its samples alone say.
+    /// Records of one host, from its samples alone.
     fn records(&self, host: &str) -> Vec<HostMemory> {
         let named = names().into_iter().zip(&self.0);
         let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
@@ -131,8 +131,8 @@ fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     kernel(samples).into_iter().enumerate().map(with).collect()
 }
 
-/// All but what was available at the same time: where memory was added or taken away, the least available
-/// belongs to another size.
+/// Memory that was not available at each sample: if memory was added or removed, the least available belongs
+/// to another size.
 fn used(samples: &Samples) -> Vec<Option<i64>> {
     let of = |(i, physical): (usize, &i64)| {
         let available = samples.category(Category::Available, i)?;
@@ -141,7 +141,7 @@ fn used(samples: &Samples) -> Vec<Option<i64>> {
     samples.physical_bytes.iter().enumerate().map(of).collect()
 }
 
-/// As a finding; `None` when no sample has it.
+/// Distribution as a finding; `None` if no sample has it.
 fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<MemoryUsage> {
     Some(MemoryUsage {
         size_class: size_class.to_owned(),

@@ -10,15 +10,16 @@ use std::ops::Range;
 /// Dips that are kept of each threshold.
 const MOST: usize = 3;
 
-/// One dip, and the sample that it was deepest at.
+/// One dip, with its deepest sample.
 #[derive(Debug)]
-pub(crate) struct Deepest {
+pub(crate) struct DeepestDip {
     pub(crate) record: WorstDip,
     pub(crate) sample: usize,
 }
 
-/// Of each threshold the deepest, absolute thresholds first; of two as deep the longer, then the earlier.
-pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Deepest> {
+/// The deepest dip of each threshold, absolute thresholds first; among equally deep ones the longer, then the
+/// earlier.
+pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<DeepestDip> {
     let samples = &trace.samples;
     let mut found = Vec::new();
     for threshold in Threshold::all(parameters) {
@@ -28,7 +29,7 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dee
             (samples.available_bytes[*deepest], length, run.start)
         });
         let kept = runs.into_iter().take(MOST);
-        found.extend(kept.map(|(run, sample)| Deepest {
+        found.extend(kept.map(|(run, sample)| DeepestDip {
             record: record(trace, threshold, &run, sample),
             sample,
         }));
@@ -40,7 +41,7 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dee
         };
         let dynamic_kernel = usual(Category::DynamicKernel);
         let (process, file_cache) = (usual(Category::Process), usual(Category::FileCache));
-        for Deepest { record, .. } in &mut found {
+        for DeepestDip { record, .. } in &mut found {
             record.usual_dynamic_kernel_bytes = dynamic_kernel;
             record.usual_process_bytes = process;
             record.usual_file_cache_bytes = file_cache;
@@ -74,7 +75,7 @@ fn runs_below(
     runs
 }
 
-/// All but what is usual.
+/// Record without the usual figures.
 fn record(
     trace: &HostTrace<'_>,
     threshold: Threshold,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Cells in a block.
 const BLOCK_CELLS: i64 = 128;
 
-/// One `T` for each cell; cells that nobody touched are as `T::default()`.
+/// One `T` for each cell; untouched cells are `T::default()`.
 #[derive(Clone, Debug)]
 pub(crate) struct ByCell<T> {
     blocks: BTreeMap<i64, Vec<T>>,
@@ -21,14 +21,14 @@ impl<T> Default for ByCell<T> {
 }
 
 impl<T: Clone + Default> ByCell<T> {
-    /// That of a cell, to add to.
+    /// Value of a cell, to add to.
     pub(crate) fn at(&mut self, cell: i64) -> &mut T {
         let block = self.blocks.entry(cell.div_euclid(BLOCK_CELLS));
         let block = block.or_insert_with(|| vec![T::default(); BLOCK_CELLS as usize]);
         &mut block[cell.rem_euclid(BLOCK_CELLS) as usize]
     }
 
-    /// That of a cell, where its block was touched.
+    /// Value of a cell, if its block was touched.
     pub(crate) fn get(&self, cell: i64) -> Option<&T> {
         let block = self.blocks.get(&cell.div_euclid(BLOCK_CELLS))?;
         block.get(cell.rem_euclid(BLOCK_CELLS) as usize)

@@ -46,7 +46,7 @@ impl Sums {
     }
 }
 
-/// By class and cell.
+/// Sums by class and cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ByClass {
     classes: BTreeMap<SizeClass, ByCell<Sums>>,

@@ -1,4 +1,4 @@
-//! One host's figures in one cell of the grid.
+//! Figures of one host in one cell of the grid.
 
 use crate::derived::HostHistory;
 use gleaner_hosts::derived::IdlePeriod;
@@ -29,11 +29,11 @@ pub(crate) struct Cell {
     /// nothing reaches the host.
     pub(crate) lendable_least_bytes: i64,
     pub(crate) lendable_at_start_bytes: i64,
-    /// Whether it was idle all the time; `None` where that cannot be told of any part.
+    /// True if it was idle all the time; `None` if it is unknown of every part.
     pub(crate) idle: Option<bool>,
     pub(crate) idle_ms: i64,
     pub(crate) idle_at_start: bool,
-    /// Whether the idle period at its start ended in it: the owner came back, or the load rose.
+    /// True if the idle period at its start ended in it: the owner returned, or the load rose.
     pub(crate) returned: bool,
     pub(crate) idle_available_bytes: i64,
     pub(crate) idle_lendable_bytes: i64,
@@ -83,7 +83,7 @@ impl Figures {
             headroom_share,
             ..Limits::default()
         };
-        // Of the categories the paper's quota asks for these three alone, which every trace has.
+        // The paper's quota needs only these three categories, which every trace has.
         let categories = derived::Figures {
             physical_bytes: unsigned(installed),
             available_bytes: Some(unsigned(available)),
@@ -97,7 +97,7 @@ impl Figures {
             available,
             lendable: gleaner_schemas::units::stored(quota.recruitable_bytes),
             demand: (installed - available).max(0),
-            // As in Table 2: where the static part is unknown it is in no category.
+            // As in Table 2: an unknown static part is in no category.
             kernel: of(Category::DynamicKernel)
                 .map(|dynamic| dynamic + of(Category::StaticKernel).unwrap_or(0)),
             process: of(Category::Process),
@@ -110,7 +110,7 @@ impl Figures {
 
 /// A cell of which some part was seen: byte-milliseconds, and the figures that are no means.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Building {
+pub(crate) struct PartialCell {
     first: Option<Figures>,
     idle_is_known: bool,
     idle_ms: i64,
@@ -128,7 +128,7 @@ pub(crate) struct Building {
     demand_most: i64,
 }
 
-impl Default for Building {
+impl Default for PartialCell {
     fn default() -> Self {
         Self {
             first: None,
@@ -150,7 +150,7 @@ impl Default for Building {
     }
 }
 
-impl Building {
+impl PartialCell {
     /// Adds the time `during`, for which a sample stands.
     pub(crate) fn add(&mut self, figures: &Figures, during: Range<i64>, periods: &[IdlePeriod]) {
         let ms = during.end - during.start;

@@ -76,9 +76,9 @@ impl Contributions {
 }
 
 /// Class, installed, available in a scope.
-type Given = (SizeClass, i128, i128);
+type HostContribution = (SizeClass, i128, i128);
 
-fn given(part: &Part, scope: Scope) -> Option<Given> {
+fn given(part: &Part, scope: Scope) -> Option<HostContribution> {
     match scope {
         Scope::All => Some((part.size_class, part.installed, part.available)),
         Scope::Idle => {
@@ -96,7 +96,7 @@ fn share(part: i128, all: i128) -> f64 {
     }
 }
 
-fn by_class(scope: Scope, hosts: &[Given]) -> Vec<ClassContribution> {
+fn by_class(scope: Scope, hosts: &[HostContribution]) -> Vec<ClassContribution> {
     let mut classes: BTreeMap<SizeClass, (i64, i128, i128)> = BTreeMap::new();
     for (class, installed, available) in hosts {
         let sums = classes.entry(*class).or_default();
@@ -114,7 +114,7 @@ fn by_class(scope: Scope, hosts: &[Given]) -> Vec<ClassContribution> {
     classes.into_iter().map(record).collect()
 }
 
-fn by_rank(scope: Scope, hosts: &[Given]) -> Vec<RankContribution> {
+fn by_rank(scope: Scope, hosts: &[HostContribution]) -> Vec<RankContribution> {
     let mut available: Vec<i128> = hosts.iter().map(|h| h.2).collect();
     available.sort_unstable_by(|a, b| b.cmp(a));
     let all: i128 = available.iter().sum();

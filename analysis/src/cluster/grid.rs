@@ -7,7 +7,7 @@
 //! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
 
 use crate::availability::periods::lease_windows::{Break, breaks};
-use crate::cluster::cell::{Building, Cell, Figures};
+use crate::cluster::cell::{Cell, Figures, PartialCell};
 use crate::derived::HostHistory;
 use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::Parameters;
@@ -36,27 +36,28 @@ pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
     ((parameters.cluster_cell_s * 1000.0) as i64).max(1)
 }
 
-/// See [`HostCells::missing`].
+/// Longest absence that counts as missing ([`HostCells::missing`]).
 const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
 
 /// State of a host after a run of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum After {
-    /// It was shut down, or crashed: what it had lent was lost, and it used nothing until it was up again.
+pub(crate) enum RunEnd {
+    /// The host was shut down, or crashed: its leases were lost, and it used nothing until it was up again.
     Off,
-    /// It slept, or its agent fell silent: what it had lent was lost. As for availability periods (`lease_windows`).
+    /// The host slept, or its agent fell silent: its leases were lost, as for availability periods
+    /// (`lease_windows`).
     Lost,
-    /// Nobody knows: the trace ends, samples are missing, or the clock was set.
+    /// The state is unknown: the trace ends, samples are missing, or the clock was set.
     Unknown,
 }
 
 /// Cells one after the other in which a host was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
-    /// Its first cell; where it has none, the cell in which it ended.
+    /// First cell; for a run without cells, the cell in which it ended.
     pub(crate) first: i64,
     pub(crate) cells: Vec<Cell>,
-    pub(crate) after: After,
+    pub(crate) after: RunEnd,
 }
 
 impl Run {
@@ -99,7 +100,7 @@ impl HostCells {
             let mut from = segment.start;
             for i in segment.start + 1..segment.end {
                 if time[i].saturating_sub(time[i - 1]) > MOST_HELD_MS {
-                    found.add(host, parameters, from..i, After::Unknown, &mut taken);
+                    found.add(host, parameters, from..i, RunEnd::Unknown, &mut taken);
                     from = i;
                 }
             }
@@ -114,7 +115,7 @@ impl HostCells {
     /// is no part of the cluster meanwhile.
     pub(crate) fn missing(&self) -> impl Iterator<Item = i64> {
         let pairs = self.runs.windows(2).filter_map(|pair| match pair {
-            [run, next] if run.after == After::Unknown => Some(run.end()..next.first),
+            [run, next] if run.after == RunEnd::Unknown => Some(run.end()..next.first),
             _ => None,
         });
         let longest = LONGEST_MISSING_MS / self.cell_ms.max(1);
@@ -133,7 +134,7 @@ impl HostCells {
         host: &HostHistory<'_>,
         parameters: &Parameters,
         samples: Range<usize>,
-        after: After,
+        after: RunEnd,
         taken: &mut Vec<Range<i64>>,
     ) {
         let cell_ms = self.cell_ms;
@@ -162,7 +163,7 @@ impl HostCells {
                 after: if part.end == end {
                     after
                 } else {
-                    After::Unknown
+                    RunEnd::Unknown
                 },
             });
         }
@@ -185,12 +186,12 @@ fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
 }
 
 /// State after a break, with whether the host was booted in it.
-fn after(found: Break, is_new_boot: bool) -> After {
+fn after(found: Break, is_new_boot: bool) -> RunEnd {
     match found.end {
-        Some(_) if found.is_blind => After::Unknown,
-        Some(_) if is_new_boot => After::Off,
-        Some(_) => After::Lost,
-        None => After::Unknown,
+        Some(_) if found.is_blind => RunEnd::Unknown,
+        Some(_) if is_new_boot => RunEnd::Off,
+        Some(_) => RunEnd::Lost,
+        None => RunEnd::Unknown,
     }
 }
 
@@ -209,7 +210,7 @@ fn cells(
     let last = periods.partition_point(|p| p.samples.start < samples.end);
     let periods = &periods[first..last];
     let idle_can_be_told = host.idle_can_be_told();
-    let mut building = vec![Building::default(); (wanted.end - wanted.start) as usize];
+    let mut building = vec![PartialCell::default(); (wanted.end - wanted.start) as usize];
     for i in samples.start..samples.end.saturating_sub(1) {
         let to_ms = time[i + 1].min(wanted.end.saturating_mul(cell_ms));
         let mut at_ms = time[i].max(wanted.start.saturating_mul(cell_ms));
@@ -227,7 +228,7 @@ fn cells(
     let mut cells: Vec<Cell> = finished
         .map(|(cell, start_ms)| cell.finish(start_ms, cell_ms, periods))
         .collect();
-    // Nothing reaches the host: it is there, and lends nothing.
+    // The host is present but unreachable, and lends nothing.
     let (from_ms, to_ms) = (time[samples.start], time[samples.end - 1]);
     for outage in host.trace.arrivals.outages(from_ms, to_ms) {
         let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);

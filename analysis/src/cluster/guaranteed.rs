@@ -17,7 +17,7 @@ const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
 
 /// Sums over hosts from one cell on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Known {
+struct KnownSums {
     hosts: i64,
     now_bytes: i64,
     kept_bytes: i64,
@@ -29,8 +29,8 @@ struct Lendable {
     /// With those that are missing.
     hosts: i64,
     bytes: i64,
-    /// Those of known fate, by time ahead.
-    ahead: [Known; AHEAD_COUNT],
+    /// Starts with known fates, by time ahead.
+    ahead: [KnownSums; AHEAD_COUNT],
 }
 
 impl Lendable {
@@ -45,7 +45,7 @@ impl Lendable {
     }
 }
 
-/// By scope and cell.
+/// Sums by scope and cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guarantees {
     scopes: [ByCell<Lendable>; SCOPES.len()],
@@ -65,7 +65,7 @@ impl Guarantees {
                 sums.bytes = start.now_bytes;
                 for (known, kept) in sums.ahead.iter_mut().zip(start.kept_bytes) {
                     if let Some(kept_bytes) = *kept {
-                        *known = Known {
+                        *known = KnownSums {
                             hosts: 1,
                             now_bytes: start.now_bytes,
                             kept_bytes,
@@ -124,7 +124,7 @@ fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i6
     let counts = |sums: &Lendable| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
-        // Where nobody was seen, nothing was there: a start knows the fate of its hosts.
+        // Cells without hosts had no memory: a start knows the fate of its hosts.
         let window = (cell..=cell + ahead).map(|c| cells.get(c).map_or(0, |sums| sums.bytes));
         let known = sums.ahead[at];
         let kept = (known.kept_bytes, window.min().unwrap_or(0));
@@ -136,7 +136,7 @@ fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::grid::After;
+    use crate::cluster::grid::RunEnd;
     use crate::cluster::outlook::tests::{any_host, host, run, starts as starts_of};
     use gleaner_schemas::findings::Scope;
     use proptest::prelude::*;
@@ -157,12 +157,12 @@ mod tests {
 
     #[test]
     fn two_hosts_that_take_turns() {
-        // Each has 5 in one cell and 1 in the next: 6 are always there, 2 stay.
+        // Each host has 5 in one cell and 1 in the next: 6 are always there, 2 stay.
         let turns: Vec<i64> = (0..40).map(|i| 1 + 4 * (i % 2)).collect();
         let others: Vec<i64> = turns.iter().map(|b| 6 - b).collect();
         let all = of(&[
-            host("a", vec![run(0, &turns, After::Unknown)]),
-            host("b", vec![run(0, &others, After::Unknown)]),
+            host("a", vec![run(0, &turns, RunEnd::Unknown)]),
+            host("b", vec![run(0, &others, RunEnd::Unknown)]),
         ]);
         let found: Vec<_> = (written(&all).into_iter())
             .filter(|g| g.scope == Scope::All && g.ahead_s == 600.0)
@@ -190,8 +190,8 @@ mod tests {
     fn a_start_at_which_fates_are_unknown_does_not_count() {
         // b's trace ends before a's: from cell 3 on only a is there, and in cell 2 the fate of one in two is known.
         let all = of(&[
-            host("a", vec![run(0, &[4, 4, 4, 4, 4], After::Unknown)]),
-            host("b", vec![run(0, &[3, 3, 3], After::Unknown)]),
+            host("a", vec![run(0, &[4, 4, 4, 4, 4], RunEnd::Unknown)]),
+            host("b", vec![run(0, &[3, 3, 3], RunEnd::Unknown)]),
         ]);
         let found = starts(&all.scopes[0], 0, 1);
         assert_eq!(found, (vec![7, 7, 4], vec![(7, 7), (7, 7), (4, 4)]));
@@ -201,12 +201,12 @@ mod tests {
     fn hosts_that_are_missing_are_not_gone() {
         // b's samples are missing in cells 2 and 3: nothing is known then of what both have together.
         let all = of(&[
-            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], After::Unknown)]),
+            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host(
                 "b",
                 vec![
-                    run(0, &[3, 3], After::Unknown),
-                    run(4, &[3, 3], After::Unknown),
+                    run(0, &[3, 3], RunEnd::Unknown),
+                    run(4, &[3, 3], RunEnd::Unknown),
                 ],
             ),
         ]);
@@ -214,12 +214,12 @@ mod tests {
         assert_eq!(found, (vec![7, 7], vec![(7, 7), (7, 7)]));
         // Asleep in them it has nothing to lend, which is known.
         let all = of(&[
-            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], After::Unknown)]),
+            host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host(
                 "b",
                 vec![
-                    run(0, &[3, 3], After::Lost),
-                    run(4, &[3, 3], After::Unknown),
+                    run(0, &[3, 3], RunEnd::Lost),
+                    run(4, &[3, 3], RunEnd::Unknown),
                 ],
             ),
         ]);
@@ -245,7 +245,7 @@ mod tests {
                         let known: Vec<_> = here(cell).filter(|s| s.2[at].is_some()).collect();
                         let is_missing = |h: &&crate::cluster::grid::HostCells| {
                             h.runs.windows(2).any(|pair| {
-                                pair[0].after == After::Unknown
+                                pair[0].after == RunEnd::Unknown
                                     && (pair[0].end()..pair[1].first).contains(&cell)
                             })
                         };
@@ -258,7 +258,7 @@ mod tests {
                         expected.0.push(known.iter().map(|s| s.1).sum());
                         let kept: i64 = known.iter().filter_map(|s| s.2[at]).sum();
                         expected.1.push((kept, least));
-                        // What stays is somewhere.
+                        // Memory that stays exists somewhere.
                         prop_assert!(kept <= least);
                     }
                     prop_assert_eq!(starts(cells, at, ahead), expected);

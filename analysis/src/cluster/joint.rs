@@ -22,7 +22,7 @@ struct Fates {
     lose: u32,
 }
 
-/// By scope and cell; in each cell by region and, inside that, by time ahead.
+/// Fates by scope and cell; in each cell by region and, inside that, by time ahead.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Joint {
     scopes: [ByCell<Vec<Fates>>; SCOPES.len()],

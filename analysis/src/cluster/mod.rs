@@ -198,7 +198,7 @@ mod tests {
             if let Some(all) = all {
                 let mean = available.iter().sum::<f64>() / available.len() as f64;
                 prop_assert!((all.mean_bytes - mean).abs() < 1e-9);
-                // By their definition: one cell of a hundred may be below, five, half of them.
+                // By definition one cell of a hundred may be below, or five, or half of them.
                 for (bytes, may_be) in [(all.p1_bytes, 0.01), (all.p5_bytes, 0.05), (all.median_bytes, 0.5)] {
                     let below = available.iter().filter(|a| **a < bytes as f64).count();
                     prop_assert!(below as f64 <= may_be * available.len() as f64);

@@ -6,14 +6,14 @@
 //! missing samples, an owner out of sight), even if it lost its memory before: else losses would be known
 //! more often than what is kept.
 
-use crate::cluster::grid::{After, HostCells, Run};
+use crate::cluster::grid::{HostCells, Run, RunEnd};
 use gleaner_schemas::findings::Scope;
 
 /// Times ahead, where a cell is not longer: ten minutes, and 1, 4, 12 and 24 hours.
 const AHEAD_S: [i64; AHEAD_COUNT] = [600, 3600, 14_400, 43_200, 86_400];
 /// Times ahead, at most.
 pub(crate) const AHEAD_COUNT: usize = 5;
-/// Both scopes, in the order in which sums are held.
+/// Both scopes, in the order of the sums.
 pub(crate) const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
 /// Times ahead in whole cells, each once.
@@ -72,11 +72,11 @@ pub(crate) fn each_start(
 /// For each cell of each run the first cell from it on of which nobody knows.
 fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
     let mut found = Vec::with_capacity(runs.len());
-    // Where the next run begins, and what is unknown from there on.
+    // Start of the next run, and begin of the unknown time before it.
     let mut next: Option<(i64, i64)> = None;
     for run in runs.iter().rev() {
         let mut unknown = match (run.after, next) {
-            (After::Off | After::Lost, Some((first, unknown))) if first >= run.end() => unknown,
+            (RunEnd::Off | RunEnd::Lost, Some((first, unknown))) if first >= run.end() => unknown,
             _ => run.end(),
         };
         let mut of_run = vec![0; run.cells.len()];
@@ -129,7 +129,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn run(first: i64, lendable: &[i64], after: After) -> Run {
+    pub(crate) fn run(first: i64, lendable: &[i64], after: RunEnd) -> Run {
         let cells = lendable.iter().map(|&l| cell(l, Some(true))).collect();
         Run {
             first,
@@ -143,7 +143,7 @@ pub(crate) mod tests {
         let idle = prop_oneof![4 => Just(Some(true)), 2 => Just(Some(false)), 1 => Just(None)];
         let cells = prop::collection::vec((0..10i64, idle), 0..8);
         let after = prop_oneof![
-            2 => Just(After::Lost), 1 => Just(After::Off), 1 => Just(After::Unknown)
+            2 => Just(RunEnd::Lost), 1 => Just(RunEnd::Off), 1 => Just(RunEnd::Unknown)
         ];
         let runs = prop::collection::vec((0..3i64, cells, after), 0..4);
         (0..4i64, any::<u64>(), runs).prop_map(|(first, name, runs)| {
@@ -161,7 +161,7 @@ pub(crate) mod tests {
         })
     }
 
-    /// All starts as (cell, now, kept).
+    /// All starts, as cell, memory now and memory kept.
     pub(crate) fn starts(
         host: &HostCells,
         scope: Scope,
@@ -188,8 +188,8 @@ pub(crate) mod tests {
         let h = host(
             "h",
             vec![
-                run(0, &[5, 4, 6, 6], After::Lost),
-                run(6, &[7, 3], After::Unknown),
+                run(0, &[5, 4, 6, 6], RunEnd::Lost),
+                run(6, &[7, 3], RunEnd::Unknown),
             ],
         );
         assert_eq!(
@@ -207,8 +207,8 @@ pub(crate) mod tests {
         let h = host(
             "h",
             vec![
-                run(0, &[5, 4, 6], After::Unknown),
-                run(4, &[7], After::Unknown),
+                run(0, &[5, 4, 6], RunEnd::Unknown),
+                run(4, &[7], RunEnd::Unknown),
             ],
         );
         assert_eq!(
@@ -231,7 +231,7 @@ pub(crate) mod tests {
             vec![Run {
                 first: 0,
                 cells,
-                after: After::Unknown,
+                after: RunEnd::Unknown,
             }],
         );
         assert_eq!(
@@ -254,7 +254,7 @@ pub(crate) mod tests {
             }
             let next = host.runs.get(i + 1)?;
             if (run.end()..next.first).contains(&cell) {
-                return (run.after != After::Unknown).then_some(0);
+                return (run.after != RunEnd::Unknown).then_some(0);
             }
         }
         None
@@ -275,7 +275,7 @@ pub(crate) mod tests {
                     let ends = || host.runs.iter().filter(|r| {
                         r.end() > cell && r.end() <= cell + ahead
                     });
-                    let unknown = ends().any(|r| r.after == After::Unknown);
+                    let unknown = ends().any(|r| r.after == RunEnd::Unknown);
                     let gap = ends().next().is_some();
                     let expected = match values {
                         Some(values) if !unknown => {

@@ -6,7 +6,7 @@
 //! Pools are formed by chance, from the hosts' ids: the same hosts give the same pools. Of more hosts than
 //! [`MOST_VALUES`] cells allow, those of the lowest hashes stand for all: a sample by chance too.
 
-use crate::cluster::grid::{After, HostCells};
+use crate::cluster::grid::{HostCells, RunEnd};
 use crate::cluster::quantile::p99;
 use gleaner_schemas::findings::{Findings, Peak, Pooling};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const MOST_VALUES: usize = 4 << 20;
 /// Ways to form pools.
 const REGROUPINGS: u64 = 5;
 
-/// One host's demand.
+/// Demand of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Demand {
     /// Cells in which it was seen: first cell, and the most in each from there on.
@@ -39,7 +39,7 @@ impl Demand {
         };
         let runs = host.runs.iter().filter(|run| !run.cells.is_empty());
         let pairs = host.runs.iter().zip(host.runs.iter().skip(1));
-        let off = pairs.filter(|(run, _)| run.after == After::Off);
+        let off = pairs.filter(|(run, _)| run.after == RunEnd::Off);
         Some(Self {
             seen: runs.map(of_run).collect(),
             // The cell in which it went down was not seen whole, nor was it off all the time.
@@ -54,7 +54,7 @@ impl Demand {
         self.seen.iter().map(|(_, values)| values.len()).sum()
     }
 
-    /// Its demand in each of these cells, which are in order.
+    /// Demand in each of these cells, which are in order.
     fn on(&self, cells: &[i64]) -> Vec<i64> {
         let mut found = vec![self.unseen_bytes; cells.len()];
         let place = |cell: i64| cells.partition_point(|c| *c < cell);
@@ -94,7 +94,7 @@ impl Pools {
         }
     }
 
-    /// Whatever the order of the hosts, those of the lowest hashes remain that fit in.
+    /// In any order of the hosts, those with the lowest hashes that fit remain.
     fn insert(&mut self, key: &(u64, String), demand: &Demand, most_values: usize) {
         self.values_count += demand.values_count();
         self.hosts.insert(key.clone(), demand.clone());
@@ -248,10 +248,10 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Of 10 installed: demands 1, 9 and 9, 1: a pool needs 10, they need 18.
+        // Of 10 installed: with demands 1, 9 and 9, 1 a pool needs 10, and they need 18.
         let all = of(&[
-            host("a", vec![run(0, &[9, 1], After::Unknown)]),
-            host("b", vec![run(0, &[1, 9], After::Unknown)]),
+            host("a", vec![run(0, &[9, 1], RunEnd::Unknown)]),
+            host("b", vec![run(0, &[1, 9], RunEnd::Unknown)]),
         ]);
         let found: Vec<_> = (all.records().iter())
             .filter(|p| p.peak == Peak::Max)
@@ -268,14 +268,14 @@ mod tests {
         let demand = |after| {
             let h = host(
                 "h",
-                vec![run(0, &[9, 7], after), run(6, &[8], After::Unknown)],
+                vec![run(0, &[9, 7], after), run(6, &[8], RunEnd::Unknown)],
             );
             let cells: Vec<i64> = (-1..8).collect();
             Demand::of(&h).unwrap().on(&cells)
         };
-        assert_eq!(demand(After::Lost), [3, 1, 3, 3, 3, 3, 3, 2, 3]);
+        assert_eq!(demand(RunEnd::Lost), [3, 1, 3, 3, 3, 3, 3, 2, 3]);
         // Cells 2 and 5 saw it go and come.
-        assert_eq!(demand(After::Off), [3, 1, 3, 3, 0, 0, 3, 2, 3]);
+        assert_eq!(demand(RunEnd::Off), [3, 1, 3, 3, 0, 0, 3, 2, 3]);
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
             let seen = hosts.iter().filter(|h| h.iter().next().is_some()).count();
             if let Some(last) = most.last().filter(|_| seen > 0) {
                 prop_assert_eq!(last.pool_hosts_count, seen as i64);
-                // All in one pool, cell by cell.
+                // All hosts in one pool, cell by cell.
                 let cells: std::collections::BTreeSet<i64> =
                     hosts.iter().flat_map(|h| h.iter().map(|c| c.0)).collect();
                 let cells: Vec<i64> = cells.into_iter().collect();

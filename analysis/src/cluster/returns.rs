@@ -38,7 +38,7 @@ impl Back {
     }
 }
 
-/// By cell.
+/// Returns by cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Returns {
     cells: ByCell<Back>,

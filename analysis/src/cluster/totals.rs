@@ -121,7 +121,7 @@ impl Totals {
         let available = |t: &Total| Some((t.available_bytes, t.installed_bytes));
         let idle =
             |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.installed_bytes));
-        // Where more than one host of ten is missing, the sum is not the cluster's.
+        // If more than one host of ten is missing, the sum is not the cluster's.
         let whole = || {
             totals
                 .iter()
@@ -159,7 +159,7 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
     }
 }
 
-/// Of totals, each with what is installed; `None` without any.
+/// Summary of totals, each with the installed memory; `None` without any.
 fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
     let distribution = Distribution::of(totals.iter().copied());
     let installed = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::HostTrace;
 use crate::trace::reads::ReadSet;
-use crate::trace::standing::Standing;
+use crate::trace::standing::StandingTime;
 use gleaner_schemas::findings::{Findings, TopFile};
 
 /// Files that are listed for each host.
@@ -31,7 +31,7 @@ impl HostMeasure for TopFiles {
 /// cached bytes were never known is left out.
 fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     let rows = &trace.files.rows;
-    let standing = Standing::new(trace, trace.files.sample_of.clone());
+    let standing = StandingTime::new(trace, trace.files.sample_of.clone());
     let file_ids = rows.present("file_id")?;
     let paths = rows.texts("path")?;
     let open = rows.present("open_count")?;

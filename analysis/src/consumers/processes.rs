@@ -27,7 +27,7 @@ impl HostMeasure for ProgramUse {
     ];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        // By name once, for both.
+        // Joined by name once, for both.
         let processes = Processes::of_host(&host.trace)?;
         findings.top_processes.extend(processes.top(MOST_LISTED));
         if pass.parameters.wants(&[WorstDip::KEY, DipProcess::KEY]) {

@@ -4,10 +4,10 @@ use super::categories::{FileMemory, ProcessMemory};
 use crate::consumers::processes::sum;
 use crate::error::Result;
 use crate::trace::HostTrace;
-use crate::trace::standing::Standing;
+use crate::trace::standing::StandingTime;
 use gleaner_schemas::findings::ExplainedConsumer;
 
-/// So many of each are named.
+/// Number of processes and of files that are listed.
 const MOST_LISTED: usize = 15;
 
 /// The active processes of a sample, and what they hold together.
@@ -44,7 +44,7 @@ pub(super) fn files(
     at: usize,
 ) -> Result<(Vec<ExplainedConsumer>, FileMemory)> {
     let rows = &trace.files.rows;
-    let standing = Standing::new(trace, trace.files.sample_of.clone());
+    let standing = StandingTime::new(trace, trace.files.sample_of.clone());
     let (ids, paths) = (rows.present("file_id")?, rows.texts("path")?);
     let (open, mapped) = (rows.integers("open_count")?, rows.integers("mapped_count")?);
     let cached = rows.integers("cached_bytes")?;

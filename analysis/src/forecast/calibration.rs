@@ -146,7 +146,7 @@ impl Calibration {
                 hessian[2] += weight * x * x;
             }
             let determinant = hessian[0] * hessian[2] - hessian[1] * hessian[1];
-            // Of one value of x alone it is 0 but for rounding.
+            // For a single value of x the determinant is 0 except for rounding.
             if determinant.is_nan() || determinant <= 1e-9 * hessian[0] * hessian[2] {
                 return None;
             }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn parts_worked_by_hand() {
-        // Of 100 given 0.25 stay 50, of 100 given 0.75 stay 70: 60 % of all.
+        // Of 100 forecast with 0.25, 50 stay; of 100 with 0.75, 70: 60 % of all.
         let parts = of(&[(0.25, 100, 50), (0.75, 100, 70)]).parts().unwrap();
         close(
             parts.reliability,

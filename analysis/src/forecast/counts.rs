@@ -14,12 +14,12 @@ pub(super) struct Count {
     pub(super) bins: Bins,
     /// Instants with a known fate, by the time ahead: a day has 144.
     pub(super) instants: [u8; AHEAD],
-    /// Of them, those whose region was lost.
+    /// Number of them whose region was lost.
     pub(super) lost: [u8; AHEAD],
 }
 
 /// One host, as every region and scope sees it.
-pub(super) struct Seen<'a> {
+pub(super) struct ForecastHost<'a> {
     pub(super) time_ms: &'a [i64],
     pub(super) available_bytes: &'a [i64],
     pub(super) hours_of_week: &'a [u8],
@@ -30,26 +30,26 @@ pub(super) struct Seen<'a> {
     /// Up to the last sample.
     pub(super) last_low_bytes: i64,
     pub(super) windows: &'a [Window],
-    /// Of each instant.
+    /// Days after which the fate of each instant is known.
     pub(super) known_after_days: &'a [[u8; AHEAD]],
-    /// Whether a forecast could have been asked for at each sample; none: at all.
+    /// True for each sample at which a forecast could have been requested; `None`: at all.
     pub(super) is_open: Option<&'a [bool]>,
 }
 
 /// Counts of one region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// By day.
+    /// Counts by day.
     pub(super) counts: Vec<Count>,
     /// The state at the last sample; `None` where the region is not available then.
     pub(super) last: Option<State>,
 }
 
-impl Seen<'_> {
-    /// Of a region whose size at each sample is `region_bytes`.
+impl ForecastHost<'_> {
+    /// Counts for a region whose size at each sample is `region_bytes`.
     pub(super) fn count(&self, region_bytes: impl Fn(usize) -> i64) -> Counts {
         let mut found = Counts::default();
-        // Where the counts of the day in hand begin.
+        // Index at which the counts of the present day begin.
         let mut today = 0;
         for window in self.windows {
             let enough = |i: &usize| self.available_bytes[*i] >= region_bytes(*i);
@@ -153,7 +153,7 @@ mod tests {
         let low = instants::low_water(&time, &available, &instants);
         let is_open: Vec<bool> = (0..=12).map(|i| (2..10).contains(&i)).collect();
         let count = |is_open| {
-            let seen = Seen {
+            let seen = ForecastHost {
                 time_ms: &time,
                 available_bytes: &available,
                 hours_of_week: &[9; 13],

@@ -30,7 +30,7 @@ pub(super) fn of(time_ms: &[i64]) -> Vec<usize> {
     (0..time_ms.len()).filter(is_first).collect()
 }
 
-/// Those among a range of samples.
+/// Instants within a range of samples.
 pub(super) fn within(instants: &[usize], samples: &Range<usize>) -> Range<usize> {
     let to = |sample: usize| instants.partition_point(|&i| i < sample);
     to(samples.start)..to(samples.end)

@@ -33,18 +33,18 @@ pub(super) struct Share {
     pub(super) lost: u64,
 }
 
-/// By the time ahead.
+/// Shares by the time ahead.
 pub(super) type Shares = [Share; AHEAD];
 
 /// Everything learnt about one region in one scope.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Learnt {
+pub(super) struct LearntRegion {
     pub(super) all: Shares,
     pub(super) by_age: Vec<Shares>,
     pub(super) by_margin: Vec<Shares>,
     pub(super) by_bins: Vec<Shares>,
     pub(super) hosts: Vec<Shares>,
-    /// Of each host, by time of the week.
+    /// Shares of each host, by time of the week.
     pub(super) slots: Vec<[Shares; SLOTS]>,
     /// Shares of each host in the states that it was seen in, by all bins ([`places`]).
     pub(super) host_cells: Vec<BTreeMap<usize, Shares>>,
@@ -145,7 +145,7 @@ impl Fit {
     }
 }
 
-/// Tells that forecasts can be spread from this probability.
+/// Returns true if forecasts can be spread from this probability.
 const fn is_spread_about(climatology: f64) -> bool {
     climatology > 0.0 && climatology < 1.0
 }
@@ -167,7 +167,7 @@ pub(super) fn bins_at(by_bins: usize) -> Bins {
     }
 }
 
-impl Learnt {
+impl LearntRegion {
     pub(super) fn nothing(hosts_count: usize) -> Self {
         let [ages, margins, lows] = Bins::COUNTS;
         let none = Shares::default();
@@ -248,26 +248,26 @@ impl Learnt {
         })
     }
 
-    /// Of any state.
+    /// Probability over any state.
     pub(super) fn climatology(&self, ahead: usize) -> Option<f64> {
         let Share { instants, lost } = self.all[ahead];
         (instants > 0).then(|| lost as f64 / instants as f64)
     }
 
-    /// Of an age.
+    /// Probability for an age.
     pub(super) fn of_age(&self, age: usize, ahead: usize) -> Option<f64> {
         let climatology = self.climatology(ahead)?;
         Some(self.by_age[age][ahead].towards(climatology, STATE_WEIGHT))
     }
 
-    /// Of an age and margin.
+    /// Probability for an age and margin.
     pub(super) fn of_margin(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let of_age = self.of_age(usize::from(bins.age), ahead)?;
         let (by_margin, _) = places(bins);
         Some(self.by_margin[by_margin][ahead].towards(of_age, STATE_WEIGHT))
     }
 
-    /// Of all three.
+    /// Probability for age, margin and low.
     pub(super) fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let of_margin = self.of_margin(bins, ahead)?;
         let (_, by_bins) = places(bins);
@@ -284,7 +284,8 @@ impl Learnt {
         }))
     }
 
-    /// Of a host at a time of the week, or any. One that never lost such a region is the same at all times.
+    /// Probability for a host at a time of the week, or any. A host that never lost such a region is the same
+    /// at all times.
     pub(super) fn habit(&self, host: usize, slot: Option<u8>, ahead: usize) -> Option<f64> {
         let of_host = self.hosts[host][ahead];
         let any_time = of_host.towards(self.climatology(ahead)?, HOST_WEIGHT);
@@ -324,7 +325,7 @@ mod tests {
 
     #[test]
     fn shares_worked_by_hand() {
-        let mut learnt = Learnt::nothing(2);
+        let mut learnt = LearntRegion::nothing(2);
         assert_eq!(learnt.climatology(0), None);
         let bins = Bins {
             age: 1,
@@ -339,18 +340,18 @@ mod tests {
         let age = (30.0 + 10.0 * climatology) / 110.0;
         let margin = (30.0 + 10.0 * age) / 50.0;
         let of_all = (30.0 + 10.0 * margin) / 50.0;
-        // Of ten minutes ahead all hosts count twelve instants in one host's share.
+        // For ten minutes ahead all hosts count as twelve instants in one host's share.
         let state = (30.0 + 12.0 * of_all) / 52.0;
         let any_time = (30.0 + 144.0 * climatology) / 184.0;
         let habit = (30.0 + 24.0 * any_time) / 64.0;
         let given = learnt.probabilities(0, 5, bins, 0).unwrap();
         close(given.state, state);
         close(given.habit, habit);
-        // Nothing was forecast yet: not spread.
+        // No forecasts so far: not spread.
         close(given.models[0], 0.1 * habit + 0.9 * state);
         close(given.mixed, given.models[0]);
         close(learnt.state(bins, 0).unwrap(), of_all);
-        // Of a day ahead they count 1,728, and a host that was never seen in the state is like all.
+        // For a day ahead they count as 1,728, and a host that was never seen in the state equals all.
         let state = learnt.state_on(0, bins, AHEAD - 1).unwrap();
         close(state, (30.0 + 1728.0 * of_all) / 1768.0);
         close(learnt.state_on(1, bins, 0).unwrap(), of_all);
@@ -383,7 +384,7 @@ mod tests {
             mixed: 0.1,
         };
         let weight = |lost: u8| {
-            let mut learnt = Learnt::nothing(1);
+            let mut learnt = LearntRegion::nothing(1);
             for _ in 0..100 {
                 learnt.add_fits(&[Fit::of(&given, 100, lost); AHEAD]);
             }
@@ -395,14 +396,15 @@ mod tests {
         // No more than all, no less than nothing.
         close(weight(100), 1.0);
         close(weight(0), 0.0);
-        close(Learnt::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
+        close(LearntRegion::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
     }
 
     #[test]
     fn forecasts_that_were_too_cautious_are_spread() {
-        // Of any region half are lost. Regions forecast to be lost in 1 of 5 and 4 of 5 cases, and how many were.
+        // Half of the regions are lost. Numbers of those lost among the ones forecast to be lost in 1 of 5
+        // and 4 of 5 cases.
         let spread = |lost: u8| {
-            let mut learnt = Learnt::nothing(1);
+            let mut learnt = LearntRegion::nothing(1);
             learnt.add(0, &count(0, (0, 0, 0), 100, 50));
             let given = |mixed| Probabilities {
                 models: [mixed, 0.5, 0.5, 0.5, 0.5],
@@ -427,12 +429,12 @@ mod tests {
         // Within bounds.
         close(spread(0), 1.0 + step(0.2).min(1.0));
         close(spread(100), 0.5);
-        // None lost, or all: there is nothing to spread from.
+        // None lost, or all: the spread cannot be estimated.
         for lost in [0, 100] {
-            let mut learnt = Learnt::nothing(1);
+            let mut learnt = LearntRegion::nothing(1);
             learnt.add(0, &count(0, (0, 0, 0), 100, lost));
             assert_eq!(learnt.spread(0), None);
         }
-        assert_eq!(Learnt::nothing(1).spread(0), None);
+        assert_eq!(LearntRegion::nothing(1).spread(0), None);
     }
 }

@@ -26,7 +26,7 @@ use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
-use counts::{Counts, Seen};
+use counts::{Counts, ForecastHost};
 use gleaner_schemas::findings::{
     Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
     ForecastTableSize, ForecastWeight, Notion, Parameters, Scope,
@@ -37,7 +37,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Region {
     Bytes(i64),
-    /// Of physical memory.
+    /// A share of physical memory.
     Share(f64),
 }
 
@@ -47,23 +47,23 @@ pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
 }
 
-/// One host's part.
+/// One host's part of the measure.
 #[derive(Debug)]
 struct HostPart {
     host: String,
-    /// Its last sample.
+    /// Time of its last sample.
     time_ms: i64,
     hour_of_week: u8,
     /// Time that samples cover.
     covered_ms: i64,
-    /// By region.
+    /// Counts by region.
     all: Vec<Counts>,
-    /// By region; empty where idleness cannot be told.
+    /// Counts by region; empty if idleness is unknown.
     idle: Vec<Counts>,
 }
 
 impl Region {
-    /// Those of the parameters, in their order.
+    /// Regions of the parameters, in their order.
     fn all(parameters: &Parameters) -> Vec<Self> {
         let sizes = parameters.region_bytes.iter().copied().map(Self::Bytes);
         let shares = parameters.region_shares.iter().copied().map(Self::Share);
@@ -107,7 +107,7 @@ impl Measure for Forecasts {
         let last_low = instants::low_water(time_ms, available_bytes, &[last]);
         let count = |windows: &[Window], is_open: Option<&[bool]>| {
             let known_after_days = instants::known_after_days(time_ms, &instants, windows);
-            let seen = Seen {
+            let seen = ForecastHost {
                 time_ms,
                 available_bytes,
                 hours_of_week: &host.hours_of_week,
@@ -160,17 +160,17 @@ mod tests {
     use gleaner_schemas::column::Row;
     use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
     use instants::{DAY_MS, day};
-    use learnt::Learnt;
+    use learnt::LearntRegion;
     use proptest::prelude::*;
 
     const MINUTE_MS: i64 = 60_000;
     const FIRST_DAY: i64 = 20_000;
 
-    /// One sample, and what lies before it.
+    /// One sample, and the interval before it.
     #[derive(Clone, Debug)]
     struct Step {
         minutes: i64,
-        /// Of a gap that the host recorded.
+        /// Cause of a gap that the host recorded.
         cause: Option<&'static str>,
         available: i64,
         owner_is_back: bool,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     /// Knowledge from the host before a day, by scope and region.
-    fn learnt_before(part: &HostPart, origin: i64) -> Vec<Learnt> {
+    fn learnt_before(part: &HostPart, origin: i64) -> Vec<LearntRegion> {
         let of = |scope, region: usize| {
             let counts = part.counts(scope).get(region);
             let counts: &[Count] = counts.map_or(&[], |c| &c.counts);
@@ -293,7 +293,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Whatever is recorded from an origin on, gaps and the owner's return included: forecasts made at it stay.
+        /// Records from an origin on, gaps and the owner's return included, do not change the forecasts made
+        /// at it.
         #[test]
         fn nothing_recorded_later_changes_a_forecast(
             steps in prop::collection::vec(step(), 400..700),

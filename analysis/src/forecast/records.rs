@@ -3,7 +3,7 @@
 use super::calibration::{BOUNDS, Calibration};
 use super::counts::Count;
 use super::instants::DAY_MS;
-use super::learnt::{Learnt, MODELS, Shares};
+use super::learnt::{LearntRegion, MODELS, Shares};
 use super::rolling::{Scores, roll};
 use super::{HostPart, Region};
 use crate::error::AnalysisError;
@@ -18,11 +18,11 @@ use gleaner_schemas::units::Seconds;
 use std::array::from_fn;
 use std::sync::Arc;
 
-/// One region in one scope: where its records go.
+/// One region in one scope, and the destination of its records.
 #[derive(Clone, Copy, Debug)]
 struct Series {
     scope: Scope,
-    /// Its place among the regions.
+    /// Index among the regions.
     index: usize,
     region_bytes: Option<i64>,
     region_share: Option<f64>,
@@ -101,7 +101,7 @@ fn pool(
     }
 }
 
-/// Of each host at its last sample, from the table as it was written.
+/// Forecasts for each host at its last sample, from the table as written.
 fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
     let Some(table) = Table::of(findings) else {
         return; // it was written just now
@@ -178,7 +178,7 @@ impl Series {
         }
     }
 
-    /// Its counts on one host.
+    /// Counts of the series on one host.
     fn of(self, host: &HostPart) -> &[Count] {
         let counts = host.counts(self.scope).get(self.index);
         counts.map_or(&[], |c| &c.counts)
@@ -233,7 +233,7 @@ impl Series {
     }
 
     /// Every cell that was seen, and the coarser ones that it refines.
-    fn cells(self, learnt: &Learnt, findings: &mut Findings) {
+    fn cells(self, learnt: &LearntRegion, findings: &mut Findings) {
         let mut cell =
             |bins: [Option<u8>; 3], shares: &Shares, lost: &dyn Fn(usize) -> Option<f64>| {
                 for (ahead, share) in shares.iter().enumerate().filter(|(_, s)| s.instants > 0) {
@@ -282,8 +282,9 @@ impl Series {
         }
     }
 
-    /// Of every host at any time, and at the times of the week at which it was seen where it ever lost such a region.
-    fn habits(self, hosts: &[Arc<HostPart>], learnt: &Learnt, findings: &mut Findings) {
+    /// Habits of every host at any time, and at the times of the week at which it was seen if it ever lost
+    /// such a region.
+    fn habits(self, hosts: &[Arc<HostPart>], learnt: &LearntRegion, findings: &mut Findings) {
         for (index, part) in hosts.iter().enumerate() {
             let of_host = &learnt.hosts[index];
             if of_host.iter().all(|s| s.instants == 0) {
@@ -323,7 +324,7 @@ impl Series {
     }
 
     /// Adds a record of every state that was seen on one host, where its share is another than that of all hosts.
-    fn states(self, index: usize, part: &HostPart, learnt: &Learnt, findings: &mut Findings) {
+    fn states(self, index: usize, part: &HostPart, learnt: &LearntRegion, findings: &mut Findings) {
         for (&by_bins, shares) in &learnt.host_cells[index] {
             let bins = super::learnt::bins_at(by_bins);
             let lost: [Option<f64>; AHEAD] = from_fn(|ahead| {
@@ -350,7 +351,7 @@ impl Series {
         }
     }
 
-    fn weights(self, learnt: &Learnt, findings: &mut Findings) {
+    fn weights(self, learnt: &LearntRegion, findings: &mut Findings) {
         for (ahead, &ahead_s) in AHEAD_S.iter().enumerate() {
             if learnt.all[ahead].instants > 0 {
                 findings.forecast_weights.push(ForecastWeight {
@@ -367,7 +368,7 @@ impl Series {
     }
 }
 
-/// As many digits as a share of so few instants bears; the table stays small.
+/// Rounded to the digits that so few instants justify; the table stays small.
 fn rounded(probability: f64) -> f64 {
     (probability * 1e5).round() / 1e5
 }
@@ -407,7 +408,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever loads the table hears what the scores were given for.
+        /// The reader of the table learns the subject of its scores.
         #[test]
         fn the_table_says_what_was_scored(
             hosts in prop::collection::vec(prop::collection::vec(count(), 1..20), 1..4)

@@ -5,7 +5,7 @@
 
 use super::calibration::Calibration;
 use super::counts::Count;
-use super::learnt::{Fit, Learnt, MODELS_COUNT};
+use super::learnt::{Fit, LearntRegion, MODELS_COUNT};
 use gleaner_policy::forecast::AHEAD;
 use std::collections::BTreeMap;
 
@@ -32,15 +32,18 @@ pub(super) struct Score {
 
 /// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way;
 /// tells `before` of each day and what was learnt before it.
-pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> (Learnt, Scores) {
-    let mut learnt = Learnt::nothing(hosts.len());
+pub(super) fn roll(
+    hosts: &[&[Count]],
+    mut before: impl FnMut(i64, &LearntRegion),
+) -> (LearntRegion, Scores) {
+    let mut learnt = LearntRegion::nothing(hosts.len());
     let mut scores = Scores {
         ahead: Default::default(),
     };
     let known_on = |count: &Count| i64::from(count.day) + i64::from(count.known_after_days);
     // Only days on which something happened: a clock may have been years off.
     let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
-    let mut known: BTreeMap<i64, Known<'_>> = BTreeMap::new();
+    let mut known: BTreeMap<i64, KnownFacts<'_>> = BTreeMap::new();
     for (host, counts) in hosts.iter().enumerate() {
         for count in *counts {
             begun
@@ -99,7 +102,7 @@ pub(super) fn roll(hosts: &[&[Count]], mut before: impl FnMut(i64, &Learnt)) -> 
 
 /// Facts that come to be known on one day.
 #[derive(Default)]
-struct Known<'a> {
+struct KnownFacts<'a> {
     counts: Vec<(usize, &'a Count)>,
     fits: [Fit; AHEAD],
 }
@@ -121,7 +124,7 @@ impl Score {
 mod tests {
     use super::*;
     use crate::availability::periods::window::Window;
-    use crate::forecast::counts::Seen;
+    use crate::forecast::counts::ForecastHost;
     use crate::forecast::instants::{self, DAY_MS, day};
     use gleaner_policy::forecast::{AHEAD_S, LOW_WATER_S, State, slot};
     use proptest::prelude::*;
@@ -165,7 +168,7 @@ mod tests {
     fn counts(steps: &[(i64, i64)], until_ms: i64) -> Vec<Count> {
         let (time, available) = trace(steps, until_ms);
         let (windows, instants) = (windows(&time), instants::of(&time));
-        let seen = Seen {
+        let seen = ForecastHost {
             time_ms: &time,
             available_bytes: &available,
             hours_of_week: &hours(&time),
@@ -250,7 +253,7 @@ mod tests {
     }
 
     /// Knowledge before a day, in the end where the counts do not reach it.
-    fn roll_before(hosts: &[Vec<Count>], origin: i64) -> Learnt {
+    fn roll_before(hosts: &[Vec<Count>], origin: i64) -> LearntRegion {
         let mut at_origin = None;
         let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
         let (last, _) = roll(&counts, |day, learnt| {

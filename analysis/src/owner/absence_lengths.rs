@@ -42,7 +42,7 @@ impl Measure for Lengths {
                 .collect(),
         };
         for lengths in [&mut found.idle, &mut found.busy] {
-            // What was cut at once was not seen to last at all.
+            // An absence that was cut at once was not seen to last at all.
             lengths.retain(|l| l.ms > 0 || l.cause.is_some());
         }
         Ok(found)

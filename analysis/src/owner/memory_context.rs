@@ -29,15 +29,15 @@ const MODES: [(LendingMode, Mode); 2] = [
 
 /// Memory that the owner wants at a return, before any guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct ReturnDemand {
     /// A, K and M; no G.
     pub(crate) demand: Demand,
-    /// Of A, the processes that had started before the return.
+    /// Part of A of the processes that had started before the return.
     cached_footprint_bytes: u64,
 }
 
-/// One a return; `None` where sizes are not known.
-pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<Wanted>>> {
+/// Demand at each return; `None` if sizes are unknown.
+pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<ReturnDemand>>> {
     let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
     let of_return = |back| wanted_at(host, &by_sample, back);
     host.returns.iter().map(of_return).collect()
@@ -48,12 +48,12 @@ pub(crate) fn wanted_at(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
-) -> Result<Option<Wanted>> {
+) -> Result<Option<ReturnDemand>> {
     let Some(footprint) = footprint(host, by_sample, back)? else {
         return Ok(None);
     };
     let memory = categories(&host.trace.samples, *back.window.start());
-    Ok(memory.map(|memory| Wanted {
+    Ok(memory.map(|memory| ReturnDemand {
         demand: Demand::without_guests(&memory, footprint.bytes),
         cached_footprint_bytes: footprint.cached_bytes,
     }))
@@ -110,7 +110,7 @@ pub(crate) struct MemoryContext([OfMode; 2]);
 /// Sizes of one mode.
 #[derive(Clone, Debug, Default)]
 struct OfMode {
-    /// Over samples.
+    /// Mean over samples.
     lendable: Mean,
     /// Over returns, as all below.
     footprint: Mean,
@@ -154,7 +154,7 @@ impl Measure for MemoryContext {
 }
 
 impl MemoryContext {
-    /// As findings, of one host or pooled.
+    /// Findings of one host, or pooled.
     fn records(
         &self,
         host: Option<&str>,
@@ -168,7 +168,7 @@ impl MemoryContext {
 impl OfMode {
     fn of_host(
         host: &HostHistory<'_>,
-        wanted: &[Option<Wanted>],
+        wanted: &[Option<ReturnDemand>],
         mode: Mode,
         parameters: &Parameters,
     ) -> Self {

@@ -8,7 +8,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
-/// Of hosts that can tell when their owners were away.
+/// Reclaims of hosts whose owners' absences are known.
 #[derive(Clone, Debug)]
 pub(crate) struct ReclaimsByHour {
     /// In each hour.

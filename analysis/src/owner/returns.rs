@@ -16,7 +16,7 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// As a finding, of one host or pooled; `None` where nothing could be told.
+    /// Finding of one host, or pooled; `None` if nothing is known.
     fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {

@@ -38,7 +38,7 @@ fn summary(host: &HostHistory<'_>, pass: &Pass<'_>) -> HostSummary {
         samples_count: samples.len() as i64,
         from_time_ms,
         to_time_ms,
-        // One sample lacks nothing between its ends; a clock set back covers some time twice.
+        // A single sample has no gap between its ends; after a clock was set back some time is covered twice.
         coverage_share: if span_ms > 0 {
             (host.trace.covered_ms() as f64 / span_ms as f64).min(1.0)
         } else {

@@ -4,7 +4,7 @@ use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::{HostMeasure, MeasureOutput, Pass};
 use crate::trace::reads::ReadSet;
-use crate::trace::standing::Standing;
+use crate::trace::standing::StandingTime;
 use crate::trace::{HostTrace, SampleRows};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Absence, ActivitySource, FindingList, Findings, Quota};
@@ -41,14 +41,15 @@ impl HostMeasure for ActivitySources {
     }
 }
 
-/// Each item and reason once, in the order in which they were met. What vanished did so in the sample
-/// of its row alone; all else stands until its next row, which counts 0 when it can be read again.
+/// Counts each item and reason once, in the order of their first appearance. A vanished item belongs to the
+/// sample of its row alone; all others are valid until their next row, which counts 0 when the item is
+/// readable again.
 fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
     let columns = ["item", "reason", "detail", "absent_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let SampleRows { rows, sample_of } =
         reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
-    let standing = Standing::new(trace, sample_of);
+    let standing = StandingTime::new(trace, sample_of);
     let counts = rows.present("absent_count")?;
     rows.groups(&["item", "reason"])?
         .into_iter()
@@ -77,7 +78,7 @@ pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<Stri
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let SampleRows { rows, sample_of } =
         reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
-    let standing = Standing::new(trace, sample_of);
+    let standing = StandingTime::new(trace, sample_of);
     let counts = rows.present("absent_count")?;
     let mut found = Vec::new();
     for group in rows.groups(&["item", "reason"])? {
@@ -93,13 +94,13 @@ pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<Stri
     Ok(found)
 }
 
-/// Each source and state once, in the order in which they were met.
+/// Counts each source and state once, in the order of their first appearance.
 fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let columns = ["source", "state"];
     let SampleRows { rows, sample_of } =
         reader.read_changes(&ActivityRow::TABLE, &columns, samples)?;
-    let standing = Standing::new(trace, sample_of);
+    let standing = StandingTime::new(trace, sample_of);
     let mut found: Vec<ActivitySource> = Vec::new();
     for group in rows.groups(&["source"])? {
         for (row, span) in standing.spans(&group) {

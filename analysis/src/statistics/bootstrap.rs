@@ -17,7 +17,7 @@ const SEED: u64 = 1998;
 pub(crate) struct Resamples {
     hosts_count: usize,
     resamples_count: usize,
-    /// By host, then by resample: a figure then adds one host at a time to all resamples.
+    /// Weights by host, then by resample: a figure then adds one host at a time to all resamples.
     times: Vec<u16>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         let one_of_two = [(1.0, 2.0), (0.0, 0.0)];
         assert_eq!(Resamples::draw(2, 10).ratio_interval(&one_of_two), None);
         assert_eq!(Resamples::draw(2, 10).interval(|_| None), None);
-        // Not the hosts that were drawn.
+        // The hosts that were drawn differ.
         assert_eq!(
             Resamples::draw(3, 10).ratio_interval(&[(1.0, 2.0); 2]),
             None
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!((found.low, found.high), (0.25, 0.25));
     }
 
-    /// Of many hosts the mean's interval is the normal distribution's.
+    /// For many hosts the mean's interval is that of the normal distribution.
     #[test]
     fn the_mean_of_many_hosts() {
         let hosts: Vec<(f64, f64)> = (0..400).map(|i| (f64::from(i % 2), 1.0)).collect();

@@ -43,7 +43,7 @@ fn exponential(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 #[derive(Debug)]
-struct Found {
+struct Estimates {
     as_seen_h: f64,
     kaplan_meier_h: f64,
     start_seen_h: f64,
@@ -52,7 +52,7 @@ struct Found {
 }
 
 /// Hosts, each watched for `window_h` hours.
-fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Found {
+fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Estimates {
     let mut rng = ChaCha8Rng::seed_from_u64(1998);
     let ms = |hours: f64| (hours * HOUR_MS) as i64;
     let (mut all, mut start_seen) = (Vec::new(), Vec::new());
@@ -78,7 +78,8 @@ fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Found {
                     ms: ms(seen_to_h - seen_from_h),
                     cause,
                 };
-                // As `Lease::length`: of one whose start was cut, only that it lasted longer is certain.
+                // As in `Lease::length`: of a period whose start was cut, only that it lasted longer is
+                // certain.
                 all.push(length(ended.filter(|_| from_h >= 0.0)));
                 if from_h >= 0.0 {
                     start_seen.push(length(ended));
@@ -93,7 +94,7 @@ fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Found {
         mean.mean_ms / HOUR_MS
     };
     let seen_ms: i64 = all.iter().map(|length| length.ms).sum();
-    Found {
+    Estimates {
         as_seen_h: seen_ms as f64 / HOUR_MS / all.len() as f64,
         kaplan_meier_h: restricted_mean_h(&mut all),
         start_seen_h: restricted_mean_h(&mut start_seen),

@@ -25,7 +25,7 @@ pub(crate) struct Distribution {
 }
 
 impl Distribution {
-    /// One host's sizes, each with the whole that it is a share of.
+    /// Sizes of one host, each with the whole that it is a share of.
     pub(crate) fn of(sizes: impl Iterator<Item = (i64, i64)>) -> Self {
         let mut shares = 0.0;
         let mut sorted: Vec<i64> = sizes

@@ -109,7 +109,7 @@ mod tests {
                     .all(|(a, b)| (a - b).abs() < 1e-12)
             );
         }
-        // Where the last one ended, later ages are known.
+        // After the end of the last one, later ages are known.
         let all_ended = cumulative_incidence(&sorted(&[(10, Some(0))]), 1, &[5, 10, 99]);
         let shares: Vec<_> = all_ended.iter().map(|f| (f.survival, f.ended[0])).collect();
         assert_eq!(shares, [(1.0, 0.0), (0.0, 1.0), (0.0, 1.0)]);

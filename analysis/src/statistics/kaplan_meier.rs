@@ -9,18 +9,18 @@ use super::{Interval, Length, Z_95};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) ms: i64,
-    /// Those that lasted at least this long.
+    /// Number that lasted at least this long.
     pub(crate) at_risk: u64,
-    /// Those that ended here.
+    /// Number that ended at this length.
     pub(crate) ended: u64,
-    /// Those that were cut here.
+    /// Number that were cut at this length.
     pub(crate) censored: u64,
     /// Share that lasts longer than this.
     pub(crate) survival: f64,
-    /// Of `survival`, by Greenwood's formula.
+    /// Variance of `survival`, by Greenwood's formula.
     pub(crate) variance: f64,
-    /// Of `survival`, made on the scale of log(-log), so that it stays within 0 and 1 (Kalbfleisch &
-    /// Prentice; what lifelines, R's `log-log` and Stata give).
+    /// Interval of `survival`, on the scale of log(-log), so that it stays within 0 and 1 (Kalbfleisch &
+    /// Prentice; as in lifelines, R's `log-log` and Stata).
     pub(crate) interval: Interval,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Step {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RestrictedMean {
     pub(crate) mean_ms: f64,
-    /// Of the estimate, from Greenwood's formula, in square milliseconds.
+    /// Variance of the estimate, from Greenwood's formula, in square milliseconds.
     pub(crate) variance_ms2: f64,
     /// The area ends here: what was asked for, or the longest length seen, if that is less.
     pub(crate) horizon_ms: i64,
@@ -37,7 +37,7 @@ pub(crate) struct RestrictedMean {
 /// The estimated curve: 1 before the first step, level after each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curve {
-    /// One for each distinct length, cut ones too, in order.
+    /// One step for each distinct length, cut ones too, in order.
     pub(crate) steps: Vec<Step>,
 }
 
@@ -161,7 +161,7 @@ impl Step {
 }
 
 impl RestrictedMean {
-    /// By the normal distribution, within what a mean up to the horizon can be.
+    /// Interval by the normal distribution, within the range of a mean up to the horizon.
     pub(crate) fn interval_ms(&self) -> Interval {
         let reach = Z_95 * self.variance_ms2.sqrt();
         Interval {

@@ -24,7 +24,7 @@ pub(crate) mod residual;
 /// Length of a time, and the cause of its end. Ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Length {
-    /// As seen.
+    /// Length as seen, in ms.
     pub(crate) ms: i64,
     /// The cause's number; `None`: it was cut (censored), and lasted longer than seen.
     pub(crate) cause: Option<usize>,

@@ -13,14 +13,14 @@ const MOST_CENSORED_SHARE: f64 = 0.05;
 /// Worth of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing speaks against it.
+    /// No check contradicts the bound.
     Holds,
     /// More than one in twenty lengths was cut: the bound is lower than it could be.
     Censored,
     /// Successive lengths are alike (or unlike): there is less in them than in as many independent
     /// ones, and the confidence is not what it says.
     Dependent,
-    /// So few lengths that none is a bound.
+    /// Too few lengths for any bound.
     TooFew,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Those of each host in the order in which they were seen.
+    /// Lengths of each host, in the order in which they were seen.
     pub(crate) fn of(hosts: Vec<Vec<Length>>) -> Self {
         let mut sorted: Vec<i64> = hosts.iter().flatten().map(|l| l.ms).collect();
         sorted.sort_unstable();
@@ -240,7 +240,7 @@ mod tests {
             ended(&[105, 105, 106, 106, 105, 105, 106, 106]),
         ]);
         assert_eq!(found.1, Verdict::Dependent);
-        // All alike: nothing to compare.
+        // Equal lengths: nothing to compare.
         let found = of(&[ended(&[7; 20])]);
         assert_eq!((found.0, found.1), (Some(7), Verdict::Holds));
         assert_eq!(found.2.autocorrelation(), None);

@@ -20,20 +20,20 @@ pub(crate) struct Spell {
 
 /// Fates, some time ahead, of the instants that could be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead<const CAUSES: usize> {
+pub(crate) struct FateTimes<const CAUSES: usize> {
     pub(crate) ahead_ms: i64,
     /// Time whose fate is known.
     pub(crate) counted_ms: i64,
-    /// Of that: still available.
+    /// Time after which it is still available.
     pub(crate) survived_ms: i64,
-    /// Of that: no longer, by the cause of the first end.
+    /// Time after which it is not, by the cause of the first end.
     pub(crate) ended_ms: [i64; CAUSES],
 }
 
 /// Sums for a fixed list of times ahead; those of several hosts merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Residual<const CAUSES: usize> {
-    pub(crate) ahead: Vec<Ahead<CAUSES>>,
+    pub(crate) ahead: Vec<FateTimes<CAUSES>>,
 }
 
 impl Spell {
@@ -52,9 +52,9 @@ impl Spell {
 }
 
 impl<const CAUSES: usize> Residual<CAUSES> {
-    /// Nothing yet, for these times ahead.
+    /// Empty fates, for these times ahead.
     pub(crate) fn new(ahead_ms: &[i64]) -> Self {
-        let nothing = |&ahead_ms: &i64| Ahead {
+        let nothing = |&ahead_ms: &i64| FateTimes {
             ahead_ms,
             counted_ms: 0,
             survived_ms: 0,
@@ -93,7 +93,7 @@ impl<const CAUSES: usize> Residual<CAUSES> {
     }
 }
 
-impl<const CAUSES: usize> Ahead<CAUSES> {
+impl<const CAUSES: usize> FateTimes<CAUSES> {
     /// Probability that what is available now still is; `None` where nothing could be followed that
     /// long.
     pub(crate) fn survival(&self) -> Option<f64> {
@@ -151,11 +151,11 @@ mod tests {
                 (400, 400, [0, 0]),
                 // 0..60 last, 60..100 do not; 700..960 last.
                 (360, 320, [0, 40]),
-                // None of the first; 700..800 last.
+                // No instant of the first; 700..800 of the last.
                 (200, 100, [0, 100]),
-                // Of the second nothing can be followed.
+                // The second has no instant that can be followed.
                 (100, 0, [0, 100]),
-                // Of the first only 0..50 can be.
+                // Of the first only 0..50 can be followed.
                 (50, 0, [0, 50]),
                 (0, 0, [0, 0]),
             ]
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(residual(&[backward], &[1]).ahead[0].counted_ms, 0);
     }
 
-    /// Each millisecond asked by itself.
+    /// Examines each millisecond by itself.
     fn slowly(spells: &[Spell], ahead_ms: i64) -> (i64, i64, [i64; 2]) {
         let (mut counted, mut survived, mut ended) = (0, 0, [0, 0]);
         for spell in spells {
@@ -237,8 +237,8 @@ mod tests {
             prop_assert_eq!(ba, all);
         }
 
-        /// One long observation of a region that comes and goes, cut anywhere: what is left estimates
-        /// from the instants that can be followed exactly what the whole says of them.
+        /// One long observation of a region that comes and goes, cut anywhere: the instants that can be
+        /// followed have exactly the fates of the whole observation.
         #[test]
         fn a_cut_takes_instants_and_changes_none(
             lengths in prop::collection::vec((1..20i64, 1..20i64), 1..10),

@@ -20,7 +20,7 @@ const USUAL_PAUSES: i64 = 3;
 /// A time in which the host recorded samples, and none arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outage {
-    /// Of the last arrival, or of the first sample where the host came up without a network.
+    /// Time of the last arrival, or of the first sample if the host came up without a network.
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,
 }
@@ -57,7 +57,7 @@ impl Arrivals {
         }
     }
 
-    /// Whether nothing can be said of the network.
+    /// Returns true if nothing is known of the network.
     pub(crate) fn is_empty(&self) -> bool {
         self.time_ms.is_empty()
     }
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // One a minute but for 5 to 15; five minutes of silence are none yet.
+        // One a minute except from 5 to 15; five minutes of silence do not count yet.
         let arrivals = [0, 1, 2, 3, 4, 5, 15, 16, 17, 18, 23];
         assert_eq!(outages(&arrivals, 0, 100), [(5, 15)]);
         // Asleep from 6 to 14: silent, but not for long while up.
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(outages(&arrivals, 50, 100), []);
         assert_eq!(outages(&[], 0, 100), []);
         assert_eq!(outages(&[50], 0, 100), []);
-        // Where ten minutes are usual, half an hour is not long yet.
+        // If ten minutes are usual, half an hour does not count yet.
         let slow = [0, 10, 20, 30, 60, 70, 80, 111];
         assert_eq!(outages(&slow, 0, 200), [(80, 111)]);
     }

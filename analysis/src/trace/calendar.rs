@@ -21,7 +21,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// By its IANA name.
+    /// Calendar of the time zone with this IANA name.
     ///
     /// # Errors
     /// [`AnalysisError::TimeZone`] for a name that is in no time zone database.
@@ -72,7 +72,7 @@ impl Calendar {
     }
 }
 
-/// Of a time as clocks on the wall show it.
+/// Hour of the week of a local time.
 pub(super) fn hour_of_week(local_ms: i64) -> u8 {
     // 1 January 1970 was a Thursday.
     let hour = local_ms.div_euclid(HOUR_MS) + 3 * 24;

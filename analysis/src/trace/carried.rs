@@ -7,8 +7,8 @@ use crate::error::Result;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{AbsenceRow, FileRow};
 
-/// Of the rows of all samples those that stand in the span, by its samples: what was told before and stands at
-/// its first sample is told there.
+/// Rows that are valid in the span, by the span's samples: a row from before that is valid at its first
+/// sample is assigned to that sample.
 pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<SampleRows> {
     let SampleRows { rows, sample_of } = all;
     let carried = carried(&rows, &sample_of, table, lead)?;
@@ -21,7 +21,7 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     let kept: Vec<bool> = told_at.iter().map(Option::is_some).collect();
     let mut rows = rows.kept(&kept)?;
     if table.name == FileRow::TABLE.name {
-        // Who opened it did so once.
+        // The file was opened in one step only.
         let carried = is_carried.iter().zip(&kept).filter(|(_, kept)| **kept);
         rows.forget("opened_count", carried.map(|(c, _)| *c).collect())?;
     }
@@ -72,7 +72,7 @@ fn carried(
     Ok(found)
 }
 
-/// Whether each row says what holds no longer, or held in its sample alone.
+/// Returns true for each row that ends an item, or was valid in its sample alone.
 fn is_over(rows: &Frame, table: &Table) -> Result<Vec<bool>> {
     let all = 0..rows.rows_count();
     if table.name == AbsenceRow::TABLE.name {

@@ -99,7 +99,7 @@ impl<'a> HostTrace<'a> {
     ) -> Result<Option<Self>> {
         let span = Span::of(parameters);
         let mut reader = HostReader::new(dataset, host, span);
-        // Of the span, and of its first UTC day what is before it.
+        // Rows of the span, and of its first UTC day before the span.
         let since_midnight = span.since_midnight();
         let columns = Samples::columns(reads);
         let mut rows = reader.read_in(since_midnight, &SampleRow::TABLE, &columns)?;

@@ -21,7 +21,7 @@ impl ReadSet {
         all_columns: true,
         ..Self::FEW
     };
-    /// All there is.
+    /// All columns of all tables.
     pub(crate) const ALL: Self = Self::SAMPLES.and_processes().and_files();
 
     /// The same, and the active processes of each sample.
@@ -40,7 +40,7 @@ impl ReadSet {
         }
     }
 
-    /// Both together.
+    /// Union of both.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             all_columns: self.all_columns || other.all_columns,

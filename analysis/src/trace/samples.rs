@@ -1,4 +1,4 @@
-//! One host's samples, a vector a column, in the order in which they were recorded.
+//! One host's samples, a vector a column, in the order of recording.
 
 use crate::error::Result;
 use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
@@ -37,7 +37,7 @@ const FEW: [&str; 8] = [
 pub(crate) struct Samples {
     pub(crate) database: Vec<i64>,
     pub(crate) sequence: Vec<i64>,
-    /// Whether the host was booted since the sample before, as far as it says.
+    /// True if the host was booted since the sample before, as far as known.
     pub(crate) is_new_boot: Vec<bool>,
     pub(crate) time_ms: Vec<i64>,
     /// Time since the sample before it, where the host saw no gap between them.
@@ -86,7 +86,7 @@ impl Samples {
         columns
     }
 
-    /// Of rows that were read.
+    /// Samples of rows that were read.
     pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
         let columns = Self::columns(reads);
         let optional = |column| {
@@ -166,8 +166,8 @@ impl Samples {
         *self.categories.get(category as usize)?.get(sample)?
     }
 
-    /// By how much each of [`COUNTERS`] grew between two samples; `None` where either is absent, where the host was
-    /// booted in between, and where a counter fell, which no kernel's does.
+    /// Growth of each of [`COUNTERS`] between two samples; `None` if either is absent, if the host was booted
+    /// in between, or if a counter fell, which no kernel's does.
     pub(crate) fn growth(&self, from: usize, to: usize) -> [Option<i64>; COUNTERS.len()] {
         let steps = self.is_new_boot.get(from.saturating_add(1)..=to);
         let same_boot = steps.is_some_and(|boots| !boots.contains(&true));
@@ -208,7 +208,7 @@ impl Samples {
     }
 }
 
-/// Whether each name differs from the last one known before it.
+/// Returns true for each name that differs from the last known one before it.
 fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
     let mut last = None;
     let is_new = |name: Option<&'a str>| {
@@ -227,7 +227,7 @@ pub(crate) fn in_both<'a>(
 ) -> Vec<Option<usize>> {
     let mut samples = samples.enumerate().peekable();
     rows.map(|row| {
-        // One walk through either.
+        // A single pass over both.
         while samples.next_if(|(_, sample)| *sample < row).is_some() {}
         let (at, sample) = samples.peek()?;
         (*sample == row).then_some(*at)

@@ -27,7 +27,7 @@ impl Span {
         }
     }
 
-    /// Whether it is not all time.
+    /// Returns true unless it is all time.
     pub(crate) const fn is_cut(&self) -> bool {
         self.from_ms.is_some() || self.until_ms.is_some()
     }

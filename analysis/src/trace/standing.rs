@@ -6,13 +6,13 @@ use crate::trace::samples::Samples;
 use std::ops::Range;
 
 /// Time that the rows of one table stand.
-pub(crate) struct Standing {
+pub(crate) struct StandingTime {
     sample_of: Vec<Option<usize>>,
     forgotten_at: Vec<usize>,
 }
 
-impl Standing {
-    /// Of rows that belong to samples of `trace`.
+impl StandingTime {
+    /// Validity of rows that belong to samples of `trace`.
     pub(crate) fn new(trace: &HostTrace<'_>, sample_of: Vec<Option<usize>>) -> Self {
         Self {
             sample_of,
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_row_stands_until_the_next_of_its_group() {
-        let standing = Standing {
+        let standing = StandingTime {
             sample_of: vec![Some(0), None, Some(1), Some(3), Some(3)],
             forgotten_at: vec![5, 5, 5, 5, 5],
         };

@@ -40,7 +40,7 @@ pub(crate) struct HourSplitter<'a> {
     calendar: &'a Calendar,
     /// The offset holds from here.
     from_ms: i64,
-    /// To here.
+    /// End of the time.
     to_ms: i64,
     offset_ms: i64,
 }
@@ -115,7 +115,7 @@ pub(crate) mod tests {
         hours.filter(|(_, minutes)| *minutes > 0).collect()
     }
 
-    /// One step after the other, each asked for by itself.
+    /// Computes each step by itself.
     pub(crate) fn slowly(zone: &TimeZone, from_ms: i64, to_ms: i64, step_ms: i64) -> TimeByHour {
         let mut found = TimeByHour::default();
         for at_ms in (from_ms..to_ms).step_by(step_ms as usize) {

@@ -9,7 +9,7 @@ pub(super) fn mark(records: &mut [WhatIf]) {
         .any(|r| r.context_per_host_day_bytes.is_some());
     let cost = |r: &WhatIf| match r.context_per_host_day_bytes {
         Some(bytes) => bytes,
-        // Nothing was ever taken back.
+        // No memory was ever reclaimed.
         None if is_known => 0.0,
         None => r.returned_per_host_day_bytes,
     };

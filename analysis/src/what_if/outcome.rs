@@ -19,9 +19,9 @@ pub(super) struct Outcome {
     pub(super) physical_byte_ms: i128,
     pub(super) lent_byte_ms: i128,
     pub(super) reclaims: i64,
-    /// By reclaims.
+    /// Bytes returned by reclaims.
     pub(super) returned_bytes: i128,
-    /// By quotas that shrank while memory was lent.
+    /// Bytes returned by quotas that shrank while memory was lent.
     pub(super) shrunk_bytes: i128,
     /// Memory context sizes of the reclaims of which footprints are known.
     pub(super) contexts: Distribution,
@@ -115,7 +115,7 @@ impl Outcome {
         self.contexts.merge(&other.contexts);
     }
 
-    /// As a finding, of which it is not yet told whether it is on the frontier; `None` where nothing was observed.
+    /// Finding without the mark of the frontier; `None` without observations.
     pub(super) fn record(&self, setting: &Setting) -> Option<WhatIf> {
         if self.known_ms <= 0 {
             return None;

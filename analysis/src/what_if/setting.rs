@@ -10,7 +10,7 @@ const LOAD_LIMITS: [Option<f64>; 4] = [Some(0.1), Some(0.3), Some(1.0), None];
 const HEADROOM_SHARES: [f64; 4] = [0.05, 0.10, 0.15, 0.25];
 const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];
 
-/// One setting.
+/// One setting of lending.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     /// Key that differs from the defaults.
@@ -24,7 +24,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// All of them: the defaults are the parameters'.
+    /// All settings; the parameters are the defaults.
     pub(super) fn all(parameters: &Parameters) -> Vec<Self> {
         let modes = [LendingMode::Paper, LendingMode::Gentle];
         modes
@@ -71,7 +71,7 @@ impl Setting {
             minimum_idle_s,
             ..default
         }));
-        // What is as the defaults stands there once.
+        // A setting equal to the defaults is listed once.
         let is_default = |s: &Self| {
             Self {
                 varied: "none",
@@ -122,7 +122,7 @@ mod tests {
     fn one_at_a_time_and_a_grid() {
         let all = Setting::all(&Parameters::default());
         let of = |varied: &str| all.iter().filter(|s| s.varied == varied).count();
-        // Of both modes; the defaults are among the values of each list, and stand in `none`.
+        // Settings of both modes; the defaults are among the values of each list, and in `none`.
         let counts = [
             "none",
             "scope",

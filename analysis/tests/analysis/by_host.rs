@@ -35,16 +35,16 @@ fn asked(recording: Recording, question: &AvailabilityQuestion) -> Vec<HostAvail
 }
 
 /// From and to in minutes after noon, whether the start was seen, the end.
-type Told = (i64, i64, bool, Option<EndCause>);
+type PeriodRow = (i64, i64, bool, Option<EndCause>);
 
-fn told(answer: &HostAvailability) -> Vec<Told> {
+fn told(answer: &HostAvailability) -> Vec<PeriodRow> {
     let minutes = |ms: i64| (ms - NOON) / 60_000;
     let periods = answer.periods.iter();
     let told = periods.map(|p| (minutes(p.from_ms), minutes(p.to_ms), p.is_start_seen, p.end));
     told.collect()
 }
 
-const ALL: [Told; 6] = [
+const ALL: [PeriodRow; 6] = [
     (0, 30, false, Some(EndCause::Memory)),
     (35, 60, true, Some(EndCause::SleepOrPower)),
     (120, 180, true, Some(EndCause::Agent)),
@@ -84,7 +84,7 @@ fn short_ones_and_other_times_are_left_out() {
     };
     let found = told(&asked(recorded("a", true), &long)[0]);
     assert_eq!(found, [ALL[0], ALL[1], ALL[2], ALL[5]]);
-    // What is cut by the question is cut as by the trace.
+    // A cut by the question counts as a cut by the trace.
     let between = AvailabilityQuestion {
         from_ms: Some(NOON + 40 * 60_000),
         until_ms: Some(NOON + 150 * 60_000),

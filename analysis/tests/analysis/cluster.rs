@@ -143,7 +143,7 @@ fn a_clock_set_back_is_seen_once() {
     let found: Vec<_> = (f.cluster_over_time.iter())
         .map(|p| (p.hosts_seen_count, p.available_bytes / BYTES))
         .collect();
-    // What was recorded first stands.
+    // The first record stays.
     assert_eq!(
         found,
         [(1.0, 500.0), (1.0, 500.0), (1.0, 500.0), (1.0, 300.0)]
@@ -232,7 +232,7 @@ fn who_sleeps_has_lost_what_it_lent() {
     }
     assert_eq!(found("sleep"), expected);
     assert_eq!(found("late"), expected);
-    // Of two copies one is lost from ten of the fifteen minutes on, never both.
+    // One of two copies is lost from ten of the fifteen minutes on, never both.
     let f = one_is_gone_for_three_minutes("sleep");
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
     assert_eq!(
@@ -253,7 +253,7 @@ fn who_sleeps_has_lost_what_it_lent() {
             .iter()
             .all(|c| c.copies_count == 2 && c.ahead_s == 600.0)
     );
-    // Nobody knows what became of them: the minutes 0 to 4 remain.
+    // Their fate is unknown: the minutes 0 to 4 remain.
     let unknown = |residence| (residence, 0.5, 488, 1.0, 5);
     assert_eq!(
         found("unwritable"),
@@ -423,7 +423,7 @@ fn a_pool_saves_where_peaks_are_apart() {
     // Demands of 924 and 424, and the other way round.
     let apart = pools(&[(0, 600), (60, 100), (120, 100)]);
     assert_eq!(apart, [(1, 1848, 1848.0), (2, 1848, 1348.0)]);
-    // Of a host that came later nobody knows that it would have saved.
+    // A host that came later is not known to have saved memory.
     let later = pools(&[(60, 100), (120, 100)]);
     assert_eq!(later, [(1, 1848, 1848.0), (2, 1848, 1848.0)]);
 }
@@ -521,7 +521,7 @@ proptest! {
             samples.push((second, available * MIB));
         }
         let f = r.analyzed(&parameters()).unwrap();
-        // By the second: available, where it is known.
+        // By the second: available, if known.
         let known = |second: i64| {
             let next = samples.iter().position(|s| s.0 > second)?;
             let (at, available) = *samples.get(next.checked_sub(1)?)?;

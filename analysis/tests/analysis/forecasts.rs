@@ -124,8 +124,9 @@ fn scattered(seed: u64) -> u64 {
 
 #[test]
 fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
-    // Both hosts have little and much available by turns, five hours each, so that the time of day tells nothing. Host a loses
-    // the region in one of eight instants while it has little, host b while it has much.
+    // Both hosts alternate between little and much available memory, five hours each, so that the time of day
+    // has no influence. Host a loses the region in one of eight instants while it has little, host b while it
+    // has much.
     let fares = |seed: u64, loses_with_little: bool| {
         move |second: i64| {
             let has_little = second / 18_000 % 2 == 0;
@@ -145,12 +146,12 @@ fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
     for ahead_s in [3600, 7200] {
         let of = |model| quality(&found, Scope::All, ahead_s, model);
         let gleaner = of("gleaner");
-        // All hosts' share in a state, and one host's in any, say the same of both.
+        // The share of all hosts in a state, and that of one host in any, are equal for both.
         for pooled in ["climatology", "age", "host_rate", "bins"] {
             let pooled = of(pooled).brier_score;
             assert!(gleaner.brier_score < 0.9 * pooled, "{gleaner:?} {pooled}");
         }
-        // They are as far apart as they should be.
+        // Their distance is as it should be.
         let slope = gleaner.calibration_slope.unwrap();
         assert!((0.8..1.25).contains(&slope), "{gleaner:?}");
         assert!(gleaner.reliability < 0.005, "{gleaner:?}");

@@ -154,7 +154,7 @@ fn use_of_memory_by_class_and_all() {
         (mib(a.median_bytes), a.hosts_count, a.samples_count),
         (600.0, 1, 9)
     );
-    // Of nine samples the first and the last.
+    // The first and the last of nine samples.
     assert_eq!((mib(a.p5_bytes), mib(a.p95_bytes)), (100.0, 700.0));
     // Over both hosts: 4700 + 1800 over 11 samples.
     let all = usage(&f, "all", "available");

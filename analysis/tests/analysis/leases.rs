@@ -89,7 +89,7 @@ fn odds(f: &Findings, minutes: i64) -> &AvailabilityOdds {
 fn ends_and_cuts() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all but none touch a gap or an end of the trace.
+    // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all touch a gap or an end of the trace.
     assert_eq!((p.periods, p.censored), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
     // As leases, the fourth is 200-220 and 240-260.
@@ -125,7 +125,7 @@ fn ends_and_cuts() {
     // Without 0-30 and 300-360: 20, 20 cut, 25, 60; S = 3/4, 3/8.
     let mean = 20.0 + 5.0 * 0.75 + 35.0 * 0.375;
     assert!(near(p.restricted_mean_start_seen_s.unwrap(), mean * 60.0));
-    // Which causes: of the 1/6 that ends at 20 the network, of 5/6 × 1/4 at 25 the sleep.
+    // Causes: the network ends 1/6 at 20, the sleep 5/6 × 1/4 at 25.
     let by_half_an_hour = |cause| {
         let all = f.period_ends.iter().filter(|e| e.size_class == "all");
         let mut all = all.filter(|e| e.scope == Scope::All && e.cause == cause);

@@ -103,7 +103,7 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
     }
-    // Of what is available now alone.
+    // Curves of memory available now alone.
     let curve = f.survival_curves.iter();
     assert_eq!(curve.filter(|c| c.size_class == "all").count(), 2);
 }
@@ -142,9 +142,9 @@ fn what_is_unknown_ends_what_can_be_followed() {
         let odds = f.availability_odds.iter().find(of).unwrap();
         (odds.observed_s / 60.0, odds.still_available)
     };
-    // Of 0-20 nothing is known half an hour later, and of 65-120 what lies before 90.
+    // Of 0-20 the state half an hour later is unknown, and of 65-120 that of the time before 90.
     assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
-    // What is available now can be followed to the end: 0-30, which the sleep ends, and 60-90.
+    // Memory available now can be followed to the end: 0-30, which the sleep ends, and 60-90.
     assert_eq!(half_an_hour(Notion::Available), (60.0, 0.5));
 }
 
@@ -203,7 +203,8 @@ fn dips_by_each_notion() {
             .map(|d| (d.threshold_bytes.unwrap() / MIB, d.at_least_intervals))
             .collect::<Vec<_>>()
     };
-    // Of what is available now one sample has 200 MiB; by the paper's notion eight have, and the rest is not known.
+    // By memory available now one sample has 200 MiB; by the paper's notion eight have, and the others are
+    // unknown.
     let measures = ["dip_hosts", "notions"];
     assert_eq!(dips(&measures, Notion::Available), [(200, 0), (201, 1)]);
     let by_the_paper = [(200, 0), (201, 1), (201, 6)];
@@ -226,7 +227,7 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     assert!(harvestable.lendable_mean_bytes.is_some());
     assert_eq!(harvestable.context_mean_bytes, Some(gentle.mean_bytes));
     assert_eq!(harvestable.context_p99_bytes, Some(gentle.p99_bytes));
-    // Nobody lends by this notion, and in all time nobody lends.
+    // No host lends by this notion, and none lends in all time.
     for (scope, notion) in [
         (Scope::Idle, Notion::Available),
         (Scope::All, Notion::Harvestable),

@@ -163,7 +163,7 @@ fn live_files_by_lookahead() {
         let of = |u: &&MemoryUsage| u.size_class == "all" && u.category == category;
         f.memory_usage.iter().find(of).unwrap()
     };
-    // What is live and not in use now is not available: 50 or 20 MiB less what is in use.
+    // Live memory that is not in use now is not available: 50 or 20 MiB less the part in use.
     let paper = usage("available_paper");
     let not_in_use = 650 - 40 - 40 - 20 - 50;
     assert_eq!(
@@ -423,7 +423,7 @@ fn what_a_trace_lacks_for_costs_is_said() {
     );
 }
 
-/// Whatever the figures say, there is an answer or none, and never a panic.
+/// Any figures give a result or none, and never a panic.
 #[test]
 fn contradictory_figures_end_in_an_answer() {
     for bytes in [-1, i64::MIN, i64::MAX] {

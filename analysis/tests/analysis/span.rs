@@ -14,7 +14,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const STEP: i64 = 20 * MINUTE;
-/// Of the first day, in seconds after noon.
+/// Midnight of the first day, in seconds after noon.
 const MIDNIGHT: i64 = -12 * HOUR;
 const ALL: Range<i64> = i64::MIN..i64::MAX;
 
@@ -36,7 +36,7 @@ fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
 
 /// Rows that stand.
 #[derive(Default)]
-struct Standing {
+struct StandingRows {
     files: BTreeMap<i64, FileRow>,
     sources: BTreeMap<String, ActivityRow>,
     absences: BTreeMap<(String, String), AbsenceRow>,
@@ -53,7 +53,7 @@ fn recorded(span: &Range<i64>) -> Recording {
         } else {
             MIDNIGHT + 3 * DAY
         };
-        let mut standing = Standing::default();
+        let mut standing = StandingRows::default();
         let mut is_first_in_span = true;
         let mut before = None;
         let offset = number * 17;
@@ -75,7 +75,7 @@ fn recorded(span: &Range<i64>) -> Recording {
             let is_whole = has_gap || is_new_day;
             before = Some(t);
             if is_whole {
-                standing = Standing::default();
+                standing = StandingRows::default();
             }
             let slot = (t - MIDNIGHT - offset) / STEP;
             let told = told(number, slot, is_whole);
@@ -115,7 +115,7 @@ fn recorded(span: &Range<i64>) -> Recording {
     r
 }
 
-impl Standing {
+impl StandingRows {
     /// Takes in the news of one sample.
     fn take(&mut self, told: Self) {
         self.files.extend(told.files);
@@ -145,8 +145,8 @@ impl Standing {
 }
 
 /// Changes of a sample, or all of it.
-fn told(number: i64, slot: i64, is_whole: bool) -> Standing {
-    let mut told = Standing::default();
+fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
+    let mut told = StandingRows::default();
     for file_id in 0..6 {
         let what = chance([number, slot, file_id, 3]) % 24;
         let open_count = what % 3;
@@ -166,7 +166,7 @@ fn told(number: i64, slot: i64, is_whole: bool) -> Standing {
         if is_whole || what < 3 {
             let row = ActivityRow {
                 source: source.to_owned(),
-                // Of one source alone: reasons name several in the order in which they were met.
+                // States of one source alone: reasons name several in the order of their first appearance.
                 state: if n == 0 && what % 2 == 1 {
                     "denied"
                 } else {
@@ -194,7 +194,7 @@ fn told(number: i64, slot: i64, is_whole: bool) -> Standing {
     told
 }
 
-fn tell(r: &mut Recording, host: &str, sequence: i64, t: i64, told: &Standing) {
+fn tell(r: &mut Recording, host: &str, sequence: i64, t: i64, told: &StandingRows) {
     for row in told.files.values() {
         r.row(host, sequence, t, row);
     }
@@ -238,7 +238,7 @@ fn parameters() -> Parameters {
     }
 }
 
-/// Of the whole recording, in a span.
+/// Findings in a span of the whole recording.
 fn found_in(span: &Range<i64>) -> Result<Findings, AnalysisError> {
     let parameters = Parameters {
         from_time_ms: Some(NOON + span.start * 1000),
@@ -280,7 +280,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
     let span = MIDNIGHT + DAY..MIDNIGHT + 2 * DAY;
     let found = found_in(&span).unwrap();
     assert_same(&found, &found_of(&span), &span);
-    // It says something of every table.
+    // The findings have rows of every table.
     assert!(found.hosts.len() == 2 && !found.idle_periods.is_empty());
     assert!(!found.top_files.is_empty() && !found.top_processes.is_empty());
     assert!(!found.live_file_cache.is_empty() && !found.gaps.is_empty());
@@ -401,7 +401,7 @@ fn spans_that_hold_nothing_say_so() {
         said,
         format!("no host has a sample before 2026-11-19T12:00:00Z: {covers}")
     );
-    // All hosts sleep.
+    // All hosts are asleep.
     let (from, until) = (NOON + 4 * HOUR * 1000, NOON + 5 * HOUR * 1000);
     assert!(refused(Some(from), Some(until)).ends_with(covers));
 }

@@ -128,7 +128,7 @@ fn lent_and_taken_back() {
         1,
         544.0 + more,
     );
-    // Whatever the owner does, and nothing taken back but what the quota shrinks by.
+    // Independent of the owner, and reduced only by the shrinking of the quota.
     let always = 14.0 * 344.0 + 6.0 * 244.0 + 2.0 * 444.0;
     is(&all, Paper, &varied("scope", 0.0), always, 0, 100.0);
 }

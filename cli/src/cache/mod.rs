@@ -1,4 +1,4 @@
-//! `gleaner cache`: recorded streams through caches alone, without hosts, network or time.
+//! `gleaner cache`: replays recorded streams through caches alone, without hosts, network or time.
 
 use crate::export::args::{ExportStreams, StreamFormat};
 use crate::export::streams::requests;
@@ -27,13 +27,14 @@ pub(crate) struct Cache {
     /// A recorded stream (repeatable: recorded at once, a client each). `.zst` is decompressed.
     #[arg(long, value_name = "FILE", required = true)]
     stream: Vec<PathBuf>,
-    /// Its format.
+    /// Format of the stream.
     #[arg(long, value_enum)]
     stream_format: StreamFormat,
-    /// Of csv: which column is what, in libCacheSim's words [default: the columns that `export --to csv` writes].
+    /// For csv: the columns, in libCacheSim's words [default: the columns that `export --to csv` writes].
     #[arg(long, value_name = "PARAMETERS")]
     stream_params: Option<String>,
-    /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
+    /// For spc and blocks: size of the blocks that are the objects, a power of two from 512 on [default:
+    /// 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = crate::values::size_bytes)]
     block: Option<i64>,
     /// Eviction policies: which object leaves.
@@ -48,7 +49,7 @@ pub(crate) struct Cache {
     /// Sizes of the caches.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', required = true, value_parser = size)]
     size: Vec<Capacity>,
-    /// Print one JSON document, whose form `gleaner schema --as cache` prints.
+    /// Print one JSON document, described by `gleaner schema --as cache`.
     #[arg(long)]
     json: bool,
 }
@@ -85,7 +86,7 @@ pub(crate) fn run(args: &Cache) -> anyhow::Result<()> {
     Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
-/// A number of objects, or of bytes where there is a unit.
+/// Parses a number of objects, or of bytes if there is a unit.
 fn size(text: &str) -> Result<Capacity, String> {
     if text.contains(char::is_alphabetic) {
         let bytes = crate::values::size_bytes(text)?;

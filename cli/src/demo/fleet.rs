@@ -1,4 +1,4 @@
-//! The page of a synthetic fleet beside this host's: half a minute of one host shows little of what a report tells.
+//! The page of a synthetic fleet beside this host's: half a minute of one host shows little of a report.
 
 use crate::{analyze, report};
 use gleaner_schemas::findings::Parameters as Measures;

@@ -14,9 +14,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
-/// A wave's top, as a share of MemAvailable: to be seen in a figure, and felt by nobody.
+/// Peak of a wave, as a share of MemAvailable: visible in a figure, and too small to disturb.
 const TOP_SHARE: u64 = 12;
-/// A wave's top, whatever the host.
+/// Limits on the peak of a wave, on any host.
 const TOP_BYTES: RangeInclusive<u64> = 64 << 20..=2 << 30;
 /// Steps from nothing to the top: a wave up and down takes about ten seconds.
 const STEPS: usize = 16;
@@ -54,7 +54,7 @@ impl Load {
         })
     }
 
-    /// What it is doing, for people.
+    /// Present activity, for people.
     pub(crate) fn describe(&self) -> String {
         format!(
             "the load holds {}",
@@ -72,7 +72,7 @@ impl Load {
     }
 }
 
-/// Memory taken at a step; the least where MemAvailable is not to be had.
+/// Memory taken at a step; the minimum if MemAvailable is unknown.
 fn block_bytes(meminfo: &[u8]) -> usize {
     let available_bytes = Meminfo::parse(meminfo)
         .and_then(|m| m.get("MemAvailable"))

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 Writes trace.db, dataset/, findings.json and report.html into the output folder, and what `collect --local` keeps.")]
 pub(crate) struct Demo {
-    /// How long to trace.
+    /// Length of the trace, in seconds.
     #[arg(long, env = "DEMO_SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=86_400))]
     pub(crate) seconds: u64,
     /// Folder to write to; what an earlier demo wrote there is replaced.
@@ -32,8 +32,8 @@ pub(crate) struct Demo {
     pub(crate) output: PathBuf,
 }
 
-/// What a demo writes, and what a folder of it holds, so that no other is taken for one; an earlier demo's are
-/// replaced, nothing else in the folder is touched.
+/// Outputs of a demo and the text by which each is recognised, so that only an earlier demo's files are
+/// replaced and nothing else in the folder is touched.
 const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("trace.db", None),
     ("trace.db-wal", None),
@@ -51,7 +51,7 @@ const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("synthetic-fleet.html", None),
 ];
 
-/// How often the bar moves and the agent is looked after.
+/// Interval at which the bar moves and the agent is checked.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Traces for the time asked, or until a signal.
+/// Traces for the requested time, or until a signal.
 fn trace(args: &Demo, stop: &AtomicBool) -> anyhow::Result<()> {
     let mut collection = tracing::Collection::start(&args.output)?;
     let load = load::Load::start(&args.output)?;

@@ -1,5 +1,5 @@
-//! Agent and collector, run as they run for real: `gleaner collect --local`, a process of its own, whose cost is
-//! then its own as well.
+//! Agent and collector as in real use: `gleaner collect --local` as a process of its own, so that its cost is
+//! measured separately.
 
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, kill_process};

@@ -7,12 +7,14 @@ use gleaner_schemas::rows;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Write the dataset in another format: its tables, or when memory could be had, for policy simulators. Or write streams of requests.
+/// Write the dataset in another format: its tables, or availability periods for policy simulators. Or write
+/// streams of requests.
 ///
-/// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv, .arrow).
-/// availability, fta, simgrid: when a region of --region bytes could be had on each host, and what ended that, as
-/// `analyze` finds it (docs/periods.md). Every format: docs/exports.md.
-/// With --stream instead of a dataset: requests that programs made, as others recorded them, to oracleGeneral or csv (docs/streams.md).
+/// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv,
+/// .arrow). availability, fta, simgrid: periods in which a region of --region bytes was available on each
+/// host, and their ends, as `analyze` finds them (docs/periods.md). Every format: docs/exports.md. With
+/// --stream instead of a dataset: requests that programs made, as others recorded them, to oracleGeneral or
+/// csv (docs/streams.md).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
@@ -30,7 +32,7 @@ pub(crate) struct Export {
     /// Folder of the dataset.
     #[arg(required_unless_present = "stream", conflicts_with = "stream")]
     pub(crate) dataset: Option<PathBuf>,
-    /// Format.
+    /// Format of the export.
     #[arg(long, value_enum)]
     pub(crate) to: Format,
     /// Folder to write to; of streams, the file.
@@ -72,7 +74,7 @@ pub(crate) struct ExportAvailability {
     #[arg(long, value_name = "SIZE", value_parser = size_bytes,
         required_if_eq_any([("to", "availability"), ("to", "fta"), ("to", "simgrid")]))]
     pub(crate) region: Option<i64>,
-    /// Which time counts [default: all].
+    /// Time that counts [default: all].
     #[arg(long, value_enum)]
     pub(crate) scope: Option<ExportScope>,
     /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
@@ -100,7 +102,7 @@ pub(crate) enum Format {
     Csv,
     /// Tables as Arrow IPC files, which are Feather files, zstd.
     Arrow,
-    /// Periods in which the region could be had, and what each sample says, as two files of columns.
+    /// Periods in which the region was available, and the figures of each sample, as two columnar files.
     Availability,
     /// Events of the Failure Trace Archive.
     Fta,
@@ -123,9 +125,9 @@ pub(crate) enum ColumnFormat {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ExportScope {
-    /// All time.
+    /// The whole time.
     All,
-    /// While the owner is away: it ends when the owner returns as well.
+    /// While the owner is away: a period also ends when the owner returns.
     Idle,
 }
 
@@ -139,14 +141,15 @@ pub(crate) struct ExportStreams {
         required_if_eq("to", "oracleGeneral")
     )]
     pub(crate) stream: Vec<PathBuf>,
-    /// Its format.
+    /// Format of the stream.
     #[arg(long, value_enum, requires = "stream")]
     pub(crate) stream_format: Option<StreamFormat>,
-    /// Of csv: which column is what, as libCacheSim says it: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
+    /// For csv: the columns, in libCacheSim's words: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
     /// [default: the columns that --to csv writes].
     #[arg(long, value_name = "PARAMETERS", requires = "stream")]
     pub(crate) stream_params: Option<String>,
-    /// Of spc and blocks: the size of the blocks that are the objects, a power of two from 512 on [default: 4KiB].
+    /// For spc and blocks: size of the blocks that are the objects, a power of two from 512 on [default:
+    /// 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = size_bytes, requires = "stream")]
     pub(crate) block: Option<i64>,
 }

@@ -6,13 +6,17 @@ use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Parameters, Scope};
 use gleaner_schemas::rows::SampleRow;
-use gleaner_traces::Exported;
+use gleaner_traces::ExportSummary;
 use gleaner_traces::export::ByHost;
 use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::fta::Fta;
 use gleaner_traces::export::simgrid::SimGrid;
 
-pub(super) fn run(args: &Export, dataset: &Dataset, region_bytes: i64) -> anyhow::Result<Exported> {
+pub(super) fn run(
+    args: &Export,
+    dataset: &Dataset,
+    region_bytes: i64,
+) -> anyhow::Result<ExportSummary> {
     let question = question(args, dataset, region_bytes)?;
     let hosts_count = match &question.hosts {
         Some(hosts) => hosts.len(),

@@ -1,4 +1,4 @@
-//! `gleaner export`.
+//! The command `gleaner export`.
 
 pub(crate) mod args;
 mod by_host;
@@ -94,7 +94,7 @@ fn column_format(format: Option<ColumnFormat>) -> gleaner_traces::Format {
     }
 }
 
-/// Ids of the hosts that are asked for; `None`: all.
+/// Ids of the requested hosts; `None`: all.
 fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<String>>> {
     let hosts = args.host.iter().map(|host| host_id(host, dataset));
     let hosts = hosts.collect::<anyhow::Result<BTreeSet<_>>>()?;

@@ -22,7 +22,8 @@ pub(super) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is written: files, opened. The requests of an application's generator are as good a stream (`streams::of_program`).
+/// Requests of the opened files. The requests of an application's generator are a stream as well
+/// (`streams::of_program`).
 pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
     let is_of_blocks = matches!(format, StreamFormat::Spc | StreamFormat::Blocks);

@@ -2,13 +2,13 @@
 
 use super::args;
 use gleaner_dataset::{Dataset, Selection};
-use gleaner_traces::{Export, Exported, Format, Progress};
+use gleaner_traces::{Export, ExportSummary, Format, Progress};
 
 pub(super) fn run(
     args: &args::Export,
     dataset: &Dataset,
     format: Format,
-) -> anyhow::Result<Exported> {
+) -> anyhow::Result<ExportSummary> {
     let mut export = Export::all(format);
     export.is_compressed = !args.uncompressed;
     if !args.tables.table.is_empty() {

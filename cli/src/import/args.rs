@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Take the trace of another program into a dataset.
 ///
-/// What the source lacks is absent in the dataset, never 0 (docs/import.md). What was imported before is left as it is.
+/// Values that the source lacks are absent in the dataset, never 0 (docs/import.md). Records imported before
+/// stay unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
@@ -35,10 +36,10 @@ pub(crate) enum ImportSource {
     Sysstat(ImportSysstat),
 }
 
-/// What every source is asked.
+/// Arguments of every source.
 #[derive(clap::Args)]
-pub(crate) struct Into {
-    /// Folder of the dataset; made where there is none, else added to.
+pub(crate) struct CommonArgs {
+    /// Folder of the dataset; created if there is none, else added to.
     #[arg(
         long,
         short,
@@ -46,11 +47,11 @@ pub(crate) struct Into {
         required_unless_present = "no-import"
     )]
     output: Option<PathBuf>,
-    /// Print which columns are filled, in which unit and from what, and import nothing.
+    /// Print the columns that are filled, their units and sources, and import nothing.
     #[arg(long, group = "no-import")]
     columns: bool,
-    /// Interval at which the machines were recorded, in seconds, where the steps between samples do not show it:
-    /// more than two of it are a gap [default: found for each machine].
+    /// Recording interval of the machines, in seconds, if the steps between samples do not show it: a longer
+    /// step than two intervals is a gap [default: found for each machine].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) interval: Option<i64>,
     /// Print what was done, or the columns, as one JSON document.
@@ -67,8 +68,8 @@ fn seconds(text: &str) -> Result<i64, String> {
     Ok((1000.0 * seconds).round() as i64)
 }
 
-impl Into {
-    /// The dataset, unless only the columns are asked for.
+impl CommonArgs {
+    /// Folder of the dataset; `None` if only the columns are requested.
     pub(crate) fn dataset(&self) -> Option<&Path> {
         self.output.as_deref().filter(|_| !self.columns)
     }
@@ -76,8 +77,8 @@ impl Into {
 
 /// Machines of Alibaba's cluster-trace-v2018: machine_usage.csv, unpacked.
 ///
-/// Memory is normalised in that trace: 100 GiB stands for all that a machine has. The file is read several times, since it
-/// is larger than memory and in no order; some 1 GiB is held.
+/// Memory is normalised in that trace: 100 GiB stands for a machine's whole memory. The file is read several
+/// times, since it is larger than memory and in no order; some 1 GiB is held.
 #[derive(clap::Args)]
 #[command(after_help = help(&Alibaba::new(Path::new(""), None).source(), "
   gleaner import alibaba machine_usage.csv -o out/alibaba"))]
@@ -85,11 +86,12 @@ pub(crate) struct ImportAlibaba {
     /// The file machine_usage.csv.
     #[arg(required_unless_present = "columns")]
     pub(crate) file: Option<PathBuf>,
-    /// When the trace's second 0 was, as 2018-03-05T00:00:00+08:00; it is not published [default: 2018-01-01T00:00:00Z].
+    /// Time of the trace's second 0, as 2018-03-05T00:00:00+08:00; it is not published [default:
+    /// 2018-01-01T00:00:00Z].
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<jiff::Timestamp>,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
@@ -103,22 +105,22 @@ pub(crate) struct ImportBitbrains {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Which of the two traces it is; machines of both have the same numbers.
+    /// Which of the two traces to import; machines of both have the same numbers.
     #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
     pub(crate) trace: BitbrainsTrace,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum BitbrainsTrace {
-    /// 500 machines.
+    /// Trace of 500 machines.
     Rnd,
     /// 1,250 machines on fast storage.
     FastStorage,
 }
 
-/// Plain CSV, with a mapping file that says which column is what (docs/import.md).
+/// Plain CSV, with a mapping file that describes the columns (docs/import.md).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner import csv --mapping lab.toml --check lab/*.csv      # what it would make of the first rows
@@ -128,7 +130,7 @@ pub(crate) enum BitbrainsTrace {
 Every column of samples that is a figure can be filled, and of hosts cpus_count, kernel_release, architecture, os_name, \
 cpu_model and machine_model. All others are absent.")]
 pub(crate) struct ImportCsv {
-    /// The files.
+    /// Files to import.
     #[arg(required_unless_present = "columns")]
     pub(crate) files: Vec<PathBuf>,
     /// The mapping: TOML.
@@ -138,12 +140,12 @@ pub(crate) struct ImportCsv {
     #[arg(long, group = "no-import")]
     pub(crate) check: bool,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
 /// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.
 ///
-/// One CSV a machine. Read by what is published of the format (docs/import.md).
+/// One CSV a machine. The reader follows the published description of the format (docs/import.md).
 #[derive(clap::Args)]
 #[command(after_help = help(&materna::TRACES[0], "
   gleaner import materna Materna-Trace-1 -o out/materna
@@ -152,11 +154,11 @@ pub(crate) struct ImportMaterna {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Which of the three traces it is; machines of all of them have the same numbers.
+    /// Which of the three traces to import; machines of all of them have the same numbers.
     #[arg(long, value_enum, default_value_t = MaternaTrace::One)]
     pub(crate) trace: MaternaTrace,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -172,10 +174,10 @@ pub(crate) enum MaternaTrace {
     Three,
 }
 
-/// Machines that Prometheus watches through node_exporter: from a server that runs, or from its folder.
+/// Machines that Prometheus watches through node_exporter: from a running server, or from its folder.
 ///
-/// Samples are taken with the times at which they were scraped, as they are stored; nothing is resampled. Targets without
-/// node_memory_MemTotal_bytes are named and not imported.
+/// Samples keep the times at which they were scraped; nothing is resampled. Targets without
+/// node_memory_MemTotal_bytes are listed and not imported.
 #[derive(clap::Args)]
 #[command(after_help = help(&prometheus::SOURCE, "
   gleaner import prometheus --url http://prometheus:9090 --selector '{job=\"node\"}' -o out/servers
@@ -187,10 +189,10 @@ pub(crate) struct ImportPrometheus {
     /// Prometheus' folder (--storage.tsdb.path) or a snapshot of it; read by promtool, and not written to.
     #[arg(value_name = "TSDB", required_unless_present_any = ["columns", "url"])]
     pub(crate) folder: Option<PathBuf>,
-    /// Address of a Prometheus that runs, with a path where it has one.
+    /// Address of a running Prometheus, with a path if needed.
     #[arg(long, conflicts_with = "folder")]
     pub(crate) url: Option<String>,
-    /// Only machines whose labels match.
+    /// Import only machines whose labels match.
     #[arg(long, value_name = "MATCHERS", default_value = "{}", value_parser = Selector::parse)]
     pub(crate) selector: Selector,
     /// Only samples of this time and after it.
@@ -205,16 +207,17 @@ pub(crate) struct ImportPrometheus {
     /// Certificates (PEM) that vouch for the server, instead of the system's.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
-    /// Tells the machines from those of another Prometheus that have the same names.
+    /// Name that distinguishes the machines from equally named ones of another Prometheus.
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
-/// What sysstat recorded: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf` reads.
+/// Recordings of sysstat: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf`
+/// reads.
 ///
-/// A machine is known by its nodename; its files may come in any order, and overlap.
+/// A machine is identified by its nodename; its files may come in any order, and overlap.
 #[derive(clap::Args)]
 #[command(after_help = help(&sysstat::SOURCE, "
   gleaner import sysstat /var/log/sysstat -o out/sysstat
@@ -227,7 +230,7 @@ pub(crate) struct ImportSysstat {
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }
 
 fn time_zone(name: &str) -> Result<TimeZone, jiff::Error> {
@@ -236,7 +239,7 @@ fn time_zone(name: &str) -> Result<TimeZone, jiff::Error> {
 
 /// Archives of Performance Co-Pilot, read by its own pmlogdump (pmdumplog before PCP 7).
 ///
-/// A machine is known by the archives' host; they may come in any order, and overlap.
+/// A machine is identified by the archives' host; they may come in any order, and overlap.
 #[derive(clap::Args)]
 #[command(after_help = help(&pcp::SOURCE, "
   gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
@@ -246,5 +249,5 @@ pub(crate) struct ImportPcp {
     #[arg(required_unless_present = "columns", value_name = "ARCHIVE|FOLDER")]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) into: Into,
+    pub(crate) into: CommonArgs,
 }

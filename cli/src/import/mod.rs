@@ -1,11 +1,11 @@
-//! `gleaner import`: an arm a source; what follows is alike for all of them.
+//! `gleaner import`: one match arm per source; the rest is the same for all.
 
 pub(crate) mod args;
 mod columns;
 mod preview;
 mod told;
 
-use args::{BitbrainsTrace, Import, ImportPrometheus, ImportSource, Into, MaternaTrace};
+use args::{BitbrainsTrace, CommonArgs, Import, ImportPrometheus, ImportSource, MaternaTrace};
 use gleaner_traces::import::alibaba::Alibaba;
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
 use gleaner_traces::import::csv::{Csv, Mapping};
@@ -18,7 +18,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
-    // Without a folder or a dataset it is the columns that are asked for: the arguments see to that.
+    // The arguments guarantee: without a folder or a dataset only the columns are requested.
     match &args.source {
         ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
             (Some(file), Some(dataset)) => {
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
     }
 }
 
-/// A server or a folder, as asked for; `None` where it is the columns that are.
+/// Server or folder, as requested; `None` if only the columns are requested.
 fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError> {
     if args.into.dataset().is_none() {
         return Ok(None);
@@ -112,7 +112,7 @@ fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError
 }
 
 /// Imports, and prints what was done.
-fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Result<()> {
+fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyhow::Result<()> {
     let bar = gleaner_terminal::bar("import", 1);
     let progress = |p: &Progress<'_>| {
         bar.set_length(p.machines_in_all as u64);
@@ -128,7 +128,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Re
     } else {
         print(&told::told(&imported, dataset))?;
     }
-    // Nobody reads on where a script saw success.
+    // A script would read success and stop there.
     anyhow::ensure!(
         imported.set_aside.is_empty(),
         "{} could not be used and was left out: {}; the rest is imported",
@@ -139,7 +139,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &Into) -> anyhow::Re
 }
 
 /// Prints which columns a source fills.
-fn columns(source: &Source<'_>, args: &Into) -> anyhow::Result<()> {
+fn columns(source: &Source<'_>, args: &CommonArgs) -> anyhow::Result<()> {
     if args.json {
         print(&format!("{:#}\n", columns::json(source)))
     } else {

@@ -1,7 +1,7 @@
-//! What an import did, for people.
+//! Summary of an import, for people.
 
 use gleaner_schemas::units::Bytes;
-use gleaner_traces::import::{Imported, Machine, Mended, Outcome};
+use gleaner_traces::import::{ImportSummary, Machine, Outcome, Repairs};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -10,8 +10,8 @@ const LOW_COVERAGE: f64 = 0.5;
 /// More gaps than one in so many steps are no pauses of the recording.
 const IRREGULAR_PART: u64 = 10;
 
-/// What was mended, merged and dropped, by machine and in all.
-pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
+/// Rows that were mended, merged and dropped, by machine and in all.
+pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     let mut rows = gleaner_terminal::table(
         &[
             "machine",
@@ -27,7 +27,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
         ],
         1,
     );
-    let mut add = |name: &str, m: &Mended| {
+    let mut add = |name: &str, m: &Repairs| {
         let counts = [
             m.rows_count,
             m.samples_count,
@@ -113,7 +113,7 @@ pub(crate) fn told(imported: &Imported, dataset: &Path) -> String {
 }
 
 /// Warnings of missing, contradicted or hardly covered data, each with its reason.
-fn say_not_used(text: &mut String, imported: &Imported) {
+fn say_not_used(text: &mut String, imported: &ImportSummary) {
     for what in &imported.set_aside {
         let _ = writeln!(text, "warning: left out: {what}.");
     }

@@ -4,10 +4,11 @@ use gleaner_schemas::units;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Say what of your own machine's memory may be lent, and see what is.
+/// Control and inspect what memory of your own machine is lent.
 ///
-/// Takes effect at once: by the time of the answer the memory is back. No root is needed: everybody on the machine may
-/// pause and lower the cap, and undo what was theirs; root, and the group of the daemon's socket, undo anything.
+/// Takes effect at once: when the answer comes, the memory is back. No root is needed: every user of the
+/// machine may pause lending and lower the cap, and undo their own commands; root, and the group of the
+/// daemon's socket, may undo any.
 #[derive(clap::Args)]
 #[command(
     subcommand_required = true,
@@ -29,7 +30,8 @@ What each figure is: docs/lending.md."
 pub(crate) struct Owner {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// Where gleaner-memoryd listens [default: $XDG_RUNTIME_DIR/gleaner/memoryd.sock, else /run/gleaner/memoryd.sock].
+    /// Socket of gleaner-memoryd [default: $XDG_RUNTIME_DIR/gleaner/memoryd.sock, else
+    /// /run/gleaner/memoryd.sock].
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
     /// Print the answer as one JSON document.
@@ -45,17 +47,17 @@ pub(crate) enum Command {
         #[arg(long = "for", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
         length: Option<Duration>,
     },
-    /// Lend again.
+    /// End the pause of lending.
     Resume,
-    /// Never lend more than so much; what is lent above it comes back, the oldest first.
+    /// Limit the memory lent; leases above the limit are revoked, the oldest first.
     Cap {
         /// Like 4GiB, or none.
         #[arg(value_name = "SIZE", value_parser = cap)]
         size: Cap,
     },
-    /// How it stands.
+    /// Print the state of lending.
     Status,
-    /// When memory was given back, why, how much and how fast.
+    /// List when memory was given back, why, how much and how fast.
     Log,
 }
 

@@ -1,4 +1,4 @@
-//! `gleaner owner`: what the owner of a machine says to its memory server, and what it answers.
+//! `gleaner owner`: the owner's commands to the memory server of their machine, and its answers.
 
 pub(crate) mod args;
 mod text;
@@ -45,7 +45,7 @@ fn document(answer: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(answer)? + "\n")
 }
 
-/// A daemon of the user's own, where there is one, else the system's.
+/// Socket of the user's own daemon, if there is one, otherwise of the system's.
 fn default_socket() -> PathBuf {
     let own = std::env::var_os("XDG_RUNTIME_DIR")
         .map(|folder| Path::new(&folder).join("gleaner/memoryd.sock"));

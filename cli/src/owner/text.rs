@@ -1,13 +1,13 @@
 //! Answers for people: aligned, with units.
 
-use gleaner_schemas::lending::{GivenBack, HostQuota, Lending, PagesServed, QuotaReason};
+use gleaner_schemas::lending::{HostQuota, LendingState, PagesServed, QuotaReason, ReclaimRecord};
 use gleaner_schemas::units::{Bytes, Seconds};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// What a command has done.
-pub(super) fn done(lending: &Lending, zone: &TimeZone) -> String {
+/// Result of a command.
+pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
     let mut said = match (lending.is_paused, lending.cap_bytes) {
         (true, _) => paused(lending, zone),
         (false, Some(cap)) => format!("lending, {} at most", size(cap)),
@@ -20,8 +20,8 @@ pub(super) fn done(lending: &Lending, zone: &TimeZone) -> String {
     said + "\n"
 }
 
-/// How it stands.
-pub(super) fn status(lending: &Lending, zone: &TimeZone) -> String {
+/// State of lending.
+pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
     let quota = &lending.quota;
     let mut lines = vec![
         (
@@ -139,8 +139,8 @@ fn served(pages: &PagesServed) -> String {
     text
 }
 
-/// When memory was given back.
-pub(super) fn log(lines: &[GivenBack], zone: &TimeZone) -> String {
+/// Log of memory given back.
+pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
     if lines.is_empty() {
         return "nothing has been lent yet\n".to_owned();
     }
@@ -178,7 +178,7 @@ pub(super) fn log(lines: &[GivenBack], zone: &TimeZone) -> String {
     table.trim_fmt() + "\n"
 }
 
-fn paused(lending: &Lending, zone: &TimeZone) -> String {
+fn paused(lending: &LendingState, zone: &TimeZone) -> String {
     match lending.paused_until_time_ms {
         Some(until) => format!("paused until {}", clock(until, zone)),
         None => "paused until `gleaner owner resume`".to_owned(),
@@ -242,10 +242,10 @@ fn plain(name: &str) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use gleaner_schemas::lending::{LatencyClass, Lease, RevocationsHeld};
+    use gleaner_schemas::lending::{LatencyClass, Lease, RevocationCount};
 
-    fn lending() -> Lending {
-        Lending {
+    fn lending() -> LendingState {
+        LendingState {
             quota: HostQuota {
                 quota_bytes: 8 << 30,
                 lent_bytes: 2 << 30,
@@ -279,11 +279,11 @@ mod tests {
                     .to_vec(),
             }),
             hears_agent: true,
-            revocations: Some(RevocationsHeld {
+            revocations: Some(RevocationCount {
                 made_time_ms: 1_795_219_140_000,
                 certificates_count: 2,
             }),
-            ..Lending::default()
+            ..LendingState::default()
         }
     }
 
@@ -318,22 +318,22 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
 
     #[test]
     fn what_was_done_says_how_fast() {
-        let given_back = Some(GivenBack {
+        let given_back = Some(ReclaimRecord {
             bytes: 2 << 30,
             all_us: 5210,
-            ..GivenBack::default()
+            ..ReclaimRecord::default()
         });
-        let mut found = Lending {
+        let mut found = LendingState {
             given_back,
             is_paused: true,
             ..lending()
         };
-        let said = |lending: &Lending| done(lending, &TimeZone::UTC);
+        let said = |lending: &LendingState| done(lending, &TimeZone::UTC);
         let expected = "paused until `gleaner owner resume`; 2.0 GiB given back in 5.21 ms\n";
         assert_eq!(said(&found), expected);
         found.paused_until_time_ms = Some(1_700_000_000_000);
         assert!(said(&found).starts_with("paused until 2023-11-14 22:13:20; "));
-        found = Lending {
+        found = LendingState {
             cap_bytes: Some(4 << 30),
             ..lending()
         };
@@ -344,7 +344,7 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
     #[test]
     fn the_log_is_a_table() {
         assert_eq!(log(&[], &TimeZone::UTC), "nothing has been lent yet\n");
-        let line = GivenBack {
+        let line = ReclaimRecord {
             time_ms: 1_700_000_000_000,
             lent_since_time_ms: 1_699_999_910_000,
             cause: "agent_lost".into(),
@@ -353,12 +353,12 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
             all_us: 21_470,
             steps_count: 1,
             clients: vec!["a".into(), "b".into()],
-            ..GivenBack::default()
+            ..ReclaimRecord::default()
         };
         let text = log(
             &[
                 line.clone(),
-                GivenBack {
+                ReclaimRecord {
                     steps_count: 3,
                     ..line
                 },

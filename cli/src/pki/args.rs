@@ -29,7 +29,7 @@ pub(crate) enum PkiCommand {
     List(List),
 }
 
-/// Where the authority lies.
+/// Folder of the authority.
 #[derive(clap::Args)]
 pub(crate) struct Folder {
     /// Folder of the authority.
@@ -82,10 +82,10 @@ pub(crate) struct Issue {
     /// DNS name or IP address of the collector (repeatable).
     #[arg(long = "name", value_name = "NAME", conflicts_with_all = ["host", "reader", "client", "admin", "recruiter"])]
     pub(crate) names: Vec<String>,
-    /// How long it is valid (default: hosts 90, others 365).
+    /// Days for which it is valid (default: hosts 90, others 365).
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub(crate) days: Option<u32>,
-    /// Where to: PREFIX.crt and PREFIX.key.
+    /// Prefix of the two files written: PREFIX.crt and PREFIX.key.
     #[arg(long, short, value_name = "PREFIX")]
     pub(crate) output: PathBuf,
     /// Group that may read the key, such as gleaner-clerk.
@@ -98,14 +98,14 @@ pub(crate) struct Issue {
     pub(crate) json: bool,
 }
 
-/// Whom a certificate is for.
+/// Holder of a certificate.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Holder {
     /// A host, by its id (`gleaner-agent status` shows it).
     #[arg(long, value_name = "ID")]
     pub(crate) host: Option<String>,
-    /// Somebody who may read the dataset, and what hosts may lend.
+    /// User who may read the dataset, and the quotas of hosts.
     #[arg(long, value_name = "NAME")]
     pub(crate) reader: Option<String>,
     /// A program that leases memory.
@@ -122,7 +122,7 @@ pub(crate) struct Holder {
     pub(crate) collector: bool,
 }
 
-/// Make a one-time token, with which a new host enrols itself.
+/// Make a one-time token with which a new host enrols itself.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner pki token
@@ -132,10 +132,10 @@ pub(crate) struct Holder {
 A token without --host is for any host that has no certificate yet. One that was enrolled before
 and lost its key needs a token of its own.")]
 pub(crate) struct Token {
-    /// How long it may be used: 30m, 24h, 7d.
+    /// Time for which the token may be used: 30m, 24h, 7d.
     #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = length)]
     pub(crate) valid: Duration,
-    /// For this host alone.
+    /// Restrict the token to this host.
     #[arg(long, value_name = "ID")]
     pub(crate) host: Option<String>,
     /// The collector's address (default: the first name in its newest certificate, port 7443).
@@ -181,7 +181,7 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Nothing, or a century, is a slip of the finger.
+/// Parses a length of time; nothing, or a century, is taken for a typing error.
 fn length(text: &str) -> Result<Duration, String> {
     let length = gleaner_schemas::interval::parse(text)?;
     if length.is_zero() || length > Duration::from_secs(366 * 86_400) {

@@ -1,4 +1,4 @@
-//! What was issued, for people and for programs.
+//! List of issued certificates and tokens, for people and for programs.
 
 use gleaner_trust::{Record, State};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `gleaner pki`.
+//! The command `gleaner pki`.
 
 pub(crate) mod args;
 mod list;
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Where collectors listen unless told otherwise.
+/// Default port of collectors.
 const PORT: u16 = 7443;
 
 /// The group of the packaged recruiter.
@@ -46,7 +46,7 @@ fn init(args: &Init) -> anyhow::Result<String> {
         names: args.names.clone(),
     };
     role.check()?; // before anything is made
-    // It is for people; a long one is cut.
+    // The name is for people; a long one is cut.
     let name: String = args.names[0].chars().take(30).collect();
     let authority = Authority::init(&args.folder, &name, AUTHORITY_DAYS)?;
     let folder = std::path::absolute(&args.folder)?;
@@ -140,7 +140,8 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
     ))
 }
 
-/// The group that reads the key: the one named, or the recruiter's own where root makes its key on the recruiter's machine.
+/// Group that may read the key: the one given, or the recruiter's own if root creates its key on the
+/// recruiter's machine.
 fn reading_group(args: &Issue, role: &Role) -> anyhow::Result<Option<u32>> {
     if let Some(name) = &args.group {
         let found = group_id(name)
@@ -238,7 +239,7 @@ fn revoke(args: &Revoke) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// What to add to commands where the folder is not the usual one.
+/// Option to add to suggested commands if the folder is not the default one.
 fn given_pki(folder: &Path) -> String {
     if folder == Path::new("/etc/gleaner/pki") {
         String::new()

@@ -47,7 +47,7 @@ pub(crate) struct Report {
     pub(crate) measures: Measures,
 }
 
-/// The time that the report is about; all there is unless said.
+/// Time of the report; by default all of it.
 #[derive(clap::Args)]
 pub(crate) struct Time {
     /// An ISO week of the fleet's time zone, such as 2026-W47, or `last`: the last that is over.
@@ -59,14 +59,14 @@ pub(crate) struct Time {
     /// Only what was recorded before this time.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
-    /// Leave the time before out, against which the report else tells what changed.
+    /// Leave out the comparison with the time before.
     #[arg(long)]
     pub(crate) no_comparison: bool,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct Companions {
-    /// Write these beside the page as well: NAME.md, NAME-tables/TABLE.csv, NAME.json.
+    /// Write these files beside the page: NAME.md, NAME-tables/TABLE.csv, NAME.json.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "KINDS")]
     pub(crate) also: Vec<Companion>,
     /// Write NAME.pdf, and NAME-figures/FIGURE.png of every figure, by Chromium.
@@ -81,7 +81,7 @@ pub(crate) struct Companions {
 pub(crate) enum Companion {
     /// The short form for mail or chat.
     Md,
-    /// Every table.
+    /// Every table as CSV.
     Csv,
     /// Sentences and tables for programs.
     Json,
@@ -92,7 +92,7 @@ pub(crate) struct Habit {
     /// Write the week's page and its companions into this folder, and renew its index.html.
     #[arg(long, value_name = "DIR", requires = "week", conflicts_with_all = ["output", "also"])]
     pub(crate) folder: Option<PathBuf>,
-    /// Remove from the folder what is older than its N newest weeks.
+    /// Remove from the folder all but its N newest weeks.
     #[arg(long, value_name = "N", requires = "folder")]
     pub(crate) keep: Option<NonZeroUsize>,
 }
@@ -105,13 +105,13 @@ pub(crate) struct Mail {
     /// Send a test message instead of a report: it shows whether mail from here arrives.
     #[arg(id = "mail-test", long = "mail-test", requires = "mail")]
     pub(crate) is_test: bool,
-    /// Its sender [default: gleaner@ and this machine's name].
+    /// Sender of the message [default: gleaner@ and this machine's name].
     #[arg(id = "mail-from", long = "mail-from", value_name = "ADDRESS")]
     pub(crate) from: Option<Mailbox>,
     /// Attach the page when it is no larger than this.
     #[arg(id = "mail-limit", long = "mail-limit", value_name = "SIZE", value_parser = size_bytes, default_value = "8MiB")]
     pub(crate) limit_bytes: i64,
-    /// Where readers find the page; with --folder where they find the folder. Told in the message.
+    /// URL of the page, or with --folder of the folder, named in the message.
     #[arg(id = "mail-link", long = "mail-link", value_name = "URL")]
     pub(crate) link: Option<String>,
     /// The program that takes messages.

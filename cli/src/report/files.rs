@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Begins the names of files that are not whole yet.
 pub(super) const UNFINISHED: &str = ".gleaner-new-";
 
-/// Writes beside and renames, so that a page being read is never half a page.
+/// Writes under another name and renames, so that no reader sees a partial page.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let folder = path
         .parent()
@@ -41,7 +41,7 @@ pub(super) fn beside(page: &Path, suffix: &str) -> PathBuf {
     page.with_file_name(name)
 }
 
-/// Writes what goes with the page.
+/// Writes the files beside the page.
 pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> anyhow::Result<()> {
     for kind in also {
         match kind {

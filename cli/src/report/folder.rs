@@ -3,7 +3,7 @@
 use super::args::Companion;
 use super::chromium;
 use super::files::{self, UNFINISHED, beside, write};
-use super::span::Asked;
+use super::span::RequestedTime;
 use super::week::{self, Week};
 use anyhow::Context;
 use gleaner_reports::{IndexEntry, Report, Summary, index};
@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// Ends the names of the files that the index is made of.
 const SUMMARY: &str = ".summary.json";
-/// What lies beside a page, by what follows the week's name; folders end with a slash.
+/// Files beside a page, by the suffix after the week's name; folders end with a slash.
 const COMPANIONS: [(&str, &str); 6] = [
     ("Markdown", ".md"),
     ("CSV", "-tables/"),
@@ -27,20 +27,20 @@ const COMPANIONS: [(&str, &str); 6] = [
     ("", ".html"),
 ];
 
-/// What the index tells of a week, as kept beside its page.
+/// Summary of a week for the index, stored beside its page.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct WeekSummary {
     title: String,
     subject: String,
     period: String,
     lead: String,
 }
 
-/// Writes the week's page and companions, then the index. What is there already is replaced, so that it can be done again;
-/// two at once wait for each other.
+/// Writes the week's page and companions, then the index. Existing files are replaced, so that the command
+/// can be repeated; two commands at once wait for each other.
 pub(super) fn publish(
     folder: &Path,
-    asked: &Asked,
+    asked: &RequestedTime,
     report: &Report,
     html: &str,
     chromium: Option<&Path>,
@@ -67,13 +67,13 @@ pub(super) fn publish(
         lead,
         ..
     } = report.summary();
-    let kept = Kept {
+    let kept = WeekSummary {
         title,
         subject,
         period,
         lead,
     };
-    // Last: a week is in the index when all of it is there.
+    // Last, so that a week is in the index only when it is complete.
     write(
         &beside(&page, SUMMARY),
         serde_json::to_string_pretty(&kept)? + "\n",
@@ -92,14 +92,14 @@ pub(super) fn publish(
     write(&folder.join("index.html"), index(&entries)?)
 }
 
-/// Folders are made 0750 and files 0640 from now on, those of the browser that prints included: a fleet's weeks name hosts
-/// and users.
+/// Sets modes 0750 for folders and 0640 for files from now on, for those of the printing browser as well: a
+/// fleet's weeks name hosts and users.
 fn hide_from_others() {
     let before = umask(Mode::RWXO | Mode::WGRP);
     umask(before | Mode::RWXO | Mode::WGRP);
 }
 
-/// What a run that was killed has left.
+/// Removes the remainders of a killed run.
 fn sweep(folder: &Path) -> std::io::Result<()> {
     for file in fs::read_dir(folder)? {
         let file = file?;
@@ -120,7 +120,7 @@ fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
     for file in fs::read_dir(folder)? {
         let name = file?.file_name();
         let week = name.to_str().and_then(|name| name.strip_suffix(SUMMARY));
-        // Other files are none of ours, and are left alone.
+        // Other files are not ours, and stay.
         if let Some(week) = week.filter(|w| matches!(week::week(w), Ok(Week::Of(_)))) {
             weeks.push(week.to_owned());
         }
@@ -129,7 +129,7 @@ fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
     Ok(weeks)
 }
 
-/// Removes all of a week, its summary first: the index never names what is gone.
+/// Removes all files of a week, its summary first, so that the index never names a missing file.
 fn remove(folder: &Path, week: &str) -> std::io::Result<()> {
     fs::remove_file(folder.join(format!("{week}{SUMMARY}")))?;
     for (_, suffix) in COMPANIONS {
@@ -147,11 +147,12 @@ fn remove(folder: &Path, week: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A week in the index; absent, and told, when its summary cannot be read: one bad file does not cost the others.
+/// Entry of a week in the index; absent, with a message, if its summary cannot be read: one bad file does not
+/// cost the others.
 fn entry(folder: &Path, week: &str) -> Option<IndexEntry> {
     let path = folder.join(format!("{week}{SUMMARY}"));
     let read = fs::read(&path).map_err(anyhow::Error::from);
-    let kept: Kept = match read.and_then(|text| Ok(serde_json::from_slice(&text)?)) {
+    let kept: WeekSummary = match read.and_then(|text| Ok(serde_json::from_slice(&text)?)) {
         Ok(kept) => kept,
         Err(e) => {
             let _ = writeln!(

@@ -1,4 +1,4 @@
-//! One message to the local mail system: the short form, and the page when it is small enough.
+//! One message to the local mail system: the short form, and the page if it is small enough.
 
 use super::args::Mail;
 use anyhow::{Context, anyhow, ensure};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Who sends; absent when nobody is to be sent anything.
+/// Sender of the message; absent without recipients.
 pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     if args.to.is_empty() {
         return Ok(None);
@@ -27,7 +27,7 @@ pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     Ok(Some(Mailbox::new(Some("Gleaner".to_owned()), address)))
 }
 
-/// Hands over the message. `lies_at` is where the page can be found, if anywhere.
+/// Sends the message. `lies_at` is the URL of the page, if there is one.
 pub(super) fn send(
     args: &Mail,
     from: Mailbox,
@@ -58,7 +58,7 @@ pub(super) fn send(
     }
     let text = SinglePart::plain(text);
     let message = if is_attached {
-        // As bytes, for base64: quoted lines would cost more than they help.
+        // Passed as bytes, for base64: quoted lines would be larger than they are useful.
         let page = Attachment::new(page_name.to_owned())
             .body(html.as_bytes().to_vec(), ContentType::TEXT_HTML);
         message.multipart(MultiPart::mixed().singlepart(text).singlepart(page))
@@ -86,7 +86,8 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     )
 }
 
-/// As every sendmail takes it: recipients from the header, lone dots as text.
+/// Passes the message to sendmail, in the way that every sendmail accepts: recipients from the header, lone
+/// dots as text.
 fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let name = sendmail.display();
     let mut program = Command::new(sendmail)
@@ -101,7 +102,7 @@ fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
             )
         })?;
     let mut input = program.stdin.take().context("no pipe to sendmail")?;
-    // Why it reads no more, it says itself.
+    // If it stops reading, its own error says why.
     let written = input.write_all(message);
     drop(input);
     let output = program

@@ -1,7 +1,7 @@
-//! Both analyses: of the time that was asked for, and of the time before.
+//! Both analyses: of the requested time, and of the time before.
 
 use super::args::Report as Args;
-use super::span::Asked;
+use super::span::RequestedTime;
 use crate::analyze;
 use gleaner_analysis::AnalysisError;
 use gleaner_dataset::Dataset;
@@ -9,29 +9,29 @@ use gleaner_schemas::findings::{Findings, Parameters, ReportUse};
 use jiff::tz::TimeZone;
 use std::io::Write;
 
-/// The time before is compared with where it has so many samples for each of the time itself.
+/// Least number of samples in the time before, as a share of those in the time itself, for a comparison.
 const LEAST_COMPARED: f64 = 0.5;
 
-/// What was found.
-pub(super) struct Measured {
+/// Findings of both times.
+pub(super) struct Analyses {
     pub(super) now: Findings,
-    /// Absent without samples there, or where nobody asked for it.
+    /// Absent without samples there, or without a request for a comparison.
     pub(super) before: Option<Findings>,
 }
 
 pub(super) fn measure(
     dataset: &Dataset,
-    asked: &Asked,
+    asked: &RequestedTime,
     zone: &TimeZone,
     args: &Args,
-) -> anyhow::Result<Measured> {
+) -> anyhow::Result<Analyses> {
     let mut parameters = analyze::parameters(&args.measures);
     parameters.measures = Findings::keys_where(|about| about.in_report != ReportUse::LeftOut);
     parameters.from_time_ms = asked.span.as_ref().map(|s| s.from_ms);
     parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
     let now = analyze::findings_of(dataset, &parameters, "analyse");
     let now = match now {
-        // The manifest goes by whole files; the analysis knows better.
+        // The manifest covers whole files; only the analysis knows.
         Err(e) if says_no_samples(&e) && asked.span.is_some() => {
             return Err(asked.nothing(dataset, zone).into());
         }
@@ -51,10 +51,11 @@ pub(super) fn measure(
             "gleaner: the time before has too few samples to compare with"
         );
     }
-    Ok(Measured { now, before })
+    Ok(Analyses { now, before })
 }
 
-/// By the sizes and cells that the analysis of the time itself has chosen: only what is measured alike can be compared.
+/// Analyses the time before with the sizes and cells chosen for the time itself: only equal measures can be
+/// compared.
 fn before(
     dataset: &Dataset,
     chosen: &Parameters,
@@ -64,7 +65,7 @@ fn before(
         from_time_ms: Some(from_ms),
         until_time_ms: Some(until_ms),
         measures: Findings::keys_where(|about| about.in_report == ReportUse::Compared),
-        // What is compared are estimates, not their intervals.
+        // The comparison uses the estimates, not their intervals.
         bootstrap_count: 0,
         ..chosen.clone()
     };
@@ -74,7 +75,7 @@ fn before(
     }
 }
 
-/// Whether so much was recorded before that a difference means something.
+/// Returns true if enough was recorded before for a meaningful comparison.
 fn is_comparable(now: &Findings, before: &Findings) -> bool {
     let samples = |f: &Findings| f.hosts.iter().map(|h| h.samples_count).sum::<i64>();
     samples(before) as f64 >= LEAST_COMPARED * samples(now) as f64

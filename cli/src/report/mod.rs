@@ -22,12 +22,12 @@ use gleaner_dataset::Dataset;
 use gleaner_reports::{Options, Report};
 use gleaner_schemas::findings::Findings;
 use jiff::Timestamp;
-use span::Asked;
 pub(crate) use span::NothingToReport;
+use span::RequestedTime;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Exit code when nothing was recorded in the time that was asked for.
+/// Exit code if nothing was recorded in the requested time.
 pub(crate) const NOTHING_TO_REPORT: u8 = 3;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         !to_stdout || (companions.also.is_empty() && !companions.pdf),
         "companions lie beside the page: give it a name with -o FILE"
     );
-    // What would be missed at the end is asked for before the work.
+    // Missing programs are reported before the work.
     let chromium = companions
         .pdf
         .then(|| chromium::find(companions.chromium.as_deref()))
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         (None, Some(own)) => Dataset::open(own.path().join("dataset"))?,
         (None, None) => anyhow::bail!("there is no dataset"),
     };
-    let asked = Asked::new(&args.time, &dataset, &zone, now)?;
+    let asked = RequestedTime::new(&args.time, &dataset, &zone, now)?;
     let measured = measured::measure(&dataset, &asked, &zone, args)?;
     let title = match (&args.title, args.anonymous) {
         (Some(title), _) => title.clone(),
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         anonymous: args.anonymous,
     };
     let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
-    // The findings of a large fleet are large, and all that is said of them is in the report.
+    // The findings of a large fleet are large, and the report has all that is printed of them.
     drop(measured);
 
     let html = report.html()?;
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where the page can be found, for those who are not sent it.
+/// URL of the page, for readers who do not receive the page itself.
 fn lies_at(args: &Args, page_name: &str) -> Option<String> {
     let link = args.mail.link.as_ref();
     match (link, &args.habit.folder, &args.output) {

@@ -1,4 +1,4 @@
-//! The report of this host's own trace, where no dataset is named.
+//! Report of this host's own trace, if no dataset is given.
 
 use anyhow::{Context, bail};
 use gleaner_agent::args::GlobalArgs;

@@ -14,21 +14,21 @@ use std::collections::BTreeSet;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Name of the files of what is no week.
+/// File name for a time that is no week.
 const ALL: &str = "report";
 
-/// What was asked for, in the fleet's time zone.
+/// Requested time, in the fleet's time zone.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RequestedTime {
     /// Name of its files: `2026-W47`.
     pub(crate) name: String,
     /// Absent: all there is.
     pub(crate) span: Option<Span>,
-    /// Where the time before it begins, which ends where it begins.
+    /// Start of the time before, which ends where this one starts.
     pub(crate) before_from_ms: Option<i64>,
 }
 
-/// Nothing was recorded in the time that was asked for: no failure, and no report.
+/// Error: nothing was recorded in the requested time. No failure, and no report.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was recorded in {asked}: {covered}")]
 pub(crate) struct NothingToReport {
@@ -43,8 +43,8 @@ pub(crate) fn zone(name: &str) -> anyhow::Result<TimeZone> {
     })
 }
 
-impl Asked {
-    /// What `time` means at `now` for this dataset.
+impl RequestedTime {
+    /// Time that `time` means at `now` for this dataset.
     pub(crate) fn new(
         time: &Time,
         dataset: &Dataset,
@@ -61,7 +61,8 @@ impl Asked {
             },
             (None, from, until) => {
                 let (first, last) = covered(dataset).unwrap_or_default();
-                // Where the dataset ends before, or begins after, nothing was recorded: not a wrong wish.
+                // If the dataset ends before or begins after it, nothing was recorded; the request is not
+                // wrong.
                 let until = until.unwrap_or(last.max(from.unwrap_or(first)).saturating_add(1));
                 between(from.unwrap_or(first.min(until.saturating_sub(1))), until)?
             }
@@ -74,13 +75,13 @@ impl Asked {
         }
     }
 
-    /// From when until when the time before is, where it may have samples.
+    /// Bounds of the time before, if it may have samples.
     pub(crate) fn before(&self, dataset: &Dataset) -> Option<(i64, i64)> {
         let (from, until) = (self.before_from_ms?, self.span.as_ref()?.from_ms);
         has_samples(dataset, from, until).then_some((from, until))
     }
 
-    /// That there is nothing, and what there is instead.
+    /// Error that nothing was recorded, with the time that was.
     pub(crate) fn nothing(&self, dataset: &Dataset, zone: &TimeZone) -> NothingToReport {
         let moment = |ms: i64| {
             let time = Timestamp::from_millisecond(ms).unwrap_or_default();
@@ -114,8 +115,8 @@ impl Asked {
     }
 }
 
-/// From Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours where they are changed.
-fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<Asked> {
+/// From Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours in weeks of a clock change.
+fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<RequestedTime> {
     let monday = week.date();
     let too_far = "that week is too far away";
     let (before, after) = (
@@ -123,7 +124,7 @@ fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<Asked> {
         monday.checked_add(1.week()).context(too_far)?,
     );
     let from_ms = midnight_ms(monday, zone)?;
-    Ok(Asked {
+    Ok(RequestedTime {
         name: name(week),
         span: Some(Span {
             label: format!("Week {} of {}", week.week(), week.year()),
@@ -141,7 +142,7 @@ fn last_week(zone: &TimeZone, now: Timestamp) -> anyhow::Result<ISOWeekDate> {
     Ok(monday.checked_sub(1.week())?.iso_week_date())
 }
 
-/// Where the day begins: not at 00:00 where the clocks are set forward then.
+/// Start of a day; not 00:00 if the clocks are set forward at that time.
 fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
     let begin = day
         .to_zoned(zone.clone())
@@ -149,14 +150,14 @@ fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
     Ok(begin.timestamp().as_millisecond())
 }
 
-fn between(from_ms: i64, until_ms: i64) -> anyhow::Result<Asked> {
+fn between(from_ms: i64, until_ms: i64) -> anyhow::Result<RequestedTime> {
     anyhow::ensure!(
         from_ms < until_ms,
         "--until is not after --from: nothing lies between them"
     );
     let length_ms = until_ms - from_ms;
     let length = length(length_ms);
-    Ok(Asked {
+    Ok(RequestedTime {
         name: ALL.to_owned(),
         span: Some(Span {
             before_label: format!(
@@ -194,7 +195,7 @@ fn covered(dataset: &Dataset) -> Option<(i64, i64)> {
     files(dataset).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Whether some file may hold samples of that time.
+/// Returns true if a file may hold samples of that time.
 fn has_samples(dataset: &Dataset, from_ms: i64, until_ms: i64) -> bool {
     files(dataset).any(|(first, last)| first < until_ms && last >= from_ms)
 }

@@ -2,7 +2,7 @@
 
 use jiff::civil::{ISOWeekDate, Weekday};
 
-/// A week as asked for.
+/// A week as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Week {
     /// The last that is over.
@@ -32,7 +32,7 @@ pub(crate) fn week(text: &str) -> Result<Week, String> {
         })
 }
 
-/// `2026-W47`.
+/// Name like `2026-W47`.
 pub(crate) fn name(week: ISOWeekDate) -> String {
     format!("{:04}-W{:02}", week.year(), week.week())
 }

@@ -2,14 +2,15 @@
 
 use clap::Args;
 use gleaner_simulator::applications::Application;
-use gleaner_simulator::sweep::Swept;
+use gleaner_simulator::sweep::SweptKey;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Simulate lending on a dataset's hosts: what it would have gained, and what it would have cost.
+/// Simulate lending on a dataset's hosts: its benefit, and its cost.
 ///
-/// A scenario says which programs or recorded streams borrow, on which datasets, for how long, by which rules, and which values of these are tried. Whatever it leaves
-/// out is Acharya & Setia's study. Hosts and owners are a trace's, rules those that run live.
+/// A scenario names the programs or recorded streams that borrow, the datasets, the length, the rules, and
+/// the values to try. Settings that it leaves out are those of Acharya & Setia's study. Hosts and owners come
+/// from a trace; the rules are those of the daemons.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner simulate --list                         # scenarios that come with Gleaner
@@ -22,17 +23,17 @@ use std::path::PathBuf;
 The same seed gives the same bytes of JSON and CSV, however many jobs there are. Keys, measures, scenarios: docs/simulator.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
 pub(crate) struct Simulate {
-    /// A scenario's file, or the name of one that comes with Gleaner.
+    /// Scenario: a file, or the name of one shipped with Gleaner.
     #[arg(required_unless_present = "list")]
     pub(crate) scenario: Option<String>,
-    /// List the scenarios that come with Gleaner.
+    /// List the scenarios shipped with Gleaner.
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) list: bool,
     /// Print the scenario's file, and run nothing.
     #[arg(long)]
     pub(crate) print: bool,
     #[command(flatten, next_help_heading = "Instead of the scenario's")]
-    pub(crate) instead: Instead,
+    pub(crate) instead: Replacements,
     #[command(flatten, next_help_heading = "Results")]
     pub(crate) results: Results,
     /// Simulations side by side [default: one a CPU].
@@ -40,24 +41,25 @@ pub(crate) struct Simulate {
     pub(crate) jobs: Option<NonZeroUsize>,
 }
 
-/// What stands in the place of what the scenario says.
+/// Replacements for settings of the scenario.
 #[derive(Args)]
-pub(crate) struct Instead {
-    /// Try these values of a setting (repeatable: every combination). A key's beginning may be left out where no other ends so.
+pub(crate) struct Replacements {
+    /// Try these values of a setting (repeatable: every combination). The beginning of a key may be left out
+    /// if no other key has the same end.
     #[arg(long, value_name = "KEY=V1,V2", value_parser = swept)]
-    pub(crate) sweep: Vec<Swept>,
-    /// A dataset and its name; without one it is the folder's (repeatable). Those of the scenario are not run then.
+    pub(crate) sweep: Vec<SweptKey>,
+    /// Dataset to use in place of the scenario's, with its name; default: the folder's name (repeatable).
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help = programs())]
     pub(crate) program: Vec<String>,
-    /// Seeds.
+    /// Seeds of the runs.
     #[arg(long, value_name = "SEEDS", value_delimiter = ',')]
     pub(crate) seed: Vec<u64>,
     /// Begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC.
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// How long, in days.
+    /// Length, in days.
     #[arg(long, value_name = "DAYS")]
     pub(crate) days: Option<f64>,
 }
@@ -68,7 +70,7 @@ fn programs() -> String {
     format!("Programs: {names}. Not of a scenario with recorded clients")
 }
 
-/// Where results go beside the table.
+/// Outputs beside the table.
 #[derive(Args)]
 pub(crate) struct Results {
     /// Write one JSON document (`-`: on standard output, in the place of the table).
@@ -82,7 +84,7 @@ pub(crate) struct Results {
     pub(crate) page: Option<PathBuf>,
 }
 
-fn swept(text: &str) -> Result<Swept, String> {
+fn swept(text: &str) -> Result<SweptKey, String> {
     text.parse()
         .map_err(|e: gleaner_simulator::sweep::SweepError| e.to_string())
 }

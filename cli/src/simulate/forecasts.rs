@@ -1,4 +1,5 @@
-//! What is learnt before a simulation that asks how long memory stays: by the analysis, from the time before the begin alone.
+//! Forecasts learnt before a simulation that needs them: by the analysis, from the time before the
+//! simulation's begin alone.
 
 use crate::analyze;
 use anyhow::{Context, bail};
@@ -8,12 +9,12 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::Parameters;
 use gleaner_schemas::rows::SampleRow;
 use gleaner_simulator::hosts::physical_bytes;
-use gleaner_simulator::sweep::{Cluster, LearntBy, Plan};
+use gleaner_simulator::sweep::{Cluster, ForecastInputs, Plan};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// What a table is made of.
+/// Measures from which a forecast table is computed.
 const MEASURES: [&str; 4] = [
     "forecast_table",
     "forecast_habits",
@@ -23,10 +24,10 @@ const MEASURES: [&str; 4] = [
 
 /// The smallest region that is learnt about is this share of the smallest host's memory, or less.
 const SMALLEST_SHARE: f64 = 0.125;
-/// So many sizes at most, whatever hosts there are.
+/// Largest number of sizes, whatever the hosts.
 const MOST_SIZES: usize = 40;
 
-/// Learns whatever cases of the plan want.
+/// Learns the forecasts that the cases of the plan need.
 pub(super) fn learn(plan: &Plan, clusters: &mut [Cluster]) -> anyhow::Result<()> {
     for (at, by) in plan.forecasts() {
         let Some(cluster) = clusters.get_mut(at) else {
@@ -39,7 +40,7 @@ pub(super) fn learn(plan: &Plan, clusters: &mut [Cluster]) -> anyhow::Result<()>
     Ok(())
 }
 
-fn table(cluster: &Cluster, by: &LearntBy) -> anyhow::Result<Table> {
+fn table(cluster: &Cluster, by: &ForecastInputs) -> anyhow::Result<Table> {
     let days = cluster.dataset.dates(&SampleRow::TABLE);
     let first = days.first().map_or("", String::as_str);
     let has_day = |first_ms: i64| first_ms.saturating_add(DAY_MS) <= cluster.from_ms;
@@ -112,7 +113,7 @@ mod tests {
             expected_for_s: 3600.0,
             ..Recruitment::default()
         };
-        table(&cluster, &LearntBy::of(&recruitment).unwrap())
+        table(&cluster, &ForecastInputs::of(&recruitment).unwrap())
     }
 
     #[test]
@@ -126,7 +127,8 @@ mod tests {
         };
         synth::write(&synth::Cluster::new(&parameters).unwrap(), &whole, |_| {}).unwrap();
         let begin_ms = parameters.start_ms + 2 * DAY_MS;
-        // The same until the begin, and another future: it has its first hours not, and one host alone.
+        // The same dataset until the begin, and another future: without its first hours, and with one host
+        // only.
         let (dataset, mut writer) = (
             Dataset::open(&whole).unwrap(),
             Writer::open(&other).unwrap(),
@@ -150,7 +152,7 @@ mod tests {
         let at_begin = learnt(&whole, begin_ms).unwrap();
         assert!(at_begin == learnt(&other, begin_ms).unwrap());
         assert!(at_begin != Table::default());
-        // Whatever came before counts: half a day later there is more to know, and not the same in both.
+        // All earlier records count: half a day later there is more to learn, and the two datasets differ.
         let later_ms = begin_ms + DAY_MS / 2;
         let later = learnt(&whole, later_ms).unwrap();
         assert!(later != at_begin && later != learnt(&other, later_ms).unwrap());

@@ -1,8 +1,8 @@
-//! `gleaner simulate`: scenarios by file or name, run and told as table, JSON, CSV and page.
+//! `gleaner simulate`: runs scenarios by file or name; results as table, JSON, CSV and page.
 //!
 //! ```text
 //! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
-//!                                               forecasts: what is learnt first ─┘
+//!                                               forecasts: learnt first ─┘
 //! ```
 
 pub(crate) mod args;
@@ -21,9 +21,9 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// What was run, and what came of it.
+/// Scenario that was run, and its rows.
 pub(crate) struct Results<'a> {
-    /// What the scenario is called.
+    /// Name of the scenario.
     name: &'a str,
     file: &'a ScenarioFile,
     plan: &'a Plan,
@@ -33,7 +33,7 @@ pub(crate) struct Results<'a> {
 
 pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
-    // clap holds that one is there unless they are listed.
+    // clap guarantees a scenario unless `--list` is given.
     let Some(asked) = &args.scenario else {
         out.write_all(text::shipped()?.as_bytes())?;
         return Ok(());
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whatever could not be written in the end is refused at once: what is to be written takes hours.
+/// Refuses outputs that cannot be written before the runs, which take hours.
 fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
     let is_stdout = |to: &Option<PathBuf>| to.as_deref() == Some(Path::new("-"));
     if is_stdout(&results.json) && is_stdout(&results.csv) {

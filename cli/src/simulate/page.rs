@@ -2,15 +2,15 @@
 
 use super::Results;
 use anyhow::Context;
-use gleaner_reports::{Compared, ComparedGroup, ComparedMeasure, ComparedUnit, Comparison};
+use gleaner_reports::{ComparedGroup, ComparedMeasure, ComparedRow, ComparedUnit, Comparison};
 use gleaner_simulator::event::DAY;
 use gleaner_simulator::sweep::{Cluster, MEASURES, Row, Unit};
 use jiff::Timestamp;
 
-/// What may be up in figures: the first that is known of every row, so that no row is missing. Recorded clients, which begin with
-/// nothing, may have no gain that is possible, and need not have ended.
+/// Measures for the vertical axis: the first that every row has, so that no row is missing. Recorded clients,
+/// which begin without data, may have no possible gain, and may not have ended.
 const BENEFITS: [&str; 3] = ["gain_share", "speedup", "hit_share"];
-/// What is along, a figure each.
+/// Measures for the horizontal axis, one figure each.
 const COSTS: [&str; 2] = ["reclaims_per_host_day", "mean_memory_context_bytes"];
 
 pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
@@ -49,7 +49,7 @@ fn place(key: &str) -> Option<usize> {
     MEASURES.iter().position(|measure| measure.key == key)
 }
 
-/// The place of what is up in figures, by the rows of which anything is known.
+/// Index of the vertical measure, over the rows of which anything is known.
 fn benefit(rows: &[Row]) -> usize {
     let is_known = |at: usize| {
         let mut known = rows
@@ -93,10 +93,10 @@ fn group(results: &Results<'_>, at: usize, cluster: &Cluster) -> ComparedGroup {
     }
 }
 
-fn compared(row: &Row) -> Compared {
+fn compared(row: &Row) -> ComparedRow {
     let program = [row.program.to_string()].into_iter();
     let values = row.values.iter();
-    Compared {
+    ComparedRow {
         settings: program.chain(row.settings.iter().cloned()).collect(),
         values: values
             .map(|value| value.map(|v| [v.median, v.low, v.high]))

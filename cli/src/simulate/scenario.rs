@@ -1,28 +1,28 @@
-//! Which scenario is asked for, and what stands in the place of what it says.
+//! The requested scenario, and the replacements for its settings.
 
-use super::args::Instead;
+use super::args::Replacements;
 use anyhow::{Context, bail};
 use gleaner_simulator::applications::Application;
-use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, Shipped};
+use gleaner_simulator::sweep::{SHIPPED, ScenarioFile, ShippedScenario};
 use std::path::{Path, PathBuf};
 
 /// A scenario's file.
-pub(super) struct Found {
-    /// What it is called.
+pub(super) struct ScenarioText {
+    /// Name of the scenario.
     pub(super) name: String,
-    /// Where it is, as errors say it.
+    /// Origin of the scenario, for errors.
     origin: String,
     pub(super) text: String,
-    /// The scenario comes with Gleaner: its begin is then that of the datasets in its own comments.
+    /// True for a scenario shipped with Gleaner: its begin is that of the datasets in its comments.
     pub(super) is_shipped: bool,
-    /// From where its folders and streams are seen.
+    /// Folder to which its paths are relative.
     folder: PathBuf,
 }
 
-/// One that comes with Gleaner, by its name; else a file.
-pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
-    if let Some(shipped) = Shipped::named(asked) {
-        return Ok(Found {
+/// Finds a scenario shipped with Gleaner by its name, otherwise reads a file.
+pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
+    if let Some(shipped) = ShippedScenario::named(asked) {
+        return Ok(ScenarioText {
             name: shipped.name.to_owned(),
             origin: format!("scenario {}", shipped.name),
             text: shipped.text.to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
         read => read.with_context(|| asked.to_owned())?,
     };
     let name = path.file_stem().unwrap_or(path.as_os_str());
-    Ok(Found {
+    Ok(ScenarioText {
         name: name.to_string_lossy().into_owned(),
         origin: asked.to_owned(),
         text,
@@ -50,10 +50,10 @@ pub(super) fn find(asked: &str) -> anyhow::Result<Found> {
     })
 }
 
-/// What is run, and names and folders of the datasets.
+/// Plan of the runs, and names and folders of the datasets.
 pub(super) fn read(
-    found: &Found,
-    instead: &Instead,
+    found: &ScenarioText,
+    instead: &Replacements,
 ) -> anyhow::Result<(ScenarioFile, Vec<(String, PathBuf)>)> {
     let mut file = ScenarioFile::parse(&found.text).with_context(|| found.origin.clone())?;
     for swept in &instead.sweep {

@@ -5,7 +5,7 @@ use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
 
-/// Whether a measure is in the table on a terminal; the others are in JSON, CSV and page.
+/// Measures in the table on a terminal; JSON, CSV and page have all.
 const PRINTED: [&str; 9] = [
     "speedup",
     "ideal_speedup",
@@ -18,7 +18,7 @@ const PRINTED: [&str; 9] = [
     "owner_delay_s_per_host_day",
 ];
 
-/// The scenarios that come with Gleaner.
+/// List of the scenarios shipped with Gleaner.
 pub(super) fn shipped() -> Result<String, SweepError> {
     let mut table = gleaner_terminal::table(&["scenario", "what for"], 2);
     for shipped in SHIPPED {
@@ -28,7 +28,7 @@ pub(super) fn shipped() -> Result<String, SweepError> {
     Ok(table.trim_fmt() + "\n")
 }
 
-/// All rows; of several seeds with the range of speedups.
+/// Table of all rows; with several seeds the range of speedups.
 pub(super) fn table(results: &Results<'_>) -> String {
     let plan = results.plan;
     let printed = || {

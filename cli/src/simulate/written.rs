@@ -1,10 +1,10 @@
-//! Rows for programs: JSON, CSV. Nothing in them depends on when, where or on how many CPUs they were made.
+//! Rows for programs: JSON, CSV. Their bytes do not depend on time, place or number of CPUs.
 
 use super::Results;
 use gleaner_simulator::sweep::{MEASURES, Row, Unit, Workload};
 use serde_json::{Map, Value, json};
 
-/// One document.
+/// Rows as one document.
 pub(super) fn json(results: &Results<'_>) -> String {
     let plan = results.plan;
     let unit = |unit| match unit {
@@ -81,7 +81,7 @@ pub(super) fn csv(results: &Results<'_>) -> String {
         fields.extend(row.settings.iter().cloned());
         fields.push(plan.seeds.len().to_string());
         for value in &row.values {
-            // What is not known is empty.
+            // An unknown value is empty.
             let known = value.map(|v| [v.median, v.low, v.high].map(|v| v.to_string()));
             fields.extend(known.unwrap_or_default());
         }

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Write a dataset of hosts that never were.
+/// Generate a synthetic dataset.
 ///
 /// The hosts of `modern` are invented: sizes, names, habits. Those of `acharya-setia` are calibrated to the tables of a
 /// study of 1998. The seed decides every byte.
@@ -20,25 +20,26 @@ pub(crate) struct Synth {
     /// Folder of the dataset; new or empty.
     #[arg(long, short, value_name = "DATASET", required_unless_present = "print")]
     pub(crate) output: Option<PathBuf>,
-    /// A fleet that comes with Gleaner.
+    /// Fleet shipped with Gleaner.
     #[arg(long, value_enum, default_value_t = SynthPreset::Modern)]
     pub(crate) preset: SynthPreset,
     /// A fleet of your own: classes of hosts and their habits, as TOML.
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     pub(crate) fleet: Option<PathBuf>,
-    /// Which of the fleet's clusters; its first unless named.
+    /// Cluster of the fleet [default: its first].
     #[arg(long, value_name = "NAME", requires = "fleet")]
     pub(crate) cluster: Option<String>,
-    /// Hosts; as many as the cluster has unless named. Its classes begin again where there are more.
+    /// Number of hosts; its classes begin again if there are more than in the cluster [default: as many as
+    /// the cluster has].
     #[arg(long)]
     pub(crate) hosts: Option<usize>,
     /// Days of each; the fleet's own unless named.
     #[arg(long)]
     pub(crate) days: Option<u32>,
-    /// Leave every host on day and night; else some sleep, or are turned off, when their owners leave.
+    /// Leave every host on day and night; otherwise some sleep, or are turned off, when their owners leave.
     #[arg(long)]
     pub(crate) always_on: bool,
-    /// What decides all else.
+    /// Seed of all random numbers.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// First day (UTC); the fleet's own unless named.

@@ -1,4 +1,4 @@
-//! `gleaner synth`.
+//! The command `gleaner synth`.
 
 pub(crate) mod args;
 

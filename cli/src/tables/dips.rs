@@ -1,4 +1,4 @@
-//! On how many hosts available memory dipped how often (Acharya & Setia, Table 3).
+//! Number of hosts by the number of dips of their available memory (Acharya & Setia, Table 3).
 
 use super::is_worth_a_row;
 use super::pivot::pivot;

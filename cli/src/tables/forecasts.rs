@@ -1,4 +1,4 @@
-//! How good the forecasts are, beside models that know less.
+//! Quality of the forecasts, beside models with less information.
 
 use super::pivot::pivot;
 use gleaner_schemas::findings::{Findings, ForecastQuality, Scope};
@@ -7,7 +7,7 @@ use gleaner_schemas::units::{Bytes, Seconds};
 /// Times ahead that are shown: the shortest, and the baselines' (one, six and 24 hours).
 const AHEAD_S: [i64; 4] = [600, 3600, 21_600, 86_400];
 
-/// The model whose calibration is shown; of the others the score alone.
+/// Model whose calibration is shown; of the others only the score is.
 const OWN: &str = "gleaner";
 
 /// Brier scores and the calibration of our own forecasts: a line for each region and time ahead.

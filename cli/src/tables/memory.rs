@@ -1,11 +1,11 @@
-//! Where memory went.
+//! Use of memory.
 
 use super::{bytes, is_worth_a_row, or_dash, percent, table, text};
 use gleaner_schemas::findings::{Findings, MemoryUsage, Quota};
 use gleaner_schemas::units::Bytes;
 use std::fmt::Write;
 
-/// Where memory went, over all hosts, and what could be lent.
+/// Use of memory, over all hosts, and the memory that could be lent.
 pub(crate) fn memory(findings: &Findings) -> String {
     let mut t = table(
         &["memory", "mean", "deviation", "least", "most", "share"],
@@ -53,7 +53,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
     text
 }
 
-/// What the gentle mode would lend of an idle host.
+/// Bytes that the gentle mode would lend of an idle host.
 fn once_idle_bytes(quota: &Quota) -> i64 {
     quota
         .harvestable_bytes
@@ -71,7 +71,7 @@ fn usage_row(label: &str, usage: &MemoryUsage) -> Vec<String> {
     ]
 }
 
-/// Of each class.
+/// Use of memory in each class.
 pub(super) fn by_class(findings: &Findings) -> String {
     let mut t = table(
         &[

@@ -28,7 +28,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A table's text, or a word where it has no rows.
+/// Text of a table, or a note if it has no rows.
 fn text(table: &Table) -> String {
     if table.is_empty() {
         "  none".to_owned()
@@ -37,7 +37,7 @@ fn text(table: &Table) -> String {
     }
 }
 
-/// Text without what a terminal would obey: names of hosts and programs are whatever somebody chose.
+/// Text without control characters: names of hosts and programs may be chosen by anybody.
 pub(crate) fn plain(text: &str) -> String {
     let plain = |c: char| {
         if c.is_control() && c != '\n' {
@@ -49,7 +49,7 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-/// Keys of the measures that are printed where none is asked for, in that order.
+/// Keys of the measures printed by default, in that order.
 pub(crate) fn printed() -> Vec<String> {
     let printed = Findings::DECLARATIONS
         .iter()
@@ -69,7 +69,7 @@ fn heading(key: &str) -> String {
     )
 }
 
-/// The measures `asked` for, or those that most people want; of long lists the first `rows` records.
+/// The measures `asked` for, or the default ones; of long lists the first `rows` records.
 pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
     let shown = match asked {
         [] => printed(),
@@ -115,7 +115,7 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
     Ok(plain(&text))
 }
 
-/// Says the meaning of imported hosts' figures, before any of them; empty where agents recorded all hosts.
+/// Meaning of imported hosts' figures, printed before any of them; empty if agents recorded all hosts.
 fn meaning(findings: &Findings) -> String {
     let mut text = String::new();
     for source in &findings.sources {
@@ -132,7 +132,7 @@ fn meaning(findings: &Findings) -> String {
     text
 }
 
-/// Where all hosts are of one class, `all` would only repeat it.
+/// Returns false for `all` if all hosts are of one class, since the row would repeat that class.
 fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
     size_class != "all"
         || findings

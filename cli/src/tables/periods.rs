@@ -1,4 +1,4 @@
-//! How long regions stay available.
+//! Lengths of the periods for which regions stay available.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
 use gleaner_schemas::findings::{Findings, Notion, Scope};

@@ -2,7 +2,7 @@
 
 use super::{table, text};
 
-/// What names a line, and its cells with the column of each.
+/// Key of a line, and its cells with the column of each.
 type Line = (Vec<String>, Vec<(usize, String)>);
 
 /// A line for each run of records with the same `key`, a column for each `column` in the order in which they are

@@ -32,8 +32,8 @@ struct Fields<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for InOrder<T> {
+        struct FieldsVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
             type Value = Fields<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -46,7 +46,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
                 Ok(Fields(fields))
             }
         }
-        deserializer.deserialize_map(InOrder(std::marker::PhantomData))
+        deserializer.deserialize_map(FieldsVisitor(std::marker::PhantomData))
     }
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Of the lists with these keys: the longest of a fleet are not made into text to be left out.
+    /// Makes text of the lists with these keys only, since the longest of a fleet would be left out anyway.
     pub(super) fn new(findings: &Findings, keys: &[String]) -> anyhow::Result<Self> {
         let mut lists = RecordLists {
             findings,
@@ -103,7 +103,7 @@ impl Document {
         })
     }
 
-    /// Leaves of each measure what stands for the rest: pools of hosts where there are such beside the hosts, and
+    /// Keeps the representative records of each measure: pools of hosts in place of single hosts, and
     /// settings on the frontier.
     pub(super) fn keep_the_gist(&mut self) {
         for records in self.parts.values_mut() {
@@ -132,7 +132,7 @@ impl Document {
         }
     }
 
-    /// The records of one measure, `most` at most; `None` where it has none.
+    /// Records of one measure, `most` at most; `None` without any.
     pub(super) fn table(&self, key: &str, most: usize) -> Option<String> {
         let records = self.parts.get(key).filter(|records| !records.is_empty())?;
         let names: Vec<&str> = records[0].0.iter().map(|(name, _)| name.as_str()).collect();
@@ -241,7 +241,7 @@ fn heading(name: &str) -> String {
     if name == "time_ms" {
         return "time".to_owned();
     }
-    // Of imported hosts it is what their trace has as physical memory.
+    // For imported hosts it is the physical memory in their trace.
     let name = &name.replace("installed", "physical_memory");
     let units = ["_time_ms", "_bytes", "_ms", "_us", "_s", "_share", "_count"];
     let bare = units

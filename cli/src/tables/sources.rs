@@ -3,7 +3,7 @@
 use super::{table, text};
 use gleaner_schemas::findings::Findings;
 
-/// Every column that the traces fill, and what of them it is made of.
+/// Every column that the traces fill, and its source.
 pub(super) fn columns(findings: &Findings) -> String {
     let mut t = table(&["source", "column", "made of"], 3);
     for source in &findings.sources {

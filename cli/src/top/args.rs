@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where the collector of this machine is asked.
+/// Default address of this machine's collector.
 pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
 
-/// Watch memory as it is now: of this host, or of the cluster.
+/// Watch the present use of memory: of this host, or of the cluster.
 ///
 /// This host's figures come from its agent's socket and, between samples, from /proc; the cluster's from a
 /// collector. Keys: q quits, ? explains.
@@ -33,7 +33,7 @@ pub(crate) struct Top {
     /// All hosts of the collector here [with --cluster: http://127.0.0.1:7480].
     #[arg(long, value_name = "URL")]
     pub(crate) collector: Option<String>,
-    /// Where this host's agent listens [default: as it is configured, else /run/gleaner/agent.sock].
+    /// Socket of this host's agent [default: as configured, else /run/gleaner/agent.sock].
     #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster", "collector"])]
     pub(crate) socket: Option<PathBuf>,
     /// Print one frame as plain text.
@@ -51,35 +51,35 @@ pub(crate) struct Top {
     /// The other way round.
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// Only hosts whose name, id, state or owner's state has this.
+    /// Show only hosts whose name, id, state or owner's state contains this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub(crate) filter: String,
 }
 
 impl Top {
-    /// Which collector is asked, if one is.
+    /// Address of the collector, if one is used.
     pub(super) fn asked(&self) -> Option<&str> {
         let default = self.cluster.then_some(COLLECTOR);
         self.collector.as_deref().or(default)
     }
 }
 
-/// What hosts are sorted by: names from a to z, all else from where it is most.
+/// Sorting of hosts: names from a to z, other columns from the largest value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Column {
-    /// Name.
+    /// Name of the host.
     Host,
-    /// Those that need a hand first.
+    /// State, those that need attention first.
     State,
-    /// Physical memory.
+    /// Physical memory, in bytes.
     Memory,
-    /// Available.
+    /// Available memory, in bytes.
     Available,
-    /// Harvestable.
+    /// Harvestable memory, in bytes.
     Harvestable,
-    /// Those idle for longest first.
+    /// Idle time, the longest first.
     Owner,
-    /// What could be lent now.
+    /// Memory that could be lent now.
     Lendable,
     /// Age of the last sample.
     Age,

@@ -5,7 +5,7 @@ use gleaner_schemas::units::{Bytes, brief_length};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// A bar of `width` cells, of which `share` is full; any part of a cell shows.
+/// A bar of `width` cells, of which `share` is full; fractions of a cell are drawn.
 pub(super) fn bar(share: f64, width: usize, ink: Ink, paint: Paint) -> Vec<Span<'static>> {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if share.is_finite() {
@@ -99,7 +99,7 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Text on both sides of a line; where they do not fit, the right one goes.
+/// Text on both sides of a line; if they do not fit, the right one is dropped.
 pub(super) fn ends(left: Vec<Span<'static>>, right: String, width: usize) -> Line<'static> {
     let mut line = Line::from(left);
     let room = width.saturating_sub(line.width());
@@ -111,7 +111,7 @@ pub(super) fn ends(left: Vec<Span<'static>>, right: String, width: usize) -> Lin
     line
 }
 
-/// As much of `text` as fits, `…` where some is left out; without what a terminal would obey.
+/// `text` cut to `width`, with `…` if some is left out, and without control characters.
 pub(super) fn fitted(text: &str, width: usize, ink: Ink) -> String {
     let text: String = text
         .chars()
@@ -151,7 +151,7 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize, style: Style) -> 
         .collect()
 }
 
-/// A word, and beside it what is to say about it.
+/// A word, and its explanation beside it.
 pub(super) fn labelled(
     label: &str,
     indent: usize,
@@ -172,7 +172,7 @@ fn columns(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// What a line says, without its colours.
+/// Text of lines, without colours.
 pub(super) fn plain(lines: &[Line<'_>]) -> String {
     let mut text = String::new();
     for line in lines {

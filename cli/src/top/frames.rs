@@ -5,7 +5,7 @@ use ratatui::backend::TestBackend;
 use ratatui::prelude::Frame;
 use std::path::Path;
 
-/// What is drawn on `width` × `height` cells, without blanks at the ends of lines.
+/// Content of `width` × `height` cells, without blanks at the ends of lines.
 pub(super) fn drawn(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(draw).unwrap();

@@ -1,4 +1,4 @@
-//! What the terminal can show: colours, and characters beyond ASCII.
+//! Abilities of the terminal: colours, and characters beyond ASCII.
 
 use gleaner_schemas::findings::Category;
 use ratatui::style::{Color, Modifier, Style};
@@ -15,12 +15,12 @@ pub(super) struct Ink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Colours {
     None,
-    /// Of the 256 that xterm has: those of the cube and the greys, which no theme changes.
+    /// The 256 colours of xterm: those of the cube and the greys, which no theme changes.
     Indexed,
     True,
 }
 
-/// What is drawn in a colour of its own; the report's (reports/assets/style.css), on light paper and on dark.
+/// Parts with a colour of their own: the report's (reports/assets/style.css), on light paper and on dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Category(Category),
@@ -50,7 +50,7 @@ impl Paint {
 }
 
 impl Ink {
-    /// As plain as can be.
+    /// Without colours, in ASCII.
     #[cfg(test)]
     pub(super) const PLAIN: Self = Self {
         colours: Colours::None,
@@ -58,7 +58,7 @@ impl Ink {
         is_unicode: true,
     };
 
-    /// What the environment says of the terminal.
+    /// Abilities that the environment states.
     pub(super) fn of_environment() -> Self {
         Self::of(|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -117,7 +117,7 @@ impl Ink {
     }
 }
 
-/// Of xterm's cube of 6 × 6 × 6 colours and its 24 greys, the nearest.
+/// Nearest colour of xterm's cube of 6 × 6 × 6 colours and its 24 greys.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let cube = (0..216_u8).map(|i| {
@@ -167,7 +167,7 @@ mod tests {
         assert_eq!(nearest([0x4b, 0x55, 0x60]), 240); // 585858
     }
 
-    /// Their names are the custom properties of the report's style sheet.
+    /// The colours' names are the custom properties of the report's style sheet.
     #[test]
     fn colours_are_the_reports() {
         let style = include_str!("../../../reports/assets/style.css");

@@ -1,5 +1,5 @@
-//! `gleaner top`: memory as it is now, of this host or of the cluster. Each view is made of lines, which are
-//! drawn on a terminal or printed once.
+//! `gleaner top`: the present use of memory, of this host or of the cluster. Each view consists of lines,
+//! which are drawn on a terminal or printed once.
 
 pub(crate) mod args;
 mod cluster;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Top) -> anyhow::Result<()> {
     }
 }
 
-/// Whether the environment says that the terminal has colours.
+/// Returns true if the environment states that the terminal has colours.
 pub(crate) fn has_colours() -> bool {
     Ink::of_environment().has_colours()
 }
@@ -42,7 +42,7 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The width that a frame is printed in: `COLUMNS`, or the terminal's, where there is one.
+/// Width of a printed frame: `COLUMNS`, or the terminal's.
 pub(crate) fn columns() -> usize {
     let set = std::env::var("COLUMNS").ok().and_then(|v| v.parse().ok());
     let terminal = || {

@@ -8,30 +8,30 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A key is answered at once; all else waits for no longer.
+/// Longest wait between updates; a key is handled at once.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What is shown.
+/// A view on the terminal.
 pub(super) trait Screen {
-    /// Takes in what has come.
+    /// Takes in new data.
     fn refresh(&mut self);
     /// Draws all of it.
     fn draw(&mut self, frame: &mut Frame<'_>);
     /// A key was pressed.
-    fn key(&mut self, key: KeyEvent) -> Then;
+    fn key(&mut self, key: KeyEvent) -> NextStep;
 }
 
-/// What a key does to the program.
+/// Effect of a key on the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum NextStep {
     Continue,
     Quit,
 }
 
 /// Gives the terminal back when it is dropped; after a panic ratatui's hook has, before the message is printed.
-struct Taken;
+struct TerminalGuard;
 
-impl Drop for Taken {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         ratatui::restore();
     }
@@ -45,7 +45,7 @@ pub(super) fn show(screen: &mut dyn Screen) -> anyhow::Result<()> {
     }
     let mut terminal =
         ratatui::try_init().context("cannot take the terminal; --once prints one frame")?;
-    let _taken = Taken;
+    let _taken = TerminalGuard;
     while !ended.load(Ordering::Relaxed) {
         screen.refresh();
         terminal
@@ -56,7 +56,7 @@ pub(super) fn show(screen: &mut dyn Screen) -> anyhow::Result<()> {
             wait = Duration::ZERO; // all that were pressed meanwhile, then one frame
             if let Event::Key(key) = event::read().context("cannot read the terminal")?
                 && key.kind != KeyEventKind::Release
-                && (is_interrupt(key) || screen.key(key) == Then::Quit)
+                && (is_interrupt(key) || screen.key(key) == NextStep::Quit)
             {
                 return Ok(());
             }
@@ -86,8 +86,8 @@ mod tests {
         fn draw(&mut self, _: &mut Frame<'_>) {
             panic!("while it draws");
         }
-        fn key(&mut self, _: KeyEvent) -> Then {
-            Then::Quit
+        fn key(&mut self, _: KeyEvent) -> NextStep {
+            NextStep::Quit
         }
     }
 

@@ -1,8 +1,7 @@
-//! What the collector knows of each host: what it has of it, when it came, and what is wrong.
+//! The collector's knowledge of each host: its durable records, their arrival, and its problems.
 //!
-//! Kept in memory, written to `hosts.json` whenever records move from the journal to the dataset. Lost,
-//! it costs no record: agents that are not told what is here send it again, and the dataset leaves out
-//! what it has.
+//! Kept in memory, written to `hosts.json` whenever records move from the journal to the dataset. Its loss
+//! costs no record: agents send records again whose mark is unknown, and the dataset drops repeats.
 
 mod memory;
 
@@ -32,13 +31,13 @@ const MOST_FILES_OF_HOST: usize = 4096;
 
 /// A batch that its host may not send (now).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unadmitted {
+pub enum AdmissionError {
     /// Too many databases.
     #[error(
         "host {host_id} has {MOST_DATABASES} databases here, the most that one host may have: find out why its agent begins so many"
     )]
     Databases {
-        /// The host.
+        /// Id of the host.
         host_id: String,
     },
     /// Too many files at once.
@@ -46,16 +45,16 @@ pub enum Unadmitted {
         "batches of host {host_id} since the last seal are of {MOST_FILES_OF_HOST} days and tables, the most between two seals"
     )]
     Files {
-        /// The host.
+        /// Id of the host.
         host_id: String,
     },
 }
 
-/// One host.
+/// One host of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
-    /// Its name, from its inventory.
+    /// Name of the host, from its inventory.
     pub host_name: Option<String>,
     /// Version of its agent.
     pub agent_version: Option<String>,
@@ -63,11 +62,11 @@ pub struct Host {
     pub sample_interval_ms: Option<i64>,
     /// Share of its physical memory that is never lent.
     pub headroom_share: Option<f64>,
-    /// When its last batch had arrived, ms since 1970-01-01 UTC.
+    /// Arrival of its last batch, ms since 1970-01-01 UTC.
     pub last_received_ms: Option<i64>,
     /// Time of its newest record, by its own clock.
     pub last_record_ms: Option<i64>,
-    /// Its clock less the collector's, when last heard of; off by the one-way delay.
+    /// Its clock less the collector's at the last batch, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
     /// Batches taken in.
     pub batches_count: u64,
@@ -80,12 +79,12 @@ pub struct Host {
     /// Cause of the last one.
     pub last_gap_cause: Option<String>,
     /// The last refusal, and when; absent once a batch was taken in after it.
-    pub refused: Option<Refused>,
+    pub refused: Option<HostRefusal>,
     /// Name in its certificate, where that is not the host's id: who may write for it.
     pub certificate_name: Option<String>,
-    /// What its last sample says; absent before the first.
+    /// Figures of its last sample; absent before the first.
     pub memory: Option<Memory>,
-    /// Its databases: the highest sequence that is durable here.
+    /// Highest durable sequence of each of its databases.
     pub databases: BTreeMap<String, i64>,
 }
 
@@ -116,19 +115,19 @@ impl Host {
     }
 }
 
-/// Why a host was last turned away.
+/// Last refusal of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// When, ms since 1970-01-01 UTC.
+pub struct HostRefusal {
+    /// Time of the refusal, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// What kind of refusal, as the metrics name it.
+    /// Kind of the refusal, as the metrics name it.
     #[serde(default)]
     pub kind: String,
-    /// Why.
+    /// Reason of the refusal.
     pub reason: String,
 }
 
-/// What a decoded batch tells about its host.
+/// Facts about its host in a decoded batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     inventory: Option<Inventory>,
@@ -138,7 +137,7 @@ pub struct Facts {
     last_gap_cause: Option<String>,
 }
 
-/// Of a host's inventory, what is kept.
+/// The stored part of a host's inventory.
 #[derive(Clone, Debug, PartialEq)]
 struct Inventory {
     host_name: String,
@@ -218,7 +217,7 @@ impl Facts {
     }
 }
 
-/// All hosts.
+/// All hosts of the cluster.
 #[derive(Debug, Default)]
 pub struct Hosts {
     path: PathBuf,
@@ -228,7 +227,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// What was known when the collector last ran; nothing where there is no file. A damaged one is set aside.
+    /// Reads the knowledge of the last run; empty without a file. A damaged file is set aside.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -260,21 +259,25 @@ impl Hosts {
     /// Admits a batch of a host, and counts its files.
     ///
     /// # Errors
-    /// [`Unadmitted`].
-    pub fn admit(&self, header: &Header, table_days: BTreeSet<TableDay>) -> Result<(), Unadmitted> {
+    /// [`AdmissionError`].
+    pub fn admit(
+        &self,
+        header: &Header,
+        table_days: BTreeSet<TableDay>,
+    ) -> Result<(), AdmissionError> {
         let host_id = || header.host_id.clone();
         let is_one_too_many = self.lock().get(&header.host_id).is_some_and(|host| {
             let known = &host.databases;
             known.len() >= MOST_DATABASES && !known.contains_key(&header.database_id)
         });
         if is_one_too_many {
-            return Err(Unadmitted::Databases { host_id: host_id() });
+            return Err(AdmissionError::Databases { host_id: host_id() });
         }
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = files.entry(host_id()).or_default();
         let news = table_days.difference(files).count();
         if files.len() + news > MOST_FILES_OF_HOST {
-            return Err(Unadmitted::Files { host_id: host_id() });
+            return Err(AdmissionError::Files { host_id: host_id() });
         }
         files.extend(table_days);
         Ok(())
@@ -347,7 +350,7 @@ impl Hosts {
     /// A host was turned away. Only of hosts that are known: a stranger's names are not kept.
     pub fn refused(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
         if let Some(host) = self.lock().get_mut(host_id) {
-            host.refused = Some(Refused {
+            host.refused = Some(HostRefusal {
                 time_ms,
                 kind: kind.to_owned(),
                 reason: reason.to_owned(),
@@ -365,8 +368,8 @@ impl Hosts {
             .copied()
     }
 
-    /// Whether the holder of a certificate of somebody else's authority may write for a host: the first
-    /// host that a name writes for is its own, and the first that writes for a host keeps it.
+    /// Returns true if the holder of a foreign authority's certificate may write for a host: the first host
+    /// that a name writes for is its own, and the first name that writes for a host keeps it.
     #[must_use]
     pub fn bind(&self, certificate_name: &str, host_id: &str) -> bool {
         let mut hosts = self.lock();
@@ -393,7 +396,7 @@ impl Hosts {
         named.map(|(id, _)| id.clone()).collect()
     }
 
-    /// All of them, as they are now.
+    /// All hosts, in their present state.
     #[must_use]
     pub fn all(&self) -> BTreeMap<String, Host> {
         self.lock().clone()

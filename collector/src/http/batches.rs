@@ -5,7 +5,7 @@ use super::permissions::Writer;
 use super::refusal::Refusal;
 use super::turns::Turn;
 use crate::hosts::Facts;
-use crate::journal::{Entry, Header, Unwritten};
+use crate::journal::{Entry, Header, JournalRefusal};
 use crate::now_ms;
 use axum::Json;
 use axum::body::Body;
@@ -35,14 +35,14 @@ const FIRST_TIME_MS: i64 = 946_684_800_000;
 const AHEAD_MS: i64 = 366 * 86_400_000;
 /// Clocks that differ by less show the same date: a day.
 const AGREEING_MS: u64 = 86_400_000;
-/// Of a refused batch, so much is read before the connection is closed.
+/// Bytes of a refused batch that are read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
 /// In so long.
 const DISCARD: Duration = Duration::from_secs(10);
 
-/// What a sender is told once its batch is durable.
+/// Answer to a sender whose batch is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Acknowledged {
+pub(super) struct Acknowledgement {
     /// The highest sequence of the batch's records.
     acknowledged: i64,
     /// Rows in it.
@@ -55,7 +55,7 @@ pub(super) async fn receive(
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
     body: Body,
-) -> Result<Json<Acknowledged>, Refusal> {
+) -> Result<Json<Acknowledgement>, Refusal> {
     let received = take_in(&app, &caller, &headers, body).await;
     match received {
         Ok(done) => {
@@ -66,8 +66,8 @@ pub(super) async fn receive(
     }
 }
 
-/// What a batch needs before its body is read.
-struct Admitted<'a> {
+/// Permits of a batch, obtained before its body is read.
+struct Admission<'a> {
     writer: Writer,
     length: usize,
     arrived_ms: i64,
@@ -75,7 +75,7 @@ struct Admitted<'a> {
     _room: SemaphorePermit<'a>,
 }
 
-fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admitted<'a>, Refusal> {
+fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admission<'a>, Refusal> {
     let arrived_ms = now_ms();
     let writer = app.writer(caller)?;
     let length = content_length(headers)?;
@@ -88,7 +88,7 @@ fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admit
     let turn = app.turns.take(&writer, caller);
     let room = u32::try_from(length.div_ceil(KIB).max(1)).unwrap_or(u32::MAX);
     let room = app.memory.try_acquire_many(room);
-    Ok(Admitted {
+    Ok(Admission {
         writer,
         length,
         arrived_ms,
@@ -106,7 +106,7 @@ async fn take_in(
     caller: &Caller,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Acknowledged, Refusal> {
+) -> Result<Acknowledgement, Refusal> {
     let admitted = match admit(app, caller, headers) {
         Ok(admitted) => admitted,
         Err(refusal) => {
@@ -114,7 +114,7 @@ async fn take_in(
             return Err(refusal);
         }
     };
-    let Admitted {
+    let Admission {
         writer,
         length,
         arrived_ms,
@@ -153,18 +153,19 @@ async fn take_in(
     };
     let written = app.journal.append(entry).await;
     written.map_err(|e| match e {
-        Unwritten::Busy => busy("the collector's disk is busy"),
-        Unwritten::Disk(_) => Refusal::unavailable(e.to_string(), Duration::from_secs(60)),
+        JournalRefusal::Busy => busy("the collector's disk is busy"),
+        JournalRefusal::Disk(_) => Refusal::unavailable(e.to_string(), Duration::from_secs(60)),
     })?;
     app.hosts.taken_in(&header, facts, length as u64);
     app.metrics.taken_in(header.rows_count, length as u64);
-    Ok(Acknowledged {
+    Ok(Acknowledgement {
         acknowledged: header.last_sequence,
         rows: header.rows_count,
     })
 }
 
-/// Records of a clock that was never set, or is years ahead, would lie in a dataset where nobody looks.
+/// Reason to refuse a batch whose clock was never set, or is years ahead: its records would lie in a part of
+/// the dataset that nobody reads.
 fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     if batch.first_time_ms < FIRST_TIME_MS {
         Some("it has records from before 2000: set that host's clock".to_owned())
@@ -175,8 +176,8 @@ fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     }
 }
 
-/// Whether the sender's clock is now right by the collector's. Where it is not, either may be wrong, and a record must not be given up
-/// for a collector that started without a clock.
+/// Returns true if the sender's clock now agrees with the collector's. If not, either may be wrong, and a
+/// record must not be dropped because a collector started without a clock.
 fn clocks_agree(sent_ms: Option<i64>, arrived_ms: i64) -> bool {
     sent_ms.is_some_and(|sent_ms| sent_ms.abs_diff(arrived_ms) < AGREEING_MS)
 }
@@ -218,7 +219,7 @@ pub(super) async fn discard(mut body: Body) {
 async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
     let patience = PATIENCE + Duration::from_secs(length as u64 / SLOWEST_BYTES_PER_S);
     let read = async {
-        // Grows with what has come: a claimed length alone takes no memory.
+        // Grows with the received bytes: a claimed length alone takes no memory.
         let mut bytes = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|e| Refusal::malformed(e.to_string()))?;
@@ -251,20 +252,20 @@ fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
     Err(Refusal::forbidden(reason))
 }
 
-/// Which database is asked about.
+/// Database that a host asks about.
 #[derive(Debug, Deserialize)]
 pub(super) struct MarkQuery {
     host: String,
     database: String,
 }
 
-/// How far a database has come.
+/// Last durable record of a database.
 #[derive(Debug, Serialize)]
 pub(super) struct Mark {
     acknowledged: Option<i64>,
 }
 
-/// Tells a host what is durable here.
+/// Answers a host with its last durable record.
 pub(super) async fn mark(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,

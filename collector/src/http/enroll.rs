@@ -24,8 +24,8 @@ pub(super) fn bounded(route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     route.layer(limit).layer(from_fn(refuse_what_is_too_long))
 }
 
-/// One who says beforehand that it will be too much is heard out, to some bound: the refusal would not reach a
-/// sender that is still writing when the connection closes.
+/// Reads a request that announces too large a body, up to a limit: the refusal would not reach a sender that
+/// is still writing when the connection closes.
 async fn refuse_what_is_too_long(request: Request, next: Next) -> Response {
     if content_length(request.headers()).is_ok_and(|length| length > MOST_BYTES) {
         discard(request.into_body()).await;
@@ -49,9 +49,9 @@ pub(super) struct Renewal {
     request_pem: String,
 }
 
-/// What both are given.
+/// Answer to an enrolment or renewal.
 #[derive(Debug, Serialize)]
-pub(super) struct Granted {
+pub(super) struct EnrolmentAnswer {
     certificate_pem: String,
     authority_pem: String,
 }
@@ -61,7 +61,7 @@ pub(super) async fn enroll(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Json(asked): Json<Enrolment>,
-) -> Result<Json<Granted>, Refusal> {
+) -> Result<Json<EnrolmentAnswer>, Refusal> {
     let enrolled = certify(&app, move |authority| {
         let (token, host_id) = (&asked.token, &asked.host_id);
         let now = SystemTime::now();
@@ -78,7 +78,7 @@ pub(super) async fn renew(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
     Json(asked): Json<Renewal>,
-) -> Result<Json<Granted>, Refusal> {
+) -> Result<Json<EnrolmentAnswer>, Refusal> {
     let renewed = async {
         let presented = permissions::certificate(&caller)?;
         certify(&app, move |authority| {
@@ -99,9 +99,9 @@ pub(super) async fn authority(State(app): State<Arc<App>>) -> Result<String, Ref
 async fn certify(
     app: &App,
     work: impl FnOnce(&Authority) -> Result<String, TrustError> + Send + 'static,
-) -> Result<Granted, Refusal> {
+) -> Result<EnrolmentAnswer, Refusal> {
     let granted = with_authority(app, |authority| {
-        Ok(Granted {
+        Ok(EnrolmentAnswer {
             certificate_pem: work(authority)?,
             authority_pem: authority.certificate_pem().to_owned(),
         })

@@ -1,5 +1,4 @@
-//! How large the dataset is and how fast it grows. The manifest is read again when it has changed, not at
-//! each request.
+//! Size and growth of the dataset. The manifest is read again when it has changed, not at each request.
 
 use gleaner_dataset::{Dataset, DatasetError};
 use std::os::unix::fs::MetadataExt;
@@ -16,13 +15,13 @@ const LEAST_MS: i64 = 3_600_000;
 /// The dataset's files, as far as their sizes go.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
-    files: Vec<Sealed>,
-    /// Why the dataset cannot be read; absent when it can, or when there is none yet.
+    files: Vec<SealedFile>,
+    /// Reason why the dataset cannot be read; absent when it can, or when there is none yet.
     pub(super) failure: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-struct Sealed {
+struct SealedFile {
     rows: u64,
     bytes: u64,
     first_time_ms: i64,
@@ -33,7 +32,7 @@ impl Extent {
     fn read(root: &Path) -> Self {
         match Dataset::open(root) {
             Ok(dataset) => {
-                let files = dataset.manifest().files.iter().map(|file| Sealed {
+                let files = dataset.manifest().files.iter().map(|file| SealedFile {
                     rows: file.rows,
                     bytes: file.bytes,
                     first_time_ms: file.first_time_ms,
@@ -70,7 +69,7 @@ impl Extent {
         let mut first_ms = now_ms;
         let mut bytes = 0.0;
         for file in &self.files {
-            // Clocks may be wrong: what claims to come from the future says nothing here.
+            // Clocks may be wrong: a time in the future counts for nothing here.
             let (begin, end) = (
                 file.first_time_ms.max(from_ms),
                 file.last_time_ms.min(now_ms),
@@ -87,7 +86,7 @@ impl Extent {
     }
 }
 
-/// Which manifest was read: a manifest is replaced by another file, never written over.
+/// Identity of the manifest that was read: a manifest is replaced by another file, never written over.
 type Stamp = (SystemTime, u64, u64);
 
 /// The extent of the dataset as it was last read.
@@ -106,7 +105,7 @@ impl Extents {
             (Ok(stamp), Some((last, extent))) if stamp == *last => extent.clone(),
             (Ok(stamp), _) => {
                 let extent = Extent::read(root);
-                // What failed is tried again.
+                // A failed reading is tried again.
                 *read = extent.failure.is_none().then(|| (stamp, extent.clone()));
                 extent
             }
@@ -121,9 +120,9 @@ mod tests {
 
     const NOW_MS: i64 = 1_800_000_000_000;
 
-    fn sealed(first_days: f64, last_days: f64, bytes: u64) -> Sealed {
+    fn sealed(first_days: f64, last_days: f64, bytes: u64) -> SealedFile {
         let before = |days: f64| NOW_MS - (days * DAY_MS as f64) as i64;
-        Sealed {
+        SealedFile {
             rows: 1,
             bytes,
             first_time_ms: before(first_days),
@@ -131,7 +130,7 @@ mod tests {
         }
     }
 
-    fn rate(files: Vec<Sealed>) -> Option<u64> {
+    fn rate(files: Vec<SealedFile>) -> Option<u64> {
         let failure = None;
         Extent { files, failure }.bytes_per_day(NOW_MS)
     }
@@ -142,7 +141,7 @@ mod tests {
         assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour
         assert_eq!(rate(vec![sealed(0.5, 0.0, 500)]), Some(1000));
         assert_eq!(rate(vec![sealed(30.0, 8.0, 500)]), None);
-        // What is older than the week is left out, as is what claims to be of the future.
+        // Files older than a week are left out, and files with a time in the future.
         let files = vec![
             sealed(14.0, 0.0, 14_000),
             sealed(-1.0, -2.0, 1 << 40),

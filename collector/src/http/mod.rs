@@ -1,13 +1,13 @@
-//! What the collector answers.
+//! HTTP interface of the collector.
 //!
-//! | request | who may | answer |
+//! | request | allowed for | answer |
 //! | --- | --- | --- |
 //! | `POST /v1/batches` | a host, its own rows | acknowledged once durable |
 //! | `GET /v1/mark` | the same | how far its database is durable |
 //! | `POST /v1/enroll`, `GET /v1/authority` | anybody with a token; anybody | a certificate |
 //! | `POST /v1/renew` | a host | its next certificate |
-//! | `GET /v1/tables`, `GET /v1/tables/TABLE` | readers | what there is; its rows as an Arrow stream |
-//! | `GET /`, `/v1/status`, `/metrics` | readers, and this machine | how it is |
+//! | `GET /v1/tables`, `GET /v1/tables/TABLE` | readers | the tables; one's rows as an Arrow stream |
+//! | `GET /`, `/v1/status`, `/metrics` | readers, and this machine | its status |
 //! | `POST /v1/seal` | this machine, with all access | once all is in the dataset |
 
 mod batches;
@@ -48,21 +48,21 @@ use turns::Turns;
 /// Readers of tables at the same time: of each a host's day of rows may be in memory.
 const READERS: usize = 8;
 
-/// What the handlers share.
+/// State shared by the handlers.
 pub(crate) struct App {
     pub(crate) hosts: Arc<Hosts>,
     journal: Journal,
     sealer: Sealer,
     dataset: PathBuf,
     extents: Extents,
-    /// Whose certificate is shown, where there is TLS.
+    /// Certificate shown to clients, if there is TLS.
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
     batch: Mutex<batch::Limits>,
-    /// One permit for each KiB of a batch that is being taken in.
+    /// One permit for each KiB of a batch in progress.
     memory: Semaphore,
-    /// One for each batch that is being decoded.
+    /// One permit for each batch that is being decoded.
     decoders: Semaphore,
     /// One permit for each reader of a table.
     readers: Arc<Semaphore>,
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// Whose certificate the status tells the end of.
+    /// Sets the certificate whose end the status reports.
     pub(crate) fn shows(&self, trust: &Arc<ServerTrust>) {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
     }
@@ -124,7 +124,7 @@ impl App {
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How large batches may be from now on.
+    /// Sets the size limits of batches from now on.
     pub(crate) fn set_batch_limits(&self, limits: batch::Limits) {
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
@@ -180,7 +180,7 @@ fn reason(status: StatusCode) -> &'static str {
     }
 }
 
-/// The routes.
+/// Routes of the interface.
 pub(crate) fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/v1/batches", post(batches::receive))

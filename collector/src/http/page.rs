@@ -24,7 +24,7 @@ const PAGE_HOSTS: usize = 200;
 /// A filter is typed by people.
 const FILTER_CHARS: usize = 200;
 
-/// What browsers may do with the page: run what is in it, ask this collector again, nothing else.
+/// Content security policy of the page: it may run its own script and ask this collector again, nothing else.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; img-src data:; \
@@ -39,19 +39,19 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(digest))
 }
 
-/// Which hosts are asked for, and in which order.
+/// Requested hosts, and their order.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct PageQuery {
     /// Part of a name, an id, a version, a cause.
     #[serde(default)]
     q: String,
-    /// One state's hosts.
+    /// State of the requested hosts.
     #[serde(default)]
     state: String,
     /// A column, with `-` before it from the largest.
     #[serde(default)]
     sort: String,
-    /// From 1.
+    /// Number of the page, from 1.
     #[serde(default)]
     page: String,
 }
@@ -64,7 +64,7 @@ struct Column {
     compare: fn(&HostStatus, &HostStatus) -> Ordering,
 }
 
-/// What is not known sorts first, as the smallest.
+/// Columns of the table; unknown values sort first, as the smallest.
 const COLUMNS: [Column; 8] = [
     column("name", "Host", false, |a, b| {
         let name = |host: &HostStatus| host.known.host_name.as_deref().map(str::to_lowercase);
@@ -135,7 +135,7 @@ struct Row {
     gap_cause: String,
     version: String,
     rows: String,
-    /// Why it was refused; empty where it was not.
+    /// Reason of the refusal; empty without one.
     why: String,
 }
 
@@ -152,7 +152,7 @@ struct Page<'a> {
     only_notices: bool,
     is_empty: bool,
     cards: Vec<(&'static str, String, String)>,
-    wanted: &'a Wanted,
+    wanted: &'a PageQuery,
     states: Vec<(State, String, bool)>,
     caption: String,
     headers: Vec<Header>,
@@ -165,7 +165,7 @@ struct Page<'a> {
 pub(super) async fn page(
     Shared(app): Shared<Arc<App>>,
     Extension(caller): Extension<Caller>,
-    Query(mut wanted): Query<Wanted>,
+    Query(mut wanted): Query<PageQuery>,
 ) -> Result<Response, Refusal> {
     app.may_see_status(&caller)?;
     wanted.q = wanted.q.trim().chars().take(FILTER_CHARS).collect();
@@ -182,7 +182,7 @@ pub(super) async fn page(
     Ok((headers, Html(html)).into_response())
 }
 
-fn render(mut status: Status, wanted: &Wanted) -> askama::Result<String> {
+fn render(mut status: Status, wanted: &PageQuery) -> askama::Result<String> {
     let all = std::mem::take(&mut status.hosts);
     let known_count = all.len() as u64;
     let mut hosts: Vec<HostStatus> = all.into_iter().filter(|h| wanted.includes(h)).collect();
@@ -225,7 +225,7 @@ fn is_notice(problem: &Problem) -> bool {
     problem.severity == Severity::Notice
 }
 
-impl Wanted {
+impl PageQuery {
     fn includes(&self, host: &HostStatus) -> bool {
         if !self.state.is_empty() && self.state != host.state.name() {
             return false;
@@ -244,7 +244,7 @@ impl Wanted {
             .any(|text| text.as_deref().is_some_and(has))
     }
 
-    /// By the column that is asked for; else what is wrong first. Names settle what is equal.
+    /// Sorts by the requested column, by default by problems; equal hosts by name.
     fn sort(&self, hosts: &mut [HostStatus]) {
         let by_name = COLUMNS[0].compare;
         hosts.sort_by(by_name);
@@ -415,7 +415,7 @@ fn lead(status: &Status) -> String {
     }
 }
 
-/// Whether the dataset is written, and for how long there is room.
+/// Line on whether the dataset is written, and on the remaining time until the disk is full.
 fn support(status: &Status) -> String {
     let written = match (&status.seal.failure, status.seal.last_sealed_ms) {
         (Some(_), _) => "The dataset cannot be written".to_owned(),

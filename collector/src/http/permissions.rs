@@ -1,20 +1,20 @@
-//! What a caller may do.
+//! Permissions of callers.
 
 use super::App;
 use super::refusal::Refusal;
 use crate::config::LocalAccess;
-use gleaner_daemon::listen::{Caller, Who};
+use gleaner_daemon::listen::{Caller, CallerIdentity};
 use gleaner_trust::{Peer, TrustError};
 use rustls::pki_types::CertificateDer;
 
-/// Who may write.
+/// Caller that may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// A program of this machine, for any host.
     Local,
     /// This host, for itself.
     Host(String),
-    /// Whoever has a certificate of this name, for the host that is bound to it.
+    /// Holder of a certificate of this name, for the host that is bound to it.
     Named(String),
 }
 
@@ -22,28 +22,28 @@ impl App {
     /// For whom a caller may write, now: its certificate may have been revoked since the connection began.
     pub(super) fn writer(&self, caller: &Caller) -> Result<Writer, Refusal> {
         match who(caller)? {
-            Who::Local if self.local_access == LocalAccess::All => Ok(Writer::Local),
-            Who::Local => Err(local_is_closed()),
-            Who::Anonymous => Err(no_certificate()),
-            Who::Known(Peer::Host(id)) => Ok(Writer::Host(id.clone())),
-            Who::Known(Peer::Named(name)) => Ok(Writer::Named(name.clone())),
-            Who::Known(peer @ (Peer::Reader(_) | Peer::Admin(_))) => Err(Refusal::forbidden(
-                format!("the certificate of {peer} may read, not write"),
-            )),
-            Who::Known(peer @ Peer::Client(_)) => Err(Refusal::forbidden(format!(
+            CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(Writer::Local),
+            CallerIdentity::Local => Err(local_is_closed()),
+            CallerIdentity::Anonymous => Err(no_certificate()),
+            CallerIdentity::Known(Peer::Host(id)) => Ok(Writer::Host(id.clone())),
+            CallerIdentity::Known(Peer::Named(name)) => Ok(Writer::Named(name.clone())),
+            CallerIdentity::Known(peer @ (Peer::Reader(_) | Peer::Admin(_))) => Err(
+                Refusal::forbidden(format!("the certificate of {peer} may read, not write")),
+            ),
+            CallerIdentity::Known(peer @ Peer::Client(_)) => Err(Refusal::forbidden(format!(
                 "the certificate of {peer} is for leases of memory, which the recruiter gives: it may neither write nor read here"
             ))),
         }
     }
 
-    /// Whether a caller may read all hosts' rows.
+    /// Checks that a caller may read all hosts' rows.
     pub(super) fn may_read(&self, caller: &Caller) -> Result<(), Refusal> {
         match who(caller)? {
-            Who::Local if self.local_access == LocalAccess::All => Ok(()),
-            Who::Local => Err(local_is_closed()),
-            Who::Anonymous => Err(no_certificate()),
-            Who::Known(Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
-            Who::Known(Peer::Host(_) | Peer::Client(_) | Peer::Named(_)) => {
+            CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(()),
+            CallerIdentity::Local => Err(local_is_closed()),
+            CallerIdentity::Anonymous => Err(no_certificate()),
+            CallerIdentity::Known(Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
+            CallerIdentity::Known(Peer::Host(_) | Peer::Client(_) | Peer::Named(_)) => {
                 Err(Refusal::forbidden(
                     "only readers may read: `gleaner pki issue --reader NAME` makes a certificate for one",
                 ))
@@ -51,18 +51,18 @@ impl App {
         }
     }
 
-    /// Whether a caller may see how the collector is: whoever may read, and anybody on this machine.
+    /// Checks that a caller may see the state of the collector: every reader, and anybody on this machine.
     pub(super) fn may_see_status(&self, caller: &Caller) -> Result<(), Refusal> {
         match who(caller)? {
-            Who::Local => Ok(()),
+            CallerIdentity::Local => Ok(()),
             _ => self.may_read(caller),
         }
     }
 
-    /// Whether a caller may ask the collector to do things: with all access, on this machine.
+    /// Checks that a caller may give commands to the collector: on this machine, with all access.
     pub(super) fn may_direct(&self, caller: &Caller) -> Result<(), Refusal> {
         match who(caller)? {
-            Who::Local if self.local_access == LocalAccess::All => Ok(()),
+            CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(()),
             _ => Err(local_is_closed()),
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn certificate(caller: &Caller) -> Result<CertificateDer<'static>, Re
     caller.certificate().cloned().ok_or_else(no_certificate)
 }
 
-fn who(caller: &Caller) -> Result<Who<'_>, Refusal> {
+fn who(caller: &Caller) -> Result<CallerIdentity<'_>, Refusal> {
     let refused = |e: TrustError| Refusal::unauthorized(e.to_string());
     caller.who().map_err(refused)
 }

@@ -1,19 +1,19 @@
-//! A refusal: told why, and whether to come again.
+//! A refusal, with its reason and the time to try again.
 
-use crate::hosts::Unadmitted;
+use crate::hosts::AdmissionError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_dataset::{BatchError, DatasetError};
 use serde_json::json;
 use std::time::Duration;
 
-/// What a caller is told instead of an answer.
+/// Error answer to a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
-    /// Why, and what to do.
+    /// Reason and remedy.
     pub(crate) reason: String,
-    /// When to come again with the same request; never, if absent.
+    /// Time after which to send the same request again; absent: never.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ impl Refusal {
         }
     }
 
-    /// Not now: the disk.
+    /// The disk does not allow it now.
     pub(crate) fn unavailable(reason: impl Into<String>, retry_after: Duration) -> Self {
         Self {
             retry_after: Some(retry_after),
@@ -103,11 +103,11 @@ impl From<BatchError> for Refusal {
     }
 }
 
-impl From<Unadmitted> for Refusal {
-    fn from(error: Unadmitted) -> Self {
+impl From<AdmissionError> for Refusal {
+    fn from(error: AdmissionError) -> Self {
         match error {
-            Unadmitted::Databases { .. } => Self::forbidden(error.to_string()),
-            Unadmitted::Files { .. } => Self::busy(error.to_string(), Duration::from_secs(60)),
+            AdmissionError::Databases { .. } => Self::forbidden(error.to_string()),
+            AdmissionError::Files { .. } => Self::busy(error.to_string(), Duration::from_secs(60)),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Rows on their way to a reader, as one Arrow IPC stream: read and encoded on a thread of their own, which waits
-//! whenever the reader does.
+//! Rows on their way to a reader, as one Arrow IPC stream: read and encoded in a thread of its own, which
+//! waits for the reader.
 //!
-//! Invariant: a stream that did not come to its end is never taken for a whole one. It breaks off in the middle of
-//! a message, and the connection without HTTP's last chunk.
+//! Invariant: an incomplete stream is never taken for a complete one. It breaks off in the middle of a
+//! message, and the connection closes without HTTP's last chunk.
 
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
@@ -23,16 +23,16 @@ const BATCH_ROWS: usize = 16_384;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the reader.
 const CHUNKS_WAITING: usize = 8;
-/// The beginning of a message of 64 KiB of metadata, which never comes.
+/// Beginning of a message with 64 KiB of metadata, which are never sent.
 const BROKEN_OFF: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0];
 
-/// What a reader gets.
+/// Reader's end of a stream.
 pub(super) struct Receiver {
     parts: mpsc::Receiver<Part>,
     is_broken: bool,
 }
 
-/// Where it is written.
+/// Writer's end of a stream.
 pub(super) struct Sender {
     parts: mpsc::Sender<Part>,
     waiting: BytesMut,
@@ -43,8 +43,8 @@ enum Part {
     End,
 }
 
-/// Why a stream broke off.
-pub(super) enum Broken {
+/// Reason why a stream broke off.
+pub(super) enum StreamBreak {
     /// The reader has gone, or stopped reading.
     Gone,
     /// The rows cannot be read.
@@ -71,17 +71,17 @@ impl Sender {
         schema: &SchemaRef,
         options: IpcWriteOptions,
         batches: impl Iterator<Item = Result<RecordBatch, DatasetError>>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), StreamBreak> {
         let sent = write(&mut self, schema, options, batches);
         let sent = sent.and_then(|()| {
-            self.pass_on(0).map_err(|_| Broken::Gone)?;
+            self.pass_on(0).map_err(|_| StreamBreak::Gone)?;
             self.parts
                 .blocking_send(Part::End)
-                .map_err(|_| Broken::Gone)
+                .map_err(|_| StreamBreak::Gone)
         });
         sent.map_err(|broken| {
             if self.parts.is_closed() {
-                return Broken::Gone;
+                return StreamBreak::Gone;
             }
             self.waiting.extend_from_slice(&BROKEN_OFF);
             let _ = self.pass_on(0); // gone meanwhile: nobody takes it for whole
@@ -118,24 +118,24 @@ fn write(
     schema: &SchemaRef,
     options: IpcWriteOptions,
     batches: impl Iterator<Item = Result<RecordBatch, DatasetError>>,
-) -> Result<(), Broken> {
-    let mut stream =
-        StreamWriter::try_new_with_options(sender, schema, options).map_err(Broken::Unwritable)?;
+) -> Result<(), StreamBreak> {
+    let mut stream = StreamWriter::try_new_with_options(sender, schema, options)
+        .map_err(StreamBreak::Unwritable)?;
     let mut joined = BatchCoalescer::new(schema.clone(), BATCH_ROWS);
     for batch in batches {
-        let batch = batch.map_err(Broken::Unreadable)?;
+        let batch = batch.map_err(StreamBreak::Unreadable)?;
         for start in (0..batch.num_rows()).step_by(BATCH_ROWS) {
             let rows = BATCH_ROWS.min(batch.num_rows() - start);
             let joining = joined.push_batch(batch.slice(start, rows));
             joining
                 .and_then(|()| write_completed(&mut joined, &mut stream))
-                .map_err(Broken::Unwritable)?;
+                .map_err(StreamBreak::Unwritable)?;
         }
     }
     let last = joined.finish_buffered_batch();
     last.and_then(|()| write_completed(&mut joined, &mut stream))
         .and_then(|()| stream.finish())
-        .map_err(Broken::Unwritable)
+        .map_err(StreamBreak::Unwritable)
 }
 
 fn write_completed<W: Write>(
@@ -164,7 +164,7 @@ impl Body for Receiver {
                 Poll::Ready(Some(Err(error)))
             }
             None => {
-                // What was sent before an error is lost unless it gets out now.
+                // Data sent before an error are lost unless they are flushed now.
                 self.is_broken = true;
                 context.waker().wake_by_ref();
                 Poll::Pending

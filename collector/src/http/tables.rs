@@ -3,7 +3,7 @@
 
 use super::App;
 use super::refusal::Refusal;
-use super::stream::{self, Broken, Receiver, Sender};
+use super::stream::{self, Receiver, Sender, StreamBreak};
 use arrow::error::ArrowError;
 use arrow::ipc::CompressionType;
 use arrow::ipc::writer::IpcWriteOptions;
@@ -35,11 +35,11 @@ pub(super) struct TableEntry {
     columns: Vec<ColumnEntry>,
 }
 
-/// One of its columns.
+/// One column of a table.
 #[derive(Debug, Serialize)]
 struct ColumnEntry {
     name: String,
-    /// Arrow's type.
+    /// Name of Arrow's type.
     #[serde(rename = "type")]
     data_type: String,
     is_nullable: bool,
@@ -90,7 +90,7 @@ fn entry(table: &Table, dataset: Option<&Dataset>) -> TableEntry {
     }
 }
 
-/// What is asked for, as it stands in the address.
+/// Parameters of a request for rows.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)] // a filter misspelt would be all hosts' rows
 pub(super) struct RowsQuery {
@@ -102,7 +102,7 @@ pub(super) struct RowsQuery {
     compression: Compression,
 }
 
-/// Of the buffers in the stream.
+/// Compression of the buffers in the stream.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Compression {
@@ -212,7 +212,7 @@ fn open(app: &App) -> Result<Option<Dataset>, DatasetError> {
     }
 }
 
-/// One reader being served.
+/// State of serving one reader.
 struct Reading {
     app: Arc<App>,
     reader: String,
@@ -252,9 +252,9 @@ impl Reading {
         if is_there {
             match sender.send(&schema, options, batches) {
                 Ok(()) => self.app.refusals.forget(&self.reader),
-                Err(Broken::Gone) => {}
-                Err(Broken::Unreadable(error)) => self.report(&error.to_string()),
-                Err(Broken::Unwritable(error)) => self.report(&error.to_string()),
+                Err(StreamBreak::Gone) => {}
+                Err(StreamBreak::Unreadable(error)) => self.report(&error.to_string()),
+                Err(StreamBreak::Unwritable(error)) => self.report(&error.to_string()),
             }
         }
         Ok(())

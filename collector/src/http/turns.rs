@@ -1,4 +1,4 @@
-//! One batch of a host at a time, so that no host takes the others' memory.
+//! Admits one batch of a host at a time, so that no host takes the others' memory.
 
 use super::permissions::Writer;
 use gleaner_daemon::listen::Caller;
@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Batches of this machine's programs that are taken in at the same time.
 const LOCAL_TURNS: usize = 64;
 
-/// Who is sending now.
+/// Senders with a batch in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns(Arc<Mutex<HashMap<String, usize>>>);
 
-/// One sender's turn, until it is dropped.
+/// Turn of one sender, until it is dropped.
 pub(super) struct Turn {
     turns: Turns,
     name: String,

@@ -1,4 +1,4 @@
-//! One batch as it lies in the journal.
+//! One batch as stored in the journal.
 //!
 //! ```text
 //! "GLEANJ2\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes
@@ -20,12 +20,12 @@ const FRAME_BYTES: usize = 8 + 4 + 4 + HASH_BYTES;
 /// Hash of the frame itself.
 const CHECK_BYTES: usize = 8;
 
-/// What is known about a batch without decoding it.
+/// Facts about a batch, known without decoding it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// The host.
+    /// Id of the host.
     pub host_id: String,
-    /// Its database.
+    /// Id of its database.
     pub database_id: String,
     /// Lowest sequence of the batch's records.
     pub first_sequence: i64,
@@ -33,7 +33,7 @@ pub struct Header {
     pub last_sequence: i64,
     /// Rows in all tables.
     pub rows_count: u64,
-    /// When the batch had arrived, by the collector's clock, ms since 1970-01-01 UTC.
+    /// Arrival of the batch by the collector's clock, ms since 1970-01-01 UTC.
     pub received_ms: i64,
     /// The host's clock less the collector's when it was sent; off by the one-way delay.
     pub skew_ms: Option<i64>,
@@ -42,7 +42,7 @@ pub struct Header {
 /// A batch with its header; the body is as it was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What is known about it.
+    /// Facts about the batch.
     pub header: Header,
     /// The batch, compressed.
     pub body: Bytes,
@@ -55,7 +55,7 @@ impl Entry {
         let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
-            // Both far below 4 GiB: a body is bounded where it is received.
+            // Both are far below 4 GiB: a body is bounded where it is received.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
         to.extend_from_slice(&hash(&header, &self.body));
@@ -65,8 +65,7 @@ impl Entry {
         to.extend_from_slice(&self.body);
     }
 
-    /// The entry at the beginning of `bytes`, and how many bytes it takes; `None` when there is no whole
-    /// one.
+    /// Entry at the beginning of `bytes`, and its length; `None` without a complete entry.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (frame, rest) = bytes.split_at_checked(FRAME_BYTES)?;
         let (rest, check_bytes) = if frame.starts_with(&MAGIC) {
@@ -101,8 +100,8 @@ impl Entry {
         to.drain(begin + FRAME_BYTES..begin + FRAME_BYTES + CHECK_BYTES);
     }
 
-    /// Whether `bytes`, where no whole entry begins, is one that a crash cut off: it was never acknowledged.
-    /// Damage to a whole one is something else.
+    /// Returns true if `bytes`, where no complete entry begins, is an entry that a crash cut off: it was
+    /// never acknowledged. Damage to a complete entry is different.
     pub(super) fn is_cut_off(bytes: &[u8]) -> bool {
         let length = |at: usize| -> Option<usize> {
             let bytes: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
@@ -127,7 +126,7 @@ impl Entry {
         size.is_none_or(|size| size > bytes.len())
     }
 
-    /// Where the next entry might begin in `bytes`, which begins with a damaged one.
+    /// Offset at which the next entry might begin in `bytes`, which begins with a damaged one.
     pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
         let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);
         let mut found = beginnings.filter(|(_, window)| *window == MAGIC || *window == MAGIC_1);

@@ -1,9 +1,9 @@
-//! The journal: where a batch is durable before it is acknowledged, until it is in the dataset.
+//! The journal: keeps batches durably from before their acknowledgement until they are in the dataset.
 //!
-//! One thread writes. What arrives while it syncs is written together by the next sync, so that one
-//! disk serves thousands of hosts. A segment that is full is closed; the sealer reads closed segments
-//! into the dataset and removes them. A crash at any point leaves each acknowledged batch in a segment
-//! or in the dataset, or in both: the dataset leaves out what it has.
+//! One thread writes. Batches that arrive during a sync are written together by the next one, so that one
+//! disk serves thousands of hosts. A full segment is closed; the sealer reads closed segments into the
+//! dataset and removes them. A crash at any point leaves each acknowledged batch in a segment or in the
+//! dataset, or in both: the dataset drops repeats.
 
 mod entry;
 mod segment;
@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use tokio::sync::oneshot;
 
-/// Batches waiting to be written at most; more senders are told to come again.
+/// Most batches waiting to be written; further senders are asked to try again later.
 const WAITING_BATCHES: usize = 1024;
 /// Bytes written by one sync at most.
 const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
@@ -34,18 +34,18 @@ pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
     (contents.entries.len(), contents.lost_bytes)
 }
 
-/// How the journal is kept.
+/// Limits of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// A segment of so many bytes is closed.
     pub segment_bytes: u64,
-    /// So many bytes of the disk are left free: sealing needs room to make room.
+    /// Bytes of the disk that are left free: sealing needs space before it frees any.
     pub reserve_bytes: u64,
 }
 
-/// Why a batch was not made durable. It is not in the journal, and may be sent again.
+/// Reason why a batch was not made durable. It is not in the journal, and may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unwritten {
+pub enum JournalRefusal {
     /// More arrives than the disk takes.
     #[error("the collector's disk is busy")]
     Busy,
@@ -54,11 +54,11 @@ pub enum Unwritten {
     Disk(String),
 }
 
-/// Called with what has just become durable, before its senders are told.
-pub type Durable = Box<dyn Fn(&[Header]) + Send>;
+/// Callback with the entries that just became durable, before their senders are answered.
+pub type OnDurable = Box<dyn Fn(&[Header]) + Send>;
 
 enum Message {
-    Append(Entry, oneshot::Sender<Result<(), Unwritten>>),
+    Append(Entry, oneshot::Sender<Result<(), JournalRefusal>>),
     Rotate(mpsc::Sender<()>),
 }
 
@@ -78,7 +78,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn open(folder: &Path, limits: Limits, durable: Durable) -> Result<Self, Error> {
+    pub fn open(folder: &Path, limits: Limits, durable: OnDurable) -> Result<Self, Error> {
         fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
         let numbers = segment::numbers(folder)?;
         let next = numbers.last().map_or(1, |last| last + 1);
@@ -113,12 +113,14 @@ impl Journal {
     /// Makes a batch durable.
     ///
     /// # Errors
-    /// [`Unwritten`]: it is not in the journal.
-    pub async fn append(&self, entry: Entry) -> Result<(), Unwritten> {
+    /// [`JournalRefusal`]: it is not in the journal.
+    pub async fn append(&self, entry: Entry) -> Result<(), JournalRefusal> {
         let (done, written) = oneshot::channel();
         let message = Message::Append(entry, done);
-        self.sender.try_send(message).map_err(|_| Unwritten::Busy)?;
-        written.await.unwrap_or(Err(Unwritten::Busy))
+        self.sender
+            .try_send(message)
+            .map_err(|_| JournalRefusal::Busy)?;
+        written.await.unwrap_or(Err(JournalRefusal::Busy))
     }
 
     /// Closes the segment that is being written; waits for it.
@@ -129,7 +131,7 @@ impl Journal {
         }
     }
 
-    /// Where the segments lie.
+    /// Folder of the segments.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -162,7 +164,7 @@ impl Journal {
 struct Writer {
     folder: PathBuf,
     limits: Limits,
-    durable: Durable,
+    durable: OnDurable,
     segment: Option<Segment>,
     next: u64,
     closed: Arc<Mutex<BTreeMap<u64, u64>>>,
@@ -201,7 +203,7 @@ impl Writer {
     fn commit(
         &mut self,
         bytes: &[u8],
-        senders: Vec<(Header, oneshot::Sender<Result<(), Unwritten>>)>,
+        senders: Vec<(Header, oneshot::Sender<Result<(), JournalRefusal>>)>,
     ) {
         if senders.is_empty() {
             return;
@@ -216,11 +218,11 @@ impl Writer {
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Unwritten> {
-        let disk = |error: Error| Unwritten::Disk(error.to_string());
+    fn write(&mut self, bytes: &[u8]) -> Result<(), JournalRefusal> {
+        let disk = |error: Error| JournalRefusal::Disk(error.to_string());
         let free = free_bytes(&self.folder).map_err(disk)?;
         if free < self.limits.reserve_bytes.saturating_add(bytes.len() as u64) {
-            return Err(Unwritten::Disk(format!(
+            return Err(JournalRefusal::Disk(format!(
                 "only {free} bytes are free in {}, and {} are kept free",
                 self.folder.display(),
                 self.limits.reserve_bytes

@@ -56,14 +56,14 @@ impl Segment {
     }
 }
 
-/// What a segment holds.
+/// Contents of a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Its whole entries, in order.
+    /// Complete entries, in order.
     pub(crate) entries: Vec<Entry>,
     /// Bytes that belong to none: an entry that a crash cut off (never acknowledged), or damage.
     pub(crate) lost_bytes: usize,
-    /// Whether it was no crash that cut it off: it has its whole length, or whole entries follow.
+    /// True if a crash does not explain the end: the segment has its full length, or complete entries follow.
     pub(crate) is_damaged: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
     Ok(contents(&bytes))
 }
 
-/// What a segment of these bytes holds.
+/// Parses the bytes of a segment.
 pub(super) fn contents(bytes: &[u8]) -> Contents {
     let mut contents = Contents::default();
     let mut rest = bytes;

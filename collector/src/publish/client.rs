@@ -15,7 +15,7 @@ use ureq::http::request::{Parts, Request};
 use ureq::tls::{RootCerts, TlsConfig};
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// A connection on which nothing moves for so long is given up.
+/// Time without progress after which a connection is closed.
 const STALLED: Duration = Duration::from_secs(60);
 /// Answers are lists of a thousand objects at most, and errors.
 const ANSWER_BYTES: u64 = 16 << 20;

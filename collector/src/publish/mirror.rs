@@ -1,4 +1,4 @@
-//! One step after another that brings the store in line with the dataset; each leaves a set that is whole.
+//! Steps that bring the object store in line with the dataset; each leaves a complete set.
 
 use super::{Failure, Settings, Target};
 use futures_util::TryStreamExt;
@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Files that are longer are put in parts of this length, of which one at a time is in memory. S3 takes
-/// 10,000 parts and none below 5 MiB; the dataset's files end at some 512 MiB.
+/// Longer files are uploaded in parts of this length, one of which is in memory at a time. S3 accepts 10,000
+/// parts and none below 5 MiB; the dataset's files end at some 512 MiB.
 const PART_BYTES: u64 = 8 << 20;
 
 /// The copy, and what is remembered of it.
@@ -47,8 +47,8 @@ impl Mirror {
         Some(self.grace.saturating_sub(first.elapsed()))
     }
 
-    /// Puts what is lacking, and removes what is over; `pending` is told how many files and bytes lack.
-    /// False while there is no dataset yet.
+    /// Uploads missing files, and removes extra ones; sets `pending` to the number and size of the missing
+    /// files. False while there is no dataset yet.
     pub(super) async fn bring_in_line(
         &mut self,
         pending: &impl Fn(u64, u64),
@@ -219,8 +219,8 @@ impl Mirror {
     }
 }
 
-/// A file that is not what was sealed is never put there. Told before anything is sent: it would be sent in
-/// vain at each attempt. Leaves the file at its beginning.
+/// Checks before the upload that the file is the sealed one: otherwise each attempt would send it in vain.
+/// Leaves the file at its beginning.
 fn prove(file: &File, path: &Path, entry: &FileEntry) -> Result<(), Failure> {
     let mut hash = blake3::Hasher::new();
     let mut file = file;

@@ -1,8 +1,8 @@
-//! Keeps a copy of the dataset on an object store, so that other engines read it where it lies.
+//! Keeps a copy of the dataset on an object store, so that other engines can read it there.
 //!
-//! A thread of its own does it, told by the sealer: sealing never waits for a network. Files come first,
-//! then the manifest in one put, and what no manifest names goes an hour later. So whoever goes by the
-//! manifest finds a consistent set at any moment, however the collector ends.
+//! A thread of its own does it on notice from the sealer: sealing never waits for a network. Files are
+//! uploaded first, then the manifest in one request, and files that no manifest names are removed an hour
+//! later. So readers of the manifest find a consistent set at any moment, however the collector ends.
 
 mod client;
 mod mirror;
@@ -20,38 +20,38 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// What is removed meanwhile by others is put there again after so long.
+/// Interval of full comparisons, after which files that others removed are restored.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// Longest wait after the first failure; twice as long after each further one.
 const RETRY: Duration = Duration::from_secs(1);
 /// Longest wait after many.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
 
-/// Where to, and how.
+/// Settings of the copy.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The object store, and the place in it.
     pub target: Target,
-    /// What the manifest names no more stays so long, for those who read it before.
+    /// Time for which files that the manifest no longer names stay, for readers of an earlier manifest.
     pub grace: Duration,
 }
 
-/// How far the store is in line with the dataset.
+/// Progress of the copy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
-    /// Where the copy lies.
+    /// URL of the copy.
     pub url: String,
-    /// When the store was last seen to hold what the dataset does, ms since 1970-01-01 UTC.
+    /// Last time at which the store held the whole dataset, ms since 1970-01-01 UTC.
     pub last_published_ms: Option<i64>,
     /// Files of the dataset that the store lacks, as far as it is known.
     pub pending_files_count: u64,
-    /// Their bytes.
+    /// Total size of the pending files, in bytes.
     pub pending_bytes: u64,
-    /// Why the store cannot be written; absent while it can.
+    /// Reason why the store cannot be written; absent while it can.
     pub failure: Option<String>,
 }
 
-/// Why the store is not in line.
+/// Reason why the store is not in line.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("cannot {action} {place}: {}", in_full(source))]
@@ -118,12 +118,12 @@ impl Publisher {
         Ok(Self { told, progress })
     }
 
-    /// Says that the dataset may have changed.
+    /// Notifies the publisher that the dataset may have changed.
     pub(crate) fn tell(&self) {
         let _ = self.told.try_send(()); // full: it has been told already
     }
 
-    /// How far it is.
+    /// Progress of the copy.
     #[must_use]
     pub fn progress(&self) -> Progress {
         locked(&self.progress).clone()
@@ -179,8 +179,8 @@ impl Work {
     }
 }
 
-/// Until there is something to do: the time is over, or it is told, where it listens to that. Not so when
-/// there is nobody left to tell.
+/// Waits until there is work: the time is over, or a notice comes, if it listens to notices. Returns false if
+/// no sender is left.
 fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     let until = Instant::now() + at_most;
     loop {
@@ -192,7 +192,7 @@ fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     }
 }
 
-/// An error and what is behind it, where it does not say so itself.
+/// Text of an error and its causes, unless the error contains them.
 fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();

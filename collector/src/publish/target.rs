@@ -1,4 +1,4 @@
-//! Where the copy lies: `file:///folder`, or `s3://bucket/prefix` with its options.
+//! Place of the copy: `file:///folder`, or `s3://bucket/prefix` with its options.
 
 use super::client::Connector;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A single request is tried again for so long; what fails longer is told of, and tried again from the
+/// Time for which a single request is repeated; a longer failure is reported, and tried again from the
 /// beginning.
 const RETRY: Duration = Duration::from_secs(30);
 const RETRIES: usize = 3;

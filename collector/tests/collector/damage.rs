@@ -79,7 +79,7 @@ fn verify_names_what_is_damaged_and_repair_serves_the_rest() {
     let status = collector.get("/v1/status").1;
     let rows = status["dataset_rows_count"].as_u64().unwrap();
     assert_eq!(rows + lost, 2 * 1998 * 4, "{status}");
-    // It goes on.
+    // The collector continues.
     assert_eq!(collector.send(&body(&id(3), &id(9), 3..=5)).0, 200);
     collector.seal();
     assert_eq!(sequences(&dataset, &id(3)), [3, 4, 5]);

@@ -5,7 +5,7 @@ use crate::running::{Collector, agent};
 use arrow::datatypes::Schema;
 use arrow::ipc::writer::StreamWriter;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use gleaner_collector::hosts::{Hosts, Unadmitted};
+use gleaner_collector::hosts::{AdmissionError, Hosts};
 use gleaner_collector::journal::Header;
 use gleaner_dataset::Batch;
 use gleaner_harness::peak_bytes;
@@ -127,7 +127,10 @@ fn texts_and_databases_of_a_host_are_bounded() {
         admitted += 1;
         assert!(admitted <= 10_000, "databases of a host have no bound");
     }
-    assert!(matches!(admit(admitted), Err(Unadmitted::Databases { .. })));
+    assert!(matches!(
+        admit(admitted),
+        Err(AdmissionError::Databases { .. })
+    ));
     assert_eq!(admit(0), Ok(())); // known ones go on
 }
 
@@ -152,7 +155,7 @@ fn files_of_a_host_between_two_seals_are_bounded() {
     }
     assert!(matches!(
         hosts.admit(&header(1), days(day)),
-        Err(Unadmitted::Files { .. })
+        Err(AdmissionError::Files { .. })
     ));
     assert_eq!(hosts.admit(&header(1), days(0)), Ok(())); // those that will be written anyway
     assert_eq!(hosts.admit(&header(2), days(day)), Ok(())); // another host's
@@ -218,7 +221,7 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
         let expected: Vec<i64> = expected.collect();
         assert_eq!(sequences(&collector.dataset(), &id(host)), expected);
     }
-    // As if it had ended before it removed the segment: the same again, once.
+    // As if the collector had ended before it removed the segment: the same rows again, once.
     collector.kill();
     std::fs::write(journal.join("000000000001.journal"), segment.concat()).unwrap();
     let collector = Collector::start(folder.path(), "");

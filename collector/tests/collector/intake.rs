@@ -1,4 +1,4 @@
-//! What arrives is acknowledged, and is in the dataset once, in the right place.
+//! Batches are acknowledged on arrival, and are in the dataset once, in the right place.
 
 use crate::made::{START_MS, body, id, inventory, sequences, tables_from};
 use crate::running::{Collector, agent, try_post, wait_for};
@@ -84,7 +84,7 @@ fn what_is_acknowledged_outlives_the_collector() {
     drop(collector);
     let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.mark(&host, &database), Some(3));
-    // What an earlier run left is sealed without being asked.
+    // Remainders of an earlier run are sealed on start.
     wait_for("the journal to be sealed", || {
         collector.dataset().join("manifest.json").exists()
             && collector.get("/v1/status").1["journal_bytes"] == 0
@@ -222,7 +222,7 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
     let said = collector.reload(folder.path(), wider, "holds after a restart");
     assert!(said.contains("what changed in reserve holds"), "{said}");
     assert_eq!(sent(), 200);
-    // What was due in an hour.
+    // The seal was due in an hour.
     wait_for("the dataset", || {
         collector.dataset().join("manifest.json").exists()
     });

@@ -1,4 +1,4 @@
-//! What hosts' last samples say: told by status and metrics, kept over restarts, and not of hosts that are off.
+//! Hosts' last samples in status and metrics: kept over restarts, and absent for hosts that are off.
 
 use crate::made::{id, inventory, sample};
 use crate::running::Collector;
@@ -76,7 +76,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
         (&json!(604), &json!(404), &json!(404))
     );
     assert_eq!(told["pressure_share"], 0.1);
-    // What is sent again is no news.
+    // A repeated batch changes nothing.
     send(&collector, 2);
     send(&collector, 4);
     assert_eq!(memory(&collector), told);

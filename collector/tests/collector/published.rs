@@ -193,7 +193,7 @@ fn a_dataset_of_others_is_not_replaced() {
     add(&collector, 1..=10);
     wait_for("the copy", || is_same(&collector.dataset(), &mirror));
     drop(collector);
-    // As after the loss of the collector's disk: what is there may be all there is.
+    // As after the loss of the collector's disk: the copy may be all that remains.
     fs::remove_dir_all(folder.path().join("data")).unwrap();
     let config = format!("{config}\npublish_grace = \"1s\"");
     let collector = Collector::start(folder.path(), &config);

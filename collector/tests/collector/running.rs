@@ -11,14 +11,14 @@ use ureq::Agent;
 /// A running collector; killed when the test fails.
 pub(crate) struct Collector {
     running: Running,
-    /// Of the plain listener.
+    /// Address of the plain listener.
     pub(crate) url: String,
-    /// Of the TLS listener, where there is one.
+    /// Address of the TLS listener, if there is one.
     pub(crate) tls_url: Option<String>,
     data: PathBuf,
 }
 
-/// What it answered: status and document.
+/// Answer: status and document.
 pub(crate) type Answer = (u16, Value);
 
 impl Collector {
@@ -28,7 +28,7 @@ impl Collector {
         Self::start_as(folder, &config, &mut Command::new(program()))
     }
 
-    /// By `command`, which has the program and may have more before it.
+    /// Starts the collector by `command`, which has the program and may have a wrapper before it.
     pub(crate) fn start_as(folder: &Path, config: &str, command: &mut Command) -> Self {
         let file = folder.join("collector.toml");
         let data = folder.join("data");
@@ -64,7 +64,7 @@ impl Collector {
         self.hear(words)
     }
 
-    /// What it has said since it was last listened to.
+    /// Output since the last call.
     pub(crate) fn said(&self) -> Vec<String> {
         self.running.said()
     }
@@ -86,12 +86,12 @@ impl Collector {
         try_post(&agent(), &format!("{}/v1/batches", self.url), body).unwrap()
     }
 
-    /// What `GET path` answers.
+    /// Answer to `GET path`.
     pub(crate) fn get(&self, path: &str) -> Answer {
         try_get(&agent(), &format!("{}{path}", self.url)).unwrap()
     }
 
-    /// How far a database is durable.
+    /// Last durable record of a database.
     pub(crate) fn mark(&self, host: &str, database: &str) -> Option<i64> {
         let (status, mark) = self.get(&format!("/v1/mark?host={host}&database={database}"));
         assert_eq!(status, 200, "{mark}");

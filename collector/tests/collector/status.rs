@@ -1,4 +1,4 @@
-//! How the collector tells how it is: the page, the JSON, the metrics, the command.
+//! The collector's state: the page, the JSON, the metrics, the command.
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, program, wait_for};

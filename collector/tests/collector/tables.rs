@@ -1,4 +1,4 @@
-//! What is sealed is read: whole, in part, or refused; never short without saying so.
+//! Sealed rows are readable: all, selected ones, or refused; never fewer without an error.
 
 use crate::made::{START_MS, body, id, inventory, tables};
 use crate::running::{Collector, agent, wait_for};
@@ -20,14 +20,14 @@ use std::time::Duration;
 use ureq::Agent;
 
 const SAMPLES: Table = SampleRow::TABLE;
-/// Where the third record of each database lies.
+/// Time of the third record of each database.
 const MIDNIGHT_MS: i64 = START_MS + 60_000;
 
 fn call(agent: &Agent, url: &str, path: &str) -> ureq::http::Response<ureq::Body> {
     agent.get(format!("{url}/v1/tables{path}")).call().unwrap()
 }
 
-/// All rows of a stream; an error if it is not whole.
+/// All rows of a stream; an error if it is incomplete.
 fn rows_of(response: ureq::http::Response<ureq::Body>) -> Result<RecordBatch, String> {
     assert_eq!(response.status(), 200);
     let media_type = &response.headers()["content-type"];
@@ -384,12 +384,12 @@ fn a_reader_that_stops_reading_is_given_up() {
     wait_for("the idle readers to be given up", || {
         collector.get("/v1/status").1["connections_count"] == 1
     });
-    // Who reads gets all.
+    // A reader gets all rows.
     let found = read(&collector, "/samples?compression=none&columns=sequence");
     // The host's row may be sealed already.
     let sealed_since = found.num_rows().checked_sub(rows_count);
     assert!(matches!(sealed_since, Some(0 | 1)), "{sealed_since:?}");
-    // Who was given up sees that it is not all.
+    // A disconnected reader can tell that rows are missing.
     let mut got = Vec::new();
     let _ = idle[0].read_to_end(&mut got);
     assert!(!got.is_empty() && !got.ends_with(b"0\r\n\r\n"));

@@ -1,9 +1,10 @@
-//! Who may do what, by real TLS.
+//! Permissions of callers, over real TLS.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Answer, Collector, try_get, try_post, wait_for};
 use gleaner_trust::{
-    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, KeyAndRequest, Role,
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, IssuedCertificate,
+    KeyAndRequest, Role,
 };
 use serde_json::json;
 use std::fs;
@@ -38,7 +39,7 @@ impl Deployment {
         self.write("pki/collector", &issued);
     }
 
-    fn write(&self, name: &str, issued: &Issued) {
+    fn write(&self, name: &str, issued: &IssuedCertificate) {
         // The key first: a pair that does not fit is not taken up.
         fs::write(self.path(&format!("{name}.key")), &issued.key_pem).unwrap();
         fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
@@ -299,7 +300,7 @@ fn a_new_host_enrols_with_a_token_once_and_renews_by_itself() {
     let key_pem = own.key_pem.clone();
     deployment.write(
         "own",
-        &Issued {
+        &IssuedCertificate {
             certificate_pem,
             key_pem,
         },
@@ -324,7 +325,7 @@ fn a_new_host_enrols_with_a_token_once_and_renews_by_itself() {
     let key_pem = next.key_pem.clone();
     deployment.write(
         "own",
-        &Issued {
+        &IssuedCertificate {
             certificate_pem,
             key_pem,
         },

@@ -18,10 +18,10 @@ const HIDDEN: &str = "(hidden)";
 
 /// Result of checking a configuration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Checked {
-    /// `gleaner-agent`, …
+pub struct CheckResult {
+    /// Name of the program, like `gleaner-agent`.
     pub program: String,
-    /// Whether the daemon would start with it.
+    /// True if the daemon would start with it.
     pub is_valid: bool,
     /// The file; `None`: none was named and the default one is not there, or it is not known.
     pub file: Option<PathBuf>,
@@ -51,14 +51,14 @@ pub struct Problem {
     pub variable: Option<String>,
     /// The key, with its table.
     pub key: Option<String>,
-    /// All of it, for people.
+    /// Text for people.
     pub text: String,
 }
 
 /// Checks the resolved configuration of `daemon` (`"agent"`, …).
 #[must_use]
-pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
-    Checked {
+pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> CheckResult {
+    CheckResult {
         program: format!("gleaner-{daemon}"),
         is_valid: resolved.is_ok(),
         file: match resolved {
@@ -76,7 +76,7 @@ pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> Checked {
     }
 }
 
-impl Checked {
+impl CheckResult {
     /// Adds notes on what a valid configuration leaves without effect.
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = &'static str>) -> Self {
@@ -126,10 +126,10 @@ impl Checked {
         text
     }
 
-    /// Tells it, what is wrong on standard error unless it is JSON; the program's exit code.
+    /// Prints the result, faults on standard error unless it is JSON. Returns the program's exit code.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// The output cannot be written.
     pub fn tell(&self, as_json: bool) -> std::io::Result<ExitCode> {
         if as_json {
             let document = serde_json::to_string_pretty(self)?;

@@ -12,9 +12,9 @@ const EXAMPLE: &str = "# for example";
 pub struct Setting {
     /// With its tables: `["ship", "rate"]`.
     pub path: Vec<String>,
-    /// As it would stand in a file by itself.
+    /// Text of the key, as it would be in a file by itself.
     pub text: String,
-    /// Whether its value is that of a key that is not set.
+    /// True if its value is the default.
     pub is_default: bool,
 }
 

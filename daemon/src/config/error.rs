@@ -15,7 +15,7 @@ pub enum ConfigError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// It says what cannot be.
+    /// The value is not allowed.
     #[error("{}", said(place, key.as_deref(), what))]
     Wrong {
         /// Place of the faulty setting.
@@ -62,9 +62,9 @@ impl fmt::Display for Place {
 
 fn said(place: &Place, key: Option<&str>, what: &str) -> String {
     match (place, key) {
-        // Its name is the key's.
+        // The place is named by the key itself.
         (Place::Variable(_) | Place::Argument(_), _) | (_, None) => format!("{place}: {what}"),
-        // It names the key itself.
+        // The text contains the key.
         _ if what.starts_with("unknown field") => format!("{place}: {what}"),
         (_, Some(key)) => format!("{place}: {key}: {what}"),
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// Text: names, lengths of time, sizes, paths.
     Text,
-    /// A list.
+    /// A list of values.
     List,
     /// A table of keys that are not ours to know.
     Map,
@@ -24,23 +24,23 @@ pub enum Kind {
 pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
     let (mut found, mut to_ask) = (BTreeMap::new(), vec![Vec::new()]);
     while let Some(path) = to_ask.pop() {
-        let asked = Cell::new(Asked::Other);
+        let asked = Cell::new(RequestedKind::Other);
         let probe = Probe {
             path: &path,
             asked: &asked,
         };
-        // It always fails: all that it is for is what was asked of it.
+        // Always fails; its purpose is the record of the requested type.
         let _ = T::deserialize(probe);
         let kind = match asked.get() {
-            Asked::Fields(names) => {
+            RequestedKind::Fields(names) => {
                 let below = |name: &&'static str| [&path[..], &[*name]].concat();
                 to_ask.extend(names.iter().map(below));
                 continue;
             }
-            Asked::Text => Kind::Text,
-            Asked::List => Kind::List,
-            Asked::Map => Kind::Map,
-            Asked::Other => Kind::Other,
+            RequestedKind::Text => Kind::Text,
+            RequestedKind::List => Kind::List,
+            RequestedKind::Map => Kind::Map,
+            RequestedKind::Other => Kind::Other,
         };
         found.insert(path, kind);
     }
@@ -49,7 +49,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
 
 /// Kind of value that a type asked for.
 #[derive(Clone, Copy, Debug)]
-enum Asked {
+enum RequestedKind {
     Fields(&'static [&'static str]),
     Text,
     List,
@@ -61,11 +61,15 @@ enum Asked {
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a [&'static str],
-    asked: &'a Cell<Asked>,
+    asked: &'a Cell<RequestedKind>,
 }
 
 impl Probe<'_> {
-    fn answer<'de, V: Visitor<'de>>(self, visitor: V, asked: Asked) -> Result<V::Value, Error> {
+    fn answer<'de, V: Visitor<'de>>(
+        self,
+        visitor: V,
+        asked: RequestedKind,
+    ) -> Result<V::Value, Error> {
         if let Some((first, rest)) = self.path.split_first() {
             let within = Probe { path: rest, ..self };
             return visitor.visit_map(MapDeserializer::new(std::iter::once((*first, within))));
@@ -79,7 +83,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Other)
+        self.answer(visitor, RequestedKind::Other)
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -88,23 +92,23 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Fields(fields))
+        self.answer(visitor, RequestedKind::Fields(fields))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Map)
+        self.answer(visitor, RequestedKind::Map)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::List)
+        self.answer(visitor, RequestedKind::List)
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Text)
+        self.answer(visitor, RequestedKind::Text)
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Text)
+        self.answer(visitor, RequestedKind::Text)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -113,7 +117,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        self.answer(visitor, Asked::Text)
+        self.answer(visitor, RequestedKind::Text)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {

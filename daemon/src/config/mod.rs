@@ -13,7 +13,7 @@ mod origin;
 pub mod values;
 mod variables;
 
-pub use check::{CHECK_HELP, Checked, Problem, check};
+pub use check::{CHECK_HELP, CheckResult, Problem, check};
 pub use documented::{check_documented, uncommented};
 pub use drop_ins::{merge, paths as drop_in_paths};
 pub use error::{ConfigError, Place};
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 
 /// A configuration, and where it is from.
 #[derive(Clone, Debug)]
-pub struct Loaded<T> {
+pub struct LoadedConfig<T> {
     /// Values of the configuration.
     pub values: T,
     /// Origin of the values.
@@ -44,11 +44,11 @@ pub struct Loaded<T> {
 pub fn load<T: DeserializeOwned>(
     daemon: &'static str,
     given: Option<&Path>,
-) -> Result<Loaded<T>, ConfigError> {
+) -> Result<LoadedConfig<T>, ConfigError> {
     load_from(daemon, given, std::env::vars_os())
 }
 
-/// As [`load`], with these variables as the environment.
+/// Loads as [`load`] does, with these variables as the environment.
 ///
 /// # Errors
 /// [`ConfigError`].
@@ -56,12 +56,12 @@ pub fn load_from<T: DeserializeOwned>(
     daemon: &'static str,
     given: Option<&Path>,
     environment: impl IntoIterator<Item = (OsString, OsString)>,
-) -> Result<Loaded<T>, ConfigError> {
+) -> Result<LoadedConfig<T>, ConfigError> {
     let (main, drop_ins) = read(daemon, given)?;
     let mut origin = Origin::new(daemon, main, drop_ins);
     let mut table = toml::Table::new();
     for source in origin.sources() {
-        // Each file by itself first: an error then has its line.
+        // Each file is read by itself first: then an error has its line.
         let refused = |error| source.refused(&error);
         toml::from_str::<T>(&source.text).map_err(refused)?;
         merge(&mut table, source.text.parse().map_err(refused)?);
@@ -74,12 +74,12 @@ pub fn load_from<T: DeserializeOwned>(
     let keys = keys::<T>();
     for variable in variables::of(daemon, &keys, environment)? {
         variable.put_into(&mut table);
-        // What was fine before is not any more: it is this variable's fault.
+        // The values were valid before this variable: the fault is this variable's.
         values = table.clone().try_into().map_err(|e| variable.refused(&e))?;
         origin.add(variable.name, variable.path);
     }
     origin.settings = table;
-    Ok(Loaded { values, origin })
+    Ok(LoadedConfig { values, origin })
 }
 
 /// Returns the keys that the file at `path` and its drop-ins set, the last one counting, without judging any of them. A file that

@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 /// A variable of the environment that wins over the file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Override {
-    /// The variable.
+    /// Name of the variable.
     pub variable: String,
     /// The key, with its table: `ship.rate`.
     pub key: String,
@@ -53,7 +53,7 @@ impl Origin {
         &self.sources
     }
 
-    /// Of `gleaner-agent` it is `agent`.
+    /// Name of the daemon: for `gleaner-agent` it is `agent`.
     #[must_use]
     pub const fn daemon(&self) -> &'static str {
         self.daemon
@@ -84,7 +84,8 @@ impl Origin {
         &self.settings
     }
 
-    /// That the setting of `key` cannot be, said of the place where it was made. `key` is the most guilty of several.
+    /// Error for the setting of `key`, with the place where it was made. `key` is the one most likely wrong
+    /// of several.
     #[must_use]
     pub fn wrong(&self, key: &str, what: impl Into<String>) -> ConfigError {
         ConfigError::Wrong {
@@ -94,7 +95,7 @@ impl Origin {
         }
     }
 
-    /// That a setting on the command line cannot be.
+    /// Error for a setting on the command line.
     #[must_use]
     pub fn wrong_argument(name: &'static str, what: impl Into<String>) -> ConfigError {
         ConfigError::Wrong {

@@ -48,7 +48,7 @@ struct Ship {
 
 const DAEMON: &str = "agent";
 
-fn load_both(text: &str, variables: &[(&str, &str)]) -> Result<Loaded<File>, ConfigError> {
+fn load_both(text: &str, variables: &[(&str, &str)]) -> Result<LoadedConfig<File>, ConfigError> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.toml");
     std::fs::write(&path, text).unwrap();
@@ -117,7 +117,7 @@ fn the_environment_wins_over_the_file_key_by_key() {
             ("INTERVAL", "soon"),
         ],
     );
-    let Loaded { values, origin } = loaded.unwrap();
+    let LoadedConfig { values, origin } = loaded.unwrap();
     let expected = File {
         interval: Some(Duration::from_secs(30)),
         cap: Some(None),
@@ -375,7 +375,7 @@ fn keys_are_taken_out_of_their_comments() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Whatever text is in the environment, it comes out as it is, or its variable is blamed.
+    /// Any text in the environment is kept as it is, or the error names its variable.
     #[test]
     fn text_stays_text(text in any::<String>().prop_filter("no environment holds it", |t| !t.contains('\0'))) {
         let values = values_of("[ship]\ncollector = \"before\"", &[("GLEANER_AGENT_SHIP_COLLECTOR", &text)]);
@@ -401,7 +401,7 @@ proptest! {
         prop_assert_eq!(in_file, values_of("", &variables));
     }
 
-    /// Whatever the file says: values, or words with its name in one line.
+    /// Any file gives values, or an error of one line with its name.
     #[test]
     fn any_file_is_read_or_refused(text in any::<String>()) {
         if let Err(error) = load_both(&text, &[]) {
@@ -415,7 +415,7 @@ proptest! {
 fn load_with_drop_ins(
     main: &str,
     drop_ins: &[(&str, &str)],
-) -> (tempfile::TempDir, Result<Loaded<File>, ConfigError>) {
+) -> (tempfile::TempDir, Result<LoadedConfig<File>, ConfigError>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("agent.toml");
     std::fs::write(&path, main).unwrap();

@@ -31,10 +31,10 @@ pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
     Ok(Some(length))
 }
 
-/// That a length of time is not too short.
+/// Checks that a length of time is not too short.
 ///
 /// # Errors
-/// In words, that it is.
+/// A text that it is.
 pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
     if length >= least {
         return Ok(());
@@ -106,10 +106,10 @@ pub fn loopback_or_none<'de, D: Deserializer<'de>>(
     })
 }
 
-/// That an address is one of this machine's alone.
+/// Checks that an address is reachable from this machine only.
 ///
 /// # Errors
-/// In words, that others come there too.
+/// A text that it is not.
 pub fn check_loopback(address: SocketAddr) -> Result<(), String> {
     if address.ip().is_loopback() {
         return Ok(());

@@ -61,7 +61,7 @@ impl Variable {
         let mut within = table;
         for name in tables {
             let entry = within.entry(name.clone());
-            // What the file has of this name is a table: it was read before.
+            // A table of this name in the file was read before.
             match entry.or_insert_with(|| Value::Table(Table::new())) {
                 Value::Table(table) => within = table,
                 _ => return,
@@ -70,7 +70,7 @@ impl Variable {
         within.insert(key.clone(), self.value.clone());
     }
 
-    /// That it cannot be.
+    /// Error for this variable.
     pub(super) fn refused(&self, error: &toml::de::Error) -> ConfigError {
         ConfigError::Wrong {
             place: Place::Variable(self.name.clone()),
@@ -114,7 +114,7 @@ fn parse(text: String, kind: Kind) -> Result<Value, String> {
                 .filter(|part| !part.is_empty());
             Ok(Value::Array(parts.map(Value::from).collect()))
         }
-        // Not even a value: the key says what it wants instead.
+        // Not a value of any kind: the key's own error says what it needs.
         Kind::Other => Ok(as_in_toml(text.trim()).unwrap_or(Value::String(text))),
     }
 }

@@ -14,18 +14,18 @@ const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 pub struct Caller {
     /// Address of the caller.
     pub address: SocketAddr,
-    way: Way,
+    way: Authentication,
 }
 
 #[derive(Clone)]
-enum Way {
+enum Authentication {
     Local,
     Anonymous,
-    Known(Arc<Known>),
+    Known(Arc<KnownCaller>),
 }
 
-/// Whoever shows a certificate, with what is needed to look at it again.
-pub(crate) struct Known {
+/// A caller with a certificate, and the data needed to check it again.
+pub(crate) struct KnownCaller {
     peer: Peer,
     chain: Vec<CertificateDer<'static>>,
     trust: Arc<ServerTrust>,
@@ -35,7 +35,7 @@ pub(crate) struct Known {
 
 /// Identity of a caller, now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who<'a> {
+pub enum CallerIdentity<'a> {
     /// A program of this machine, by plain HTTP.
     Local,
     /// TLS without a certificate.
@@ -48,12 +48,12 @@ impl Caller {
     /// A program of this machine, by plain HTTP.
     #[must_use]
     pub fn local(address: SocketAddr) -> Self {
-        let way = Way::Local;
+        let way = Authentication::Local;
         Self { address, way }
     }
 
     pub(crate) fn anonymous(address: SocketAddr) -> Self {
-        let way = Way::Anonymous;
+        let way = Authentication::Anonymous;
         Self { address, way }
     }
 
@@ -64,29 +64,29 @@ impl Caller {
         generation: u64,
         trust: Arc<ServerTrust>,
     ) -> Self {
-        let known = Known {
+        let known = KnownCaller {
             peer,
             chain,
             trust,
             looked: Mutex::new((generation, Instant::now())),
         };
-        let way = Way::Known(Arc::new(known));
+        let way = Authentication::Known(Arc::new(known));
         Self { address, way }
     }
 
-    /// Whether it has shown a certificate, or is on this machine.
+    /// Returns true for a caller with a certificate, or on this machine.
     #[must_use]
     pub fn is_known(&self) -> bool {
-        !matches!(self.way, Way::Anonymous)
+        !matches!(self.way, Authentication::Anonymous)
     }
 
-    /// Its name, for the log and for limits.
+    /// Name of the caller, for the log and for limits.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.way {
-            Way::Local => "a program on this machine".to_owned(),
-            Way::Anonymous => self.address.ip().to_string(),
-            Way::Known(known) => match &known.peer {
+            Authentication::Local => "a program on this machine".to_owned(),
+            Authentication::Anonymous => self.address.ip().to_string(),
+            Authentication::Known(known) => match &known.peer {
                 Peer::Named(name) => name.clone(),
                 peer => peer.to_string(),
             },
@@ -97,13 +97,13 @@ impl Caller {
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.
-    pub fn who(&self) -> Result<Who<'_>, TrustError> {
+    pub fn who(&self) -> Result<CallerIdentity<'_>, TrustError> {
         Ok(match &self.way {
-            Way::Local => Who::Local,
-            Way::Anonymous => Who::Anonymous,
-            Way::Known(known) => {
+            Authentication::Local => CallerIdentity::Local,
+            Authentication::Anonymous => CallerIdentity::Anonymous,
+            Authentication::Known(known) => {
                 known.recheck()?;
-                Who::Known(&known.peer)
+                CallerIdentity::Known(&known.peer)
             }
         })
     }
@@ -112,13 +112,13 @@ impl Caller {
     #[must_use]
     pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
         match &self.way {
-            Way::Known(known) => known.chain.first(),
+            Authentication::Known(known) => known.chain.first(),
             _ => None,
         }
     }
 }
 
-impl Known {
+impl KnownCaller {
     fn recheck(&self) -> Result<(), TrustError> {
         let generation = self.trust.generation();
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);

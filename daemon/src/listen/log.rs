@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// The same words about the same sender are news again after so long.
 const QUIET: Duration = Duration::from_secs(3600);
-/// Of one sender no more lines than that within [`QUIET`], however it varies its words.
+/// Most lines about one sender within [`QUIET`], however its words vary.
 const LINES: u32 = 100;
 /// Senders remembered at most; more than that at once is an attack, and is logged as it comes.
 const REMEMBERED: usize = 65_536;
@@ -15,10 +15,10 @@ const LONGEST_CHARS: usize = 1000;
 
 /// Words about each sender.
 #[derive(Debug, Default)]
-pub struct Log(Mutex<HashMap<String, Said>>);
+pub struct Log(Mutex<HashMap<String, SenderLog>>);
 
 #[derive(Debug)]
-struct Said {
+struct SenderLog {
     line: String,
     when: Instant,
     lines: u32,
@@ -46,7 +46,7 @@ impl Log {
         if said.len() >= REMEMBERED {
             said.clear();
         }
-        let first = Said {
+        let first = SenderLog {
             line: line.clone(),
             when: now,
             lines: 1,

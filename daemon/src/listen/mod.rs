@@ -8,7 +8,7 @@ mod serve;
 mod service;
 mod sockets;
 
-pub use caller::{Caller, Who};
+pub use caller::{Caller, CallerIdentity};
 pub use log::Log;
 pub use serve::{Limits, Server, serve};
 pub use service::{Signals, until_ended};

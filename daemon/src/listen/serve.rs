@@ -54,7 +54,7 @@ pub struct Limits {
 pub trait Server: Send + Sync + 'static {
     /// A connection is open until this is dropped.
     fn opened(&self) -> Box<dyn Send>;
-    /// There was no room for one more.
+    /// Called when there is no room for another connection.
     fn turned_away(&self);
     /// A connection ended of which nobody was told why over HTTP.
     fn failed(&self, address: SocketAddr, error: &io::Error);
@@ -100,7 +100,7 @@ pub async fn serve(
     }
 }
 
-/// One connection; an error is one that nobody was told of over HTTP.
+/// Serves one connection; returns an error that was not reported over HTTP.
 async fn talk(
     stream: TcpStream,
     address: SocketAddr,
@@ -110,7 +110,7 @@ async fn talk(
     guard: Box<dyn Send>,
 ) -> io::Result<()> {
     let Some(trust) = trust else {
-        let stream = Guarded {
+        let stream = GuardedStream {
             stream,
             _guard: guard,
         };
@@ -136,7 +136,7 @@ async fn talk(
             Caller::known(address, peer, chain, generation, trust)
         }
     };
-    let stream = Guarded {
+    let stream = GuardedStream {
         stream,
         _guard: guard,
     };
@@ -187,7 +187,7 @@ where
 {
     let is_known = caller.is_known();
     let patience = if is_known { KNOWN } else { STRANGER };
-    // Not a layer of the router: that would be a router for each of ten thousand connections.
+    // Not a layer of the router, since that would be a router for each of ten thousand connections.
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());
@@ -220,12 +220,12 @@ where
 }
 
 /// A stream with what must last as long: an upgraded one outlives the task that accepted it.
-struct Guarded<S> {
+struct GuardedStream<S> {
     stream: S,
     _guard: Box<dyn Send>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -235,7 +235,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -33,8 +33,8 @@ impl Signals {
     }
 }
 
-/// Tells the service manager that the server is ready, and what it does; returns when SIGTERM or SIGINT comes, or when its
-/// terminal is gone. SIGHUP has `reload` called.
+/// Reports to the service manager that the server is ready, with its status; returns on SIGTERM or SIGINT, or
+/// when its terminal has hung up. Calls `reload` on SIGHUP.
 pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl FnMut()) {
     let manager = Arc::new(ServiceManager::of_this_process());
     manager.ready(status);
@@ -53,7 +53,7 @@ pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl Fn
                 manager.ready(status);
             }
             () = sleep_until(alive_at) => {
-                // By a task of its own, on the threads that serve: where they are stuck nothing is said.
+                // In a task of its own on the serving threads: if they are stuck, no sign of life is sent.
                 let alive = Arc::clone(&manager);
                 tokio::spawn(async move { alive.alive() });
                 alive_at = Instant::now() + every.unwrap_or(NEVER);

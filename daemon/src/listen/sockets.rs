@@ -21,7 +21,7 @@ pub async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> 
     Ok((socket, bound))
 }
 
-/// As many open connections as the system lets this process have: most begin with 1,024.
+/// Raises the number of open connections to the system's limit: most processes begin with 1,024.
 pub fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {

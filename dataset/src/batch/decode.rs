@@ -58,10 +58,10 @@ pub enum BatchError {
         "the batch has schema version {found}, and this program knows up to {SCHEMA_VERSION}; upgrade the collector before the agents"
     )]
     Newer {
-        /// Its version.
+        /// Version of the batch.
         found: u32,
     },
-    /// Not a batch.
+    /// The bytes are no batch.
     #[error("not a batch of records: {detail}")]
     Malformed {
         /// Description of the fault.
@@ -150,7 +150,7 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
         return Err(BatchError::Newer { found: version });
     }
     let name = entry("gleaner.table").ok_or_else(|| malformed("a stream without a table"))?;
-    // Not what only a collector writes.
+    // Tables that only a collector writes are excluded.
     let found = TABLES.into_iter().find(|t| t.name == name);
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }

@@ -68,7 +68,7 @@ fn body_length(metadata: &[u8], is_first: bool) -> Result<usize, String> {
     usize::try_from(message.bodyLength()).map_err(|_| "a body of negative length".to_owned())
 }
 
-/// Whether the buffers of `rows` lie in their body: Arrow's decoder slices them without asking.
+/// Checks that the buffers of `rows` lie in their body: Arrow's decoder slices them without a check.
 fn check_rows(rows: &RecordBatch<'_>, body_bytes: i64) -> Result<(), String> {
     if rows.compression().is_some() {
         return Err("rows compressed by themselves".to_owned());

@@ -49,7 +49,7 @@ pub struct Batch {
     pub last_time_ms: i64,
     /// Tables and days of its rows; [`MOST_FILES`] at most.
     pub table_days: BTreeSet<TableDay>,
-    /// Its rows by table; none of them empty.
+    /// Rows by table; none is empty.
     pub tables: Vec<(Table, RecordBatch)>,
 }
 
@@ -138,7 +138,7 @@ impl Batch {
 /// The last millisecond of 9999: later days have no place among a dataset's folders.
 const LAST_TIME_MS: i64 = 253_402_300_799_999;
 
-/// Whether `text` can name a host or a database: 32 lower-case hexadecimal digits.
+/// Returns true if `text` can be the id of a host or a database: 32 lower-case hexadecimal digits.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))

@@ -11,9 +11,9 @@ const BYTES_AT_MOST: usize = 256 << 20;
 
 /// The batch that a file decoded last.
 #[derive(Default)]
-pub(crate) struct Slot(Mutex<Option<Kept>>);
+pub(crate) struct Slot(Mutex<Option<CachedBatch>>);
 
-struct Kept {
+struct CachedBatch {
     part: Part,
     columns: SchemaRef,
     rows: RecordBatch,
@@ -21,7 +21,7 @@ struct Kept {
 
 /// The batches of several files.
 #[derive(Default)]
-pub(crate) struct KeptBatches(Mutex<Slots>);
+pub(crate) struct BatchCache(Mutex<Slots>);
 
 #[derive(Default)]
 struct Slots {
@@ -39,7 +39,7 @@ impl Slot {
     }
 }
 
-impl KeptBatches {
+impl BatchCache {
     /// Keeps `rows` in `slot`, instead of the batch in it and, where there is no room, of batches in others.
     pub(crate) fn keep(
         &self,
@@ -50,7 +50,7 @@ impl KeptBatches {
     ) {
         let mut slots = lock(&self.0);
         slots.bytes += rows.get_array_memory_size();
-        let kept = Kept {
+        let kept = CachedBatch {
             part: part.clone(),
             columns: Arc::clone(columns),
             rows: rows.clone(),

@@ -1,8 +1,8 @@
-//! One sealed Arrow file, mapped: only the batches and columns asked for are decompressed, and only
-//! after their bytes were found to be those that were sealed.
+//! One sealed Arrow file, mapped: only the requested batches and columns are decompressed, and only after a
+//! check that their bytes are those that were sealed.
 
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
-use crate::file::kept::{KeptBatches, Slot};
+use crate::file::kept::{BatchCache, Slot};
 use crate::layout::retired;
 use crate::manifest::FileEntry;
 use crate::rows::projected;
@@ -26,7 +26,7 @@ const TRAILER_BYTES: usize = 10;
 /// A batch of at most so many rows is kept for the next host that shares it.
 const KEPT_ROWS: u64 = 4096;
 
-pub(crate) struct Mapped {
+pub(crate) struct MappedFile {
     path: PathBuf,
     pub(crate) data: Buffer,
     pub(crate) schema: SchemaRef,
@@ -36,10 +36,10 @@ pub(crate) struct Mapped {
     /// The shared batch that was decoded last.
     slot: Arc<Slot>,
     /// Bounds what is kept of this file and others.
-    pub(crate) kept: Arc<KeptBatches>,
+    pub(crate) kept: Arc<BatchCache>,
 }
 
-impl Mapped {
+impl MappedFile {
     /// Maps the file that `entry` names, if its length and footer are what was sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
@@ -106,17 +106,17 @@ impl Mapped {
         hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
     }
 
-    /// Its record batches, as they were hashed.
+    /// Record batches of the file, as they were hashed.
     pub(crate) fn parts(&self) -> &[Part] {
         &self.index.parts
     }
 
-    /// As [`Index::parts_of`].
+    /// Record batches of a host ([`Index::parts_of`]).
     pub(crate) fn parts_of(&self, host: &HostRows) -> impl Iterator<Item = (&Part, Range<u64>)> {
         self.index.parts_of(host)
     }
 
-    /// Whether the bytes of `part` are those that were sealed.
+    /// Returns true if the bytes of `part` are those that were sealed.
     pub(crate) fn is_sound(&self, part: &Part) -> bool {
         self.hash_of(part.batches.clone())
             .is_ok_and(|hash| hash == part.blake3)
@@ -137,7 +137,7 @@ impl Mapped {
                 let end = start + batch.num_rows() as u64;
                 let (from, to) = (range.start.max(start), range.end.min(end));
                 if from < to {
-                    // Both fit: they count rows of a batch in memory.
+                    // Both numbers fit: they count rows of a batch in memory.
                     found.push(batch.slice((from - start) as usize, (to - from) as usize));
                     rows += to - from;
                 }

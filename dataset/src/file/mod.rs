@@ -1,4 +1,4 @@
-//! One Arrow file: its index, written aside, mapped and read; and the files that are open.
+//! One Arrow file: its index, staging, mapping and reading; and the open files.
 
 mod hashing;
 pub(crate) mod index;

@@ -3,8 +3,8 @@
 //! A mapped file takes no descriptor, so that thousands stay open: a dataset of years is walked once a host.
 
 use crate::Result;
-use crate::file::kept::KeptBatches;
-use crate::file::mapped::Mapped;
+use crate::file::kept::BatchCache;
+use crate::file::mapped::MappedFile;
 use crate::manifest::FileEntry;
 use arrow::datatypes::SchemaRef;
 use std::collections::HashMap;
@@ -21,14 +21,14 @@ const SCHEMAS_AT_MOST: usize = 64;
 
 pub(crate) struct OpenFiles {
     files: Mutex<Files>,
-    kept: Arc<KeptBatches>,
+    kept: Arc<BatchCache>,
     batches_at_most: usize,
 }
 
 #[derive(Default)]
 struct Files {
-    /// By path in the dataset, with the time of their last use.
-    open: HashMap<String, (u64, Arc<Mapped>)>,
+    /// Files by path in the dataset, with the time of their last use.
+    open: HashMap<String, (u64, Arc<MappedFile>)>,
     schemas: Vec<SchemaRef>,
     batches: usize,
     uses: u64,
@@ -47,7 +47,7 @@ impl Default for OpenFiles {
 
 impl OpenFiles {
     /// The file that `entry` names, opened or found open.
-    pub(crate) fn open(&self, root: &Path, entry: &FileEntry) -> Result<Arc<Mapped>> {
+    pub(crate) fn open(&self, root: &Path, entry: &FileEntry) -> Result<Arc<MappedFile>> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.uses += 1;
         let now = files.uses;
@@ -56,7 +56,7 @@ impl OpenFiles {
             return Ok(Arc::clone(file));
         }
         files.opened += 1;
-        let mut file = Mapped::open(root, entry)?;
+        let mut file = MappedFile::open(root, entry)?;
         file.kept = Arc::clone(&self.kept);
         match files.schemas.iter().find(|known| ***known == *file.schema) {
             Some(known) => file.schema = Arc::clone(known),
@@ -82,7 +82,7 @@ impl OpenFiles {
         files.opened
     }
 
-    /// These files are of no use any more.
+    /// Closes files that are not used any more.
     pub(crate) fn forget(&self, paths: &[String]) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for path in paths {
@@ -107,7 +107,7 @@ impl Files {
 }
 
 /// Weight of a file.
-fn batches(file: &Mapped) -> usize {
+fn batches(file: &MappedFile) -> usize {
     BATCHES_A_FILE + file.parts().len()
 }
 

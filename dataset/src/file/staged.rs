@@ -1,4 +1,4 @@
-//! One Arrow file, written aside host by host, and its entry in the manifest.
+//! One Arrow file, staged host by host, and its entry in the manifest.
 
 use crate::file::hashing::HashingWriter;
 use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
@@ -82,7 +82,7 @@ impl StagedFile {
         })
     }
 
-    /// Says of the file that its samples were thinned.
+    /// Marks the file's samples as thinned.
     pub(crate) fn thinned_to(mut self, to_ms: impl Into<Option<i64>>) -> Self {
         self.thinned_to_ms = to_ms.into();
         self

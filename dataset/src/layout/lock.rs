@@ -1,4 +1,4 @@
-//! One writer of a name at a time.
+//! Lock for one writer of a name at a time.
 
 use super::names::WriterName;
 use crate::{DatasetError, Result};

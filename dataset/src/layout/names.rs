@@ -26,7 +26,7 @@ impl WriterName {
         })
     }
 
-    /// Those who have a manifest in the dataset at `root`.
+    /// Writers that have a manifest in the dataset at `root`.
     pub(crate) fn with_manifest(root: &Path) -> Result<BTreeSet<Self>> {
         let mut found = BTreeSet::new();
         if root.join(MANIFEST).exists() {
@@ -64,7 +64,7 @@ impl WriterName {
         }
     }
 
-    /// Its manifest, relative to the dataset.
+    /// Path of its manifest, relative to the dataset.
     pub(crate) fn manifest(&self) -> String {
         match &self.0 {
             None => MANIFEST.to_owned(),
@@ -72,12 +72,12 @@ impl WriterName {
         }
     }
 
-    /// Its folder of staged files.
+    /// Path of its folder of staged files.
     pub(crate) fn staging(&self) -> String {
         self.hidden(STAGING)
     }
 
-    /// Its lock.
+    /// Path of its lock.
     pub(crate) fn lock(&self) -> String {
         self.hidden(LOCK)
     }

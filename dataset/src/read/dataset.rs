@@ -50,7 +50,7 @@ impl Dataset {
         })
     }
 
-    /// Its folder.
+    /// Folder of the dataset.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

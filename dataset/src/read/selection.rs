@@ -56,7 +56,7 @@ impl Selection {
         })
     }
 
-    /// Whether the file may hold selected rows: surely not where this is false.
+    /// Returns false if the file certainly has no selected rows.
     fn may_be_in(&self, file: &FileEntry) -> bool {
         let starts_in_time = self.until_ms.is_none_or(|ms| file.first_time_ms < ms);
         let ends_in_time = self.from_ms.is_none_or(|ms| file.last_time_ms >= ms);
@@ -64,7 +64,7 @@ impl Selection {
         starts_in_time && ends_in_time && self.hosts.as_ref().is_none_or(has_host)
     }
 
-    /// Whether the file holds rows of other times.
+    /// Returns true if the file has rows of other times.
     fn cuts(&self, file: &FileEntry) -> bool {
         self.from_ms.is_some_and(|ms| file.first_time_ms < ms)
             || self.until_ms.is_some_and(|ms| file.last_time_ms >= ms)
@@ -186,7 +186,7 @@ impl Dataset {
         concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
     }
 
-    /// One host's selected rows in `files`, which are of one day.
+    /// Selected rows of one host in `files`, which are of one day.
     fn read_selected(
         &self,
         table: &Table,

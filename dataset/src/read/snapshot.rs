@@ -1,4 +1,4 @@
-//! One writer's part of a dataset at an instant, for who copies it to another place.
+//! One writer's part of a dataset at an instant, for copying it to another place.
 
 use crate::layout::names::WriterName;
 use crate::layout::retired;
@@ -19,12 +19,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Of what the writer called `writer` has in the dataset in the folder `root`; none is its only or
-    /// first writer.
+    /// Snapshot of the files of the writer `writer` in the dataset at `root`; `None`: its only or first
+    /// writer.
     ///
     /// # Errors
-    /// [`DatasetError::NotADataset`] where it has written nothing, [`DatasetError::WriterName`], or a
-    /// manifest that cannot be read.
+    /// [`DatasetError::NotADataset`] if it has written nothing, [`DatasetError::WriterName`], or an
+    /// unreadable manifest.
     pub fn open(root: &Path, writer: Option<&str>) -> Result<Self> {
         let name = writer.map(WriterName::new).transpose()?.unwrap_or_default();
         let text = Manifest::text(root, &name)?;
@@ -75,8 +75,8 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Whether `path`, relative to a copy of the dataset, is that of a file of this writer's, named by the
-    /// manifest or not.
+    /// Returns true if `path`, relative to a copy of the dataset, is that of a file of this writer's, named
+    /// by the manifest or not.
     #[must_use]
     pub fn is_of_writer(&self, path: &str) -> bool {
         let mut parts = path.split('/');

@@ -66,7 +66,7 @@ impl RowsBuilder {
         self.sequence.values_slice().len()
     }
 
-    /// Whether there are none.
+    /// Returns true without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

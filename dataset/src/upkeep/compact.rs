@@ -1,6 +1,6 @@
 //! Compaction: small files of one table and day become few large ones, a step at a time.
 
-use crate::file::mapped::Mapped;
+use crate::file::mapped::MappedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::upkeep::merge::Merge;
@@ -18,8 +18,8 @@ const FILES_AT_ONCE: usize = 32;
 /// Rules by which files are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// So many files of about as many rows, of one table and day, are merged: a row is written again about
-    /// log(rows of a day) times. And no file is written anew for others that are together less than this
+    /// Number of files with about as many rows, of one table and day, that are merged: a row is written again
+    /// about log(rows of a day) times. A file is not rewritten for others that together are smaller than this
     /// part of it.
     pub fan: usize,
     /// A day that is over, and to which nothing was added for so long, becomes one file.
@@ -40,18 +40,18 @@ impl Default for Compaction {
 
 /// Result of one step of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionStep {
     /// Table whose files were merged.
     pub table: String,
-    /// Their UTC day.
+    /// UTC day of the files.
     pub date: String,
-    /// Files before.
+    /// Number of files before.
     pub merged_files: usize,
-    /// Files after.
+    /// Number of files after.
     pub files: usize,
     /// Rows in them.
     pub rows: u64,
-    /// Their length together.
+    /// Total length of the new files, in bytes.
     pub bytes: u64,
     /// Rows that stood in several files.
     pub repeated_rows: u64,
@@ -69,7 +69,7 @@ impl Writer {
         &mut self,
         compaction: &Compaction,
         now: SystemTime,
-    ) -> Result<Option<Compacted>> {
+    ) -> Result<Option<CompactionStep>> {
         let Some(files) = self.choose(compaction, now) else {
             return Ok(None);
         };
@@ -102,7 +102,7 @@ impl Writer {
         })
     }
 
-    /// Whether the day of `files` is over, and no file was added for `quiet`.
+    /// Returns true if the day of `files` is over, and no file was added for `quiet`.
     fn is_quiet(&self, files: &[&FileEntry], quiet: Duration, now: SystemTime) -> bool {
         let Some(before) = now.checked_sub(quiet) else {
             return false;
@@ -122,13 +122,13 @@ impl Writer {
         &mut self,
         entries: &[FileEntry],
         file_bytes: u64,
-    ) -> Result<Compacted> {
+    ) -> Result<CompactionStep> {
         let [first, ..] = entries else {
             return Err(wrong("", "nothing to merge"));
         };
         let table = gleaner_schemas::rows::table(&first.table)
             .ok_or_else(|| wrong(&first.table, "no table"))?;
-        let mut files: Vec<Arc<Mapped>> = Vec::new();
+        let mut files: Vec<Arc<MappedFile>> = Vec::new();
         for entry in entries {
             match self.files.open(&self.root, entry) {
                 Ok(file) => files.push(file),
@@ -142,7 +142,7 @@ impl Writer {
         let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
         let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
-            // Which file it was, its error says; the names are its own.
+            // The error has the file; the list keeps its names.
             if let DatasetError::Altered { path, .. } = error
                 && let Some(entry) = entries.iter().find(|e| self.root.join(&e.path) == *path)
             {
@@ -151,7 +151,7 @@ impl Writer {
         })?;
         let rows_before: u64 = entries.iter().map(|e| e.rows).sum();
         let rows: u64 = staged.iter().map(|(_, entry)| entry.rows).sum();
-        let done = Compacted {
+        let done = CompactionStep {
             table: first.table.clone(),
             date: first.date.clone(),
             merged_files: entries.len(),
@@ -170,7 +170,7 @@ impl Writer {
         &self,
         table: &Table,
         date: &str,
-        files: &[Arc<Mapped>],
+        files: &[Arc<MappedFile>],
         file_bytes: u64,
         thinned_to_ms: Option<i64>,
     ) -> Result<Vec<(PathBuf, FileEntry)>> {

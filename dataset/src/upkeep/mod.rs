@@ -9,7 +9,7 @@ mod salvage;
 mod thin;
 mod verify;
 
-pub use compact::{Compacted, Compaction};
-pub use repair::{Lost, Repaired, repair};
-pub use retain::{DETAILS, Policy, Retained};
-pub use verify::{Problem, ProblemKind, Verified};
+pub use compact::{Compaction, CompactionStep};
+pub use repair::{LostRows, RepairResult, repair};
+pub use retain::{DETAILS, Policy, RetentionStep};
+pub use verify::{Problem, ProblemKind, Verification};

@@ -1,7 +1,7 @@
 //! A manifest made anew from the files: what each holds, its own footer says.
 
 use crate::file::index::{HostRows, Index};
-use crate::file::mapped::{Mapped, map_file};
+use crate::file::mapped::{MappedFile, map_file};
 use crate::layout;
 use crate::layout::names::WriterName;
 use crate::manifest::{DatabaseEntry, FileEntry, HostEntry, Manifest};
@@ -60,7 +60,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
         table: entry.table.clone(),
         detail: "no table".to_owned(),
     })?;
-    let file = Mapped::open_unsealed(root, &entry.path)?;
+    let file = MappedFile::open_unsealed(root, &entry.path)?;
     entry.bytes = file.data.len() as u64;
     entry.footer_blake3 = file.footer_hash()?;
     entry.thinned_to_ms = file.thinned_to_ms()?;

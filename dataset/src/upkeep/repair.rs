@@ -14,28 +14,28 @@ use std::path::Path;
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Repaired {
-    /// Whether `manifest.json` was missing or damaged, and was made anew from the files.
+pub struct RepairResult {
+    /// True if `manifest.json` was missing or damaged, and was rebuilt from the files.
     pub manifest_rebuilt: bool,
     /// The files that were not what was sealed. They lie under `.damaged/` now.
     pub problems: Vec<Problem>,
     /// Rows of theirs that were saved into new files.
     pub saved_rows: u64,
-    /// Those of the saved rows whose hashes were lost with the end of their file: all that can be said is
-    /// that they are whole rows of that day.
+    /// Number of saved rows whose hashes were lost with the end of their file: they are only known to be
+    /// complete rows of that day.
     pub unproven_rows: u64,
     /// Rows that could not be saved.
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostRows>,
 }
 
 /// Rows that could not be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Their table.
+pub struct LostRows {
+    /// Name of their table.
     pub table: String,
-    /// Their UTC day.
+    /// UTC day of the rows.
     pub date: String,
-    /// Their host, where the file still said.
+    /// Host of the rows, if the file still had it.
     pub host_id: Option<String>,
     /// Number of rows; absent where nothing says.
     pub rows: Option<u64>,
@@ -47,7 +47,7 @@ pub struct Lost {
 /// # Errors
 /// [`DatasetError::NotADataset`] where there is nothing to make a manifest from,
 /// [`DatasetError::Locked`], or what the system refused: repair again, nothing is half done.
-pub fn repair(root: impl AsRef<Path>) -> Result<Repaired> {
+pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
     let nothing = |_| DatasetError::NotADataset {
         root: root.to_owned(),
@@ -62,7 +62,7 @@ pub fn repair(root: impl AsRef<Path>) -> Result<Repaired> {
     if names.is_empty() {
         return Err(DatasetError::NotADataset { root });
     }
-    let mut repaired = Repaired::default();
+    let mut repaired = RepairResult::default();
     for name in names {
         let one = repair_of(&root, name)?;
         repaired.manifest_rebuilt |= one.manifest_rebuilt;
@@ -75,7 +75,7 @@ pub fn repair(root: impl AsRef<Path>) -> Result<Repaired> {
 }
 
 /// The files of one writer.
-fn repair_of(root: &Path, name: WriterName) -> Result<Repaired> {
+fn repair_of(root: &Path, name: WriterName) -> Result<RepairResult> {
     let lock = Lock::take(root, &name)?;
     let (manifest, manifest_rebuilt) = match Manifest::load(root, &name) {
         Ok(manifest) => (manifest, false),
@@ -110,8 +110,8 @@ impl Writer {
     ///
     /// # Errors
     /// What the system refused; the files repaired until then stay so.
-    pub fn repair(&mut self) -> Result<Repaired> {
-        let mut repaired = Repaired::default();
+    pub fn repair(&mut self) -> Result<RepairResult> {
+        let mut repaired = RepairResult::default();
         for entry in self.manifest.files.clone() {
             let Some(problem) = problem(&self.root, &entry) else {
                 continue;
@@ -140,13 +140,13 @@ impl Writer {
         self.publish(Vec::new(), &[])
     }
 
-    fn repair_file(&mut self, entry: &FileEntry, repaired: &mut Repaired) -> Result<()> {
+    fn repair_file(&mut self, entry: &FileEntry, repaired: &mut RepairResult) -> Result<()> {
         let Some(table) = table(&entry.table) else {
             return Ok(()); // of a table that this program does not know
         };
         let mut lost = |host_id: Option<&str>, rows: Option<u64>| {
             if rows != Some(0) {
-                repaired.lost.push(Lost {
+                repaired.lost.push(LostRows {
                     table: entry.table.clone(),
                     date: entry.date.clone(),
                     host_id: host_id.map(str::to_owned),

@@ -1,11 +1,11 @@
 //! Retention: the time for which rows are kept, and their density: whole UTC days, a step at a time.
 
-use crate::file::mapped::Mapped;
+use crate::file::mapped::MappedFile;
 use crate::file::staged::StagedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::rows::order;
-use crate::upkeep::thin::Thinning;
+use crate::upkeep::thin::DayThinning;
 use crate::{DatasetError, Result, Writer};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
@@ -53,10 +53,10 @@ pub struct Policy {
 
 /// Result of one step of retention, on one UTC day.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Retained {
-    /// The day.
+pub struct RetentionStep {
+    /// UTC day of the step.
     pub date: String,
-    /// Whether it was thinned; else files were dropped.
+    /// True if it was thinned, false if files were dropped.
     pub thinned: bool,
     /// Files that are no more.
     pub files: usize,
@@ -72,7 +72,11 @@ impl Writer {
     ///
     /// # Errors
     /// What the system refused, or a file that is torn or altered; the dataset is then as it was.
-    pub fn retain_step(&mut self, policy: &Policy, now: SystemTime) -> Result<Option<Retained>> {
+    pub fn retain_step(
+        &mut self,
+        policy: &Policy,
+        now: SystemTime,
+    ) -> Result<Option<RetentionStep>> {
         let since_1970 = now
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
@@ -94,7 +98,7 @@ impl Writer {
             let dropped: Vec<FileEntry> = dropped.cloned().collect();
             let paths: Vec<String> = dropped.iter().map(|f| f.path.clone()).collect();
             self.publish(Vec::new(), &paths)?;
-            return Ok(Some(Retained {
+            return Ok(Some(RetentionStep {
                 date,
                 thinned: false,
                 files: dropped.len(),
@@ -121,10 +125,10 @@ impl Writer {
         thinned.map(Some)
     }
 
-    /// All tables of a day at once, host by host.
-    fn thin_day(&mut self, date: &str, to_ms: i64) -> Result<Retained> {
+    /// Thins all tables of a day at once, host by host.
+    fn thin_day(&mut self, date: &str, to_ms: i64) -> Result<RetentionStep> {
         let mut replaced: Vec<FileEntry> = Vec::new();
-        let mut tables: Vec<(Table, Vec<Arc<Mapped>>, StagedFile)> = Vec::new();
+        let mut tables: Vec<(Table, Vec<Arc<MappedFile>>, StagedFile)> = Vec::new();
         let mut hosts: BTreeSet<String> = BTreeSet::new();
         for (at, table) in THINNED.iter().enumerate() {
             let files = self.manifest.files.iter();
@@ -142,12 +146,12 @@ impl Writer {
             tables.push((*table, files, staged));
         }
         for host in &hosts {
-            let mut thinning: Option<Thinning> = None;
+            let mut thinning: Option<DayThinning> = None;
             for (table, files, staged) in &mut tables {
                 let rows = rows_of(table, files, host)?;
                 let kept = match &thinning {
                     None if table.name == SampleRow::TABLE.name => {
-                        let found = Thinning::of(&rows, to_ms);
+                        let found = DayThinning::of(&rows, to_ms);
                         let found = found.map_err(DatasetError::rows(table.name))?;
                         thinning.insert(found).samples.clone()
                     }
@@ -168,7 +172,7 @@ impl Writer {
             let before: u64 = replaced.iter().map(of).sum();
             before.saturating_sub(staged.iter().map(|(_, entry)| of(entry)).sum())
         };
-        let done = Retained {
+        let done = RetentionStep {
             date: date.to_owned(),
             thinned: true,
             files: replaced.len(),
@@ -182,7 +186,7 @@ impl Writer {
 }
 
 /// The host's rows in `files`, sorted, each once.
-fn rows_of(table: &Table, files: &[Arc<Mapped>], host: &str) -> Result<RecordBatch> {
+fn rows_of(table: &Table, files: &[Arc<MappedFile>], host: &str) -> Result<RecordBatch> {
     let wanted = Arc::new(schema(table));
     let mut batches = Vec::new();
     for file in files {

@@ -6,7 +6,7 @@
 //! are of the file's day and its hosts follow those before.
 
 use crate::file::index::Index;
-use crate::file::mapped::{Mapped, conformed};
+use crate::file::mapped::{MappedFile, conformed};
 use crate::file::staged::{BATCH_ROWS, StagedFile};
 use crate::layout;
 use crate::manifest::FileEntry;
@@ -44,7 +44,7 @@ pub(crate) struct Salvage {
 
 /// Rows that were taken.
 #[derive(Default)]
-pub(crate) struct Saved {
+pub(crate) struct SalvagedRows {
     pub(crate) rows: u64,
     pub(crate) unproven_rows: u64,
     pub(crate) by_host: BTreeMap<String, u64>,
@@ -53,7 +53,7 @@ pub(crate) struct Saved {
 impl Salvage {
     /// Looks through the file of `entry`; nothing where there is none.
     pub(crate) fn open(root: &Path, entry: &FileEntry, table: &Table) -> Option<Self> {
-        if let Ok(file) = Mapped::open(root, entry) {
+        if let Ok(file) = MappedFile::open(root, entry) {
             let sound = file.parts().iter().filter(|part| file.is_sound(part));
             let blocks = sound.flat_map(|part| part.batches.clone());
             let blocks = blocks.filter_map(|at| Some((*file.blocks.get(at)?, true)));
@@ -77,7 +77,7 @@ impl Salvage {
         };
         let (mut at, mut end) = (0, 0);
         while at < data.len() {
-            // Where there is none, the next may begin at any multiple of the alignment.
+            // Without a message here, the next may begin at any multiple of the alignment.
             at += match found.message(&data, at) {
                 None => ALIGNMENT,
                 Some((length, block)) => {
@@ -124,20 +124,26 @@ impl Salvage {
     }
 
     /// Writes every row that may be taken into `file`.
-    pub(crate) fn save(&self, table: &Table, date: &str, file: &mut StagedFile) -> Result<Saved> {
-        let mut saved = Saved::default();
+    pub(crate) fn save(
+        &self,
+        table: &Table,
+        date: &str,
+        file: &mut StagedFile,
+    ) -> Result<SalvagedRows> {
+        let mut saved = SalvagedRows::default();
         let mut host: Vec<RecordBatch> = Vec::new();
         let mut host_id = String::new();
-        let mut flush = |host: &mut Vec<RecordBatch>, saved: &mut Saved, id: &str| -> Result<()> {
-            if let [first, ..] = &host[..] {
-                let rows = concat_batches(first.schema_ref(), &*host)
-                    .map_err(DatasetError::rows(table.name))?;
-                file.add_host(&rows)?;
-                saved.by_host.insert(id.to_owned(), rows.num_rows() as u64);
-                host.clear();
-            }
-            Ok(())
-        };
+        let mut flush =
+            |host: &mut Vec<RecordBatch>, saved: &mut SalvagedRows, id: &str| -> Result<()> {
+                if let [first, ..] = &host[..] {
+                    let rows = concat_batches(first.schema_ref(), &*host)
+                        .map_err(DatasetError::rows(table.name))?;
+                    file.add_host(&rows)?;
+                    saved.by_host.insert(id.to_owned(), rows.num_rows() as u64);
+                    host.clear();
+                }
+                Ok(())
+            };
         for (block, proven) in &self.blocks {
             let Some(batch) = self.decode(block, table) else {
                 continue;
@@ -183,8 +189,8 @@ impl Salvage {
     }
 }
 
-/// Whether a record batch's own description fits the table's columns and its bytes: what Arrow's decoder
-/// takes for granted.
+/// Returns true if a record batch's description fits the table's columns and its bytes, which Arrow's decoder
+/// does not check.
 fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
     let check = || -> Option<bool> {
         let metadata = usize::try_from(block.metaDataLength()).ok()?;

@@ -25,21 +25,21 @@ type Result<T> = std::result::Result<T, ArrowError>;
 struct Step {
     sequence: i64,
     time_ms: i64,
-    /// Whether what stood before stands no more.
+    /// True if the rows valid before are no longer valid.
     begins_anew: bool,
     is_kept: bool,
 }
 
 /// Thinning of one host's day.
-pub(crate) struct Thinning {
-    /// By database, in order of sequence.
+pub(crate) struct DayThinning {
+    /// Steps by database, in order of sequence.
     steps: BTreeMap<String, Vec<Step>>,
     /// The samples that are kept.
     pub(crate) samples: RecordBatch,
 }
 
-impl Thinning {
-    /// Of `samples`, the host's whole day, to one every `to_ms`.
+impl DayThinning {
+    /// Thinning of `samples`, the host's whole day, to one every `to_ms`.
     pub(crate) fn of(samples: &RecordBatch, to_ms: i64) -> Result<Self> {
         let identities = Identities::of(samples)?;
         let available = integers(samples, "available_bytes")?;
@@ -53,7 +53,7 @@ impl Thinning {
             databases.entry(database).or_default().push(row);
         }
         let mut steps = BTreeMap::new();
-        let mut kept: Vec<Kept> = Vec::new();
+        let mut kept: Vec<KeptSample> = Vec::new();
         for (database, mut rows) in databases {
             rows.sort_by_key(|&row| identities.sequences[row]);
             let mut is_kept = vec![false; rows.len()];
@@ -127,7 +127,7 @@ impl Thinning {
                 let at = steps.binary_search_by_key(&sequence, |step| step.sequence);
                 at.ok().and_then(|at| steps.get(at))
             });
-            // What belongs to no sample is left as it is.
+            // Rows without a sample stay.
             found.flatten().is_none_or(|step| step.is_kept)
         };
         let kept: UInt32Array = (0..rows.num_rows())
@@ -146,7 +146,7 @@ impl Thinning {
             let name = (identities.databases.value(row), identities.sequences[row]);
             of_step.entry(name).or_default().push(row);
         }
-        let mut told: Vec<Told> = Vec::new();
+        let mut told: Vec<PlacedRow> = Vec::new();
         for (database, steps) in &self.steps {
             let mut state: BTreeMap<&OwnedRow, usize> = BTreeMap::new();
             for step in steps {
@@ -162,7 +162,7 @@ impl Thinning {
                     }
                 }
                 if step.is_kept {
-                    let at_step = |&row: &usize| Told {
+                    let at_step = |&row: &usize| PlacedRow {
                         row,
                         sequence: step.sequence,
                         time_ms: step.time_ms,
@@ -172,8 +172,8 @@ impl Thinning {
                 state.retain(|_, row| !kind.is_of_its_sample_alone(*row));
             }
         }
-        // What belongs to no sample is left as it is.
-        told.extend(of_step.into_values().flatten().map(|row| Told {
+        // Rows without a sample stay.
+        told.extend(of_step.into_values().flatten().map(|row| PlacedRow {
             row,
             sequence: identities.sequences[row],
             time_ms: identities.times_ms[row],
@@ -194,15 +194,15 @@ impl Thinning {
 }
 
 /// A row of a table of changes, and the sample that it is told at.
-struct Told {
+struct PlacedRow {
     row: usize,
     sequence: i64,
     time_ms: i64,
 }
 
-struct Kept {
+struct KeptSample {
     row: usize,
-    /// Whether all that stands at it is known: a whole state was told before in its run.
+    /// True if all valid rows are known: a whole state came before in its run.
     is_whole: bool,
     interval_ms: Option<i64>,
     lowest_bytes: Option<i64>,
@@ -224,12 +224,12 @@ impl Sums {
         self.lowest_bytes = self.lowest_bytes.into_iter().chain(lowest_bytes).min();
     }
 
-    fn take(&mut self, row: usize, is_whole: bool) -> Kept {
+    fn take(&mut self, row: usize, is_whole: bool) -> KeptSample {
         let Self {
             interval_ms,
             lowest_bytes,
         } = std::mem::take(self);
-        Kept {
+        KeptSample {
             row,
             is_whole,
             interval_ms,
@@ -275,7 +275,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Whether the row says that something is no more.
+    /// Returns true if the row ends an item.
     fn is_end(&self, row: usize) -> bool {
         match self {
             Self::Files { counts, cached } => {
@@ -295,13 +295,13 @@ impl<'a> Changes<'a> {
         &self,
         rows: &RecordBatch,
         whole: RecordBatch,
-        told: &[Told],
+        told: &[PlacedRow],
     ) -> Result<RecordBatch> {
         let identities = Identities::of(rows)?;
         match self {
             // The last activity stays the same moment.
             Self::Activity { idle } => {
-                let later = |told: &Told| {
+                let later = |told: &PlacedRow| {
                     let since_ms = identities.times_ms[told.row];
                     let passed_ms = told.time_ms.saturating_sub(since_ms);
                     optional(idle, told.row).map(|ms| ms.saturating_add(passed_ms))
@@ -309,10 +309,10 @@ impl<'a> Changes<'a> {
                 let idle: Int64Array = told.iter().map(later).collect();
                 with(&whole, "idle_ms", Arc::new(idle))
             }
-            // Who opened it did so once.
+            // The file was opened in one step only.
             Self::Files { .. } => {
                 let opened = integers(rows, "opened_count")?;
-                let once = |told: &Told| {
+                let once = |told: &PlacedRow| {
                     let is_news = identities.sequences[told.row] == told.sequence;
                     optional(opened, told.row).filter(|_| is_news)
                 };

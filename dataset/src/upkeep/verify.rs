@@ -1,7 +1,7 @@
-//! Whether what lies on the disk is what was sealed: every problem, not the first alone.
+//! Check that the files on disk are those that were sealed: lists every problem, not the first alone.
 
 use crate::file::index::{HostRows, Part};
-use crate::file::mapped::Mapped;
+use crate::file::mapped::MappedFile;
 use crate::layout;
 use crate::manifest::FileEntry;
 use crate::{Dataset, DatasetError};
@@ -12,14 +12,14 @@ use std::path::Path;
 
 /// Result of [`Dataset::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Verified {
+pub struct Verification {
     /// Files that the manifest names.
     pub files: usize,
     /// Rows in them by the manifest.
     pub rows: u64,
-    /// Their length by the manifest.
+    /// Total length by the manifest, in bytes.
     pub bytes: u64,
-    /// One for each file that is not what was sealed.
+    /// One problem for each file that differs from the sealed one.
     pub problems: Vec<Problem>,
 }
 
@@ -28,9 +28,9 @@ pub struct Verified {
 pub struct Problem {
     /// The file, relative to the dataset.
     pub path: String,
-    /// Its table.
+    /// Name of its table.
     pub table: String,
-    /// Its UTC day.
+    /// UTC day of the file.
     pub date: String,
     /// Kind of the problem.
     pub kind: ProblemKind,
@@ -46,20 +46,20 @@ pub struct Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// It is not there.
+    /// The file does not exist.
     Missing,
-    /// It has another length than when it was sealed.
+    /// The file has another length than when it was sealed.
     Torn {
         /// Bytes when it was sealed.
         expected: u64,
-        /// Bytes now.
+        /// Present length in bytes.
         found: u64,
     },
     /// Its footer, or the index in it, was altered: nothing in it can be found.
     Footer,
-    /// So many of its record batches were altered.
+    /// Number of altered record batches.
     Batches(usize),
-    /// It was altered, but where no row lies.
+    /// It was altered outside its rows.
     OutsideRows,
     /// The file is sound, and the manifest contradicts it in this.
     Entry(&'static str),
@@ -71,9 +71,9 @@ impl Dataset {
     /// Reads every file whole and compares it with the hashes and counts that it was sealed with, and what the
     /// manifest says of tables, hosts and times with what the files hold.
     #[must_use]
-    pub fn verify(&self) -> Verified {
+    pub fn verify(&self) -> Verification {
         let files = &self.manifest().files;
-        Verified {
+        Verification {
             files: files.len(),
             rows: files.iter().map(|f| f.rows).sum(),
             bytes: files.iter().map(|f| f.bytes).sum(),
@@ -96,7 +96,7 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
         hosts_count: entry.hosts_count,
         hosts: Vec::new(),
     };
-    let file = match Mapped::open(root, entry) {
+    let file = match MappedFile::open(root, entry) {
         Ok(file) => file,
         Err(error) => return Some(all(kind(error))),
     };
@@ -130,7 +130,7 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
 
 /// The first thing that the manifest says of a sound file and the file does not.
 fn misstated(
-    file: &Mapped,
+    file: &MappedFile,
     entry: &FileEntry,
     hosts: &[HostRows],
 ) -> Result<Option<&'static str>, DatasetError> {

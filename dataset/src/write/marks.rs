@@ -1,7 +1,7 @@
 //! Marks of each host's databases: the last record that is sealed.
 
 use crate::Result;
-use crate::file::mapped::Mapped;
+use crate::file::mapped::MappedFile;
 use crate::manifest::Manifest;
 use crate::rows::identity::Identities;
 use std::collections::HashMap;
@@ -12,11 +12,11 @@ use std::path::Path;
 pub(crate) struct Marks(HashMap<String, HashMap<String, i64>>);
 
 impl Marks {
-    /// Of the whole dataset, from the index of every file.
+    /// Marks of the whole dataset, from the index of every file.
     pub(crate) fn read(root: &Path, manifest: &Manifest) -> Result<Self> {
         let mut marks = Self::default();
         for entry in &manifest.files {
-            for host in Mapped::open(root, entry)?.hosts() {
+            for host in MappedFile::open(root, entry)?.hosts() {
                 let host = host?;
                 for database in &host.databases {
                     marks.raise(&host.host_id, &database.database_id, database.last_sequence);

@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 
 /// A piece below this many rows is joined with others.
 const SMALL_ROWS: usize = 1024;
-/// So many small pieces become one: a batch of a few rows takes a hundred times their size.
+/// Number of small pieces that are joined into one: a batch of a few rows takes a hundred times their size.
 const SMALL_PIECES: usize = 64;
 
 #[derive(Debug, Default)]

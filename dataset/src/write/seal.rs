@@ -26,24 +26,24 @@ const FEW_SHARE: u64 = 16;
 /// Files and rows that a seal added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files written.
+    /// Number of files written.
     pub files: usize,
     /// Rows in them.
     pub rows: u64,
-    /// Their length together.
+    /// Total length of the files, in bytes.
     pub bytes: u64,
     /// Rows left out because the dataset held them already, or because they were appended twice.
     pub repeated_rows: u64,
-    /// Those of the repeated rows that say otherwise than what is held of the same record, which stays; counted
-    /// after [`Writer::compare_repeats`] alone.
+    /// Number of repeated rows that contradict the row held of the same record, which stays; counted only
+    /// after [`Writer::compare_repeats`].
     pub contradicted_rows: u64,
 }
 
-/// One table's day, written aside.
-struct Staged {
+/// Staged file of one table's day.
+struct StagedDay {
     repeated_rows: u64,
     contradicted_rows: u64,
-    /// None where all was there already.
+    /// File and entry; `None` if all rows were known already.
     file: Option<(PathBuf, FileEntry)>,
 }
 
@@ -93,7 +93,7 @@ impl Writer {
 
     /// The pending rows, written aside: a file each table and day. Sorting and compressing
     /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
-    fn staged_pending(&self) -> Vec<Result<Staged>> {
+    fn staged_pending(&self) -> Vec<Result<StagedDay>> {
         let next = AtomicUsize::new(0);
         let pending: Vec<_> = self.pending.iter().collect();
         let stage_some = || {
@@ -124,7 +124,7 @@ impl Writer {
         made.into_iter().map(|(_, file)| file).collect()
     }
 
-    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<Staged> {
+    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<StagedDay> {
         let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
         let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
         let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
@@ -142,7 +142,7 @@ impl Writer {
         }
         let mut file = self.staged_file(number, &table, &date)?;
         file.add(&rows)?;
-        Ok(Staged {
+        Ok(StagedDay {
             repeated_rows,
             contradicted_rows,
             file: file.finish()?,
@@ -162,7 +162,7 @@ impl Writer {
         files.retain(|f| !replaced.contains(&f.path));
         files.extend(staged.iter().map(|(_, entry)| entry.clone()));
         manifest.sort();
-        // All that needs room on the disk comes first, so that hardly anything can fail halfway.
+        // Steps that need space on the disk come first, so that hardly anything can fail halfway.
         manifest.stage(&self.root, &self.name)?;
         for (_, entry) in &staged {
             layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;

@@ -1,7 +1,7 @@
 //! Compaction: fewer files, the same rows; who reads meanwhile notices nothing.
 
 use crate::made_rows::{Name, batch, read_names};
-use gleaner_dataset::{Compacted, Compaction, Dataset, DatasetError, Writer};
+use gleaner_dataset::{Compaction, CompactionStep, Dataset, DatasetError, Writer};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use proptest::collection::vec;
@@ -25,7 +25,7 @@ fn at_once() -> Compaction {
     }
 }
 
-fn all_steps(writer: &mut Writer, compaction: &Compaction) -> Vec<Compacted> {
+fn all_steps(writer: &mut Writer, compaction: &Compaction) -> Vec<CompactionStep> {
     std::iter::from_fn(|| writer.compact_step(compaction, later()).unwrap()).collect()
 }
 
@@ -147,7 +147,7 @@ fn files_of_a_size_are_merged_while_their_day_goes_on() {
         dataset.manifest().files.len()
     );
     assert_eq!(dataset.rows(&table), 50 * seals as u64);
-    // Each row some times, not once for each seal.
+    // Each row was written a few times, not once for each seal.
     assert!(written <= 4 * 50 * seals as u64, "{written}");
 }
 
@@ -201,7 +201,7 @@ fn retired_files_are_deleted_after_their_grace() {
     let unread = before.clone();
     assert_eq!(read_names(&before, &table, "host-1").len(), 8);
 
-    // By the time of retirement: a clock that is set back begins the grace anew.
+    // By the time of retirement: a clock that is set back restarts the grace.
     let retired = folder
         .path()
         .join(".retired")

@@ -185,7 +185,7 @@ fn an_altered_manifest_is_never_read() {
         let error = error.unwrap_or_else(|| panic!("bit {bit} of {}", whole.len()));
         names_the_file(&error, &manifest);
     }
-    // One digit more, as an editor would have it; then the files say what they hold.
+    // One digit more, as an editor would leave it; then the files themselves are read.
     let text = String::from_utf8(whole.clone()).unwrap();
     fs::write(&manifest, text.replace("\"rows\": 40", "\"rows\": 41")).unwrap();
     let refused = [
@@ -203,7 +203,7 @@ fn an_altered_manifest_is_never_read() {
     assert_eq!(fs::read(&manifest).unwrap(), whole);
 }
 
-/// As manifests were written before they had a hash: what they say is held against the files.
+/// Manifests of before the hash was added: their statements are checked against the files.
 #[test]
 fn what_the_manifest_says_of_tables_hosts_and_times_is_held_against_the_files() {
     let (folder, file) = small();

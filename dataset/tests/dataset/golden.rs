@@ -215,7 +215,7 @@ fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
 /// Columns by table.
 type Tables = BTreeMap<String, Vec<String>>;
 
-/// Those of the present version.
+/// Tables of the present version.
 fn present() -> Tables {
     let columns = |t: &Table| -> Vec<String> {
         let own = t.columns.iter().map(|c| c.name);

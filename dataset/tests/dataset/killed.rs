@@ -64,7 +64,7 @@ struct Strike {
     in_compaction: bool,
 }
 
-/// Lets a child seal twice, then kills it `share` of a seal's length into the third.
+/// Lets a child seal twice, then kills it in the third seal, after `share` of a seal's length.
 fn strike(root: &Path, share: f64) -> Strike {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::killed_seals_are_whole_or_absent"])

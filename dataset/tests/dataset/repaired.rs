@@ -127,7 +127,7 @@ proptest! {
         }
         prop_assert_eq!(fs::read(root.join(".damaged").join(&path)).unwrap(), altered);
 
-        // Who still has them brings them back, once.
+        // A sender that still has them sends them again, once.
         let mut writer = Writer::open(root).unwrap();
         writer.append(&FileRow::TABLE, batch(&FileRow::TABLE, &names())).unwrap();
         prop_assert_eq!(writer.seal().unwrap().rows, lost);

@@ -3,7 +3,7 @@
 use crate::made_rows::{Name, START_MS, batch, read_names};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
-use gleaner_dataset::{Dataset, Identity, Policy, Retained, RowsBuilder, Writer, repair};
+use gleaner_dataset::{Dataset, Identity, Policy, RetentionStep, RowsBuilder, Writer, repair};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{
     AbsenceRow, ActivityRow, FileRow, GapRow, ProcessRow, SampleRow, table,
@@ -25,7 +25,7 @@ fn days_later(days: u64) -> SystemTime {
     day + Duration::from_secs(days * DAY_S + 3600)
 }
 
-fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<Retained> {
+fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<RetentionStep> {
     std::iter::from_fn(|| writer.retain_step(policy, now).unwrap()).collect()
 }
 
@@ -64,7 +64,7 @@ fn days_are_dropped_by_table_and_details_before() {
     assert_eq!(all_steps(&mut writer, &policy, days_later(5)).len(), 2);
     assert_eq!(dates(&FileRow::TABLE), Vec::<String>::new());
     assert_eq!(dates(&SampleRow::TABLE), ["2026-11-21"]);
-    // Who opened it before reads on.
+    // A reader that opened it before continues.
     assert_eq!(read_names(&before, &FileRow::TABLE, "host-1").len(), 2);
     assert_eq!(open().verify().problems, []);
 }
@@ -368,7 +368,7 @@ proptest! {
         let mut writer = Writer::open(root).unwrap();
         prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
 
-        // Who sends the day once more changes nothing in the end.
+        // A sender that repeats the day changes nothing in the end.
         record(&mut writer, "a", &day);
         let added = writer.seal().unwrap().rows;
         let steps = all_steps(&mut writer, &policy, days_later(9)).len();

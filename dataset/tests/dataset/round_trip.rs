@@ -168,7 +168,7 @@ fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     assert!(bytes < 3 * whole.get_array_memory_size(), "{bytes} bytes");
     assert_eq!(writer.seal().unwrap().rows, 5000);
     assert_eq!((writer.pending_rows(), writer.pending_bytes()), (0, 0));
-    // It stays open, and knows what it sealed.
+    // The writer stays open, and knows its sealed rows.
     writer.append(&table, whole).unwrap();
     let again = writer.seal().unwrap();
     assert_eq!((again.rows, again.repeated_rows), (0, 5000));

@@ -18,7 +18,7 @@ fn open(root: &Path, host: u8) -> Writer {
     .unwrap()
 }
 
-/// Each host's writer is opened anew for each seal, so that it sweeps while the others are at work.
+/// Opens the host's writer anew for each seal, so that it sweeps while the others work.
 fn write(root: &Path, host: u8) {
     let table = SampleRow::TABLE;
     let compaction = Compaction {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 const HOST: &str = "00112233445566778899aabbccddeeff";
 const DATABASE: &str = "ffeeddccbbaa99887766554433221100";
-/// 2026-11-20 UTC.
+/// Day 2026-11-20 UTC.
 const DAY: i64 = 20_777;
 const DAY_MS: i64 = 86_400_000;
 /// Bytes that decoding may take beside those for each byte of content.
@@ -48,12 +48,12 @@ fn some(table: usize, count: usize) -> RecordBatch {
     }
 }
 
-/// One thing that is wrong with a batch.
+/// One fault of a batch.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Columns from here on are left out.
     Keep(usize),
-    /// One column is left out.
+    /// Leaves one column out.
     Drop(usize),
     /// No column, and so many rows.
     Claim(u32),
@@ -63,11 +63,11 @@ enum Mutation {
     Rename(usize, String),
     /// A text column's every value has so many bytes.
     Text(usize, usize),
-    /// Each row is so many days after the one before.
+    /// Sets each row so many days after the one before.
     Days(i64),
-    /// All rows are of this time.
+    /// Sets all rows to this time.
     Time(i64),
-    /// All rows have this sequence.
+    /// Sets all rows to this sequence.
     Sequence(i64),
     /// The same rows, so many times over, each in a message of its own.
     Repeat(usize),

@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::message::Message;
 use crate::place::quoted;
-use crate::user::{Access, Node, User, Want, access};
+use crate::user::{Access, FileUse, Node, User, access};
 use gleaner_schemas::units::Seconds;
 use gleaner_trust::{
     ClientPaths, ClientTrust, Credentials, Dates, ServerPaths, ServerTrust, certificate,
@@ -24,7 +24,7 @@ const SERVER_ENDS: Duration = Duration::from_secs(30 * 86_400);
 /// A host's is renewed when two thirds of its life are gone; when so much of it is gone, it was not.
 const HOST_ENDS: f64 = 0.75;
 
-/// Where the files are, and whose.
+/// Files of a certificate, and their holder.
 #[derive(Clone, Debug)]
 pub(crate) enum Files {
     Host(ClientPaths),
@@ -67,9 +67,9 @@ impl Files {
     }
 }
 
-/// What was found of them.
+/// Findings in the files.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct CertificateFacts {
     missing: Option<PathBuf>,
     /// The daemon's user may not read it.
     closed: Option<(PathBuf, Node)>,
@@ -81,22 +81,26 @@ pub(crate) struct Found {
     authority: Option<Dates>,
     /// DNS names and addresses in it.
     pub(crate) names: Vec<String>,
-    /// When the list of the revoked was made, and when there should be another.
+    /// Times of the revocation list, and of its next update.
     revoked: Option<(SystemTime, Option<SystemTime>)>,
     key_mode: Option<u32>,
 }
 
 /// Reads them, for the daemon's user; with what a client connects, where they are good.
-pub(crate) fn read(files: &Files, user: &User, me: &User) -> (Found, Option<Arc<Credentials>>) {
-    let mut found = Found::default();
+pub(crate) fn read(
+    files: &Files,
+    user: &User,
+    me: &User,
+) -> (CertificateFacts, Option<Arc<Credentials>>) {
+    let mut found = CertificateFacts::default();
     for path in files.all() {
-        match access(me, path, &[Want::Read]) {
+        match access(me, path, &[FileUse::Read]) {
             Access::Missing => found.missing = found.missing.or(Some(path.to_owned())),
             Access::No(..) | Access::Unseen(_) => {
                 found.unseen = found.unseen.or(Some(path.to_owned()))
             }
             Access::Yes | Access::ReadOnly => {
-                if let Access::No(closed, node) = access(user, path, &[Want::Read]) {
+                if let Access::No(closed, node) = access(user, path, &[FileUse::Read]) {
                     found.closed = found.closed.or(Some((closed, node)));
                 }
             }
@@ -128,7 +132,7 @@ pub(crate) fn read(files: &Files, user: &User, me: &User) -> (Found, Option<Arc<
 
 /// `renew`: what gets a new one; `None` for people with a PKI of their own.
 pub(crate) fn judge(
-    found: &Found,
+    found: &CertificateFacts,
     files: &Files,
     user: &User,
     renew: Option<&str>,
@@ -272,7 +276,7 @@ fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
     })
 }
 
-/// Of the authority's own folder, on the machine where it lies.
+/// Judges the authority's own folder, on the machine that has it.
 pub(crate) fn judge_authority_folder(folder: &Path) -> Option<Finding> {
     let key = folder.join("authority.key");
     let of = |path: &Path, allowed: u32| {

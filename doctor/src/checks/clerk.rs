@@ -11,7 +11,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the clerk says of its device.
+/// Judges the status of the clerk's device.
 pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
     let up = device.up().count();
     let text = format!(
@@ -32,7 +32,8 @@ pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
     findings
 }
 
-/// Of the running clerk, for swap. `is_locked`: it is to be; `edit`, `grant`: what has it so, and what lets it.
+/// Judges the running clerk, for swap. `is_locked`: it should be locked in memory; `edit`, `grant`: commands
+/// that set and permit it.
 pub(crate) fn judge_process(
     process: &Process,
     is_locked: bool,
@@ -59,9 +60,9 @@ pub(crate) fn judge_process(
     findings
 }
 
-/// What makes a block device of an NBD server here.
+/// Programs of this host that make a block device of an NBD server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ways {
+pub(crate) struct DeviceWays {
     has_module: bool,
     has_client: bool,
     has_fuse: bool,
@@ -69,7 +70,7 @@ pub(crate) struct Ways {
 }
 
 /// Looks for modules and programs.
-pub(crate) fn ways(place: &Place) -> Ways {
+pub(crate) fn ways(place: &Place) -> DeviceWays {
     let release = fs::read_to_string(place.proc_root.join("sys/kernel/osrelease"));
     let modules = Path::new("/lib/modules").join(release.unwrap_or_default().trim());
     let lists = ["modules.dep", "modules.builtin"].map(|name| modules.join(name));
@@ -77,7 +78,7 @@ pub(crate) fn ways(place: &Place) -> Ways {
         let list = fs::read_to_string(list).unwrap_or_default();
         list.lines().any(|line| line.contains("/nbd.ko"))
     };
-    Ways {
+    DeviceWays {
         has_module: place.sys_root.join("module/nbd").exists() || lists.iter().any(is_listed),
         has_client: place.program("nbd-client").is_some(),
         has_fuse: Path::new("/dev/fuse").exists(),
@@ -85,8 +86,8 @@ pub(crate) fn ways(place: &Place) -> Ways {
     }
 }
 
-/// Whether `gleaner-clerk attach` has a way.
-pub(crate) fn judge_ways(ways: Ways) -> Finding {
+/// Judges whether `gleaner-clerk attach` can make a block device.
+pub(crate) fn judge_ways(ways: DeviceWays) -> Finding {
     let (by_kernel, by_fuse) = (
         ways.has_module && ways.has_client,
         ways.has_fuse && ways.has_nbdfuse,
@@ -107,9 +108,9 @@ pub(crate) fn judge_ways(ways: Ways) -> Finding {
     }
 }
 
-/// One of what `gleaner-clerk attached` tells.
+/// One entry of `gleaner-clerk attached`.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Attached {
+pub(crate) struct AttachedDevice {
     name: String,
     device: Option<PathBuf>,
     swap_used_bytes: Option<u64>,
@@ -118,7 +119,7 @@ pub(crate) struct Attached {
 }
 
 /// Asks the program; nothing where it cannot tell this user.
-pub(crate) fn attached(program: &Path) -> Vec<Attached> {
+pub(crate) fn attached(program: &Path) -> Vec<AttachedDevice> {
     let said = ask(program, &["attached", "--json"]).ok();
     let said = said.filter(|said| said.code == Some(0));
     let list = said.and_then(|said| serde_json::from_str(&said.output).ok());
@@ -127,7 +128,7 @@ pub(crate) fn attached(program: &Path) -> Vec<Attached> {
 
 /// `ours`: the clerk's socket; `device`: what it says, where it answers. `line`: the program as it is called.
 pub(crate) fn judge_attached(
-    attached: &Attached,
+    attached: &AttachedDevice,
     ours: &Path,
     device: Option<&DeviceStatus>,
     line: &str,
@@ -222,7 +223,7 @@ mod tests {
     fn either_way_to_a_block_device_will_do() {
         let judged = |bits: [bool; 4]| {
             let [has_module, has_client, has_fuse, has_nbdfuse] = bits;
-            let finding = judge_ways(Ways {
+            let finding = judge_ways(DeviceWays {
                 has_module,
                 has_client,
                 has_fuse,
@@ -240,11 +241,11 @@ mod tests {
     #[test]
     fn what_is_attached_is_held_against_the_clerk() {
         let ours = Path::new("/run/gleaner/clerk.sock");
-        let told = |text: &str| serde_json::from_str::<Attached>(text).unwrap();
+        let told = |text: &str| serde_json::from_str::<AttachedDevice>(text).unwrap();
         let swap = told(
             r#"{"name":"memory","device":"/dev/nbd0","swap_used_bytes":4096,"socket":"/run/gleaner/clerk.sock","lost":[],"notes":[]}"#,
         );
-        let judged = |attached: &Attached, device: Option<&DeviceStatus>| {
+        let judged = |attached: &AttachedDevice, device: Option<&DeviceStatus>| {
             let finding = judge_attached(attached, ours, device, "gleaner-clerk");
             (finding.message, finding.mend)
         };

@@ -1,18 +1,18 @@
-//! Whether something keeps the clock right, by the kernel's word (adjtimex(2)): no daemon needs to be asked.
+//! Check that the clock is synchronised, from the kernel (adjtimex(2)): no daemon needs to be asked.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use gleaner_schemas::units::Seconds;
 
 const SUBJECT: &str = "clock";
-/// As the collector has it: hosts whose clocks are wrong by more are told of.
+/// Largest difference of clocks: the collector reports hosts beyond it.
 const DIFFERENCE_MS: i64 = 60_000;
 
 /// The kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     is_synchronised: bool,
-    /// Worst case.
+    /// Largest error, in microseconds.
     error_us: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What the collector says of itself and of its hosts, at its local address.
+//! Status of the collector and its hosts, from its local address.
 
 use crate::command::within;
 use crate::finding::Finding;
@@ -9,17 +9,17 @@ use std::time::Duration;
 /// A collector with ten thousand hosts answers within a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What matters of it.
+/// The part of the status that matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct CollectorReport {
     hosts_count: u64,
     silent_count: u64,
-    /// How bad each is, and what.
+    /// Severity and text of its problems.
     problems: Vec<(String, String)>,
 }
 
 /// Asks it; why not, for people.
-pub(crate) fn read(url: &str) -> Result<Said, String> {
+pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     let address = url.to_owned();
     let asked = within(PATIENCE, move || {
         ask::status(&address).map_err(|e| e.to_string())
@@ -27,7 +27,7 @@ pub(crate) fn read(url: &str) -> Result<Said, String> {
     let status =
         asked.ok_or_else(|| format!("{url}: no answer within {} s", PATIENCE.as_secs()))??;
     let problems = status.told_problems();
-    Ok(Said {
+    Ok(CollectorReport {
         problems: problems
             .map(|(how_bad, what)| (how_bad.to_owned(), what.to_owned()))
             .collect(),
@@ -36,8 +36,8 @@ pub(crate) fn read(url: &str) -> Result<Said, String> {
     })
 }
 
-/// What mends.
-pub(crate) struct Mends {
+/// Commands that fix its faults.
+pub(crate) struct CollectorRemedies {
     /// Shows more of it.
     pub(crate) look: String,
     /// Makes a token for a host.
@@ -46,9 +46,13 @@ pub(crate) struct Mends {
     pub(crate) start: String,
 }
 
-/// Of itself, and of its hosts.
-pub(crate) fn judge(said: &Result<Said, String>, url: &str, mends: &Mends) -> Vec<Finding> {
-    let Mends {
+/// Judges the collector and its hosts.
+pub(crate) fn judge(
+    said: &Result<CollectorReport, String>,
+    url: &str,
+    mends: &CollectorRemedies,
+) -> Vec<Finding> {
+    let CollectorRemedies {
         look,
         invite,
         start,
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn what_the_collector_says_is_passed_on() {
         let text = |text: &str| text.to_owned();
-        let mends = Mends {
+        let mends = CollectorRemedies {
             look: text("look"),
             invite: text("invite"),
             start: text("start"),
@@ -104,7 +108,7 @@ mod tests {
                 .iter()
                 .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
                 .collect();
-            Ok(Said {
+            Ok(CollectorReport {
                 hosts_count,
                 silent_count,
                 problems,

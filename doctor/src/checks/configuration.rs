@@ -6,14 +6,14 @@ use crate::finding::Finding;
 use crate::message::Message;
 use crate::place::{Place, quoted};
 use crate::settings::Settings;
-use gleaner_daemon::config::Checked;
+use gleaner_daemon::config::CheckResult;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 const SUBJECT: &str = "configuration";
 
 /// Answer of a daemon's program; `None`: it does not know the question. An error says why it could not be asked.
-pub(crate) type Answer = Result<Option<Checked>, String>;
+pub(crate) type Answer = Result<Option<CheckResult>, String>;
 
 /// Asks the daemon's program, with the variables of its unit.
 pub(crate) fn read(

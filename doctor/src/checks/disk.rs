@@ -8,7 +8,7 @@ use std::path::Path;
 
 const SUBJECT: &str = "disk";
 
-/// What a daemon may come to need.
+/// Space that a daemon may need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
     /// Below this nothing is stored.

@@ -1,19 +1,19 @@
-//! Whether the daemon may write where it must.
+//! Check that the daemon may write to its folders.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use crate::place::quoted;
-use crate::user::{Access, Node, User, Want, access};
+use crate::user::{Access, FileUse, Node, User, access};
 use std::path::Path;
 
 const SUBJECT: &str = "folder";
-const MAKE: [Want; 2] = [Want::Write, Want::Enter];
+const MAKE: [FileUse; 2] = [FileUse::Write, FileUse::Enter];
 
 /// A daemon's folder: what its user may do there, and its owner and mode where they are seen.
 pub(crate) struct Folder {
     access: Access,
     node: Option<Node>,
-    /// Where it is not there: whether its user may make it.
+    /// True if the folder does not exist and its user may create it.
     can_be_made: bool,
 }
 

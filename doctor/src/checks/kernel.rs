@@ -1,4 +1,4 @@
-//! What the kernel of this host has, and what each absence costs.
+//! Abilities of this host's kernel, and the cost of each missing one.
 
 use crate::daemon::Daemon;
 use crate::finding::Finding;
@@ -8,13 +8,13 @@ use gleaner_schemas::units::{Bytes, kib_to_bytes};
 use std::fs;
 use std::path::Path;
 
-/// MADV_DONTNEED_LOCKED (madvise(2)).
+/// First kernel with MADV_DONTNEED_LOCKED (madvise(2)).
 const GIVES_LOCKED_BACK: (u32, u32) = (5, 18);
 
-/// The kernel.
+/// Facts about the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kernel {
-    /// `6.1.0-28-amd64`.
+    /// Release, such as `6.1.0-28-amd64`.
     release: String,
     has_pressure: bool,
     has_cgroup2: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Kernel {
     huge_pages: Option<String>,
     /// `None`: not known.
     swap_bytes: Option<u64>,
-    /// Whether GRUB starts it, as its settings are there.
+    /// True if GRUB starts it, judging by its settings.
     has_grub: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn read(place: &Place) -> Kernel {
     }
 }
 
-/// Of proc_swaps(5), whose third column is in KiB.
+/// Sum of the sizes in proc_swaps(5), whose third column is in KiB.
 fn swap_bytes(text: &str) -> u64 {
     let size = |line: &str| {
         line.split_whitespace()
@@ -62,7 +62,7 @@ fn swap_bytes(text: &str) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// What matters to these daemons.
+/// Judges the kernel for these daemons.
 pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
     let (traces, lends) = (
         daemons.contains(&Daemon::Agent),

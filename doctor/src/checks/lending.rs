@@ -1,12 +1,12 @@
-//! What the memory server says of itself, at the owner's socket.
+//! Status of the memory server, from the owner's socket.
 
 use crate::finding::Finding;
 use crate::message::Message;
-use gleaner_schemas::lending::Lending;
+use gleaner_schemas::lending::LendingState;
 use gleaner_schemas::units::Bytes;
 
 /// Commands that mend lending.
-pub(crate) struct Mends {
+pub(crate) struct LendingRemedies {
     /// Starts the agent anew.
     pub(crate) agent: String,
     /// Starts the memory server anew.
@@ -17,10 +17,10 @@ pub(crate) struct Mends {
 
 /// `recruiters` and `grants`: as configured.
 pub(crate) fn judge(
-    lending: &Lending,
+    lending: &LendingState,
     recruiters: &[String],
     grants: bool,
-    mends: &Mends,
+    mends: &LendingRemedies,
 ) -> Vec<Finding> {
     let quota = &lending.quota;
     let state = match lending.is_paused {
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
     use gleaner_schemas::lending::PagesServed;
 
-    fn mends() -> Mends {
+    fn mends() -> LendingRemedies {
         let [agent, memoryd, pages] = ["agent", "memoryd", "pages"].map(str::to_owned);
-        Mends {
+        LendingRemedies {
             agent,
             memoryd,
             pages,
@@ -93,11 +93,11 @@ mod tests {
                     .map(|text| (*text).to_owned())
                     .collect::<Vec<_>>()
             };
-            let lending = Lending {
+            let lending = LendingState {
                 hears_agent,
                 recruiters: owned(linked),
                 pages: Some(PagesServed::default()),
-                ..Lending::default()
+                ..LendingState::default()
             };
             let findings = judge(&lending, &owned(wanted), true, &mends());
             findings
@@ -124,12 +124,12 @@ mod tests {
     #[test]
     fn leases_are_offered_with_an_address_that_serves_their_pages() {
         let url = "https://r:1".to_owned();
-        let lending = Lending {
+        let lending = LendingState {
             hears_agent: true,
             recruiters: vec![url.clone()],
-            ..Lending::default()
+            ..LendingState::default()
         };
-        let found = |lending: &Lending, grants| {
+        let found = |lending: &LendingState, grants| {
             let findings = judge(lending, std::slice::from_ref(&url), grants, &mends());
             let unserved = findings
                 .into_iter()
@@ -138,7 +138,7 @@ mod tests {
         };
         assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
         assert_eq!(found(&lending, false), None); // the host lends by its quota alone
-        let serving = Lending {
+        let serving = LendingState {
             pages: Some(PagesServed::default()),
             ..lending
         };

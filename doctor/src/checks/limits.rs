@@ -1,4 +1,4 @@
-//! What the kernel lets a running daemon have.
+//! Limits that the kernel sets for a running daemon.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -7,7 +7,8 @@ use crate::process::{IPC_LOCK, Process, SYS_NICE};
 /// Beside connections: files, sockets that listen, the journal.
 const OWN_FILES_COUNT: u64 = 64;
 
-/// Of a server: descriptors for its connections. `restore`: takes back what was changed of its unit, where it has one.
+/// Judges a server: descriptors for its connections. `restore`: command that takes back changes to its unit,
+/// if it has one.
 pub(crate) fn judge_server(
     process: &Process,
     connections_limit: u64,
@@ -39,7 +40,7 @@ pub(crate) fn judge_server(
     }
 }
 
-/// Of the memory server: memory that stays, and its place on the CPU. `grant`: what gives it both.
+/// Judges the memory server: locked memory, and its priority on the CPU. `grant`: command that gives it both.
 pub(crate) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_unlimited = process.locked_limit_bytes == Some(None);

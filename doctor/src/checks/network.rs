@@ -14,21 +14,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const SUBJECT: &str = "network";
-/// Of each step. A server on another continent answers within half a second.
+/// Time limit of each step. A server on another continent answers within half a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How far one came.
+/// Steps of reaching a server, up to a failure.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Approach {
     url: String,
     address: Option<Address>,
-    /// What was found at each step, and how long it took.
+    /// Result and duration of each step.
     steps: Vec<String>,
-    /// Where it ended.
+    /// Result of the last step.
     end: Result<End, Trouble>,
 }
 
-/// It ended well.
+/// Success of all steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
     /// Connected, and no further: this user may not read the certificate.
@@ -39,7 +39,7 @@ enum End {
     },
 }
 
-/// What was in the way.
+/// Obstacle on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Trouble {
     Address(String),
@@ -51,15 +51,15 @@ enum Trouble {
     Authority,
     ServerExpired,
     ServerName,
-    /// It does not take our certificate.
+    /// The server rejects our certificate.
     HostRefused(String),
     Tls(String),
     Answer(String),
 }
 
 /// Goes there. `tls`: with what; `None` where the certificate cannot be read. `path`: what is asked for.
-pub(crate) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &str) -> Way {
-    let mut way = Way {
+pub(crate) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &str) -> Approach {
+    let mut way = Approach {
         url: url.to_owned(),
         address: None,
         steps: Vec::new(),
@@ -69,7 +69,7 @@ pub(crate) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &str) -> Way
     way
 }
 
-fn go(way: &mut Way, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<End, Trouble> {
+fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<End, Trouble> {
     let address = Address::parse(&way.url).map_err(|e| Trouble::Address(e.to_string()))?;
     way.address = Some(address.clone());
     let begin = Instant::now();
@@ -104,13 +104,13 @@ fn go(way: &mut Way, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<End, 
     }
     way.steps.push(format!("TLS in {}", took(begin)));
     let begin = Instant::now();
-    // By TLS 1.3 the server's word on our certificate comes after the handshake.
+    // In TLS 1.3 the server's verdict on our certificate comes after the handshake.
     let mut stream = Stream::new(&mut connection, &mut stream);
     let answer = exchange::get(&mut stream, host, path).map_err(|e| tls_trouble(&e))?;
     Ok(answered(way, &answer, begin))
 }
 
-fn answered(way: &mut Way, answer: &Answer, begin: Instant) -> End {
+fn answered(way: &mut Approach, answer: &Answer, begin: Instant) -> End {
     way.steps
         .push(format!("answer {} in {}", answer.status, took(begin)));
     let now = SystemTime::now()
@@ -205,8 +205,8 @@ fn took(begin: Instant) -> String {
     Seconds(begin.elapsed().as_secs_f64()).to_string()
 }
 
-/// What mends what cannot be mended by looking at it.
-pub(crate) struct Mends<'a> {
+/// Remedies for faults that cannot be seen from here.
+pub(crate) struct NetworkRemedies<'a> {
     /// `collector` or `recruiter`.
     pub(crate) server: &'a str,
     /// Starts the server, where it is on this machine.
@@ -217,8 +217,8 @@ pub(crate) struct Mends<'a> {
     pub(crate) address: String,
 }
 
-/// What was found on the way, and how the clocks differ.
-pub(crate) fn judge(way: &Way, mends: &Mends<'_>) -> Vec<Finding> {
+/// Judges the steps, and the difference of the clocks.
+pub(crate) fn judge(way: &Approach, mends: &NetworkRemedies<'_>) -> Vec<Finding> {
     let (url, server) = (&way.url, mends.server);
     let host = way.address.as_ref().map_or("", Address::host);
     let port = way.address.as_ref().map_or(0, Address::port);

@@ -1,4 +1,4 @@
-//! Whether the daemon's program is there, and of the version of `gleaner`.
+//! Check that the daemon's program exists, in the version of `gleaner`.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const SUBJECT: &str = "program";
 
-/// A program.
+/// Facts about a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: Option<PathBuf>,
@@ -56,7 +56,7 @@ pub(crate) fn judge(program: &Program, daemon: Daemon, ours: &str) -> Finding {
     }
 }
 
-/// How a package gets there.
+/// Command that installs a package.
 pub(crate) fn install(package: &str) -> String {
     match Path::new("/usr/bin/dnf").exists() {
         true => format!("sudo dnf install {package}"),

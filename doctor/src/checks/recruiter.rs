@@ -1,4 +1,4 @@
-//! What the recruiter says of itself, at its local address.
+//! Status of the recruiter, from its local address.
 
 use crate::exchange;
 use crate::finding::Finding;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// As `GET /healthz` has it.
+/// Answer of `GET /healthz`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Health {
     links_count: u64,

@@ -1,4 +1,4 @@
-//! Whether a daemon's Unix socket is there, and whether this user may use it.
+//! Check that a daemon's Unix socket exists, and that this user may use it.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -10,14 +10,14 @@ use std::path::Path;
 
 const SUBJECT: &str = "socket";
 
-/// What became of a call.
+/// Outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Answered,
     Missing,
     /// A socket that nobody listens at any more.
     Silent,
-    /// Not for this user; the name of the group that may, where it is seen.
+    /// This user may not; with the name of the group that may, if it is known.
     Denied(Option<String>),
     Failed(String),
 }
@@ -35,7 +35,7 @@ pub(crate) fn read(socket: &Path) -> Call {
     }
 }
 
-/// Of the socket, or of the folder that hides it.
+/// Group of the socket, or of the folder that hides it.
 fn group_of(socket: &Path) -> Option<String> {
     let mut seen = socket.ancestors().filter_map(|path| path.metadata().ok());
     let gid = seen.next()?.gid();

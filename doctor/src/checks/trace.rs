@@ -1,6 +1,6 @@
-//! What the agent's own `status` tells of the trace, and of what was shipped of it.
+//! State of the trace and of its shipping, from the agent's own `status`.
 
-use crate::command::{Said, ask};
+use crate::command::{ProgramOutput, ask};
 use crate::finding::Finding;
 use crate::message::Message;
 use crate::place::quoted;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Shipping sends at each of its intervals; behind by less than this it may be waiting for the next.
 const LEAST_BACKLOG_MS: i64 = 600_000;
-/// Of its intervals.
+/// Age of unshipped records that counts as a backlog, in shipping intervals.
 const BACKLOG_INTERVALS: i64 = 3;
 
 /// The trace, as far as the doctor needs it (`gleaner-agent status --json`).
@@ -25,14 +25,14 @@ pub(crate) struct Trace {
     last_sample_age_ms: Option<i64>,
     healthy: bool,
     pub(crate) running: bool,
-    shipped: Shipped,
+    shipped: ShippedPart,
     damaged: Vec<PathBuf>,
-    absences: Vec<Missing>,
+    absences: Vec<MissingItem>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-struct Shipped {
+struct ShippedPart {
     acknowledged_sequence: Option<i64>,
     pending_records_count: i64,
     behind_ms: Option<i64>,
@@ -40,7 +40,7 @@ struct Shipped {
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-struct Missing {
+struct MissingItem {
     item: String,
     reason: String,
     remedy: Option<String>,
@@ -54,7 +54,7 @@ pub(crate) fn read(program: &Path, database: &Path) -> Result<Trace, String> {
 }
 
 /// Exit code 3 says that no sample was written lately; the document is there all the same.
-fn told(said: &Said) -> Result<Trace, String> {
+fn told(said: &ProgramOutput) -> Result<Trace, String> {
     match said.code {
         Some(0 | 3) => serde_json::from_str(&said.output)
             .map_err(|e| format!("gleaner-agent status says what this version does not know: {e}")),
@@ -139,7 +139,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
     }
 }
 
-/// Of the trace's own mode: what is recorded is not for every user's eyes.
+/// Judges the mode of the trace: its records are not for every user.
 pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> {
     let mode = mode.filter(|mode| mode & 0o004 != 0)?;
     let found = format!(
@@ -150,13 +150,14 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
     Some(Finding::of(Message::TraceOpen, "trace", found).mend(mend))
 }
 
-/// What the last sample lacks: what could be granted, and what this host does not have. `grant`: the command that grants it.
+/// Judges the absences of the last sample: values that could be granted, and values that this host does not
+/// have. `grant`: the command that grants them.
 pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
     let (denied, others): (Vec<_>, Vec<_>) = trace
         .absences
         .iter()
         .partition(|missing| missing.reason == "denied");
-    let names = |of: &[&Missing]| {
+    let names = |of: &[&MissingItem]| {
         let mut names: Vec<&str> = of.iter().map(|missing| missing.item.as_str()).collect();
         names.dedup();
         names.join(", ")
@@ -172,7 +173,7 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
         let found = format!("the agent may not read {}{because}", names(&denied));
         findings.push(Finding::of(Message::NotGranted, "readable", found).mend(grant));
     }
-    let there: Vec<&Missing> = others
+    let there: Vec<&MissingItem> = others
         .into_iter()
         .filter(|missing| missing.reason == "unsupported")
         .collect();
@@ -188,7 +189,7 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
     findings
 }
 
-/// Of what was shipped. `interval_ms`: shipping's.
+/// Judges the shipping. `interval_ms`: interval of shipping.
 pub(crate) fn judge_shipped(trace: &Trace, interval_ms: i64, try_now: &str) -> Finding {
     let shipped = &trace.shipped;
     let count = shipped.pending_records_count;
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn what_could_be_granted_is_told_apart_from_what_is_not_there() {
         let mut trace = trace(Some(1), true, true);
-        let missing = |item: &str, reason: &str, remedy: Option<&str>| Missing {
+        let missing = |item: &str, reason: &str, remedy: Option<&str>| MissingItem {
             item: item.to_owned(),
             reason: reason.to_owned(),
             remedy: remedy.map(str::to_owned),
@@ -321,7 +322,7 @@ mod tests {
     #[test]
     fn a_backlog_is_what_shipping_does_not_explain() {
         let shipped = |acknowledged_sequence, behind_ms| Trace {
-            shipped: Shipped {
+            shipped: ShippedPart {
                 acknowledged_sequence,
                 pending_records_count: 3,
                 behind_ms,
@@ -349,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_agents_document_is_read_with_fields_that_are_not_known() {
-        let said = |code, output: &str| Said {
+        let said = |code, output: &str| ProgramOutput {
             code: Some(code),
             output: output.to_owned(),
             errors: "gleaner-agent: no trace\n".to_owned(),

@@ -1,4 +1,4 @@
-//! What systemd says of the daemon's unit.
+//! State of the daemon's unit, from systemd.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -8,23 +8,23 @@ use crate::place::Place;
 use std::collections::BTreeMap;
 
 const SUBJECT: &str = "unit";
-/// As `systemctl show` names them (org.freedesktop.systemd1(5)).
+/// Properties, by their names in `systemctl show` (org.freedesktop.systemd1(5)).
 const PROPERTIES: &str = "--property=LoadState,ActiveState,SubState,UnitFileState,Result,StateChangeTimestamp,NRestarts,MainPID,User,SupplementaryGroups,Environment";
 
 /// A unit, where systemd runs this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     NoSystemd,
-    /// It does not answer; why.
+    /// systemd does not answer; with the reason.
     Silent(String),
-    Shown(Shown),
+    Shown(UnitProperties),
 }
 
 /// A unit's properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shown(BTreeMap<String, String>);
+pub(crate) struct UnitProperties(BTreeMap<String, String>);
 
-impl Shown {
+impl UnitProperties {
     fn parse(text: &str) -> Self {
         let pairs = text.lines().filter_map(|line| line.split_once('='));
         let owned = pairs.map(|(key, value)| (key.to_owned(), value.trim().to_owned()));
@@ -41,21 +41,21 @@ impl Shown {
 }
 
 impl Unit {
-    fn shown(&self) -> Option<&Shown> {
+    fn shown(&self) -> Option<&UnitProperties> {
         match self {
             Self::Shown(shown) if shown.is_loaded() => Some(shown),
             _ => None,
         }
     }
 
-    /// Whether systemd knows it.
+    /// Returns true if systemd knows the unit.
     pub(crate) fn is_loaded(&self) -> bool {
         self.shown().is_some()
     }
 
-    /// Whether somebody wants it to run.
+    /// Returns true if the unit is meant to run.
     pub(crate) fn is_wanted(&self) -> bool {
-        let wanted = |shown: &Shown| {
+        let wanted = |shown: &UnitProperties| {
             shown.of("UnitFileState").starts_with("enabled")
                 || shown.of("ActiveState") != "inactive"
         };
@@ -83,7 +83,7 @@ impl Unit {
         (pid > 0).then_some(pid)
     }
 
-    /// Of `Environment=`; those in files are not looked at.
+    /// Variables of `Environment=`; those in files are not read.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let text = self.shown().map_or("", |shown| shown.of("Environment"));
         let pairs = text
@@ -110,7 +110,7 @@ pub(crate) fn read(place: &Place, daemon: Daemon) -> Unit {
     };
     let unit = format!("{}.service", daemon.unit());
     match ask(&systemctl, &["show", &unit, PROPERTIES]) {
-        Ok(said) if said.code == Some(0) => Unit::Shown(Shown::parse(&said.output)),
+        Ok(said) if said.code == Some(0) => Unit::Shown(UnitProperties::parse(&said.output)),
         Ok(said) => Unit::Silent(said.errors),
         Err(why) => Unit::Silent(why),
     }
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn units_are_judged_by_their_states() {
-        let judged = |text: &str| judge(&Unit::Shown(Shown::parse(text)), Daemon::Agent).unwrap();
+        let judged =
+            |text: &str| judge(&Unit::Shown(UnitProperties::parse(text)), Daemon::Agent).unwrap();
         for (text, message, word) in [
             (
                 "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\nStateChangeTimestamp=Mon 2026-11-16 07:00:00 UTC",
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn what_a_unit_says_of_its_daemon() {
         let text = "LoadState=loaded\nActiveState=active\nUser=gleaner-agent\nSupplementaryGroups=gleaner input\nMainPID=17\nEnvironment=GLEANER_AGENT_DATABASE=/x/y \"A=b\"";
-        let unit = Unit::Shown(Shown::parse(text));
+        let unit = Unit::Shown(UnitProperties::parse(text));
         assert_eq!(
             unit.user(),
             Some((
@@ -252,7 +253,7 @@ mod tests {
         assert_eq!(unit.main_pid(), Some(17));
         assert_eq!(unit.variables()["GLEANER_AGENT_DATABASE"], "/x/y");
         assert!(unit.is_active() && unit.is_wanted());
-        let gone = Unit::Shown(Shown::parse(
+        let gone = Unit::Shown(UnitProperties::parse(
             "LoadState=not-found\nActiveState=inactive\nMainPID=0",
         ));
         assert!(
@@ -261,7 +262,7 @@ mod tests {
                 && gone.user().is_none()
                 && gone.main_pid().is_none()
         );
-        let idle = Unit::Shown(Shown::parse(
+        let idle = Unit::Shown(UnitProperties::parse(
             "LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled",
         ));
         assert!(idle.is_loaded() && !idle.is_wanted());
@@ -272,7 +273,7 @@ mod tests {
         #[test]
         fn no_unit_is_too_strange(text in "(?s).{0,200}", state in "(?s).{0,20}") {
             for text in [text.clone(), format!("LoadState=loaded\nActiveState={state}\nMainPID={text}\nEnvironment={text}")] {
-                let unit = Unit::Shown(Shown::parse(&text));
+                let unit = Unit::Shown(UnitProperties::parse(&text));
                 let _ = (judge(&unit, Daemon::Agent), unit.user(), unit.main_pid(), unit.variables());
             }
         }

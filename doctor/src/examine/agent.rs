@@ -3,7 +3,7 @@
 use super::{Patient, database};
 use crate::checks::{disk, socket, trace};
 use crate::finding::Finding;
-use crate::user::{Access, Node, Want, access};
+use crate::user::{Access, FileUse, Node, access};
 
 /// Unless configured otherwise.
 const DATABASE_LIMIT_BYTES: u64 = 512 << 20;
@@ -13,7 +13,7 @@ const LEAST_BYTES: u64 = 8 << 20;
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let (place, settings) = (patient.place, &patient.settings);
     let database = database(place, settings);
-    let readable = access(&place.me, &database, &[Want::Read]);
+    let readable = access(&place.me, &database, &[FileUse::Read]);
     if !patient.is_used(readable != Access::Missing) {
         return None;
     }

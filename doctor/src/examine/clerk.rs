@@ -12,7 +12,7 @@ use gleaner_trust::ClientPaths;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// It answers at once, unless its disk does not.
+/// Longest wait for its answer, which only a slow disk delays.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Unless configured otherwise.
 const SIZE_BYTES: u64 = 1 << 30;
@@ -78,7 +78,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// Its package brings a configuration that sets nothing, and does not start it.
+/// Returns true if the clerk is used: its package installs an empty configuration and does not start it.
 fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
     patient.is_asked
         || patient.unit.is_wanted()
@@ -89,7 +89,7 @@ fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
             .is_ok_and(|mut attached| attached.next().is_some())
 }
 
-/// Its copy on disk has its room from the start on.
+/// Space on the disk: the copy there is allocated at the start.
 fn room(patient: &Patient<'_>, is_running: bool) -> Vec<Finding> {
     let settings = &patient.settings;
     let folder = super::state(patient.place, patient.daemon, settings);
@@ -108,7 +108,7 @@ fn room(patient: &Patient<'_>, is_running: bool) -> Vec<Finding> {
     findings
 }
 
-/// Whom it borrows from.
+/// Recruiters that it borrows from.
 fn sources(patient: &Patient<'_>) -> Vec<Finding> {
     let settings = &patient.settings;
     let (urls, servers) = (settings.list("recruiters"), settings.list("servers"));

@@ -5,7 +5,7 @@ use crate::checks::certificate;
 use crate::checks::{collector, disk};
 use crate::finding::Finding;
 use crate::place::quoted;
-use crate::user::{Access, Want, access};
+use crate::user::{Access, FileUse, access};
 
 const LOCAL: &str = "127.0.0.1:7480";
 const RESERVE_BYTES: u64 = 512 << 20;
@@ -13,7 +13,7 @@ const RESERVE_BYTES: u64 = 512 << 20;
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let (place, settings) = (patient.place, &patient.settings);
     let data = super::state(place, patient.daemon, settings);
-    if !patient.is_used(access(&place.me, &data, &[Want::Enter]) != Access::Missing) {
+    if !patient.is_used(access(&place.me, &data, &[FileUse::Enter]) != Access::Missing) {
         return None;
     }
     let (mut findings, _) = patient.common();
@@ -31,7 +31,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
             Some(pki) => format!("sudo {} --pki {}", place.gleaner("pki token"), quoted(&pki)),
             None => format!("sudo {}", place.gleaner("pki token")),
         };
-        let mends = collector::Mends {
+        let mends = collector::CollectorRemedies {
             look,
             invite,
             start: patient.start(),

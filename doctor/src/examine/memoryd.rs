@@ -13,7 +13,7 @@ use gleaner_trust::ClientPaths;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// It answers at once, unless it is giving memory back.
+/// Longest wait for its answer, which only a giving back delays.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -54,7 +54,7 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
     let path = socket.to_owned();
     match within(PATIENCE, move || ask::memoryd(&path, OwnerCommand::Status)) {
         Some(Ok(OwnerReply::Lending(lending))) => {
-            let mends = lending::Mends {
+            let mends = lending::LendingRemedies {
                 agent: patient.start_of(Daemon::Agent),
                 memoryd: patient.start(),
                 pages: serve_pages(patient, recruiters),
@@ -96,7 +96,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     recruiters::ways(patient, recruiters, Some(&files), &enrol, is_own)
 }
 
-/// Where this host was enrolled.
+/// Collector at which this host is enrolled.
 fn collector(file: &PathBuf) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     match text.trim() {

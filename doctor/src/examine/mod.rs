@@ -1,4 +1,4 @@
-//! Each daemon, examined: its checks put together. What all daemons have in common is here.
+//! Examination of each daemon: puts its checks together. The parts that all daemons share are here.
 
 mod agent;
 mod clerk;
@@ -20,17 +20,17 @@ use super::user::{Node, User};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// What both servers have unless their configuration says otherwise.
+/// Default limit of connections of both servers.
 const CONNECTIONS_LIMIT: u64 = 20_000;
 
 /// A daemon's findings.
-pub(super) struct Examined {
+pub(super) struct Examination {
     pub(super) daemon: Daemon,
     pub(super) is_used: bool,
     pub(super) findings: Vec<Finding>,
 }
 
-/// What is known of a daemon before its own checks.
+/// Facts about a daemon before its own checks.
 struct Patient<'a> {
     place: &'a Place,
     daemon: Daemon,
@@ -40,14 +40,14 @@ struct Patient<'a> {
     checked: Option<configuration::Answer>,
     settings: Settings,
     process: Option<Process>,
-    /// Who runs it, or would.
+    /// User who runs it, or would.
     user: User,
-    /// Whether it was asked for by name.
+    /// True if it was named on the command line.
     is_asked: bool,
 }
 
 /// Looks at a daemon; `is_asked`: by name.
-pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined {
+pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examination {
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());
     let program = program::read(place, daemon);
@@ -81,12 +81,12 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined
         Daemon::Clerk => clerk::examine(&patient),
     };
     match findings {
-        Some(findings) => Examined {
+        Some(findings) => Examination {
             daemon,
             is_used: true,
             findings,
         },
-        None => Examined {
+        None => Examination {
             daemon,
             is_used: false,
             findings: vec![patient.unused()],
@@ -94,7 +94,7 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examined
     }
 }
 
-/// By its unit, its process, or by what it has left; else whoever asks would start it.
+/// User of its unit, its process or its files; otherwise the calling user, who would start it.
 fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Path) -> User {
     let of_unit = unit
         .user()
@@ -106,7 +106,7 @@ fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Pat
 }
 
 impl Patient<'_> {
-    /// Whether anything but the program says that it is wanted here. `has_left`: it has left something.
+    /// Returns true if anything but its program shows that it is used here. `has_left`: its files exist.
     fn is_used(&self, has_left: bool) -> bool {
         self.is_asked
             || self.unit.is_wanted()
@@ -115,7 +115,7 @@ impl Patient<'_> {
             || has_left
     }
 
-    /// What a server shows to those who come.
+    /// Findings on the certificate that a server shows to its callers.
     fn server_certificate(&self, name: &str) -> Vec<Finding> {
         let Some(paths) = self.server_files(name) else {
             return Vec::new();
@@ -129,7 +129,7 @@ impl Patient<'_> {
             .collect()
     }
 
-    /// Whether a running server may open as many files as it takes connections.
+    /// Finding on a running server's limit of open files, against its limit of connections.
     fn descriptors(&self) -> Option<Finding> {
         let process = self.process.as_ref()?;
         let limit = self.settings.number("connections_limit");
@@ -141,7 +141,7 @@ impl Patient<'_> {
         ))
     }
 
-    /// Nobody wants it here.
+    /// Finding that it is not used here.
     fn unused(&self) -> Finding {
         let name = self.daemon.program();
         match (&self.program.path, self.daemon) {
@@ -187,7 +187,7 @@ impl Patient<'_> {
         (findings, is_sound)
     }
 
-    /// That it does not run, where systemd has not said so already.
+    /// Finding that it does not run, unless systemd's finding says so already.
     fn running(&self, is_running: bool) -> Option<Finding> {
         let is_told = self.unit.is_loaded() && !self.unit.is_active();
         let found = format!(
@@ -199,7 +199,7 @@ impl Patient<'_> {
             .then(|| Finding::of(Message::NotRunning, "running", found).mend(self.start()))
     }
 
-    /// How it is started, or started anew.
+    /// Command that starts or restarts it.
     fn start(&self) -> String {
         match self.unit.is_loaded() {
             true => format!("sudo systemctl restart {}", self.daemon.unit()),
@@ -207,7 +207,7 @@ impl Patient<'_> {
         }
     }
 
-    /// Its command line.
+    /// Command line of the program.
     fn start_by_hand(&self) -> String {
         self.place.line(self.daemon, self.daemon.command())
     }
@@ -235,7 +235,7 @@ impl Patient<'_> {
         self.program.path.as_deref()
     }
 
-    /// What gets a server its next certificate; `None` for people with a PKI of their own.
+    /// Command that issues a server's next certificate; `None` with a PKI other than ours.
     fn issue(&self, names: &[String]) -> Option<String> {
         let pki = self.settings.path("pki")?;
         if self.settings.text("certificate").is_some() {
@@ -260,7 +260,8 @@ impl Patient<'_> {
         Some(format!("sudo {command}"))
     }
 
-    /// What gets this host its next certificate from the collector at `url`; the agent's configuration says where it goes.
+    /// Command that gets this host its next certificate from the collector at `url`; the agent's
+    /// configuration has its place.
     fn enrol(&self, url: &str) -> String {
         format!(
             "sudo {} {url} TOKEN",
@@ -276,7 +277,7 @@ impl Patient<'_> {
         )
     }
 
-    /// Whether it may write there.
+    /// Finding on whether it may write to the folder.
     fn folder(&self, path: &Path) -> Finding {
         folder::judge(&folder::read(path, &self.user), path, &self.user)
     }
@@ -327,14 +328,14 @@ fn folder_of(file: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
-/// Where the agent's trace is.
+/// Path of the agent's trace.
 fn database(place: &Place, settings: &Settings) -> PathBuf {
     settings
         .path("database")
         .unwrap_or_else(|| place.state("trace.db"))
 }
 
-/// What `enroll` got, for those who ship and those who lend.
+/// Folder of the enrolment, for shipping and lending.
 fn enrolled(place: &Place, settings: &Settings) -> PathBuf {
     let beside = || database(place, settings).with_file_name("ship");
     settings.path("ship.folder").unwrap_or_else(beside)

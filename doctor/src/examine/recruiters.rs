@@ -30,7 +30,7 @@ pub(super) fn ways(
             SystemTime::now(),
         ));
     }
-    let mends = || network::Mends {
+    let mends = || network::NetworkRemedies {
         server: "recruiter",
         start: patient.start_of(Daemon::Recruiter),
         enrol: certify.to_owned(),

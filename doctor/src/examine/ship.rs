@@ -5,7 +5,7 @@ use crate::checks::certificate::{self, Files};
 use crate::checks::{network, trace};
 use crate::daemon::Daemon;
 use crate::finding::Finding;
-use crate::user::{Access, Want, access};
+use crate::user::{Access, FileUse, access};
 use gleaner_trust::ClientPaths;
 use std::path::Path;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let configured = settings.text("ship.collector");
     let url_file = folder.join("collector.url");
     let is_hidden = !matches!(
-        access(&place.me, &url_file, &[Want::Read]),
+        access(&place.me, &url_file, &[FileUse::Read]),
         Access::Yes | Access::Missing
     );
     let told = std::fs::read_to_string(&url_file)
@@ -98,7 +98,7 @@ fn reach(
     let way = network::read(url, config, &path);
     network::judge(
         &way,
-        &network::Mends {
+        &network::NetworkRemedies {
             server: "collector",
             start: patient.start_of(Daemon::Collector),
             enrol: patient.enrol(url),

@@ -1,11 +1,11 @@
-//! How near the calibrated figures are meant to come, and how near they come.
+//! Aims of the calibrated figures, and the results.
 
 mod simulated;
 
 use super::record::Record;
 use super::shapes::Shape;
 
-/// One aim.
+/// One aim of the calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aim {
     pub(super) item: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Aim {
 }
 
 impl Aim {
-    /// Which cells miss it, in words; `None` where none does.
+    /// Cells that miss it, in words; `None` if none does.
     pub(super) fn missed(&self) -> Option<String> {
         let cells = self.misses.join("; ");
         let words = || format!("{}, {}, is missed by: {cells}.", self.item, self.aim);
@@ -34,7 +34,7 @@ const HOSTS: f64 = 3.0;
 /// Share of Table 4's cells that are to hold.
 const CELLS_SHARE: f64 = 0.8;
 
-/// All aims of which `records` have a cell, and those of the shapes.
+/// All aims for which `records` have a cell, and those of the shapes.
 pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     let of = |item: &'static str| move |r: &&Record| r.item == item;
     let table_2 = |statistic: &'static str| {

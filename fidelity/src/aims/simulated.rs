@@ -8,12 +8,12 @@ use crate::shapes::Shape;
 
 /// Share of the possible gain by which a speedup may be off.
 const SHARE: f64 = 0.15;
-/// How many times the study's a mean memory context may be, or its so many-th part.
+/// Largest factor between a mean memory context and the study's, either way.
 const FACTOR: f64 = 10.0;
-/// What it may be where the study has 0, in KiB.
+/// Largest value allowed where the study has 0, in KiB.
 const NOTHING_KIB: f64 = 1.0;
 
-/// Those of which something was simulated.
+/// Aims of the simulated figures.
 pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     let of = |item: &'static str| -> Vec<&Record> {
         let all = records.iter().filter(|r| r.item == item);
@@ -65,7 +65,7 @@ fn shares(records: &[Record]) -> Aim {
     aim("Table 5", what, all.len(), misses)
 }
 
-/// Each pair of programs on a cluster: the one that the study has ahead is ahead.
+/// For each pair of programs on a cluster: the one that leads in the study leads.
 fn programs(speedups: &[&Record]) -> Aim {
     let (mut count, mut misses) = (0, Vec::new());
     for cluster in Name::BOTH {
@@ -90,7 +90,7 @@ fn programs(speedups: &[&Record]) -> Aim {
     )
 }
 
-/// Each program whose speedups differ in the study is ahead on the same cluster.
+/// For each program with different speedups in the study: it leads on the same cluster.
 fn clusters(speedups: &[&Record]) -> Aim {
     let on = |cluster: Name| speedups.iter().filter(move |r| r.column == cluster.row());
     let pairs = on(Name::A).filter_map(|a| on(Name::B).find(|b| b.row == a.row).map(|b| (a, b)));

@@ -1,14 +1,14 @@
 //! Memory installed and used, and dips: Tables 1 to 3.
 
-use super::{Found, HOSTS_MIB, NO_SUCH, NotGiven, class, mib, named};
-use crate::clusters::Observed;
+use super::{CellResult, HOSTS_MIB, NO_SUCH, NoFigure, class, mib, named};
+use crate::clusters::SeedResults;
 use gleaner_schemas::findings::{Findings, MemoryUsage, Notion};
 use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
-/// Table 1.
-pub(super) fn installed(figure: &Figure, observed: &Observed) -> Found {
+/// Cell of Table 1.
+pub(super) fn installed(figure: &Figure, observed: &SeedResults) -> CellResult {
     let hosts = &observed.of(named(figure)?).hosts;
     let mut sizes: Vec<i64> = hosts.iter().map(|h| h.physical_bytes).collect();
     sizes.sort_unstable();
@@ -17,7 +17,7 @@ pub(super) fn installed(figure: &Figure, observed: &Observed) -> Found {
         "hosts in all" => Some(sizes.len() as f64),
         "memory in all" => (!sizes.is_empty()).then_some(sum),
         "memory, mean" => (!sizes.is_empty()).then(|| sum / sizes.len() as f64),
-        // Of an odd number.
+        // The median of an odd number.
         "memory, median" => sizes.get(sizes.len() / 2).map(|bytes| *bytes as f64),
         size => {
             let to = mib(size)? * MIB;
@@ -28,7 +28,7 @@ pub(super) fn installed(figure: &Figure, observed: &Observed) -> Found {
 }
 
 /// The analysis' category for a part of Table 2.
-fn category(part: &str) -> Result<&'static str, NotGiven> {
+fn category(part: &str) -> Result<&'static str, NoFigure> {
     match part {
         "kernel" => Ok("kernel_paper"),
         "file cache" => Ok("live_file_cache"),
@@ -38,8 +38,8 @@ fn category(part: &str) -> Result<&'static str, NotGiven> {
     }
 }
 
-/// Table 2.
-pub(super) fn usage(figure: &Figure, findings: &Findings) -> Found {
+/// Cell of Table 2.
+pub(super) fn usage(figure: &Figure, findings: &Findings) -> CellResult {
     let (part, statistic) = figure.column.split_once(", ").ok_or(NO_SUCH)?;
     let (class, category) = (class(mib(&figure.row)?), category(part)?);
     match statistic {
@@ -58,8 +58,8 @@ fn of<'a>(findings: &'a Findings, class: &str, category: &str) -> Option<&'a Mem
     all.find(|u| u.size_class == class && u.category == category)
 }
 
-/// Table 3.
-pub(super) fn dips(figure: &Figure, findings: &Findings) -> Found {
+/// Cell of Table 3.
+pub(super) fn dips(figure: &Figure, findings: &Findings) -> CellResult {
     let at_least = figure.column.trim_start_matches(">=");
     let at_least = at_least.parse().map_err(|_| NO_SUCH)?;
     Ok(hosts_that_dip(findings, mib(&figure.row)?, at_least))
@@ -80,8 +80,8 @@ pub(super) fn hosts_with_20_to_30_dips(findings: &Findings) -> Option<f64> {
     Some(hosts_that_dip(findings, 6, 21)? - hosts_that_dip(findings, 6, 31)?)
 }
 
-/// Of the classes of Table 2, the one that has least or most.
-pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> Found {
+/// Extreme over the classes of Table 2.
+pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> CellResult {
     let ratio = |mib: i64| {
         let of = |category| mean(findings, &class(mib), category);
         Some(of("kernel_paper")? / of("process").filter(|bytes| *bytes > 0.0)?)
@@ -129,7 +129,11 @@ mod tests {
         }
     }
 
-    fn ours(published: &Published, place: (&str, &str, &str), observed: &Observed) -> Option<f64> {
+    fn ours(
+        published: &Published,
+        place: (&str, &str, &str),
+        observed: &SeedResults,
+    ) -> Option<f64> {
         let figure = published.get(place.0, place.1, place.2).unwrap();
         super::super::ours(figure, observed).unwrap()
     }
@@ -141,7 +145,7 @@ mod tests {
             physical_bytes: mib * MIB,
             ..HostSummary::default()
         };
-        let mut observed = Observed::default();
+        let mut observed = SeedResults::default();
         observed.b.hosts = [128, 64, 65, 32, 1024].map(sized).to_vec();
         let cell = |column| ours(&published, ("Table 1", "cluster B", column), &observed);
         assert_eq!(cell("32 MB"), Some(1.0));
@@ -157,7 +161,7 @@ mod tests {
     #[test]
     fn use_by_class_in_the_papers_parts() {
         let published = acharya_setia().unwrap();
-        let mut observed = Observed::default();
+        let mut observed = SeedResults::default();
         let kib = |n: f64| n * 1024.0;
         let pooled = &mut observed.pooled.memory_usage;
         for class in ["up to 32 MiB", "32-64 MiB", "64-128 MiB", "128-256 MiB"] {
@@ -184,7 +188,7 @@ mod tests {
     #[test]
     fn hosts_that_dip_by_the_papers_notion() {
         let published = acharya_setia().unwrap();
-        let mut observed = Observed::default();
+        let mut observed = SeedResults::default();
         for (notion, mib, at_least, hosts) in [
             (Notion::Available, 6, 21, 1),
             (Notion::Paper, 4, 21, 2),

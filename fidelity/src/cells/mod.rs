@@ -1,31 +1,31 @@
-//! Where each published figure stands in the findings.
+//! Cells of the published figures in the findings.
 
 mod memory;
 mod periods;
 pub(super) mod simulated;
 mod together;
 
-use super::clusters::Observed;
+use super::clusters::SeedResults;
 use super::name::Name;
 use gleaner_traces::published::Figure;
 
-/// Why a figure cannot be given, whatever the trace.
+/// Reason why a figure cannot be computed from any trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NotGiven(pub(super) &'static str);
+pub(super) struct NoFigure(pub(super) &'static str);
 
 /// Ours, in bytes, seconds, hosts or as a share; `None` where a trace has none, as of a period that never came.
-type Found = Result<Option<f64>, NotGiven>;
+type CellResult = Result<Option<f64>, NoFigure>;
 
-const NO_SUCH: NotGiven = NotGiven("no measure of the analysis gives it");
-const NOT_SIMULATED: NotGiven = NotGiven("not simulated: it takes --simulate");
-const OF_THE_AGENT: NotGiven =
-    NotGiven("not given by the analysis: synthetic hosts have no agent that writes a trace file");
+const NO_SUCH: NoFigure = NoFigure("no measure of the analysis gives it");
+const NOT_SIMULATED: NoFigure = NoFigure("not simulated: it takes --simulate");
+const OF_THE_AGENT: NoFigure =
+    NoFigure("not given by the analysis: synthetic hosts have no agent that writes a trace file");
 
 /// Ours, in the figure's unit.
 ///
 /// # Errors
-/// [`NotGiven`]; of the published table alone, whatever was observed.
-pub(super) fn ours(figure: &Figure, observed: &Observed) -> Found {
+/// [`NoFigure`]; of the published table alone, whatever was observed.
+pub(super) fn ours(figure: &Figure, observed: &SeedResults) -> CellResult {
     let found = match &*figure.item {
         "Table 1" => memory::installed(figure, observed),
         "Table 2" => memory::usage(figure, &observed.pooled),
@@ -40,7 +40,7 @@ pub(super) fn ours(figure: &Figure, observed: &Observed) -> Found {
     Ok(found?.map(|value| value / unit(&figure.unit)))
 }
 
-fn in_text(figure: &Figure, observed: &Observed) -> Found {
+fn in_text(figure: &Figure, observed: &SeedResults) -> CellResult {
     match &*figure.column {
         "half of memory, all" | "half of memory, idle" => periods::least(figure, 2, observed),
         "quarter of memory, all" | "quarter of memory, idle" => periods::least(figure, 4, observed),
@@ -61,7 +61,7 @@ fn in_text(figure: &Figure, observed: &Observed) -> Found {
     }
 }
 
-/// How much of what findings are in makes one of `unit`.
+/// Factor from the findings' unit to `unit`.
 fn unit(unit: &str) -> f64 {
     match unit {
         "KiB" => 1024.0,
@@ -73,7 +73,7 @@ fn unit(unit: &str) -> f64 {
 }
 
 /// The cluster of a row.
-fn named(figure: &Figure) -> Result<Name, NotGiven> {
+fn named(figure: &Figure) -> Result<Name, NoFigure> {
     let mut both = Name::BOTH.into_iter();
     both.find(|name| figure.row == name.row()).ok_or(NO_SUCH)
 }
@@ -82,7 +82,7 @@ fn named(figure: &Figure) -> Result<Name, NotGiven> {
 const HOSTS_MIB: [i64; 4] = [32, 64, 128, 256];
 
 /// The size that a row or column is of: `64 MB`, or the upper bound of `64-128 MB`.
-fn mib(text: &str) -> Result<i64, NotGiven> {
+fn mib(text: &str) -> Result<i64, NoFigure> {
     let size = text.strip_suffix(" MB").ok_or(NO_SUCH)?;
     let upper = size.rsplit('-').next().unwrap_or(size);
     upper.parse().map_err(|_| NO_SUCH)
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn every_figure_has_its_place_in_the_findings_or_a_reason() {
-        let nothing = Observed::default();
+        let nothing = SeedResults::default();
         let figures = acharya_setia().unwrap().figures;
         for figure in &figures {
             let expected = match (&*figure.item, &*figure.column) {
@@ -115,17 +115,17 @@ mod tests {
             };
             assert_eq!(ours(figure, &nothing).map(|_| ()), expected, "{figure:?}");
         }
-        // Nothing was observed: no figure is a zero, but the number of hosts.
+        // Without observations no figure is a zero, except for the number of hosts.
         let found = figures
             .iter()
             .filter(|f| matches!(ours(f, &nothing), Ok(Some(_))));
         assert!({ found }.all(|f| f.item == "Table 1" && f.unit == "hosts"));
-        let simulated_nothing = Observed {
+        let simulated_nothing = SeedResults {
             simulation: Some(BTreeMap::new()),
-            ..Observed::default()
+            ..SeedResults::default()
         };
         let taken = figures.iter().filter(|f| ITEMS.contains(&&*f.item));
-        let found: Vec<Found> = taken.map(|f| ours(f, &simulated_nothing)).collect();
+        let found: Vec<CellResult> = taken.map(|f| ours(f, &simulated_nothing)).collect();
         assert!(found.len() > 40 && found.iter().all(|f| *f == Ok(None)));
     }
 

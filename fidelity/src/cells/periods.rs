@@ -1,14 +1,14 @@
-//! How long memory stays available, and owners at their hosts: Table 4 and the text.
+//! Lengths of availability, and of owners' presence: Table 4 and the text.
 
-use super::{Found, HOSTS_MIB, NO_SUCH, class, mib};
-use crate::clusters::Observed;
+use super::{CellResult, HOSTS_MIB, NO_SUCH, class, mib};
+use crate::clusters::SeedResults;
 use gleaner_schemas::findings::{Findings, Notion, OwnerState, Scope};
 use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
 /// Table 4: the plain mean of periods as seen, cut ones as long as they were seen.
-pub(super) fn mean(figure: &Figure, findings: &Findings) -> Found {
+pub(super) fn mean(figure: &Figure, findings: &Findings) -> CellResult {
     let (hosts, scope) = figure.row.split_once(", ").ok_or(NO_SUCH)?;
     let class = match hosts {
         "all" => "all".to_owned(),
@@ -35,8 +35,8 @@ fn mean_s(findings: &Findings, class: &str, scope: Scope, region_mib: i64) -> Op
     found.and_then(|p| p.mean_s)
 }
 
-/// Of the classes of 64 MB and more in Table 4, the shortest mean for this part of the hosts' memory.
-pub(super) fn least(figure: &Figure, part: i64, observed: &Observed) -> Found {
+/// Shortest mean for this part of the hosts' memory, among the classes of 64 MB and more in Table 4.
+pub(super) fn least(figure: &Figure, part: i64, observed: &SeedResults) -> CellResult {
     let scope = figure.column.rsplit(", ").next().and_then(scope_named);
     let scope = scope.ok_or(NO_SUCH)?;
     let sizes = HOSTS_MIB.into_iter().filter(|mib| *mib >= 64);
@@ -45,7 +45,7 @@ pub(super) fn least(figure: &Figure, part: i64, observed: &Observed) -> Found {
     Ok(means.into_iter().flatten().reduce(f64::min))
 }
 
-/// Of periods seen from start to end.
+/// Mean of the periods seen from start to end.
 pub(super) fn mean_busy(findings: &Findings) -> Option<f64> {
     let mut all = findings.absence_lengths.iter();
     let busy = all.find(|l| l.size_class == "all" && l.state == OwnerState::Busy);
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn means_by_class_scope_and_size() {
         let published = acharya_setia().unwrap();
-        let mut observed = Observed::default();
+        let mut observed = SeedResults::default();
         let period = |class: &str, scope, region_mib: i64, minutes: f64| AvailabilityPeriods {
             size_class: class.to_owned(),
             scope,

@@ -1,14 +1,14 @@
 //! Speedups and what they cost owners: Tables 5 and 6, and Figure 10's one figure.
 
-use super::{Found, NO_SUCH, NOT_SIMULATED, NotGiven};
-use crate::clusters::Observed;
+use super::{CellResult, NO_SUCH, NOT_SIMULATED, NoFigure};
+use crate::clusters::SeedResults;
 use crate::name::Name;
-use crate::simulation::{Job, Simulated, Simulation, Variant};
+use crate::simulation::{Job, Simulation, SimulationResult, Variant};
 use gleaner_simulator::applications::Application;
 use gleaner_traces::published::Figure;
 
 /// Ours, or why there is none.
-pub(super) fn of(figure: &Figure, observed: &Observed) -> Found {
+pub(super) fn of(figure: &Figure, observed: &SeedResults) -> CellResult {
     let simulation = observed.simulation.as_ref().ok_or(NOT_SIMULATED)?;
     match &*figure.item {
         "Table 5" => speedup(figure, simulation),
@@ -18,7 +18,7 @@ pub(super) fn of(figure: &Figure, observed: &Observed) -> Found {
     }
 }
 
-fn speedup(figure: &Figure, simulation: &Simulation) -> Found {
+fn speedup(figure: &Figure, simulation: &Simulation) -> CellResult {
     let application = application(figure)?;
     if figure.column == "ideal" {
         // The same on both clusters, which have no part in it.
@@ -28,7 +28,7 @@ fn speedup(figure: &Figure, simulation: &Simulation) -> Found {
     Ok(on(cluster, application, simulation).map(|s| s.speedup))
 }
 
-fn cost(figure: &Figure, simulation: &Simulation) -> Found {
+fn cost(figure: &Figure, simulation: &Simulation) -> CellResult {
     let (name, column) = figure.column.split_once(", ").ok_or(NO_SUCH)?;
     let cluster = cluster(name)?;
     if figure.row == "upper bound" {
@@ -61,7 +61,11 @@ pub(crate) fn lost(application: Application, simulation: &Simulation) -> Option<
     Some(1.0 - speedup(Variant::Pause)? / speedup(Variant::None)?)
 }
 
-fn on(cluster: Name, application: Application, simulation: &Simulation) -> Option<&Simulated> {
+fn on(
+    cluster: Name,
+    application: Application,
+    simulation: &Simulation,
+) -> Option<&SimulationResult> {
     simulation.get(&Job {
         cluster,
         application,
@@ -69,12 +73,12 @@ fn on(cluster: Name, application: Application, simulation: &Simulation) -> Optio
     })
 }
 
-fn application(figure: &Figure) -> Result<Application, NotGiven> {
+fn application(figure: &Figure) -> Result<Application, NoFigure> {
     let mut all = Application::STUDY.into_iter();
     all.find(|a| a.name() == figure.row).ok_or(NO_SUCH)
 }
 
-fn cluster(name: &str) -> Result<Name, NotGiven> {
+fn cluster(name: &str) -> Result<Name, NoFigure> {
     let mut both = Name::BOTH.into_iter();
     both.find(|cluster| cluster.row() == name).ok_or(NO_SUCH)
 }
@@ -91,7 +95,7 @@ mod tests {
         // Every simulation has figures of its own.
         let simulated = |(at, job): (usize, Job)| {
             let n = at as f64 + 1.0;
-            let simulated = Simulated {
+            let simulated = SimulationResult {
                 speedup: 1.0 + n / 100.0,
                 ideal_speedup: 2.0 + n / 100.0,
                 reclaims_per_host_day: n,
@@ -112,9 +116,9 @@ mod tests {
             };
             all.iter().position(|j| *j == job).unwrap() as f64 + 1.0
         };
-        let observed = Observed {
+        let observed = SeedResults {
             simulation: Some(simulation),
-            ..Observed::default()
+            ..SeedResults::default()
         };
         let published = acharya_setia().unwrap();
         let cell = |item: &str, row: &str, column: &str| {

@@ -1,11 +1,11 @@
-//! What a cluster's hosts have together: Figures 6 and 7, and how often owners return.
+//! Memory of a cluster's hosts together: Figures 6 and 7, and the frequency of owners' returns.
 //!
-//! From `notions` rather than from the findings of the hosts together, which count what is available at the moment: these
-//! figures are of the paper's available. The hosts are always on, each with as many samples as any other, so that a sum over
-//! hosts is a mean over samples times the hosts.
+//! Computed from `notions` rather than from the findings of the hosts together, which count memory available
+//! at the moment: these figures follow the paper's notion of available. The hosts are always on, each with as
+//! many samples as any other, so that a sum over hosts is a mean over samples times the hosts.
 
-use super::{Found, NO_SUCH, named};
-use crate::clusters::Observed;
+use super::{CellResult, NO_SUCH, named};
+use crate::clusters::SeedResults;
 use crate::name::Name;
 use gleaner_schemas::findings::{Findings, Notion, Scope};
 use gleaner_traces::published::Figure;
@@ -28,8 +28,8 @@ fn total(findings: &Findings, scope: Scope) -> Option<f64> {
     Some(bytes / samples * findings.hosts.len() as f64)
 }
 
-/// Figure 6.
-pub(super) fn available(figure: &Figure, observed: &Observed) -> Found {
+/// Cell of Figure 6.
+pub(super) fn available(figure: &Figure, observed: &SeedResults) -> CellResult {
     let findings = observed.of(named(figure)?);
     let (what, hosts) = figure.column.split_once(", ").ok_or(NO_SUCH)?;
     let total = total(findings, scope(hosts).ok_or(NO_SUCH)?);
@@ -54,7 +54,7 @@ fn scope(hosts: &str) -> Option<Scope> {
 }
 
 /// Figure 7: what hosts of more than 128 MiB have of it, which are the paper's of 256 MB and more.
-pub(super) fn share_of_large_hosts(figure: &Figure, observed: &Observed) -> Found {
+pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> CellResult {
     let findings = observed.of(named(figure)?);
     let scope = figure.column.rsplit(", ").next().and_then(scope);
     let scope = scope.ok_or(NO_SUCH)?;
@@ -73,7 +73,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &Observed) -> Foun
 }
 
 /// Idle periods of five minutes and more that owners or load ended.
-pub(super) fn reclaims_per_day(name: Name, observed: &Observed) -> Option<f64> {
+pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
     let pooled = all.find(|r| r.host.is_none() && r.size_class == "all");
     pooled.map(|r| r.reclaims_per_day)
@@ -107,9 +107,10 @@ mod tests {
             context_mean_bytes: None,
             context_p99_bytes: None,
         };
-        // One host of 300 MiB with 200 and two of 100 with 50 each; a third of the large one's samples are idle.
+        // One host of 300 MiB with 200 available and two of 100 with 50 each; a third of the large one's
+        // samples are idle.
         let (small, large, paper) = ("64-128 MiB", "256-512 MiB", Notion::Paper);
-        let mut observed = Observed::default();
+        let mut observed = SeedResults::default();
         observed.a.hosts = vec![host(small, 100), host(large, 300), host(small, 100)];
         observed.a.notions = vec![
             sizes("all", Scope::All, Notion::Available, 90, 1.0),

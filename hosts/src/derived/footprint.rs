@@ -28,7 +28,7 @@ impl Process {
 /// Memory of the processes that were active in the window after a return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// All of them, each at its largest.
+    /// All processes, each at its largest.
     pub bytes: u64,
     /// Processes that had started before the return, or may have.
     pub cached_bytes: u64,
@@ -61,7 +61,7 @@ impl Footprint {
                 continue;
             };
             found.bytes = found.bytes.saturating_add(largest);
-            // Where that cannot be told, it may have been there: this is for an upper bound.
+            // If the start is unknown, the process may have been there: this is an upper bound.
             if started_ms
                 .zip(returned_boottime_ms)
                 .is_none_or(|(started, back)| started < back)

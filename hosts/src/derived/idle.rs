@@ -76,9 +76,9 @@ impl Idleness {
     fn add_run(&mut self, samples: &[Observation], run: Range<usize>, rule: &IdleRule) {
         let mut state = IdleState::default();
         let mut open: Option<IdlePeriod> = None;
-        // Where the period before ended: its end, and the sample after its last.
+        // End of the period before, and the sample after its last.
         let mut earliest = (i64::MIN, run.start);
-        let mut calm: Option<Calm> = None;
+        let mut calm: Option<CalmRun> = None;
         let mut cut = true; // what came before could not be seen
         for i in run.clone() {
             let now = samples[i].time_ms;
@@ -106,10 +106,10 @@ impl Idleness {
                     cut = verdict == Verdict::Unknown;
                 }
                 Verdict::Waiting { .. } => {
-                    calm.get_or_insert(Calm { since_ms: now, cut });
+                    calm.get_or_insert(CalmRun { since_ms: now, cut });
                 }
                 Verdict::Idle { since_ms } => {
-                    let calm = calm.get_or_insert(Calm { since_ms: now, cut });
+                    let calm = calm.get_or_insert(CalmRun { since_ms: now, cut });
                     let owner_idle_ms = samples[i].owner_idle_ms.unwrap_or(0);
                     let start_cut = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
                     let period = open.get_or_insert_with(|| {
@@ -155,7 +155,7 @@ fn end_of_open(
 }
 
 /// A run of samples with the load below the limit and the owner in sight.
-struct Calm {
+struct CalmRun {
     since_ms: i64,
     /// True where the time before could not be seen.
     cut: bool,
@@ -283,8 +283,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the samples say: periods in order, apart, inside their run, and every sample
-        /// that the rule calls idle lies in one.
+        /// For any samples: periods are in order, apart, inside their run, and every sample that the rule
+        /// calls idle lies in one.
         #[test]
         fn periods_are_in_order_and_apart(rows in made_samples()) {
             let samples = samples(&rows);

@@ -3,7 +3,7 @@
 /// Configured intervals with the times from which they hold.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// By time; never empty where there are two samples.
+    /// Configured intervals by time; never empty with two samples.
     configured: Vec<(i64, i64)>,
     typical_ms: Option<i64>,
 }

@@ -25,7 +25,7 @@ pub struct Gap {
     pub from_ms: i64,
     /// First sample after it; before `from_ms` when the clock was set back.
     pub to_ms: i64,
-    /// As recorded, or `missing`, `clock_step`, `new_database` as seen here.
+    /// Cause as recorded, or `missing`, `clock_step`, `new_database` as found here.
     pub cause: String,
 }
 
@@ -110,7 +110,7 @@ pub fn runs(
     (runs, gaps)
 }
 
-/// Whether samples are missing in a step of `passed_ms` before one that says that its interval was `own_ms`.
+/// Returns true if samples are missing in a step of `passed_ms` before a sample whose interval was `own_ms`.
 fn is_missing(passed_ms: i64, configured_ms: i64, own_ms: Option<i64>) -> bool {
     // The two clocks that measure the same step differ by less.
     let reaches_back = own_ms.is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
@@ -197,7 +197,7 @@ mod tests {
                 vec![0..2, 2..4],
                 vec![gap(90, 45, "clock_step")],
             ),
-            // Nothing but gaps.
+            // Only gaps.
             (
                 vec![0, 500, 1000],
                 vec![],

@@ -7,10 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// Returns the answer of the clerk whose status socket this is, one JSON document.
+/// Asks the clerk at this status socket; its answer is one JSON document.
 ///
 /// # Errors
-/// Nobody listens there, or the answer does not arrive in time.
+/// No clerk listens there, or the answer does not arrive in time.
 pub fn clerk(socket: &Path, patience: Duration) -> io::Result<String> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(patience))?;

@@ -6,14 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// All memory is back within much less.
+/// Longest wait for an answer; giving back all memory takes much less.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Failure to get an answer from a memory server.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// Nothing to connect to.
+    /// The socket does not exist.
     #[error("no gleaner-memoryd at {}: {why}", .socket.display())]
     Missing {
         /// Path of the socket.
@@ -26,7 +26,7 @@ pub enum AskError {
     Silent {
         /// Path of the socket.
         socket: PathBuf,
-        /// Reason.
+        /// Error of the system.
         source: io::Error,
     },
     /// The connection was closed before the answer was complete.
@@ -40,7 +40,7 @@ pub enum AskError {
     Foreign {
         /// Path of the socket.
         socket: PathBuf,
-        /// Reason.
+        /// Error of parsing.
         source: serde_json::Error,
     },
 }

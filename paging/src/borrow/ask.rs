@@ -1,4 +1,4 @@
-//! One question to one recruiter: how it is sent, and what answers mean.
+//! One request to one recruiter, and the meaning of its answers.
 
 use super::BorrowError;
 use gleaner_schemas::lending::Refusal;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use ureq::http::{Method, Request};
 use ureq::{Agent, SendBody};
 
-/// Of what a stranger says, so much is passed on.
+/// Most characters of a stranger's text that are passed on.
 const MOST_SAID_CHARS: usize = 300;
 /// A lease takes some 400 bytes: tens of thousands of them.
 const MOST_ANSWER_BYTES: u64 = 16 << 20;
 
 /// The status, and the body with it.
-pub(super) struct Reply {
+pub(super) struct RecruiterReply {
     status: u16,
     body: String,
 }
@@ -24,7 +24,7 @@ pub(super) fn ask(
     url: &str,
     client: Option<&str>,
     (method, path, document): (Method, &str, Option<&Value>),
-) -> Result<Reply, BorrowError> {
+) -> Result<RecruiterReply, BorrowError> {
     exchange(agent, format!("{url}/v1/{path}"), client, method, document).map_err(|e| match e {
         ureq::Error::BodyExceedsLimit(_) => foreign(url, "an answer without end"),
         e => BorrowError::Unreachable {
@@ -40,7 +40,7 @@ fn exchange(
     client: Option<&str>,
     method: Method,
     document: Option<&Value>,
-) -> Result<Reply, ureq::Error> {
+) -> Result<RecruiterReply, ureq::Error> {
     let mut request = Request::builder().method(method).uri(uri);
     if let Some(client) = client {
         request = request.header("Gleaner-Client", client);
@@ -54,14 +54,14 @@ fn exchange(
     };
     let status = answer.status().as_u16();
     let body = answer.body_mut().with_config().limit(MOST_ANSWER_BYTES);
-    Ok(Reply {
+    Ok(RecruiterReply {
         status,
         body: body.lossy_utf8(true).read_to_string()?,
     })
 }
 
-impl Reply {
-    /// That it is done, without more to tell.
+impl RecruiterReply {
+    /// Checks for success of a request without a result.
     pub(super) fn done(&self, url: &str) -> Result<(), BorrowError> {
         match self.status {
             204 => Ok(()),
@@ -69,7 +69,7 @@ impl Reply {
         }
     }
 
-    /// What was asked for.
+    /// Parses the result.
     pub(super) fn told<T: DeserializeOwned>(&self, url: &str) -> Result<T, BorrowError> {
         match self.status {
             200 | 201 => serde_json::from_str(&self.body).map_err(|e| foreign(url, &e.to_string())),

@@ -1,6 +1,7 @@
-//! Leases, from the side of those who borrow: asked of recruiters, renewed and given back.
+//! The borrower's side of leases: requesting them from recruiters, renewing and releasing them.
 //!
-//! Blocking, and for any number of threads. Whoever grants is the host that has the memory; recruiters find it, so that any of them will do.
+//! Blocking, and for any number of threads. The host with the memory grants a lease; recruiters only find the
+//! host, so that any of them will do.
 
 mod ask;
 mod recruiters;
@@ -11,46 +12,46 @@ use gleaner_schemas::lending::Refusal;
 
 pub use recruiters::{Recruiters, Settings};
 pub use source::{UnusableLease, source};
-pub use unreachable::Unreachable;
+pub use unreachable::UnreachableHosts;
 
-/// Why there is no lease.
+/// Reason why there is no lease.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// Nobody can be asked like that.
+    /// The settings allow no request.
     #[error("{what}")]
     Settings {
-        /// What is wrong, and what to write.
+        /// Fault and remedy.
         what: String,
     },
     /// A recruiter says no: why, and when to come again.
     #[error("{url}: {}", .refusal.detail)]
     Refused {
-        /// Which recruiter.
+        /// URL of the recruiter.
         url: String,
-        /// Its reason.
+        /// Reason of the recruiter.
         refusal: Refusal,
     },
-    /// No recruiter answers: this is what came of the last one.
+    /// No recruiter answers; with the failure of the last one.
     #[error("no answer from the recruiter at {url} ({reason}): is it running, and the network up?")]
     Unreachable {
-        /// Which recruiter.
+        /// URL of the recruiter.
         url: String,
-        /// What happened.
+        /// Failure that happened.
         reason: String,
     },
     /// Something else answers.
     #[error("what answers at {url} is no recruiter, or one of another release ({what})")]
     Foreign {
-        /// Where.
+        /// URL of the recruiter.
         url: String,
-        /// What was wrong with the answer.
+        /// Fault of the answer.
         what: String,
     },
-    /// That is the name of no lease.
+    /// The text is no lease id.
     #[error("{lease_id:?} is no lease: 32 lower-case hex digits are")]
     NoLease {
-        /// As it was given.
+        /// Text as given.
         lease_id: String,
     },
 }

@@ -1,7 +1,7 @@
 //! The recruiters that may be asked, one after another.
 
 use super::BorrowError;
-use super::ask::{Reply, ask, foreign};
+use super::ask::{RecruiterReply, ask, foreign};
 use gleaner_schemas::lending::{LeaseList, LeaseRequest, LeaseView, RefusalKind, RenewalRequest};
 use gleaner_trust::http::{HttpClient, Limits};
 use gleaner_trust::{Address, ClientTrust, hex};
@@ -12,16 +12,16 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::http::Method;
 
-/// Whom to ask, and as whom.
+/// Recruiters to ask, and the identity of the client.
 #[derive(Clone)]
 pub struct Settings {
     /// Recruiters, `https://HOST:PORT`, or `http://` on this machine.
     pub urls: Vec<String>,
-    /// What is shown and trusted; `https` takes it.
+    /// Certificate and trusted authorities; needed for `https`.
     pub trust: Option<Arc<ClientTrust>>,
-    /// Whose the leases are, on the recruiter's own machine: elsewhere the certificate says.
+    /// Client name on the recruiter's own machine; elsewhere the certificate has it.
     pub client: Option<String>,
-    /// How long one recruiter may take for an answer: it gives hosts 5 s.
+    /// Longest wait for one recruiter's answer; it gives hosts 5 s.
     pub patience: Duration,
 }
 
@@ -86,10 +86,10 @@ impl Recruiters {
         })
     }
 
-    /// Lets a lease go on.
+    /// Renews a lease.
     ///
     /// # Errors
-    /// [`BorrowError`]; refused as `unknown_lease`, it is over.
+    /// [`BorrowError`]; a refusal `unknown_lease` means that the lease has ended.
     pub fn renew(&self, lease_id: &str, term_ms: i64) -> Result<LeaseView, BorrowError> {
         let path = format!("leases/{}/renew", checked(lease_id)?);
         let document = json!(RenewalRequest { term_ms });
@@ -119,11 +119,12 @@ impl Recruiters {
         self.each((Method::GET, "leases", None), leases)
     }
 
-    /// The first recruiter's answer that the next one could not better; else the most telling.
+    /// Asks the recruiters in turn, and returns the first answer that the next one could not better;
+    /// otherwise the most informative error.
     fn each<T>(
         &self,
         question: (Method, &str, Option<&Value>),
-        told: impl Fn(&str, &Reply) -> Result<T, BorrowError>,
+        told: impl Fn(&str, &RecruiterReply) -> Result<T, BorrowError>,
     ) -> Result<T, BorrowError> {
         let agent = self.agent();
         let client = self.settings.client.as_deref();
@@ -155,7 +156,7 @@ impl Recruiters {
     }
 }
 
-/// What one recruiter does not know, or cannot reach, another may.
+/// Returns true if another recruiter may know the lease or reach its host.
 fn another_may_know(error: &BorrowError) -> bool {
     match error {
         BorrowError::Unreachable { .. } | BorrowError::Foreign { .. } => true,
@@ -170,7 +171,7 @@ fn another_may_know(error: &BorrowError) -> bool {
     }
 }
 
-fn leases(url: &str, reply: &Reply) -> Result<Vec<LeaseView>, BorrowError> {
+fn leases(url: &str, reply: &RecruiterReply) -> Result<Vec<LeaseView>, BorrowError> {
     let LeaseList { leases } = reply.told(url)?;
     if leases
         .iter()

@@ -34,7 +34,8 @@ pub enum UnusableLease {
     },
 }
 
-/// Returns where a lease's pages are and how its host shows that it is the one: by TLS, and in the clear on this machine alone.
+/// Returns the server of a lease's pages and how it is authenticated: by TLS; without TLS only on this
+/// machine.
 ///
 /// # Errors
 /// [`UnusableLease`].

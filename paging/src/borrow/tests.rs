@@ -1,4 +1,4 @@
-//! Recruiters of the tests' own, on sockets: what is asked of them, and what is made of their answers.
+//! Recruiters of the tests' own, on sockets: requests to them, and the handling of their answers.
 
 use super::*;
 use gleaner_schemas::lending::{LeaseRequest, RefusalKind};
@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 const ID: &str = "0123456789abcdef0123456789abcdef";
 const GENERATION: u64 = 7;
 
-/// Answers one request after another, each on a connection of its own; what was asked: request line and headers, then the body.
+/// Answers one request after another, each on a connection of its own. Returns the requests: request line and
+/// headers, then the body.
 fn recruiter(answers: Vec<(u16, String)>) -> (String, JoinHandle<Vec<String>>) {
     let (listener, address) = listen();
     let serve_one = move |answer| serve(listener.accept().unwrap().0, answer);
@@ -192,7 +193,7 @@ fn the_next_one_is_asked_where_one_does_not_answer_and_first_from_then_on() {
     let (other, _still_listens) = recruiter(vec![(503, refusal("starting"))]);
     let recruiters = recruiters(&[&nowhere(), &other, &url]);
     recruiters.lease(&request()).unwrap();
-    // What one says of all hosts the others would: nobody else is asked.
+    // A refusal about all hosts would be the same elsewhere: no other recruiter is asked.
     match recruiters.lease(&request()).unwrap_err() {
         BorrowError::Refused { url: by, refusal } => {
             assert_eq!((by, refusal.kind), (url, RefusalKind::NoMemory));

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 /// Hosts to avoid, each for the refraction period after its last failure. Times are of any clock that does not go back.
 #[derive(Debug)]
-pub struct Unreachable {
+pub struct UnreachableHosts {
     period_ms: i64,
     hosts: BTreeMap<String, Refraction>,
 }
 
-impl Unreachable {
+impl UnreachableHosts {
     /// Returns an empty list whose hosts are avoided for `period_ms` each.
     #[must_use]
     pub const fn new(period_ms: i64) -> Self {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_host_is_avoided_for_the_refraction_period_after_its_last_failure() {
-        let mut unreachable = Unreachable::new(60_000);
+        let mut unreachable = UnreachableHosts::new(60_000);
         unreachable.add("a".to_owned(), 0);
         unreachable.add("b".to_owned(), 30_000);
         assert_eq!(unreachable.hosts(59_000), ["a", "b"]);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn the_list_stays_as_short_as_recruiters_accept() {
-        let mut unreachable = Unreachable::new(600_000);
+        let mut unreachable = UnreachableHosts::new(600_000);
         for host in 0..MOST_AVOIDED as i64 + 3 {
             unreachable.add(format!("{host:03}"), host * 1000);
         }

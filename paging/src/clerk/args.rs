@@ -32,7 +32,7 @@ pub(crate) struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Folder of what is attached, a folder each; gone with the next start of the host, as what is attached is
+    /// Folder with a folder for each attachment; lost at the next start of the host, as attachments are
     #[arg(
         long,
         global = true,
@@ -42,28 +42,28 @@ pub(crate) struct GlobalArgs {
     pub(crate) runtime: PathBuf,
 }
 
-/// What to do.
+/// Subcommand of the clerk.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a device whose pages are in other hosts' memory, until interrupted; its contents are gone then
+    /// Serve a device whose pages are in other hosts' memory, until interrupted; its contents are lost then
     #[command(after_help = "Examples:
   gleaner-clerk serve --size 16GiB --recruiter http://127.0.0.1:7484
   gleaner-clerk serve --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    on an NBD server as it is
   qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'")]
     Serve {
         #[command(flatten)]
-        serving: Serving,
+        serving: ServeArgs,
     },
-    /// Tell how the device of a running clerk stands
+    /// Print the state of a running clerk's device
     Status {
-        /// Where it tells that [default: clerk-status.sock beside its device]
+        /// Socket for the status [default: clerk-status.sock beside the device's socket]
         #[arg(long, value_name = "FILE")]
         status: Option<PathBuf>,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tell whether the configuration is good, and which settings of the environment win over it
+    /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
         /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
@@ -80,29 +80,29 @@ pub(crate) enum Command {
   mkfs.ext4 $(gleaner-clerk attach --socket /run/pages.sock --json | jq -r .device)")]
     Attach {
         #[command(flatten)]
-        wanted: Wanted,
+        wanted: AttachArgs,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take apart what was attached: pages that were swapped out come back first
+    /// Detach a device: swapped-out pages come back into memory first
     #[command(after_help = "Examples:
   gleaner-clerk detach
   gleaner-clerk detach big --patience 5")]
     Detach {
-        /// Which [default: the only one]
+        /// Name of the attachment [default: the only one]
         name: Option<String>,
         /// Even if what was swapped out does not seem to fit into memory: programs may be killed for it
         #[arg(long)]
         force: bool,
-        /// Seconds without progress, after which the server counts as lost, and what it alone held with it
+        /// Seconds without progress after which the server counts as lost, with the pages that only it held
         #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
         patience_s: u64,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Tell what is attached
+    /// List the attached devices
     #[command(after_help = "Examples:
   gleaner-clerk attached --json | jq -r '.[].swap_used_bytes'")]
     Attached {
@@ -112,15 +112,16 @@ pub(crate) enum Command {
     },
 }
 
-/// What is to be served, and where.
+/// Device to serve, and its sockets.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Serving {
+pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Where NBD clients connect: a Unix socket [default: /run/gleaner/clerk.sock as root, else $XDG_RUNTIME_DIR/gleaner/clerk.sock]
+    /// Unix socket for NBD clients [default: /run/gleaner/clerk.sock as root, else
+    /// $XDG_RUNTIME_DIR/gleaner/clerk.sock]
     #[arg(long, value_name = "FILE")]
     pub(crate) listen: Option<PathBuf>,
-    /// Where `gleaner-clerk status` asks [default: clerk-status.sock beside it]
+    /// Socket for `gleaner-clerk status` [default: clerk-status.sock beside it]
     #[arg(long, value_name = "FILE")]
     pub(crate) status: Option<PathBuf>,
 }
@@ -131,7 +132,7 @@ pub(crate) struct DeviceArgs {
     /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// How large the device is [default: 1GiB]
+    /// Size of the device [default: 1GiB]
     #[arg(long, value_parser = gleaner_schemas::units::parse_size_above_0)]
     pub(crate) size: Option<u64>,
     /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
@@ -146,20 +147,21 @@ pub(crate) struct DeviceArgs {
     /// A memory server as it is: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; may be given several times
     #[arg(long, value_name = "URL")]
     pub(crate) server: Vec<String>,
-    /// Who knows hosts that lend memory: https://HOST:PORT, or http:// on this machine; may be given several times
+    /// Recruiter that finds hosts with memory: https://HOST:PORT, or http:// on this machine; may be given
+    /// several times
     #[arg(long, value_name = "URL")]
     pub(crate) recruiter: Vec<String>,
 }
 
-/// What is to be attached, and how.
+/// Device to attach, and the way to do it.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct Wanted {
+pub(crate) struct AttachArgs {
     /// The Unix socket of an NBD server of this host: its default export is attached [default: that of a clerk started for it]
     #[arg(long, value_name = "FILE", conflicts_with = "DeviceArgs")]
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// What it is called: letters, digits, `-` and `_`
+    /// Name: letters, digits, `-` and `_`
     #[arg(long, default_value = "memory", value_parser = name)]
     pub(crate) name: String,
     /// Swap on it
@@ -168,14 +170,15 @@ pub(crate) struct Wanted {
     /// Swap areas of higher priority are filled first; disks have negative ones by default
     #[arg(long, value_name = "N", default_value_t = 100, requires = "swap", value_parser = clap::value_parser!(u16).range(0..=32767))]
     pub(crate) priority: u16,
-    /// Whose block device it is [default: the kernel's if it has an nbd module and nbd-client is installed, else fuse]
+    /// Kind of block device [default: the kernel's if it has an nbd module and nbd-client is installed, else
+    /// fuse]
     #[arg(long, value_enum)]
-    pub(crate) by: Option<By>,
+    pub(crate) by: Option<DeviceKind>,
 }
 
 /// Ways to a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum DeviceKind {
     /// The kernel's nbd module, set up by nbd-client
     Kernel,
     /// nbdfuse, and a loop device without a cache on its file

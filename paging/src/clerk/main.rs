@@ -31,7 +31,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             patience_s,
             json,
         } => {
-            let how = attachment::Detaching {
+            let how = attachment::DetachOptions {
                 is_forced: force,
                 patience: std::time::Duration::from_secs(patience_s),
             };
@@ -49,7 +49,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
             print!("{}", serve::ask_status(&at, json)?);
         }
         Command::CheckConfig { config, json } => {
-            let mut serving = args::Serving::default();
+            let mut serving = args::ServeArgs::default();
             serving.device.config = config;
             let loaded = serve::Config::load(&serving);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);

@@ -1,14 +1,14 @@
 //! Pages that are on their way: a fixed number of frames, made beforehand, each in a queue with the others of its page.
 //!
-//! A page's writes are done one after the other, so that no older one ever lands on a newer one; the first of the queue is under
-//! way, and the last is what a read gets.
+//! A page's writes are done one after the other, so that no older one ever lands on a newer one; the first of
+//! the queue is in progress, and the last is the one that a read gets.
 
 use super::seal::TagBytes;
 use super::table::{COPIES, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Of a page, on every host alike.
+/// Size of a page in bytes, the same on every host.
 pub const PAGE: usize = 4096;
 
 /// A page's bytes, placed as direct I/O wants them.
@@ -22,29 +22,29 @@ impl Default for PageBytes {
     }
 }
 
-/// What becomes of a frame.
+/// Purpose of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// New contents.
+    /// Stores new contents.
     Write,
-    /// Nothing is stored from now on.
+    /// Empties the page.
     Zero,
     /// The contents as they are, to more places.
     Copy,
 }
 
-/// How far a frame's contents are.
+/// State of a frame's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
     /// Whole, and sealed.
     Ready,
     /// Bytes `from..until` of it are new; the rest is what was there before.
     Part { from: usize, until: usize },
-    /// What was there before.
+    /// Former contents of the page.
     Before,
 }
 
-/// One frame.
+/// One frame: a page on its way to its places.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// Absent while the disk reads into it.
@@ -60,7 +60,7 @@ pub(super) struct Frame {
     pub(super) is_on_disk: bool,
     /// Servers tried instead of others.
     pub(super) detours: u8,
-    /// Whose answer waits for it.
+    /// Request whose answer waits for it.
     pub(super) job: Option<usize>,
     /// Flushes from that one on wait for it.
     pub(super) epoch: u64,
@@ -74,7 +74,7 @@ struct Queue {
     last: u32,
 }
 
-/// All frames.
+/// All frames of the device.
 pub(super) struct Frames {
     frames: Vec<Frame>,
     free: Vec<u32>,
@@ -160,7 +160,7 @@ impl Frames {
         &mut self.frames[number as usize]
     }
 
-    /// The bytes of a frame that nobody else has.
+    /// Bytes of a frame, if no other user has them.
     pub(super) fn bytes_mut(&mut self, number: u32) -> &mut [u8; PAGE] {
         let bytes = self.frames[number as usize].bytes.get_or_insert_default();
         // Cloned where the disk has not let go of it yet.

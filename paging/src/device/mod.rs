@@ -1,4 +1,4 @@
-//! A block device whose pages are in the memory of other hosts, and what keeps them from being lost.
+//! A block device whose pages are in the memory of other hosts, and their protection from loss.
 
 mod engine;
 mod fetched;
@@ -10,7 +10,7 @@ mod table;
 
 pub use engine::{Action, Answer, Device, Revocation, ServerState, Settings, Totals};
 pub use frames::{PAGE, PageBytes};
-pub use servers::{Counters, Standing};
+pub use servers::{Counters, LeaseState};
 
 #[cfg(test)]
 #[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]

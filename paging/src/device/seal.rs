@@ -1,12 +1,13 @@
-//! What a memory server gets to see of a page: AES-256-GCM (NIST SP 800-38D) under a key that is drawn anew with every start and
-//! never leaves this process.
+//! Encryption of pages for memory servers: AES-256-GCM (NIST SP 800-38D) under a key that is random for every
+//! start and never leaves this process.
 //!
-//! The nonce is the page's version, which is never used twice, and the page's number is authenticated with it: bytes that were
-//! changed, are another page's or an older version's, are found out. Copies, and what lies on disk, are the same bytes.
+//! The nonce is the page's version, which is never used twice, and the page's number is authenticated with
+//! it: bytes that were changed, or are another page's or an older version's, are detected. Copies at servers
+//! and on disk are the same bytes.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 
-/// Of a page, beside its version.
+/// Tag of a page, stored beside its version.
 pub(super) type TagBytes = [u8; 16];
 
 /// Seals and opens pages.
@@ -25,7 +26,7 @@ impl Seal {
         Nonce::assume_unique_for_key(bytes)
     }
 
-    /// Makes what is sent of what was written. `None` where that cannot be, which for a page it always can.
+    /// Encrypts a page in place. `None` if that fails, which it never does for a page.
     pub(super) fn close(&self, page: u32, version: u64, bytes: &mut [u8]) -> Option<TagBytes> {
         let aad = Aad::from(page.to_le_bytes());
         let nonce = Self::nonce(version);
@@ -33,7 +34,7 @@ impl Seal {
         tag.as_ref().try_into().ok()
     }
 
-    /// Makes what was written of what was sent; `false` where it is not that.
+    /// Decrypts a page in place. Returns false if the bytes are not this page in this version.
     pub(super) fn open(&self, page: u32, version: u64, tag: &TagBytes, bytes: &mut [u8]) -> bool {
         let aad = Aad::from(page.to_le_bytes());
         let nonce = Self::nonce(version);

@@ -3,21 +3,22 @@
 use super::table::Place;
 use std::collections::VecDeque;
 
-/// Nothing that a connection has sent is written so long after the next one was made: the sender's kernel drops what it has not sent
-/// (`SO_LINGER` of 0), and the server answers the new connection, so it has had time for what had come by the old one. Were it later
-/// still, the page's tag would tell, and the copy be lost.
+/// Wait after a new connection before abandoned slots are used again: no bytes sent by the old connection are
+/// written later than this. The sender's kernel drops unsent bytes (`SO_LINGER` of 0), and a server that
+/// answers the new connection has had time for the bytes that came by the old one. If they came later still,
+/// the page's tag would show it, and the copy be lost.
 pub(super) const LATE_US: i64 = 30_000_000;
 
-/// What a lease is good for, now.
+/// State of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Not connected (yet, or any more): what is there may be reached again.
+pub enum LeaseState {
+    /// Not connected, for now or not yet: its contents may be reached again.
     Down,
     /// Read and written.
     Up,
     /// Read, and moved elsewhere: it ends soon.
     Draining,
-    /// Its contents are gone for good.
+    /// Its contents are lost.
     Gone,
 }
 
@@ -38,17 +39,17 @@ pub struct Counters {
     pub total_us: u64,
 }
 
-/// One lease.
+/// One lease of the device.
 #[derive(Debug)]
 pub(super) struct Server {
     /// Copies of a page are on different hosts.
     pub(super) host: String,
-    pub(super) standing: Standing,
+    pub(super) standing: LeaseState,
     slots: u32,
     /// Slots from here on were never used.
     unused_from: u32,
     free: Vec<u32>,
-    /// Not used for now: see [`Servers::abandon`].
+    /// Slots that are not used for now: see [`Servers::abandon`].
     abandoned: Vec<u32>,
     pub(super) used: u32,
     pub(super) counters: Counters,
@@ -57,15 +58,15 @@ pub(super) struct Server {
     /// Requests that wait for their turn: no more are under way than [`Self::window`].
     pub(super) backlog: VecDeque<u64>,
     pub(super) window: Window,
-    /// When it last answered.
+    /// Time of its last answer.
     pub(super) heard_us: i64,
-    /// When the request was sent that it answered and that was sent last.
+    /// Time at which the latest answered request was sent.
     pub(super) answered_sent_us: i64,
-    /// It is [`Standing::Draining`] whenever it is connected.
+    /// True if it is [`LeaseState::Draining`] whenever it is connected.
     pub(super) is_leaving: bool,
-    /// Since when it is connected, where it is.
+    /// Time since which it is connected, if it is.
     pub(super) up_since_us: i64,
-    /// Since when it is [`Standing::Down`].
+    /// Time since which it is [`LeaseState::Down`].
     pub(super) down_since_ms: i64,
     /// Reads that have no other place to turn to.
     pub(super) stranded: Vec<super::fetched::Purpose>,
@@ -73,7 +74,7 @@ pub(super) struct Server {
 
 impl Server {
     fn take(&mut self) -> Option<u32> {
-        if self.standing != Standing::Up {
+        if self.standing != LeaseState::Up {
             return None;
         }
         let fresh = (self.unused_from < self.slots).then_some(self.unused_from);
@@ -87,17 +88,17 @@ impl Server {
 
     pub(super) fn free_slots(&self) -> u32 {
         match self.standing {
-            Standing::Up => self.slots - self.unused_from + self.free.len() as u32,
+            LeaseState::Up => self.slots - self.unused_from + self.free.len() as u32,
             _ => 0,
         }
     }
 
-    /// What it is sent now waits for its turn.
+    /// Returns true if new requests to it have to wait.
     fn is_busy(&self) -> bool {
         self.in_flight >= self.window.size()
     }
 
-    /// It said so itself: nothing more is put there.
+    /// Marks the server as full, as it reported itself: no more pages go there.
     pub(super) fn is_full(&mut self) {
         self.slots = self.unused_from;
         self.free.clear();
@@ -109,8 +110,8 @@ impl Server {
     }
 }
 
-/// How many requests are under way at once: grows while answers come about as fast as they ever did, halves when they take
-/// several times as long, which is when they queue somewhere.
+/// Limit of requests in progress: grows while answers are about as fast as the fastest ever, and halves when
+/// they take several times as long, since requests then queue somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     size: u32,
@@ -127,7 +128,7 @@ impl Window {
         self.size
     }
 
-    /// One answer, after so long.
+    /// Counts an answer that took this long.
     pub(super) fn answered(&mut self, took_us: u64) {
         self.fastest_us = self.fastest_us.min(took_us.max(1));
         self.answered += 1;
@@ -166,7 +167,7 @@ impl Servers {
     pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
         let server = Server {
             host,
-            standing: Standing::Down,
+            standing: LeaseState::Down,
             slots: slots.min(Place::SLOTS),
             unused_from: 0,
             free: Vec::new(),
@@ -216,9 +217,9 @@ impl Servers {
             .filter_map(move |(number, server)| Some((number as u8, server.as_ref()?)))
     }
 
-    pub(super) fn standing(&self, place: Place) -> Standing {
+    pub(super) fn standing(&self, place: Place) -> LeaseState {
         let server = place.at().and_then(|(number, _)| self.get(number));
-        server.map_or(Standing::Gone, |server| server.standing)
+        server.map_or(LeaseState::Gone, |server| server.standing)
     }
 
     /// The server that has the most free slots, on none of these hosts, of those that can be sent something at once, if there are any.
@@ -235,7 +236,7 @@ impl Servers {
             .map(|(number, _)| number)
     }
 
-    /// Whether there is a free slot on none of these hosts.
+    /// Returns true if a host other than these has a free slot.
     pub(super) fn has_free(&self, not_at: &[Place]) -> bool {
         self.freest(not_at).is_some()
     }
@@ -268,10 +269,10 @@ impl Servers {
         }
     }
 
-    /// What was abandoned can be used again where the connection has stood for [`LATE_US`].
+    /// Frees abandoned slots once the connection has lasted [`LATE_US`].
     pub(super) fn reclaim(&mut self, now_us: i64) {
         for server in self.0.iter_mut().flatten() {
-            if server.standing == Standing::Up && server.up_since_us + LATE_US <= now_us {
+            if server.standing == LeaseState::Up && server.up_since_us + LATE_US <= now_us {
                 server.free.append(&mut server.abandoned);
             }
         }
@@ -288,7 +289,7 @@ mod tests {
         let mut servers = Servers::default();
         for slots in [10, 20] {
             let number = servers.add(format!("host{slots}"), slots, 0).unwrap();
-            servers.get_mut(number).unwrap().standing = Standing::Up;
+            servers.get_mut(number).unwrap().standing = LeaseState::Up;
         }
         let server = |servers: &mut Servers| servers.take(&[]).and_then(Place::at).unwrap().0;
         assert_eq!(server(&mut servers), 1);

@@ -1,4 +1,4 @@
-//! Where every page of the device is: a flat table, 32 bytes a page.
+//! Places of every page of the device: a flat table, 32 bytes a page.
 
 use super::seal::TagBytes;
 
@@ -7,11 +7,11 @@ use super::seal::TagBytes;
 pub(super) struct Place(u32);
 
 impl Place {
-    /// Not at any server.
+    /// No place.
     pub(super) const NONE: Self = Self(u32::MAX);
-    /// So many servers can be told apart; the last number means none.
+    /// Number of distinct servers; the last number means none.
     pub(super) const SERVERS: usize = 255;
-    /// So many slots of one: 64 GiB.
+    /// Number of slots of one server: 64 GiB.
     pub(super) const SLOTS: u32 = 1 << 24;
 
     pub(super) fn new(server: u8, slot: u32) -> Self {
@@ -28,10 +28,10 @@ impl Place {
 /// Most copies at servers.
 pub(super) const COPIES: usize = 2;
 
-/// One page.
+/// Entry of one page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// Of what is stored, from 1; 0: nothing is, it reads as zeroes. The highest bit: it is on disk, too.
+    /// Version of the stored contents, from 1; 0: empty, reads as zeroes. The highest bit: also on disk.
     version: u64,
     pub(super) tag: TagBytes,
     pub(super) places: [Place; COPIES],
@@ -73,13 +73,13 @@ impl Entry {
         self.version = self.version() | if on_disk { ON_DISK } else { 0 };
     }
 
-    /// Whether some server has it.
+    /// Returns true if a server has the page.
     pub(super) fn has_place(&self) -> bool {
         self.places != [Place::NONE; COPIES]
     }
 }
 
-/// All pages.
+/// Entries of all pages.
 pub(super) struct Table(Vec<Entry>);
 
 impl Table {
@@ -91,7 +91,7 @@ impl Table {
         self.0.len() as u32
     }
 
-    /// A page beyond the end is none: what comes from outside was checked where it came in.
+    /// Entry of a page. A page beyond the end cannot occur: requests were checked on arrival.
     pub(super) fn get(&self, page: u32) -> Entry {
         self.0.get(page as usize).copied().unwrap_or(Entry::ZERO)
     }

@@ -34,10 +34,11 @@ pub(crate) struct GlobalArgs {
     /// Configuration in TOML [default: /etc/gleaner/memoryd.toml, where there is one]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Where the agent listens [default: /run/gleaner/agent.sock as root, else $XDG_RUNTIME_DIR/gleaner/agent.sock]
+    /// Socket of the agent [default: /run/gleaner/agent.sock as root, else
+    /// $XDG_RUNTIME_DIR/gleaner/agent.sock]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) agent: Option<PathBuf>,
-    /// Where the owner's commands come [default: memoryd.sock beside the agent's]
+    /// Socket for the owner's commands [default: memoryd.sock beside the agent's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
     /// Folder of the owner's wishes and of the log [default: /var/lib/gleaner/memoryd as root, else $XDG_STATE_HOME/gleaner/memoryd]
@@ -45,7 +46,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) state: Option<PathBuf>,
 }
 
-/// What to do.
+/// Subcommand of the memory server.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
     /// Lend memory while the host is idle, until interrupted
@@ -59,14 +60,14 @@ pub(crate) enum Command {
     },
     /// Serve memory to NBD clients of this machine, without agent and recruiter, until interrupted: to measure, to try
     Serve {
-        /// So much
+        /// Size of the lease
         #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
         standalone: u64,
         /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
         #[arg(long, value_name = "ADDRESS")]
         listen: Address,
     },
-    /// Tell whether the configuration is good, and which settings of the environment win over it
+    /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
         /// As JSON, with every key that is set and its value

@@ -1,7 +1,7 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
 use crate::args::GlobalArgs;
-use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::store::Options;
 use gleaner_policy::lending::Settings;
@@ -13,12 +13,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Of all leases' clients together; each opens a few.
+/// Default number of connections of all leases' clients together; each opens a few.
 const MOST_CONNECTIONS: u64 = 256;
 /// IANA's port for NBD.
 const PAGES_PORT: u16 = 10809;
 
-/// As part of the names of the file and of variables.
+/// Name of the daemon in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "memoryd";
 
 /// The file as written; unknown keys are refused.
@@ -88,34 +88,34 @@ impl Listen {
     }
 }
 
-/// Whether guests' pages are locked in memory.
+/// Locking of guests' pages in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Lock {
-    /// Where there are huge pages. Small ones, locked, take half as long again to give back.
+    /// Locks if there are huge pages. Small pages, locked, take half as long again to give back.
     #[default]
     Auto,
-    /// Where it is allowed.
+    /// Locks if it is allowed.
     Always,
     Never,
 }
 
-/// How recruiters are spoken to.
+/// Settings of the links to recruiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recruiters {
     /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
     pub(crate) urls: Vec<String>,
-    /// This host's name there; `None`: it has no /etc/machine-id.
+    /// Id of this host; `None` without /etc/machine-id.
     pub(crate) host_id: Option<String>,
     /// The host's certificate, with what leads to its authority.
     pub(crate) certificate: PathBuf,
-    /// Its key; the same file as a rule.
+    /// File of the key; normally the same as the certificate's.
     pub(crate) key: PathBuf,
-    /// Whose certificates are believed.
+    /// File of the trusted authority.
     pub(crate) authority: PathBuf,
 }
 
-/// How leases' pages are served.
+/// Settings of serving leases' pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Serving {
     /// `None`: they are not.
@@ -124,7 +124,7 @@ pub(crate) struct Serving {
     pub(crate) is_offered: bool,
     /// A recruiter asks for this host's certificates, so that it has some once it is enrolled.
     pub(crate) has_certificates: bool,
-    /// What clients are told, as `HOST:PORT`, where that is another one.
+    /// Address announced to clients as `HOST:PORT`, if it differs.
     pub(crate) address: Option<String>,
     /// More at a time are closed at once.
     pub(crate) most_connections: u64,
@@ -135,7 +135,7 @@ impl Serving {
         (self.listen, self.address.as_deref(), self.most_connections)
     }
 
-    /// Warning where memory is offered whose pages nobody could read or write.
+    /// Warning about memory on offer whose pages no client could read or write.
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.is_offered && self.listen.is_none()).then_some(
             "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
@@ -144,12 +144,12 @@ impl Serving {
     }
 }
 
-/// What the daemon is to do.
+/// Configuration of the memory server.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// How memory is lent.
+    /// Settings of lending.
     pub(crate) settings: Settings,
-    /// How memory is held.
+    /// Settings of holding memory.
     pub(crate) store: Options,
     /// The agent's socket.
     pub(crate) agent: PathBuf,
@@ -168,13 +168,13 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong with them, the environment or the file; the want of a runtime folder.
-    pub(crate) fn load(args: &GlobalArgs) -> Result<Loaded<Self>, ConfigError> {
-        let Loaded {
+    pub(crate) fn load(args: &GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
         let values = Self::of(args, file, &origin)?;
-        Ok(Loaded { values, origin })
+        Ok(LoadedConfig { values, origin })
     }
 
     fn of(args: &GlobalArgs, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
@@ -269,7 +269,7 @@ fn settings(file: &ConfigFile) -> Settings {
 }
 
 fn recruiters(file: ConfigFile) -> Recruiters {
-    // What `gleaner-agent enroll` got: the host has one certificate.
+    // Certificate that `gleaner-agent enroll` received: the host has only one.
     let enrolled = folders::state_of_another("ship");
     let host = enrolled.join("host.pem");
     let named = |given: Option<PathBuf>| given.filter(|path| path != Path::new(""));
@@ -286,7 +286,7 @@ fn recruiters(file: ConfigFile) -> Recruiters {
     }
 }
 
-/// Whether the kernel makes huge pages where they are asked for.
+/// Returns true if the kernel makes huge pages on request.
 fn has_huge_pages() -> bool {
     let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))

@@ -1,12 +1,13 @@
-//! The door by which leases' clients come in with a certificate, and the revocation lists that it goes by.
+//! Admission of leases' clients by certificate, and the revocation lists for it.
 //!
-//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can withhold one, and cannot
-//! forge it. The newest of each authority is kept in the state folder, and verified again when it is read.
+//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can
+//! withhold a list, but not forge one. The newest of each authority is kept in the state folder, and verified
+//! again when it is read.
 
-use crate::core::{Inbox, Told};
+use crate::core::{CoreMessage, Inbox};
 use gleaner_paging::nbd::{Arrival, Gate, Guests, lease_of};
 use gleaner_paging::store::Store;
-use gleaner_schemas::lending::RevocationsHeld;
+use gleaner_schemas::lending::RevocationCount;
 use gleaner_trust::{ClientPaths, MOST_RECEIVED_BYTES, ServerPaths, ServerTrust, TrustError};
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateRevocationListDer;
@@ -38,7 +39,7 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// Reads what is there: certificates may come later.
+    /// Reads the present files; certificates may appear later.
     pub(crate) fn open(
         certificates: &ClientPaths,
         state: &Path,
@@ -140,11 +141,11 @@ impl Entrance {
     }
 
     fn tell(&self, trust: &ServerTrust, lease_ids: Vec<String>) {
-        let held = trust.revocation_summary().map(|summary| RevocationsHeld {
+        let held = trust.revocation_summary().map(|summary| RevocationCount {
             made_time_ms: since_1970_ms(summary.made),
             certificates_count: summary.certificates_count as u64,
         });
-        self.core.tell(Told::Revocations { held, lease_ids });
+        self.core.tell(CoreMessage::Revocations { held, lease_ids });
     }
 
     /// Lists in force.
@@ -183,7 +184,8 @@ impl Gate for Entrance {
             })
         };
         let guest = self.guests.enter(arrival, is_there);
-        // Once more, now that a list which arrives finds it inside: one may have come since the handshake.
+        // Checked again now that an arriving list would find the client inside: one may have come since the
+        // handshake.
         let rechecked = trust.recheck(&certificates, SystemTime::now());
         rechecked.map_err(|e| e.to_string())?;
         Ok(Box::new(guest))

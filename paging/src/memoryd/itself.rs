@@ -7,12 +7,12 @@ use std::path::Path;
 /// The OOM killer takes who has this first, before any process of the owner's. Raising one's own needs no privilege.
 const KILLED_FIRST: &str = "1000";
 
-/// Where memory is.
+/// Memory of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
-    /// Guests' pages.
+    /// Guests' pages, in bytes.
     pub(crate) resident_bytes: u64,
-    /// Of that, in huge pages.
+    /// Part of it in huge pages.
     pub(crate) huge_bytes: u64,
     /// The daemon's own.
     pub(crate) own_bytes: u64,
@@ -37,7 +37,7 @@ pub(crate) fn settle(store: &Store) -> Vec<String> {
             "not locked in memory: {e}; give it CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // That locked all mappings there are.
+    // That call locked all existing mappings.
     if !store.is_locked() {
         store.stay_unlocked();
     }
@@ -55,7 +55,7 @@ pub(crate) fn before_others() -> std::io::Result<()> {
 mod call {
     use std::io;
 
-    /// All mappings that are there, and those to come, page by page as they are touched.
+    /// Locks all present and future mappings, page by page as they are touched.
     pub(super) fn lock_own() -> io::Result<()> {
         // SAFETY: locking changes nothing that is in memory.
         let failed =
@@ -79,10 +79,11 @@ mod call {
     }
 }
 
-/// Where memory is, by the kernel's count. It takes milliseconds a GiB of small pages: not for the core's thread.
+/// Memory of this process by the kernel's count. Takes milliseconds a GiB of small pages, so that the core's
+/// thread must not call it.
 ///
 /// # Errors
-/// When /proc cannot be read.
+/// /proc cannot be read.
 pub(crate) fn memory(guests: &Range<usize>) -> std::io::Result<Memory> {
     let smaps = std::fs::read_to_string(Path::new("/proc/self/smaps"))?;
     Ok(parse(&smaps, guests))

@@ -1,17 +1,17 @@
 //! The lending log: one JSON object a line for each time that memory was given back.
 
-use gleaner_schemas::lending::GivenBack;
+use gleaner_schemas::lending::ReclaimRecord;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const FILE: &str = "lending.jsonl";
-/// What was the file before it became too large.
+/// Name of the former file after it became too large.
 const BEFORE: &str = "lending.jsonl.1";
-/// Of one file; there are two.
+/// Size limit of one file; there are two.
 const MOST_BYTES: u64 = 1 << 20;
-/// That the owner is shown.
+/// Number of lines shown to the owner.
 const REMEMBERED: usize = 200;
 /// Clients that a line names; a recruiter may make up as many as it likes.
 pub(crate) const MOST_CLIENTS: usize = 32;
@@ -20,7 +20,7 @@ const SAME_LINE_MS: i64 = 5000;
 /// ... and the first is no longer ago.
 const LONGEST_LINE_MS: i64 = 600_000;
 
-/// The log, and what it has been told of lately.
+/// The log, and its latest lines.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
@@ -28,24 +28,24 @@ pub(crate) struct Log {
     most_bytes: u64,
     /// `None` until there is something to write.
     file: Option<File>,
-    remembered: VecDeque<GivenBack>,
+    remembered: VecDeque<ReclaimRecord>,
     /// Giving back in steps, not written yet: one of each cause at most, in the order of their beginnings.
-    under_way: Vec<UnderWay>,
+    under_way: Vec<OpenLine>,
 }
 
 /// A line that grows, and when it began.
 #[derive(Debug)]
-struct UnderWay {
-    line: GivenBack,
+struct OpenLine {
+    line: ReclaimRecord,
     began_ms: i64,
 }
 
-impl UnderWay {
+impl OpenLine {
     fn has_ended(&self, now_ms: i64) -> bool {
         now_ms - self.line.time_ms > SAME_LINE_MS || now_ms - self.began_ms > LONGEST_LINE_MS
     }
 
-    fn add(&mut self, step: GivenBack) {
+    fn add(&mut self, step: ReclaimRecord) {
         let line = &mut self.line;
         line.time_ms = step.time_ms;
         line.peak_lent_bytes = line.peak_lent_bytes.max(step.peak_lent_bytes);
@@ -87,8 +87,8 @@ impl Log {
         log
     }
 
-    /// What it has, the oldest first.
-    pub(crate) fn lines(&self) -> Vec<GivenBack> {
+    /// Lines of the log, the oldest first.
+    pub(crate) fn lines(&self) -> Vec<ReclaimRecord> {
         let under_way = self.under_way.iter().map(|under_way| &under_way.line);
         self.remembered.iter().chain(under_way).cloned().collect()
     }
@@ -97,7 +97,7 @@ impl Log {
     ///
     /// # Errors
     /// With the path; it is remembered all the same.
-    pub(crate) fn add(&mut self, given_back: GivenBack) -> io::Result<()> {
+    pub(crate) fn add(&mut self, given_back: ReclaimRecord) -> io::Result<()> {
         let earlier = self.settle(|_| true);
         self.write(given_back).and(earlier)
     }
@@ -105,14 +105,14 @@ impl Log {
     /// Adds one step of giving back gradually, or one lease of several that end.
     ///
     /// # Errors
-    /// As of [`Self::add`], about what was before.
-    pub(crate) fn add_step(&mut self, step: GivenBack) -> io::Result<()> {
+    /// Those of [`Self::add`], for the lines before.
+    pub(crate) fn add_step(&mut self, step: ReclaimRecord) -> io::Result<()> {
         let now_ms = step.time_ms;
         let earlier = self.settle(|under_way| under_way.has_ended(now_ms));
         let mut under_way = self.under_way.iter_mut();
         match under_way.find(|same| same.line.cause == step.cause) {
             Some(same) => same.add(step),
-            None => self.under_way.push(UnderWay {
+            None => self.under_way.push(OpenLine {
                 line: step,
                 began_ms: now_ms,
             }),
@@ -129,7 +129,7 @@ impl Log {
     }
 
     /// Writes those lines under way that are over.
-    fn settle(&mut self, is_over: impl Fn(&UnderWay) -> bool) -> io::Result<()> {
+    fn settle(&mut self, is_over: impl Fn(&OpenLine) -> bool) -> io::Result<()> {
         let mut settled = Ok(());
         for under_way in self
             .under_way
@@ -141,7 +141,7 @@ impl Log {
         settled
     }
 
-    fn write(&mut self, given_back: GivenBack) -> io::Result<()> {
+    fn write(&mut self, given_back: ReclaimRecord) -> io::Result<()> {
         let line = serde_json::to_vec(&given_back);
         self.remembered.push_back(given_back);
         if self.remembered.len() > REMEMBERED {
@@ -191,13 +191,13 @@ impl Drop for Log {
 mod tests {
     use super::*;
 
-    fn line(time_ms: i64, cause: &str, bytes: u64) -> GivenBack {
-        GivenBack {
+    fn line(time_ms: i64, cause: &str, bytes: u64) -> ReclaimRecord {
+        ReclaimRecord {
             time_ms,
             cause: cause.to_owned(),
             bytes,
             steps_count: 1,
-            ..GivenBack::default()
+            ..ReclaimRecord::default()
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
         }
         log.add_step(line(9100, "pressure", 5)).unwrap();
         let of = |log: &Log| {
-            let short = |line: &GivenBack| (line.cause.clone(), line.bytes, line.steps_count);
+            let short = |line: &ReclaimRecord| (line.cause.clone(), line.bytes, line.steps_count);
             log.lines().iter().map(short).collect::<Vec<_>>()
         };
         let expected = [
@@ -268,19 +268,19 @@ mod tests {
             } else {
                 "expired"
             };
-            let step = GivenBack {
+            let step = ReclaimRecord {
                 clients: vec![format!("{number:04}")],
                 ..line(number, cause, 1)
             };
             log.add_step(step).unwrap();
         }
         let lines = log.lines();
-        let short = |line: &GivenBack| (line.cause.clone(), line.steps_count);
+        let short = |line: &ReclaimRecord| (line.cause.clone(), line.steps_count);
         let expected = [("owner", 1), ("released", 1000), ("expired", 1000)];
         let expected = expected.map(|(cause, count)| (cause.to_owned(), count));
         assert_eq!(lines.iter().map(short).collect::<Vec<_>>(), expected);
         assert_eq!(lines[1].clients.len(), MOST_CLIENTS);
-        // They do not wait for a pause for ever.
+        // The lines do not wait without limit for a pause.
         for minute in 0..30 {
             for second in (0..60).step_by(4) {
                 let time_ms = 10_000 + (minute * 60 + second) * 1000;

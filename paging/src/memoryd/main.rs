@@ -37,7 +37,7 @@ fn main() -> ExitCode {
 fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     match args.command {
         Command::Run { standalone, fill } => {
-            let measured = standalone.map(|bytes| run::Measured {
+            let measured = standalone.map(|bytes| run::MeasureOptions {
                 bytes,
                 is_filled: fill,
             });

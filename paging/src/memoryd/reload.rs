@@ -4,7 +4,7 @@
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
-use crate::core::{Inbox, Told};
+use crate::core::{CoreMessage, Inbox};
 use crate::standalone::Standalone;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
@@ -13,10 +13,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-/// What it takes.
-pub(crate) struct Reload {
+/// Inputs of a reload.
+pub(crate) struct Reloader {
     pub(crate) args: GlobalArgs,
-    /// By which the daemon was started.
+    /// Configuration with which the daemon was started.
     pub(crate) config: Config,
     /// Settings are those of a measurement, whatever the file says.
     pub(crate) is_measured: bool,
@@ -26,8 +26,8 @@ pub(crate) struct Reload {
     pub(crate) end: UnixStream,
 }
 
-impl Reload {
-    /// Reads the configuration again each time that something comes out of `hangups`, until the core is gone.
+impl Reloader {
+    /// Reads the configuration again on each byte from `hangups`, until the core ends.
     pub(crate) fn follow(mut self, mut hangups: UnixStream) {
         while hangups.read(&mut [0; 64]).is_ok_and(|read| read > 0) {
             if terminal::has_hung_up() {
@@ -49,7 +49,7 @@ impl Reload {
         }
     }
 
-    /// What the core does from now on; `None`: it is gone.
+    /// Passes new settings to the core; `None` if it has ended.
     fn hand_over(&self, next: Config) -> Option<String> {
         let left_out = self.config.left_out(&next);
         let mut settings = Box::new(next.settings);
@@ -57,7 +57,7 @@ impl Reload {
             Standalone::adapt(&mut settings);
         }
         let (done, doing) = channel();
-        let told = Told::Configured { settings, done };
+        let told = CoreMessage::Configured { settings, done };
         let doing = self.inbox.tell(told).then(|| doing.recv().ok())??;
         eprintln!("gleaner-memoryd: the configuration was read again");
         if !left_out.is_empty() {

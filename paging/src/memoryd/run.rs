@@ -2,9 +2,9 @@
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
-use crate::core::{Core, Ends, Look, Told};
+use crate::core::{Core, CoreEnds, CoreMessage, Look};
 use crate::entrance::Entrance;
-use crate::reload::Reload;
+use crate::reload::Reloader;
 use crate::standalone::Standalone;
 use crate::{itself, link, pages};
 use anyhow::Context;
@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// What is measured, if anything.
+/// Options of a measurement, if any.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct MeasureOptions {
     pub(crate) bytes: u64,
     pub(crate) is_filled: bool,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Measured {
 ///
 /// # Errors
 /// When it cannot begin.
-pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Result<()> {
+pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow::Result<()> {
     let mut config = Config::load(&args)?.values;
     // Before any thread: their memory is locked as well, and their errors are this one's.
     let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         load.clone(),
         Arc::clone(&manager),
     )?;
-    let Ends {
+    let CoreEnds {
         links,
         looks,
         kept,
@@ -80,7 +80,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         store.clone(),
         inbox.clone(),
     ));
-    let reload = Reload {
+    let reload = Reloader {
         args,
         config: config.clone(),
         is_measured,
@@ -95,7 +95,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         .name("look".to_owned())
         .spawn(move || {
             while let Ok(first) = looks.recv() {
-                // Of all that came together one look and one write, of the newest wishes, will do.
+                // For requests that came together, one look and one write of the newest wishes are enough.
                 let all: Vec<Look> = iter::once(first).chain(looks.try_iter()).collect();
                 if let Some(wishes) = all.iter().rev().find_map(|look| look.wishes.as_ref())
                     && let Err(e) = kept.write(wishes)
@@ -106,7 +106,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
                 }
                 let memory = itself::memory(&guests).unwrap_or_default();
                 for Look { connection, .. } in all {
-                    if !inbox.tell(Told::Looked { connection, memory }) {
+                    if !inbox.tell(CoreMessage::Looked { connection, memory }) {
                         return;
                     }
                 }
@@ -124,7 +124,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<Measured>) -> anyhow::Resul
         );
     }
     core.run()?;
-    // They say goodbye; all memory is back by now.
+    // The links close their connections; all memory is back by now.
     let _ = links.join();
     Ok(())
 }

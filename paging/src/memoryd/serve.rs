@@ -1,5 +1,6 @@
-//! One lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, to measure by and to try
-//! clients on. The pages, and the check that a lease is still there, are those of every lease.
+//! One lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, for
+//! measurements and for trying clients. The pages, and the check that a lease still exists, are those of
+//! every lease.
 
 use crate::itself;
 use anyhow::{Context, bail};
@@ -45,7 +46,7 @@ pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
     let load = Arc::new(Load::default());
     listener.serve(exports, Door::Open, load.clone(), MOST_CONNECTIONS)?;
     println!("{url}");
-    // One byte a signal.
+    // Each signal writes one byte.
     let _ = end.read(&mut [0]);
     store.revoke_all();
     listen.clear();

@@ -1,5 +1,5 @@
-//! One lease without a recruiter, to measure by: the same rules, the same pages, taken whenever the agent tells of a
-//! sample.
+//! One lease without a recruiter, for measurements: the same rules, the same pages, taken whenever the agent
+//! sends a sample.
 
 use gleaner_paging::store::Pages;
 use gleaner_policy::lending::Settings;
@@ -10,11 +10,11 @@ use std::thread;
 /// Longer than anything is measured.
 const TERM_MS: i64 = 365 * 86_400_000;
 
-/// What is asked for.
+/// The lease to take.
 #[derive(Debug)]
 pub(crate) struct Standalone {
     bytes: u64,
-    /// To who writes all of it; `None`: nobody does.
+    /// Thread that writes all of it; `None`: it is not written.
     filler: Option<Sender<Pages>>,
 }
 
@@ -34,7 +34,7 @@ impl Standalone {
         self.bytes
     }
 
-    /// Nothing but physical memory bounds it, and what the owner says.
+    /// Adapts the settings: only physical memory and the owner limit the lease.
     pub(crate) fn adapt(settings: &mut Settings) {
         settings.limits.mode = Mode::Paper;
         settings.limits.headroom_share = 0.0;

@@ -1,4 +1,4 @@
-//! What the owner wants, kept across restarts.
+//! The owner's wishes, kept across restarts.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "owner.json";
 
-/// What the owner wants.
+/// Wishes of the owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Wishes {
+pub(crate) struct OwnerWishes {
     pub(crate) pause: Option<Pause>,
     pub(crate) cap: Option<Cap>,
 }
 
-/// Nothing is lent.
+/// Pause of lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
     /// Until then, in milliseconds since 1970-01-01 UTC; `None`: until resumed.
     pub(crate) until_time_ms: Option<i64>,
-    /// Who wanted it: may end it as well.
+    /// User who set it, and may end it as well.
     pub(crate) by_uid: u32,
 }
 
@@ -28,28 +28,28 @@ pub(crate) struct Pause {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cap {
     pub(crate) bytes: u64,
-    /// Who wanted it: may raise it as well.
+    /// User who set it, and may raise it as well.
     pub(crate) by_uid: u32,
 }
 
-/// Where they are kept.
+/// File of the wishes.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct WishesFile {
     folder: PathBuf,
 }
 
-impl Kept {
+impl WishesFile {
     pub(crate) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
         }
     }
 
-    /// What was wanted last. A file that cannot be read may have said "pause": then that is what it says.
+    /// The last wishes. An unreadable file may have contained a pause, and is treated as one.
     ///
     /// # Errors
-    /// What is wrong with the file, for people; with what to go on with.
-    pub(crate) fn read(&self) -> Result<Wishes, (Wishes, String)> {
+    /// The fault of the file, for people, with the wishes to use.
+    pub(crate) fn read(&self) -> Result<OwnerWishes, (OwnerWishes, String)> {
         let path = self.folder.join(FILE);
         let wrong = |why: String| {
             let until_time_ms = None;
@@ -61,11 +61,11 @@ impl Kept {
                 "{}: {why}: paused, until `gleaner owner resume`",
                 path.display()
             );
-            (Wishes { pause, cap: None }, why)
+            (OwnerWishes { pause, cap: None }, why)
         };
         match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|e| wrong(e.to_string())),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Wishes::default()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(OwnerWishes::default()),
             Err(e) => Err(wrong(e.to_string())),
         }
     }
@@ -74,7 +74,7 @@ impl Kept {
     ///
     /// # Errors
     /// With the path.
-    pub(crate) fn write(&self, wishes: &Wishes) -> io::Result<()> {
+    pub(crate) fn write(&self, wishes: &OwnerWishes) -> io::Result<()> {
         let path = self.folder.join(FILE);
         let write = || {
             fs::create_dir_all(&self.folder)?;
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn kept_as_they_were_and_paused_where_nobody_can_tell() {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(&folder.path().join("state"));
-        assert_eq!(kept.read(), Ok(Wishes::default()));
-        let wishes = Wishes {
+        let kept = WishesFile::new(&folder.path().join("state"));
+        assert_eq!(kept.read(), Ok(OwnerWishes::default()));
+        let wishes = OwnerWishes {
             pause: Some(Pause {
                 until_time_ms: Some(7),
                 by_uid: 1000,

@@ -13,12 +13,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What was sent and not acknowledged for so long has nobody at the other end.
+/// Time after which bytes without acknowledgement mean that the peer is dead.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
 
-/// Without TLS.
+/// A connection without TLS.
 #[derive(Debug)]
-pub(super) enum Plain {
+pub(super) enum PlainStream {
     /// Shared with the [`Line`] by which another thread may hang up.
     Tcp(Arc<TcpStream>),
     Unix(UnixStream),
@@ -27,11 +27,11 @@ pub(super) enum Plain {
 /// A connection of a client.
 #[derive(Debug)]
 pub(super) enum Channel {
-    Plain(Plain),
-    Tls(Box<StreamOwned<ServerConnection, Plain>>),
+    Plain(PlainStream),
+    Tls(Box<StreamOwned<ServerConnection, PlainStream>>),
 }
 
-impl Plain {
+impl PlainStream {
     pub(super) fn tcp(stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
         sockopt::set_socket_keepalive(&stream, true)?;
@@ -107,7 +107,7 @@ impl Channel {
         Ok(Some((chain, tls.sock.line()?)))
     }
 
-    /// How long one read or write may take; `None`: for ever.
+    /// Limit of one read or write; `None`: no limit.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Plain(plain) => plain.set_patience(patience),
@@ -128,7 +128,7 @@ impl Channel {
         let mut connection = ServerConnection::new(config.clone()).map_err(failed)?;
         while connection.is_handshaking() {
             connection
-                .complete_io(&mut InTime {
+                .complete_io(&mut TimedStream {
                     plain: &mut plain,
                     until,
                 })
@@ -142,16 +142,17 @@ impl Channel {
     }
 }
 
-/// What bytes come by and go by.
+/// A stream of bytes in both directions.
 pub(super) trait Stream: Read + Write {
     /// The socket, where bytes go as they are: nothing that was written waits here.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// The socket, where that is a Unix one. Over TCP it is worth more to take all that has come at once than to save a copy.
+    /// Underlying Unix socket, if it is one. Over TCP, reading all available bytes at once is better than
+    /// saving a copy.
     fn unix_socket(&self) -> Option<BorrowedFd<'_>>;
 }
 
-impl AsFd for Plain {
+impl AsFd for PlainStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Tcp(stream) => stream.as_fd(),
@@ -160,7 +161,7 @@ impl AsFd for Plain {
     }
 }
 
-impl Stream for Plain {
+impl Stream for PlainStream {
     fn socket(&self) -> Option<BorrowedFd<'_>> {
         Some(self.as_fd())
     }
@@ -190,21 +191,21 @@ impl Stream for Channel {
 }
 
 /// Reads and writes until then, however slowly the other side goes about it.
-pub(super) struct InTime<'a> {
-    pub(super) plain: &'a mut Plain,
+pub(super) struct TimedStream<'a> {
+    pub(super) plain: &'a mut PlainStream,
     pub(super) until: Instant,
 }
 
-impl InTime<'_> {
+impl TimedStream<'_> {
     fn hurry(&self) -> io::Result<()> {
         self.plain.set_patience(Some(left(self.until)?))
     }
 }
 
-/// How long it is until then.
+/// Time until `until`.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] once it has come.
+/// [`io::ErrorKind::TimedOut`] once it has passed.
 pub(super) fn left(until: Instant) -> io::Result<Duration> {
     match until.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
@@ -212,14 +213,14 @@ pub(super) fn left(until: Instant) -> io::Result<Duration> {
     }
 }
 
-impl Read for InTime<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.hurry()?;
         self.plain.read(into)
     }
 }
 
-impl Write for InTime<'_> {
+impl Write for TimedStream<'_> {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         self.hurry()?;
         self.plain.write(from)
@@ -230,7 +231,7 @@ impl Write for InTime<'_> {
     }
 }
 
-impl Read for Plain {
+impl Read for PlainStream {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => (&**stream).read(into),
@@ -239,7 +240,7 @@ impl Read for Plain {
     }
 }
 
-impl Write for Plain {
+impl Write for PlainStream {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => (&**stream).write(from),
@@ -316,7 +317,7 @@ mod tests {
         });
         let began = Instant::now();
         let until = began + Duration::from_millis(300);
-        let channel = Channel::Plain(Plain::Unix(ours));
+        let channel = Channel::Plain(PlainStream::Unix(ours));
         let ended = channel.start_tls(&trust.unwrap().config(), until);
         assert!(matches!(ended, Err(NegotiationError::Tls(_))));
         assert!(began.elapsed() >= Duration::from_millis(300));

@@ -1,6 +1,6 @@
 //! Failures of the handshake, from the server's side.
 
-use super::export::Refused;
+use super::export::ExportRefusal;
 use std::io;
 
 /// Error that ends a handshake before transmission.
@@ -16,12 +16,12 @@ pub enum NegotiationError {
     /// No TLS came about.
     #[error("TLS: {0}")]
     Tls(io::Error),
-    /// By `EXPORT_NAME`, which has no other refusal than the end.
+    /// The server refused `EXPORT_NAME`, to which closing is the only refusal.
     #[error("export {name:?}: {source}")]
     Refused {
-        /// Asked for.
+        /// Name of the requested export.
         name: String,
         /// Reason of the refusal.
-        source: Refused,
+        source: ExportRefusal,
     },
 }

@@ -1,17 +1,18 @@
-//! What a server has to offer: exports, and who may have them.
+//! Exports of a server, and who may use them.
 
 use super::wire::{Fault, transmission};
 use gleaner_trust::Peer;
 
-/// What is offered, as a client is told of it.
+/// An export, as clients see it.
 pub trait Export: Send + Sync {
-    /// How many bytes there are.
+    /// Size in bytes.
     fn bytes(&self) -> u64;
 
-    /// What it is, for people.
+    /// Description for people.
     fn description(&self) -> String;
 
-    /// Its own name, which tells its contents from others that the same export may have at another time; `None`: as it was asked for.
+    /// Name of its contents, which distinguishes them from the export's contents at another time; `None`: the
+    /// requested name.
     fn name(&self) -> Option<String> {
         None
     }
@@ -31,10 +32,10 @@ pub trait Export: Send + Sync {
 
 /// Bytes that are read and written by offset, from any thread.
 pub trait Contents: Export {
-    /// Reads from `offset` on. On an error, what `into` holds means nothing.
+    /// Reads from `offset` on. After an error, the content of `into` is undefined.
     ///
     /// # Errors
-    /// [`Fault`], which goes to the client.
+    /// [`Fault`], to be sent to the client.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
 
     /// Shows what is there without copying it, to `look`, which does not wait; `false`, and nothing is shown, where that cannot be.
@@ -51,8 +52,9 @@ pub trait Contents: Export {
     /// [`Fault`].
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
 
-    /// Has `fill`, which does not wait, write what is there, from `offset` on; it says how many bytes it wrote, of
-    /// which whole pages count: the rest is to be written again. It is not called where that cannot be.
+    /// Lets `fill`, which must not block, write the bytes from `offset` on. It returns the number of bytes
+    /// written, of which whole pages count: the remainder is to be written again. It is not called if the
+    /// range cannot be written.
     ///
     /// # Errors
     /// [`Fault`], as of [`Self::write`].
@@ -78,37 +80,37 @@ pub trait Contents: Export {
     fn flush(&self) -> Result<(), Fault>;
 }
 
-/// Who is at the other end.
+/// Identity of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Caller {
     /// A program of this machine, without a certificate.
     Local,
-    /// Whoever the certificate names.
+    /// Holder of a client certificate.
     Certified(Peer),
 }
 
 /// All exports of a server.
 pub trait Exports: Send + Sync {
-    /// Of one export.
+    /// Contents of one export.
     type Contents: Export;
 
     /// The export of that name; the empty name is the default one.
     ///
     /// # Errors
-    /// [`Refused`], which the client is told.
-    fn open(&self, name: &str, caller: &Caller) -> Result<Self::Contents, Refused>;
+    /// [`ExportRefusal`], to be sent to the client.
+    fn open(&self, name: &str, caller: &Caller) -> Result<Self::Contents, ExportRefusal>;
 
     /// Names that this caller may open.
     fn names(&self, caller: &Caller) -> Vec<String>;
 }
 
-/// Why an export cannot be had; the text is for people, and says what to do.
+/// Reason why an export is refused; the text is for people, and names the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// There is none of that name, or no longer with those contents.
+pub enum ExportRefusal {
+    /// No export has this name, or these contents any more.
     #[error("{0}")]
     Unknown(String),
-    /// Not for this caller.
+    /// The caller may not use the export.
     #[error("{0}")]
     Forbidden(String),
     /// The server ends.

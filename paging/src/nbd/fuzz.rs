@@ -1,6 +1,7 @@
-//! Both sides of the protocol as functions of a stranger's bytes, for the fuzzer and for replays of what it found.
+//! Both sides of the protocol as functions of arbitrary bytes, for the fuzzer and for replays of its
+//! findings.
 
-use super::channel::{Channel, Plain};
+use super::channel::{Channel, PlainStream};
 use super::client::{Wire, introduce};
 use super::negotiate::{Outcome, negotiate};
 use super::transmit::transmit;
@@ -48,7 +49,7 @@ pub fn server(bytes: &[u8]) -> io::Result<()> {
         shares: Arc::new(Shares::whole(4)),
     };
     let (ours, taking) = stranger(bytes)?;
-    let channel = Channel::Plain(Plain::Unix(ours));
+    let channel = Channel::Plain(PlainStream::Unix(ours));
     let ended = match negotiate(channel, &leases, &Door::Open, PATIENCE) {
         Ok(Outcome::Transmit(channel, contents)) => {
             transmit(channel, &contents, &Load::default()).map_err(io::Error::other)
@@ -66,7 +67,7 @@ pub fn server(bytes: &[u8]) -> io::Result<()> {
 /// What ended the connection.
 pub fn client<T>(bytes: &[u8], take: impl FnOnce(Wire) -> io::Result<T>) -> io::Result<T> {
     let (ours, taking) = stranger(bytes)?;
-    let wire = Wire::plain(Plain::Unix(ours));
+    let wire = Wire::plain(PlainStream::Unix(ours));
     let taken = match introduce(wire, "a@7", None, PATIENCE) {
         Ok((wire, _)) => take(wire),
         Err(e) => Err(io::Error::other(e)),

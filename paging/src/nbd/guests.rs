@@ -18,7 +18,7 @@ pub trait Gate: Send + Sync {
     /// The reason why there are none, which the client receives.
     fn settings(&self) -> Result<Arc<ServerConfig>, String>;
 
-    /// Lets a client in whose handshake has succeeded. It counts as inside until the value is dropped.
+    /// Admits a client after its handshake. It counts as inside until the value is dropped.
     ///
     /// # Errors
     /// The reason why its certificate is no longer good.
@@ -48,7 +48,7 @@ struct Present {
     shown: BTreeMap<String, VecDeque<Chain>>,
 }
 
-/// One client inside; leaves when dropped.
+/// One admitted client; leaves when dropped.
 #[derive(Debug)]
 pub struct Guest {
     guests: Arc<Guests>,
@@ -57,7 +57,7 @@ pub struct Guest {
 
 /// Result of [`Guests::recheck`].
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Rechecked {
+pub struct RecheckResult {
     /// Connections that were closed.
     pub closed_count: usize,
     /// Exports that a revoked certificate has opened, by name, whether or not a connection was left.
@@ -69,7 +69,7 @@ impl Guests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a client in. Exports that `is_there` denies are forgotten.
+    /// Admits a client. Drops records of exports for which `is_there` returns false.
     pub fn enter(self: &Arc<Self>, arrival: Arrival, is_there: impl Fn(&str) -> bool) -> Guest {
         let Arrival {
             certificates,
@@ -102,7 +102,7 @@ impl Guests {
     pub fn recheck(
         &self,
         check: impl Fn(&[CertificateDer<'_>]) -> Result<(), TrustError>,
-    ) -> Rechecked {
+    ) -> RecheckResult {
         let (open, shown) = {
             let present = self.present();
             let open: Vec<(u64, Chain)> = present
@@ -117,7 +117,7 @@ impl Guests {
                 .collect();
             (open, shown)
         };
-        // Not under the lock: clients that come meanwhile are admitted by the newer settings.
+        // Not under the lock: clients that come in between are admitted by the newer settings.
         let mut bad = BTreeSet::new();
         for (number, chain) in &open {
             if check(chain).is_err() {
@@ -137,7 +137,7 @@ impl Guests {
             line.hang_up(); // the connection's thread reads the end, and leaves
             closed_count += 1;
         }
-        Rechecked {
+        RecheckResult {
             closed_count,
             exports,
         }
@@ -154,7 +154,7 @@ impl Drop for Guest {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::nbd::channel::Plain;
+    use crate::nbd::channel::PlainStream;
     use rustls::{CertificateError, Error};
     use std::io::Read;
     use std::net::{TcpListener, TcpStream};
@@ -168,7 +168,7 @@ mod tests {
     fn visit(guests: &Arc<Guests>, listener: &TcpListener, certificate: u8, export: &str) -> Visit {
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         client.set_nonblocking(true).unwrap();
-        let plain = Plain::tcp(listener.accept().unwrap().0).unwrap();
+        let plain = PlainStream::tcp(listener.accept().unwrap().0).unwrap();
         let arrival = Arrival {
             certificates: vec![CertificateDer::from(vec![certificate])],
             export: export.to_owned(),
@@ -211,29 +211,29 @@ mod tests {
         let mut other = visit(&guests, &listener, 2, "a");
         let gone = visit(&guests, &listener, 3, "c");
         let all_is_well = guests.recheck(|_| Ok(()));
-        assert_eq!(all_is_well, Rechecked::default());
+        assert_eq!(all_is_well, RecheckResult::default());
         let rechecked = guests.recheck(refuse(CertificateError::Revoked, 1));
         let exports = ["a", "b"].map(str::to_owned).to_vec();
         assert_eq!(
             rechecked,
-            Rechecked {
+            RecheckResult {
                 closed_count: 2,
                 exports
             }
         );
         assert!(first.is_closed() && second.is_closed() && other.is_open());
-        // An export is named by what has opened it, though nobody is there any more.
+        // The export stays listed after its last client has left.
         drop(gone);
         let rechecked = guests.recheck(refuse(CertificateError::Revoked, 3));
         assert_eq!(
             (rechecked.closed_count, &rechecked.exports[..]),
             (0, &["c".to_owned()][..])
         );
-        // Expired: the client comes again with its next certificate, and its lease goes on.
+        // Expired: the client connects again with its next certificate, and its lease goes on.
         let rechecked = guests.recheck(refuse(CertificateError::Expired, 2));
         assert_eq!(
             rechecked,
-            Rechecked {
+            RecheckResult {
                 closed_count: 1,
                 exports: Vec::new()
             }

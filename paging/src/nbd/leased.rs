@@ -1,14 +1,14 @@
 //! Leased pages as exports: a lease and its generation are the export's name.
 
-use super::export::{Caller, Contents, Export, Exports, Refused};
+use super::export::{Caller, Contents, Export, ExportRefusal, Exports};
 use super::share::{Place, Shares};
 use super::wire::Fault;
 use crate::store::{Error, Pages, Store};
 use gleaner_trust::Peer;
 use std::sync::Arc;
 
-/// The export of a lease's pages: `LEASE@GENERATION`. What a memory server that was started again has under an old name are
-/// other contents, which nobody is given for the old ones.
+/// Name of the export of a lease's pages: `LEASE@GENERATION`. A restarted memory server may have other
+/// contents under an old lease id; the generation keeps clients from reading them as the old ones.
 #[must_use]
 pub fn export_name(lease_id: &str, generation: u64) -> String {
     format!("{lease_id}@{generation}")
@@ -23,26 +23,26 @@ pub fn lease_of(name: &str) -> Option<(&str, u64)> {
 
 /// The leases of one store.
 pub struct Leases {
-    /// Where their pages are.
+    /// Store with their pages.
     pub store: Arc<Store>,
-    /// Who asks for no name gets that one: lease and generation.
+    /// Export for clients that request no name: lease and generation.
     pub default: Option<(String, u64)>,
-    /// How many connections a client may have, over all its leases.
+    /// Limit of connections of each client, over all its leases.
     pub shares: Arc<Shares>,
 }
 
 /// The pages of a lease, as one connection has them.
-pub struct Taken {
+pub struct LeaseContents {
     name: String,
     pages: Pages,
     _place: Place,
 }
 
 impl Exports for Leases {
-    type Contents = Taken;
+    type Contents = LeaseContents;
 
-    fn open(&self, name: &str, caller: &Caller) -> Result<Taken, Refused> {
-        let unknown = |why: &str| Refused::Unknown(format!("export {name:?}: {why}"));
+    fn open(&self, name: &str, caller: &Caller) -> Result<LeaseContents, ExportRefusal> {
+        let unknown = |why: &str| ExportRefusal::Unknown(format!("export {name:?}: {why}"));
         let (lease_id, generation) = match (&self.default, name) {
             (Some((lease_id, generation)), "") => (&lease_id[..], *generation),
             (None, "") => {
@@ -55,7 +55,7 @@ impl Exports for Leases {
             }
         };
         let is_for = |pages: &Pages| match caller {
-            // Who knows a lease's name on this machine was told it: it cannot be guessed.
+            // On this machine, knowing a lease's name is enough: it cannot be guessed.
             Caller::Local => true,
             Caller::Certified(Peer::Client(client)) => client == pages.client(),
             Caller::Certified(_) => false,
@@ -68,12 +68,12 @@ impl Exports for Leases {
             )
         })?;
         let place = self.shares.take(pages.client()).ok_or_else(|| {
-            Refused::Forbidden(format!(
+            ExportRefusal::Forbidden(format!(
                 "export {name:?}: its client has {} connections here, which is its share; close one",
                 self.shares.most()
             ))
         })?;
-        Ok(Taken {
+        Ok(LeaseContents {
             name: export_name(lease_id, generation),
             pages,
             _place: place,
@@ -81,12 +81,12 @@ impl Exports for Leases {
     }
 
     fn names(&self, _caller: &Caller) -> Vec<String> {
-        // The leases' names are their clients' alone; the default one stands for itself.
+        // Leases' names are known to their clients alone; only the default export is listed.
         self.default.iter().map(|_| String::new()).collect()
     }
 }
 
-impl Export for Taken {
+impl Export for LeaseContents {
     fn bytes(&self) -> u64 {
         self.pages.bytes()
     }
@@ -100,7 +100,7 @@ impl Export for Taken {
     }
 }
 
-impl Contents for Taken {
+impl Contents for LeaseContents {
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault> {
         Ok(self.pages.read(offset, into)?)
     }

@@ -1,6 +1,6 @@
 //! Takes connections, and serves each on a thread of its own.
 
-use super::channel::{Channel, Plain};
+use super::channel::{Channel, PlainStream};
 use super::error::NegotiationError;
 use super::export::{Contents, Export, Exports};
 use super::guests::Arrival;
@@ -19,17 +19,17 @@ use std::{fmt, fs, io};
 
 /// TLS needs most of it.
 const STACK_BYTES: usize = 256 << 10;
-/// A client that has not come to transmission by then is given up.
+/// Time for the handshake, after which a client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Broken connections that are told of a minute; strangers must not fill a log.
 const MOST_LINES: u32 = 10;
 /// Until a refused accept(2) is tried again: file descriptors are short, say.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where a server listens.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// TCP.
+    /// TCP address.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
@@ -53,7 +53,7 @@ impl Address {
     }
 }
 
-/// As on command lines: a path has a `/` in it.
+/// Parses an address as on command lines: a path contains a `/`.
 impl FromStr for Address {
     type Err = String;
 
@@ -86,10 +86,10 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens. What was left of a Unix socket that nobody listens at is replaced.
+    /// Listens. A leftover Unix socket without a listener is replaced.
     ///
     /// # Errors
-    /// What the kernel says; [`io::ErrorKind::AddrInUse`] where somebody listens there already.
+    /// The kernel's error; [`io::ErrorKind::AddrInUse`] if another program listens there.
     pub fn open(address: &Address) -> io::Result<Self> {
         let socket = match address {
             Address::Tcp(address) => Socket::Tcp(TcpListener::bind(address)?),
@@ -98,10 +98,10 @@ impl Listener {
         Ok(Self(socket))
     }
 
-    /// Where: the port that was chosen, where none was asked for.
+    /// Address in use, with the port that the kernel chose if none was given.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn tcp_address(&self) -> io::Result<Option<SocketAddr>> {
         match &self.0 {
             Socket::Tcp(listener) => listener.local_addr().map(Some),
@@ -109,10 +109,10 @@ impl Listener {
         }
     }
 
-    /// Returns the URL by which NBD's clients connect: with the port that was chosen, where none was asked for.
+    /// Returns the URL for NBD clients, with the port that the kernel chose if none was given.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn url(&self) -> io::Result<String> {
         Ok(match &self.0 {
             Socket::Tcp(listener) => format!("nbd://{}", listener.local_addr()?),
@@ -124,17 +124,18 @@ impl Listener {
         })
     }
 
-    fn accept(&self) -> io::Result<Plain> {
+    fn accept(&self) -> io::Result<PlainStream> {
         match &self.0 {
-            Socket::Tcp(listener) => Plain::tcp(listener.accept()?.0),
-            Socket::Unix(listener) => Ok(Plain::Unix(listener.accept()?.0)),
+            Socket::Tcp(listener) => PlainStream::tcp(listener.accept()?.0),
+            Socket::Unix(listener) => Ok(PlainStream::Unix(listener.accept()?.0)),
         }
     }
 
-    /// Serves for ever. Beyond `most_connections` clients those that come are closed once they have said what they want.
+    /// Serves until the process ends. Beyond `most_connections` clients, a new one is disconnected after
+    /// naming its export.
     ///
     /// # Errors
-    /// When no thread can be had to begin with.
+    /// No thread can be started.
     pub fn serve<E>(
         self,
         exports: Arc<E>,
@@ -205,7 +206,7 @@ struct Visitor<E> {
     journal: Arc<Journal>,
 }
 
-/// Why a connection ended that its client did not end.
+/// Reason why a connection ended that its client did not end.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -215,7 +216,7 @@ enum Broken {
 }
 
 impl Broken {
-    /// Who has just gone (to see whether anybody listens, or killed) is no news.
+    /// Returns false for a client that just closed (to probe the port, or killed).
     fn is_news(&self) -> bool {
         let (Self::Negotiating(NegotiationError::Io(e))
         | Self::Transmitting(TransmissionError::Io(e))) = self
@@ -232,14 +233,14 @@ impl Broken {
 }
 
 impl<E: Exports<Contents: Contents>> Visitor<E> {
-    fn serve(self, plain: Plain, place: Option<strangers::Place>) {
+    fn serve(self, plain: PlainStream, place: Option<strangers::Place>) {
         match self.talk(plain, place) {
             Err(broken) if broken.is_news() => self.journal.tell(&broken.to_string()),
             _ => {}
         }
     }
 
-    fn talk(&self, plain: Plain, place: Option<strangers::Place>) -> Result<(), Broken> {
+    fn talk(&self, plain: PlainStream, place: Option<strangers::Place>) -> Result<(), Broken> {
         let channel = Channel::Plain(plain);
         let Outcome::Transmit(channel, contents) =
             negotiate(channel, &*self.exports, &self.door, PATIENCE)?
@@ -248,7 +249,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
         };
         drop(place);
         let _guest = self.admit(&channel, &contents)?;
-        let Some(_counted) = Counted::of(&self.load, self.most_connections) else {
+        let Some(_counted) = CountedConnection::of(&self.load, self.most_connections) else {
             return Ok(());
         };
         channel.set_patience(None).map_err(TransmissionError::Io)?;
@@ -283,22 +284,22 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 }
 
 /// A connection that serves pages, counted as long as it is there.
-struct Counted<'a>(&'a Load);
+struct CountedConnection<'a>(&'a Load);
 
-impl<'a> Counted<'a> {
+impl<'a> CountedConnection<'a> {
     /// `None`: there are as many already.
     fn of(load: &'a Load, most: u64) -> Option<Self> {
         load.connect(most).then_some(Self(load))
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
         self.0.disconnect();
     }
 }
 
-/// Why connections ended that their clients did not end.
+/// Log of the reasons why connections ended that their clients did not end.
 #[derive(Debug, Default)]
 struct Journal(Mutex<Option<(Instant, u32)>>);
 

@@ -1,4 +1,4 @@
-//! What a server has done, and how fast.
+//! Number and speed of a server's requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -20,10 +20,10 @@ pub struct Load {
 
 /// [`Load`] at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// Requests answered.
+pub struct LoadCounts {
+    /// Number of requests answered.
     pub requests: u64,
-    /// Of them with an error.
+    /// Number of requests answered with an error.
     pub failed: u64,
     /// Connections there are.
     pub connections: u64,
@@ -34,7 +34,7 @@ pub struct Counted {
 }
 
 impl Load {
-    /// So many requests, which took so long: together, where they came together.
+    /// Counts requests that took this long: together, if they came together.
     pub(super) fn answered(&self, requests: u64, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let class = BOUNDS_US.partition_point(|bound| *bound < us);
@@ -48,7 +48,7 @@ impl Load {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One more connection, unless there are as many already.
+    /// Counts one more connection, unless `most` are open.
     pub(super) fn connect(&self, most: u64) -> bool {
         let one_more = |now| (now < most).then_some(now + 1);
         self.connections
@@ -60,11 +60,11 @@ impl Load {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// As it stands.
+    /// Present counts.
     #[must_use]
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> LoadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counted {
+        LoadCounts {
             requests: read(&self.requests),
             failed: read(&self.failed),
             connections: read(&self.connections),

@@ -1,7 +1,8 @@
-//! The NBD protocol: how pages travel between hosts, and how block devices are served.
+//! The NBD protocol, which carries pages between hosts and serves block devices.
 //!
-//! Fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS`, simple replies, as doc/proto.md of the NetworkBlockDevice project has it. What
-//! is here knows nothing of where bytes come from: a server is given [`Exports`], each with its [`Contents`].
+//! Fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS`, simple replies, by doc/proto.md of the
+//! NetworkBlockDevice project. This module does not depend on the origin of the bytes: a server is given
+//! [`Exports`], each with its [`Contents`].
 
 mod channel;
 pub mod client;
@@ -20,11 +21,11 @@ mod transmit;
 pub mod wire;
 
 pub use error::NegotiationError;
-pub use export::{Caller, Contents, Export, Exports, Refused};
-pub use guests::{Arrival, Gate, Guest, Guests, Rechecked};
+pub use export::{Caller, Contents, Export, ExportRefusal, Exports};
+pub use guests::{Arrival, Gate, Guest, Guests, RecheckResult};
 pub use leased::{Leases, export_name, lease_of};
 pub use listen::{Address, Listener, listen_at};
-pub use load::{BOUNDS_US, Counted, Load};
+pub use load::{BOUNDS_US, Load, LoadCounts};
 pub use negotiate::{Door, greet};
 pub use share::Shares;
 pub use transmit::TransmissionError;

@@ -1,10 +1,11 @@
-//! The handshake, from the server's side: fixed newstyle, options until the client goes on to transmission or away.
+//! The handshake, from the server's side: fixed newstyle, options until the client starts transmission or
+//! closes.
 //!
-//! Every read takes just what is to be read: nothing that was sent before TLS is ever taken for something sent within it.
+//! Every read takes only the bytes needed: bytes sent before TLS are never taken for bytes sent within it.
 
-use super::channel::{Channel, Plain, left};
+use super::channel::{Channel, PlainStream, left};
 use super::error::NegotiationError;
-use super::export::{Caller, Export, Exports, Refused};
+use super::export::{Caller, Export, ExportRefusal, Exports};
 use super::guests::Gate;
 use super::wire::{
     self, GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, handshake, info, option, reply, take,
@@ -16,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many options, and nobody needs more.
+/// Most options of one handshake; nobody needs more.
 const MOST_OPTIONS: usize = 64;
 /// Longer data of an option are read and refused ...
 const MOST_OPTION_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
@@ -25,7 +26,7 @@ const MOST_DRAINED_BYTES: u32 = 1 << 20;
 /// Best size of a request, in bytes.
 const BEST_BYTES: u32 = 4096;
 
-/// What the handshake led to.
+/// Result of the handshake.
 pub(super) enum Outcome<X> {
     /// To transmission, over a channel that may be another one than before.
     Transmit(Channel, X),
@@ -33,7 +34,7 @@ pub(super) enum Outcome<X> {
     Ended,
 }
 
-/// Who may come in, and how.
+/// Rules for admitting clients.
 #[derive(Clone)]
 pub enum Door {
     /// Programs of this machine.
@@ -42,7 +43,7 @@ pub enum Door {
     Tls(Arc<dyn Gate>),
 }
 
-/// Negotiates with one client, which is given up where it has not come to transmission within `patience`.
+/// Negotiates with one client; the time limit up to transmission is `patience`.
 ///
 /// # Errors
 /// [`NegotiationError`]: the connection is to be closed.
@@ -135,9 +136,9 @@ pub fn greet<E: Exports>(
     exports: &E,
     patience: Duration,
 ) -> Result<Option<(UnixStream, E::Contents)>, NegotiationError> {
-    let channel = Channel::Plain(Plain::Unix(stream));
+    let channel = Channel::Plain(PlainStream::Unix(stream));
     match negotiate(channel, exports, &Door::Open, patience)? {
-        Outcome::Transmit(Channel::Plain(Plain::Unix(stream)), contents) => {
+        Outcome::Transmit(Channel::Plain(PlainStream::Unix(stream)), contents) => {
             stream.set_read_timeout(None)?;
             stream.set_write_timeout(None)?;
             Ok(Some((stream, contents)))
@@ -281,9 +282,9 @@ impl Talk {
             Ok(contents) => contents,
             Err(why) => {
                 let kind = match why {
-                    Refused::Unknown(_) => reply::ERR_UNKNOWN,
-                    Refused::Forbidden(_) => reply::ERR_POLICY,
-                    Refused::Ending(_) => reply::ERR_SHUTDOWN,
+                    ExportRefusal::Unknown(_) => reply::ERR_UNKNOWN,
+                    ExportRefusal::Forbidden(_) => reply::ERR_POLICY,
+                    ExportRefusal::Ending(_) => reply::ERR_SHUTDOWN,
                 };
                 self.refuse(asked, kind, &why.to_string())?;
                 return Ok(None);
@@ -309,14 +310,14 @@ impl Talk {
                 _ => {} // what is not known is left out
             }
         }
-        // Given up before the answer: whoever hears it may ask for the same place at once.
+        // Released before the answer: its receiver may request the same place at once.
         let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
         Ok(contents)
     }
 }
 
-/// Size and what it can do, as `EXPORT_NAME` and `INFO` tell them.
+/// Size and abilities, as sent for `EXPORT_NAME` and `INFO`.
 fn facts<X: Export>(contents: &X) -> Vec<u8> {
     let mut bytes = contents.bytes().to_be_bytes().to_vec();
     bytes.extend(contents.transmission_flags().to_be_bytes());

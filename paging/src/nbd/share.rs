@@ -1,10 +1,10 @@
-//! One client's share of a server's connections, so that the others find places too.
+//! Each client's share of a server's connections, so that the others find places too.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who has how many connections.
+/// Number of connections by client.
 #[derive(Debug)]
 pub struct Shares {
     most: u64,
@@ -18,7 +18,7 @@ impl Shares {
         Self::whole(places.div_ceil(4))
     }
 
-    /// As many for each client as the server has: where there is one client.
+    /// Gives each client as many as the server has; for a single client.
     #[must_use]
     pub fn whole(places: u64) -> Self {
         Self {
@@ -27,12 +27,12 @@ impl Shares {
         }
     }
 
-    /// So many for each client.
+    /// Limit of one client's connections.
     pub(super) fn most(&self) -> u64 {
         self.most
     }
 
-    /// One more for this client, until that is dropped; `None` where it has its share already.
+    /// Takes one connection for this client, until it is dropped; `None` if the client has its share already.
     pub(super) fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(client.to_owned()).or_default();

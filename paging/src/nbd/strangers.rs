@@ -1,7 +1,8 @@
-//! Connections whose client has not shown who it is yet.
+//! Connections of clients that are not authenticated yet.
 //!
-//! Anybody may connect and say nothing. Such connections have places of their own, few for each address, and the newest of an address
-//! takes the place of its oldest: a client that negotiates at once, within milliseconds, gets in among any number of silent ones.
+//! Anybody may connect and send nothing. Such connections have places of their own, few for each address, and
+//! the newest of an address replaces its oldest: a client that negotiates at once, within milliseconds, gets
+//! in among any number of silent ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown, TcpStream};
@@ -14,16 +15,16 @@ const MOST: usize = 256;
 
 /// Connections that negotiate, by remote address, the oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Strangers(Mutex<Waiting>);
+pub(super) struct Strangers(Mutex<WaitingConnections>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingConnections {
     next: u64,
     count: usize,
     by_address: BTreeMap<IpAddr, VecDeque<(u64, TcpStream)>>,
 }
 
-/// A stranger's place, given up when its client is known or gone.
+/// Place of an unauthenticated client; released when the client is authenticated or disconnected.
 #[derive(Debug)]
 pub(super) struct Place {
     strangers: Arc<Strangers>,
@@ -32,14 +33,14 @@ pub(super) struct Place {
 }
 
 impl Strangers {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingConnections> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a connection that was just accepted; one that is too many is closed for it.
+    /// Takes a place for a connection that was just accepted; closes the oldest if there are too many.
     ///
     /// # Errors
-    /// The connection is gone, or the system has no descriptor left.
+    /// The connection has ended, or the system has no descriptor left.
     pub(super) fn enter(self: &Arc<Self>, stream: &TcpStream) -> std::io::Result<Place> {
         let address = stream.peer_addr()?.ip().to_canonical();
         let own = stream.try_clone()?;
@@ -64,7 +65,7 @@ impl Strangers {
     }
 }
 
-impl Waiting {
+impl WaitingConnections {
     fn of(&self, address: IpAddr) -> usize {
         self.by_address.get(&address).map_or(0, VecDeque::len)
     }

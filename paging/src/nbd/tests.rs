@@ -1,6 +1,6 @@
 //! A client of the tests' own speaks to the server's side over a pair of sockets.
 
-use super::channel::{Channel, Plain};
+use super::channel::{Channel, PlainStream};
 use super::negotiate::{Outcome, negotiate};
 use super::transmit::{ROOM_BYTES, transmit};
 use super::wire::*;
@@ -32,7 +32,7 @@ fn leases() -> Leases {
     }
 }
 
-/// The client's end; the server's ends by itself when that is gone.
+/// The client's end; the server's end closes with it.
 struct Client {
     stream: UnixStream,
     server: JoinHandle<Result<(), String>>,
@@ -47,7 +47,7 @@ impl Client {
     fn with_patience(leases: Leases, patience: Duration) -> Self {
         let (stream, theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
-            let channel = Channel::Plain(Plain::Unix(theirs));
+            let channel = Channel::Plain(PlainStream::Unix(theirs));
             let found = negotiate(channel, &leases, &Door::Open, patience);
             match found.map_err(|e| e.to_string())? {
                 Outcome::Ended => Ok(()),
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// In transmission.
+    /// A connection in transmission.
     fn going(leases: Leases) -> Self {
         let mut client = Self::of(leases);
         client.greet();
@@ -307,7 +307,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
         client.ask(number, &wanting(&name, &[])).pop().unwrap()
     };
     let (mut first, mut second, mut other) = (come(), come(), come());
-    // Who only asks has taken no place by the time of the answer.
+    // A client that only asks has released its place by the time of the answer.
     let mut curious = come();
     for _ in 0..40 {
         assert_eq!(last(&mut curious, option::INFO, "a").0, reply::ACK);
@@ -322,7 +322,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
     }
     assert_eq!(last(&mut other, option::GO, "c").0, reply::ACK);
     assert_eq!(other.read(0, 1), Ok(vec![0]));
-    // By the old way there is no refusal but the end.
+    // In the old way, closing is the only refusal.
     let mut old = come();
     old.send_option(option::EXPORT_NAME, export_name("b", GENERATION).as_bytes());
     assert_eq!(old.stream.read(&mut [0]).unwrap(), 0);
@@ -432,7 +432,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     for number in 0..requests {
         client.send(Command::Read, 0, number * bytes, bytes);
     }
-    // What the socket does not take is copied, and the pages written anew meanwhile.
+    // Bytes that the socket does not accept are copied, and the pages written anew in between.
     client.send(Command::WriteZeroes, 0, 0, SIZE);
     for number in 0..requests {
         client.cookie = first + number as u64;
@@ -446,7 +446,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     assert_eq!(client.ended(), Ok(()));
 }
 
-/// What a client does.
+/// A step of a client.
 #[derive(Clone, Debug)]
 enum Step {
     Read(usize, usize),
@@ -523,7 +523,7 @@ proptest! {
         prop_assert_eq!(client.ended(), Ok(()));
     }
 
-    /// Whatever comes, the server ends when the client does, and does not panic.
+    /// Whatever bytes come, the server ends when the client does, and does not panic.
     #[test]
     fn no_bytes_of_a_client_do_harm(
         is_greeted in any::<bool>(),

@@ -1,8 +1,8 @@
 //! Transmission, from the server's side: requests in, answers out, in order, for one connection.
 //!
-//! As many requests as have come are taken by one read, and as many answers as they have go out by one write, so that a
-//! client with many under way costs few calls. Nothing is allocated for a request. A client that does not take its answers is
-//! not read from either: its own socket holds it back, and no lock is held meanwhile.
+//! One read takes all requests that have come, and one write sends all their answers, so that a client with
+//! many requests in progress costs few calls. Nothing is allocated for a request. If a client does not read
+//! its answers, its requests are not read either: its own socket holds it back, and no lock is held.
 
 use super::channel::Stream;
 use super::export::Contents;
@@ -14,23 +14,24 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use std::io::{self, IoSlice, Read};
 use std::time::Instant;
 
-/// Room for what has come and was not looked at, and for what is to go. A request and its bytes that fit are handed on whole.
+/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed
+/// on as a whole.
 pub(super) const ROOM_BYTES: usize = 256 << 10;
-/// A longer write is taken as it comes, so much at a time.
+/// Size of the parts in which a longer write is handled.
 const PART_BYTES: usize = 32 << 10;
 /// Answers that have grown to that go out before more requests are looked at, so that the client has something to do meanwhile.
 const WORTH_SENDING_BYTES: usize = 64 << 10;
-/// So much is sent from where it lies: copying it first costs more than a call to the kernel.
+/// Size from which bytes are sent from their place: copying them first costs more than a call to the kernel.
 const WORTH_SHOWING_BYTES: usize = 64 << 10;
 
-/// Why a connection ended that the client did not end.
+/// Reason why a connection ended that the client did not end.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransmissionError {
-    /// It broke.
+    /// The connection broke.
     #[error("connection: {0}")]
     Io(#[from] io::Error),
-    /// What came was no request.
+    /// The bytes are no request.
     #[error("the client sent something that is no request")]
     Foreign,
     /// More than was ever agreed on.
@@ -51,13 +52,13 @@ pub(super) fn transmit<C: Stream, X: Contents>(
     load: &Load,
 ) -> Result<(), TransmissionError> {
     let mut connection = Connection {
-        inward: Inward {
+        inward: InputBuffer {
             channel,
             bytes: vec![0; ROOM_BYTES],
             from: 0,
             until: 0,
         },
-        outward: Outward {
+        outward: OutputBuffer {
             bytes: vec![0; ROOM_BYTES],
             until: 0,
         },
@@ -79,38 +80,38 @@ pub(super) fn transmit<C: Stream, X: Contents>(
 }
 
 struct Connection<'a, C, X> {
-    inward: Inward<C>,
-    outward: Outward,
+    inward: InputBuffer<C>,
+    outward: OutputBuffer,
     contents: &'a X,
     /// The request is a write of pages that are taken to where they belong.
     is_filling: bool,
-    /// Requests whose answers have not gone out.
+    /// Number of requests whose answers were not sent yet.
     answered: u64,
-    /// When the first of them had come.
+    /// Time at which the first of them had come.
     began: Instant,
     load: &'a Load,
 }
 
-/// What has come.
-struct Inward<C> {
+/// Received bytes.
+struct InputBuffer<C> {
     channel: C,
     bytes: Vec<u8>,
     from: usize,
     until: usize,
 }
 
-/// What is to go.
-struct Outward {
+/// Bytes to send.
+struct OutputBuffer {
     bytes: Vec<u8>,
     until: usize,
 }
 
-impl Outward {
+impl OutputBuffer {
     fn room(&self) -> usize {
         self.bytes.len() - self.until
     }
 
-    /// What does not fit is left out: see [`Connection::make_room`].
+    /// Appends a reply; one that does not fit is left out: see [`Connection::make_room`].
     fn push(&mut self, reply: SimpleReply) {
         if let Some(room) = self.bytes[self.until..].first_chunk_mut() {
             *room = reply.encode();
@@ -118,7 +119,7 @@ impl Outward {
         }
     }
 
-    /// So much of the beginning has gone.
+    /// Removes `count` sent bytes from the beginning.
     fn sent(&mut self, count: usize) {
         self.bytes.copy_within(count..self.until, 0);
         self.until -= count;
@@ -131,7 +132,7 @@ impl Outward {
     }
 }
 
-impl<C: Read> Inward<C> {
+impl<C: Read> InputBuffer<C> {
     fn has(&self) -> usize {
         self.until - self.from
     }
@@ -161,13 +162,13 @@ impl<C: Read> Inward<C> {
 impl<C: Stream, X: Contents> Connection<'_, C, X> {
     /// The next request; `None` where the client has gone between two of them.
     fn next_header(&mut self) -> Result<Option<[u8; Request::BYTES]>, TransmissionError> {
-        // Of this one header alone: others are taken as many as have come.
+        // Applies to this header alone; others are read as they come.
         let follows_filling = std::mem::take(&mut self.is_filling);
         while self.inward.has() < Request::BYTES {
-            // Nothing is known that is still to be done: what was answered goes out.
+            // No request is left to handle: send the answers.
             self.send()?;
             let most = match follows_filling {
-                // What follows is to go where it belongs, and not through here.
+                // The bytes that follow go to their place, and not through this buffer.
                 true => Request::BYTES - self.inward.has(),
                 false => ROOM_BYTES,
             };
@@ -195,7 +196,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             Command::Trim | Command::WriteZeroes => {
                 sound.and_then(|()| self.contents.discard(offset, bytes))
             }
-            // All of it is in memory.
+            // All of the lease is in memory.
             Command::Cache => sound,
             Command::Disconnect | Command::Unknown(_) => Err(Fault::Invalid),
         };
@@ -258,8 +259,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_much()
     }
 
-    /// Sends what is to go and then pages from where they lie, as far as the socket takes it at once: nobody waits for a client while others
-    /// wait for the pages. What it does not take is copied.
+    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them at once: the
+    /// pages' lock is never held across a wait for a client. The remainder is copied.
     fn send_from_there(
         &mut self,
         offset: u64,
@@ -300,7 +301,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         if request.bytes > MOST_BYTES {
             return Err(TransmissionError::TooLarge(request.bytes));
         }
-        // One that is refused may lie anywhere, and nothing of it is stored.
+        // A refused request may have any offset, and nothing of it is stored.
         let first = if done.is_ok() { request.offset } else { 0 };
         let (mut offset, mut left) = (first, request.bytes as usize);
         self.is_filling = left >= WORTH_SHOWING_BYTES
@@ -316,7 +317,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
                     continue;
                 }
             }
-            // Whole pages, since half a page costs as much as one; and not much more, so that the rest comes meanwhile.
+            // Whole pages, since half a page costs as much as one; and few of them, so that further bytes
+            // arrive in between.
             let of_page = (offset % PAGE_BYTES) as usize;
             let part = left.min(match self.is_filling {
                 true => PAGE_BYTES as usize - of_page,
@@ -344,8 +346,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(done)
     }
 
-    /// Takes pages to where they belong, as far as they have come: nobody waits for a client while others wait for the pages. How many bytes
-    /// those were; what has come of another page is with what has come.
+    /// Receives pages directly into memory, as far as they have come: the pages' lock is never held across a
+    /// wait for a client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
     fn receive_there(
         &mut self,
         offset: u64,
@@ -389,7 +391,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_much()
     }
 
-    /// For an answer of so many bytes, or as much of it as there ever is room for.
+    /// Makes room for an answer of this size, or as much as the buffer can ever have.
     fn make_room(&mut self, bytes: usize) -> Result<(), TransmissionError> {
         if bytes > self.outward.room() {
             self.flush_out()?;
@@ -438,16 +440,16 @@ mod tests {
     use std::sync::Arc;
 
     /// Counts how often it is read.
-    struct Counting<'a>(UnixStream, &'a Cell<u32>);
+    struct ReadCounter<'a>(UnixStream, &'a Cell<u32>);
 
-    impl io::Read for Counting<'_> {
+    impl io::Read for ReadCounter<'_> {
         fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
             self.1.set(self.1.get() + 1);
             self.0.read(into)
         }
     }
 
-    impl io::Write for Counting<'_> {
+    impl io::Write for ReadCounter<'_> {
         fn write(&mut self, from: &[u8]) -> io::Result<usize> {
             self.0.write(from)
         }
@@ -457,7 +459,7 @@ mod tests {
         }
     }
 
-    impl Stream for Counting<'_> {
+    impl Stream for ReadCounter<'_> {
         fn socket(&self) -> Option<BorrowedFd<'_>> {
             Some(self.0.as_fd())
         }
@@ -497,7 +499,7 @@ mod tests {
                 ours.shutdown(std::net::Shutdown::Write).unwrap();
                 (&ours).read_to_end(&mut answers).unwrap();
             });
-            transmit(Counting(theirs, &reads), &contents, &Load::default()).unwrap();
+            transmit(ReadCounter(theirs, &reads), &contents, &Load::default()).unwrap();
         });
         assert!(reads.get() < 400, "{}", reads.get());
         assert_eq!(answers.len(), 501 * SimpleReply::BYTES);

@@ -21,25 +21,25 @@ pub mod handshake {
     pub const NO_ZEROES: u16 = 1 << 1;
 }
 
-/// What a client may ask for before transmission.
+/// Options of a client before transmission.
 pub mod option {
     /// Begin transmission, without any way to be refused but the end of the connection.
     pub const EXPORT_NAME: u32 = 1;
-    /// End.
+    /// Ends the handshake.
     pub const ABORT: u32 = 2;
-    /// Which exports there are.
+    /// Lists the exports.
     pub const LIST: u32 = 3;
     /// From here on TLS.
     pub const STARTTLS: u32 = 5;
-    /// What an export is like.
+    /// Asks for the properties of an export.
     pub const INFO: u32 = 6;
     /// The same, and begin transmission.
     pub const GO: u32 = 7;
 }
 
-/// What a server answers to options.
+/// Replies of a server to options.
 pub mod reply {
-    /// Done.
+    /// Success.
     pub const ACK: u32 = 1;
     /// One export of a list.
     pub const SERVER: u32 = 2;
@@ -65,29 +65,29 @@ pub mod reply {
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
-    /// Its whole name.
+    /// Full name of the export.
     pub const NAME: u16 = 1;
-    /// What it is, for people.
+    /// Description for people.
     pub const DESCRIPTION: u16 = 2;
     /// Least, best and largest size of a request.
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// Abilities of an export.
 pub mod transmission {
-    /// Always there.
+    /// Always set.
     pub const HAS_FLAGS: u16 = 1;
-    /// `FLUSH`.
+    /// The export has `FLUSH`.
     pub const SEND_FLUSH: u16 = 1 << 2;
     /// The flag `FUA`.
     pub const SEND_FUA: u16 = 1 << 3;
-    /// `TRIM`.
+    /// The export has `TRIM`.
     pub const SEND_TRIM: u16 = 1 << 5;
-    /// `WRITE_ZEROES`.
+    /// The export has `WRITE_ZEROES`.
     pub const SEND_WRITE_ZEROES: u16 = 1 << 6;
-    /// What one connection has flushed the others see.
+    /// Data flushed on one connection are visible on the others.
     pub const CAN_MULTI_CONN: u16 = 1 << 8;
-    /// `CACHE`.
+    /// The export has `CACHE`.
     pub const SEND_CACHE: u16 = 1 << 10;
     /// The flag `FAST_ZERO`.
     pub const SEND_FAST_ZERO: u16 = 1 << 11;
@@ -103,12 +103,12 @@ pub mod flag {
     pub const FAST_ZERO: u16 = 1 << 4;
 }
 
-/// A length that nobody needs to understand who has not agreed on another (32 MiB).
+/// Longest request that a server must accept without an agreement on another limit (32 MiB).
 pub const MOST_BYTES: u32 = 32 << 20;
 /// Longest name of an export, and longest text.
 pub const MOST_TEXT_BYTES: usize = 4096;
 
-/// What a request is for.
+/// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Bytes from there.
@@ -119,13 +119,13 @@ pub enum Command {
     Disconnect,
     /// Everything that was answered so far is durable before this is.
     Flush,
-    /// These bytes are no longer needed.
+    /// Discards bytes that are no longer needed.
     Trim,
-    /// These bytes will be read soon.
+    /// Announces that bytes will be read soon.
     Cache,
-    /// These bytes are zeroes from now on.
+    /// Sets bytes to zero.
     WriteZeroes,
-    /// None that is known here.
+    /// An unknown command.
     Unknown(u16),
 }
 
@@ -160,15 +160,15 @@ impl Command {
 /// One request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// [`flag`].
+    /// Flags ([`flag`]).
     pub flags: u16,
-    /// What for.
+    /// Command of the request.
     pub command: Command,
     /// Comes back with the answer.
     pub cookie: u64,
-    /// From here.
+    /// First byte of the range.
     pub offset: u64,
-    /// So many bytes.
+    /// Length of the range, in bytes.
     pub bytes: u32,
 }
 
@@ -192,8 +192,8 @@ impl Request {
         })
     }
 
-    /// Judges the request by itself, for an export of `export_bytes`. Flags that were not offered are a fault, so that nobody
-    /// believes what was not done; [`flag::FUA`] may stand everywhere.
+    /// Checks the request by itself, for an export of `export_bytes`. Flags that were not offered are a
+    /// fault, so that no client relies on them; [`flag::FUA`] is allowed everywhere.
     ///
     /// # Errors
     /// The fault to answer with. The bytes of a write follow all the same.
@@ -215,7 +215,7 @@ impl Request {
         }
     }
 
-    /// As it is sent.
+    /// Bytes to send.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -232,9 +232,9 @@ impl Request {
 /// The answer to one request, without the bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimpleReply {
-    /// 0: done.
+    /// Number of the error; 0: success.
     pub error: u32,
-    /// Of the request.
+    /// Cookie of the request.
     pub cookie: u64,
 }
 
@@ -255,7 +255,7 @@ impl SimpleReply {
         })
     }
 
-    /// As it is sent.
+    /// Bytes to send.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -266,14 +266,14 @@ impl SimpleReply {
     }
 }
 
-/// What can be wrong with a request; the numbers are the protocol's, which are Linux's.
+/// Fault of a request; the numbers are the protocol's, which are Linux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Not allowed: the export is read-only.
+    /// The export is read-only.
     #[error("not permitted")]
     NotPermitted,
-    /// It could not be read or written.
+    /// Reading or writing failed.
     #[error("input or output error")]
     Io,
     /// No memory for it, now.
@@ -288,16 +288,16 @@ pub enum Fault {
     /// Larger than can be answered.
     #[error("request too large")]
     TooLarge,
-    /// Not in this way.
+    /// The request is not supported in this form.
     #[error("not supported")]
     Unsupported,
-    /// What was here is gone, and the server ends this export.
+    /// The contents are lost, and the server ends this export.
     #[error("the export is over")]
     Shutdown,
 }
 
 impl Fault {
-    /// As it is sent.
+    /// Number on the wire.
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -312,7 +312,7 @@ impl Fault {
         }
     }
 
-    /// What is not known counts as [`Fault::Invalid`], as the protocol wants it.
+    /// Fault of a number; an unknown one counts as [`Fault::Invalid`], as the protocol requires.
     #[must_use]
     pub fn from_number(number: u32) -> Self {
         match number {

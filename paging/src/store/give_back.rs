@@ -1,6 +1,6 @@
 //! Giving memory back to the kernel.
 
-use super::mapping::Alone;
+use super::mapping::ExclusiveSlab;
 use super::{Slot, Store, lock};
 use gleaner_schemas::lending::SLAB_BYTES;
 use std::collections::BTreeMap;
@@ -13,9 +13,9 @@ const RUN: usize = 16;
 /// From so many slabs on others help: two threads give 4 KiB pages back nearly twice as fast, huge pages a third faster.
 const WORTH_HELP: usize = 64;
 
-/// What was given back, and how fast.
+/// Memory given back, and the time that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GivenBack {
+pub struct ReclaimResult {
     /// In whole slabs; pages never written in them included.
     pub bytes: u64,
     /// From the call to the first slab's return to the kernel.
@@ -24,7 +24,7 @@ pub struct GivenBack {
     pub all_us: u64,
 }
 
-/// One giving back, while it lasts.
+/// One giving back in progress.
 struct Round<'a, W> {
     store: &'a Store,
     is_wanted: W,
@@ -38,7 +38,7 @@ struct Round<'a, W> {
 
 impl Store {
     /// Ends every lease and gives its memory back; returns when all of it is back.
-    pub fn revoke_all(&self) -> GivenBack {
+    pub fn revoke_all(&self) -> ReclaimResult {
         let began = Instant::now();
         // Leases opened from now on are not meant.
         let over = std::mem::take(&mut *lock(&self.over));
@@ -53,10 +53,10 @@ impl Store {
     }
 
     /// Ends a lease and gives its memory back; nothing where there is no such lease.
-    pub fn revoke(&self, lease_id: &str) -> GivenBack {
+    pub fn revoke(&self, lease_id: &str) -> ReclaimResult {
         let began = Instant::now();
         let Some(lease) = lock(&self.leases).remove(lease_id) else {
-            return GivenBack::default();
+            return ReclaimResult::default();
         };
         lease.end();
         self.give_back(began, |slot| {
@@ -65,12 +65,11 @@ impl Store {
         })
     }
 
-    /// Gives `bytes` back, rounded up to whole slabs, those first written longest ago first; of which lease how much. What is
-    /// gone of a lease stays gone, the rest of it stays.
+    /// Gives `bytes` back, rounded up to whole slabs, beginning with the slabs whose first write is oldest.
+    /// Returns the bytes of each lease. A lost part of a lease stays lost; the remainder stays.
     ///
-    /// Where less was written, what was not goes as well: room that was promised and holds nothing. What is given back counts
-    /// memory alone.
-    pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, GivenBack) {
+    /// If less was written, unused promised space is taken as well, last. The result counts memory only.
+    pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, ReclaimResult) {
         let began = Instant::now();
         let wanted = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(usize::MAX);
         let mut oldest = self.by_age();
@@ -110,7 +109,7 @@ impl Store {
     }
 
     /// A slab that is free of its lease already.
-    pub(super) fn give_one_back(&self, mut alone: Alone<'_, Slot>) {
+    pub(super) fn give_one_back(&self, mut alone: ExclusiveSlab<'_, Slot>) {
         alone.note.owner = None;
         self.slabs.release(std::slice::from_ref(&alone));
         self.held.fetch_sub(1, Ordering::SeqCst);
@@ -131,7 +130,7 @@ impl Store {
         all
     }
 
-    fn give_back(&self, began: Instant, is_wanted: impl Fn(&Slot) -> bool + Sync) -> GivenBack {
+    fn give_back(&self, began: Instant, is_wanted: impl Fn(&Slot) -> bool + Sync) -> ReclaimResult {
         let round = Round {
             store: self,
             is_wanted,
@@ -147,7 +146,7 @@ impl Store {
             std::thread::scope(|scope| {
                 for _ in 1..self.hands {
                     let help = || lock(&busy).extend(round.runs());
-                    // Where no thread can be had, one does it all.
+                    // If no thread can be started, this one does it all.
                     let _ = std::thread::Builder::new().spawn_scoped(scope, help);
                 }
                 let found = round.runs();
@@ -165,7 +164,7 @@ impl Store {
     }
 
     /// Slabs that were given back are free for other leases.
-    fn settle(&self, freed: Vec<usize>, began: Instant, first_us: u64) -> GivenBack {
+    fn settle(&self, freed: Vec<usize>, began: Instant, first_us: u64) -> ReclaimResult {
         let all_us = micros(began);
         let bytes = freed.len() as u64 * SLAB_BYTES;
         let mut free = lock(&self.free);
@@ -174,7 +173,7 @@ impl Store {
             // The lowest are used first, so that they stay together.
             free.sort_unstable_by(|a, b| b.cmp(a));
         }
-        GivenBack {
+        ReclaimResult {
             bytes,
             first_us,
             all_us,
@@ -207,7 +206,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         busy
     }
 
-    fn release(&self, mut slabs: Vec<Alone<'_, Slot>>) {
+    fn release(&self, mut slabs: Vec<ExclusiveSlab<'_, Slot>>) {
         slabs.retain_mut(|alone| {
             let is_wanted = (self.is_wanted)(&alone.note);
             if is_wanted {

@@ -1,4 +1,4 @@
-//! The memory itself: one reserved mapping in slabs, each behind a lock. The only place that touches it.
+//! The memory itself: one reserved mapping in slabs, each behind a lock. No other module touches it.
 #![allow(unsafe_code)]
 
 use super::Error;
@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockE
 /// [`SLAB_BYTES`] as a length in memory.
 pub(super) const SLAB: usize = SLAB_BYTES as usize;
 
-/// How the mapping is made.
+/// Options of the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Ask for huge pages.
@@ -31,10 +31,10 @@ impl Default for Options {
 
 /// Slabs of memory, each with a note `T`, under one lock a slab.
 pub(super) struct Slabs<T> {
-    /// Of the whole mapping, alignment included.
+    /// Start of the whole mapping, alignment included.
     mapped: *mut c_void,
     mapped_bytes: usize,
-    /// Of the first slab.
+    /// Start of the first slab.
     base: *mut u8,
     locks: Box<[RwLock<T>]>,
     is_locked: bool,
@@ -119,21 +119,21 @@ impl<T> Slabs<T> {
         self.is_locked
     }
 
-    pub(super) fn shared(&self, slab: usize) -> Option<Shared<'_, T>> {
+    pub(super) fn shared(&self, slab: usize) -> Option<SharedSlab<'_, T>> {
         let note = self.locks.get(slab)?.read();
-        Some(Shared {
+        Some(SharedSlab {
             note: note.unwrap_or_else(PoisonError::into_inner),
             at: self.base.wrapping_add(slab * SLAB),
         })
     }
 
-    pub(super) fn alone(&self, slab: usize) -> Option<Alone<'_, T>> {
+    pub(super) fn alone(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
         let note = self.locks.get(slab)?.write();
         Some(self.alone_with(slab, note.unwrap_or_else(PoisonError::into_inner)))
     }
 
-    /// Without waiting; `None` while somebody else has it.
-    pub(super) fn try_alone(&self, slab: usize) -> Option<Alone<'_, T>> {
+    /// Locks the slab without waiting; `None` while another thread has it.
+    pub(super) fn try_alone(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
         match self.locks.get(slab)?.try_write() {
             Ok(note) => Some(self.alone_with(slab, note)),
             Err(TryLockError::Poisoned(note)) => Some(self.alone_with(slab, note.into_inner())),
@@ -141,8 +141,8 @@ impl<T> Slabs<T> {
         }
     }
 
-    fn alone_with<'a>(&self, slab: usize, note: RwLockWriteGuard<'a, T>) -> Alone<'a, T> {
-        Alone {
+    fn alone_with<'a>(&self, slab: usize, note: RwLockWriteGuard<'a, T>) -> ExclusiveSlab<'a, T> {
+        ExclusiveSlab {
             note,
             slab,
             at: self.base.wrapping_add(slab * SLAB),
@@ -150,10 +150,11 @@ impl<T> Slabs<T> {
     }
 
     /// Gives the memory of neighbouring slabs back to the kernel, at once; they are blank then.
-    pub(super) fn release(&self, run: &[Alone<'_, T>]) {
+    pub(super) fn release(&self, run: &[ExclusiveSlab<'_, T>]) {
         let mut rest = run;
         while let Some(first) = rest.first() {
-            let is_next = |(i, alone): &(usize, &Alone<'_, T>)| alone.slab == first.slab + i;
+            let is_next =
+                |(i, alone): &(usize, &ExclusiveSlab<'_, T>)| alone.slab == first.slab + i;
             let count = rest.iter().enumerate().take_while(is_next).count();
             // SAFETY: every slab of the range is ours and locked for us alone, so that nobody reads what vanishes.
             let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
@@ -172,7 +173,7 @@ impl<T> Slabs<T> {
         let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };
     }
 
-    /// Where the slabs are, for a look at them from outside.
+    /// Addresses of the slabs, for a look at them from outside.
     pub(super) fn range(&self) -> Range<usize> {
         self.base.addr()..self.base.addr() + self.locks.len() * SLAB
     }
@@ -186,13 +187,13 @@ impl<T> Drop for Slabs<T> {
 }
 
 /// A slab that nobody writes to meanwhile.
-pub(super) struct Shared<'a, T> {
+pub(super) struct SharedSlab<'a, T> {
     pub(super) note: RwLockReadGuard<'a, T>,
     at: *const u8,
 }
 
-impl<T> Shared<'_, T> {
-    /// What is there, up to the slab's end.
+impl<T> SharedSlab<'_, T> {
+    /// Bytes of the slab, up to its end.
     pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
         // SAFETY: the range lies within the slab, whose lock is held as long as this is borrowed: nobody writes to it, and it stays mapped.
@@ -210,14 +211,14 @@ impl<T> Shared<'_, T> {
 }
 
 /// A slab that is ours alone meanwhile.
-pub(super) struct Alone<'a, T> {
+pub(super) struct ExclusiveSlab<'a, T> {
     pub(super) note: RwLockWriteGuard<'a, T>,
     pub(super) slab: usize,
     at: *mut u8,
 }
 
-impl<T> Alone<'_, T> {
-    /// What is there, up to the slab's end.
+impl<T> ExclusiveSlab<'_, T> {
+    /// Bytes of the slab, up to its end.
     pub(super) fn bytes_mut(&mut self, within: Range<usize>) -> &mut [u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
         // SAFETY: the range lies within the slab, whose lock is held for us alone as long as this is borrowed, and it stays mapped.

@@ -1,19 +1,19 @@
 //! Guests' pages: anonymous memory in slabs of 2 MiB, which leases own one by one.
 //!
-//! Whatever reads and writes pages, and however slowly, memory is given back at once. Three rules make that so:
+//! Memory is given back at once, however slowly pages are read and written. Three rules ensure that:
 //!
 //! - A slab's bytes are touched under its own lock, which is held for one copy at most. Giving back takes the slabs that
 //!   are free of others first, and waits only then for the few in use.
-//! - Whether a lease is over is asked under the slab's lock. Giving back says that it is over, and then takes every slab's
+//! - The end of a lease is checked under the slab's lock. Giving back marks the lease as ended, and then takes every slab's
 //!   lock once: whoever had the lock before leaves a slab that is found, and whoever has it later writes nothing.
-//! - What was given back is gone for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never
+//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never
 //!   written, or has discarded, does.
 
 mod give_back;
 mod mapping;
 mod pages;
 
-pub use give_back::GivenBack;
+pub use give_back::ReclaimResult;
 pub use mapping::Options;
 pub use pages::Pages;
 
@@ -31,7 +31,7 @@ pub const PAGE_BYTES: u64 = 4096;
 /// More of them giving back only get in each other's way: all of them want the lock of the same memory zone.
 const MOST_HANDS: usize = 4;
 
-/// What can go wrong with guests' pages.
+/// Error of guests' pages.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -40,9 +40,9 @@ pub enum Error {
         "reserve {bytes} bytes of address space: {source}; look at `ulimit -v` and vm.overcommit_memory"
     )]
     Reserve {
-        /// So many.
+        /// Number of bytes.
         bytes: u64,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: std::io::Error,
     },
     /// The lease is over, or this part of it was given back.
@@ -51,9 +51,9 @@ pub enum Error {
     /// Beyond the lease's end.
     #[error("offset {offset} + {bytes} bytes lies beyond the lease")]
     Beyond {
-        /// From here.
+        /// First byte.
         offset: u64,
-        /// So many.
+        /// Number of bytes.
         bytes: u64,
     },
     /// Every slab is in use.
@@ -79,18 +79,18 @@ pub struct Store {
     over: Mutex<Arc<AtomicBool>>,
 }
 
-/// What a slab's lock guards besides its bytes.
+/// Data that a slab's lock guards besides its bytes.
 #[derive(Default)]
 struct Slot {
     owner: Option<Owner>,
-    /// One bit a page: written and not discarded. A page without it reads as zeroes, whatever is in it.
+    /// One bit a page: written and not discarded. A page without it reads as zeroes, whatever its bytes.
     written: [u64; 8],
 }
 
-/// Who owns a slab.
+/// Owner of a slab.
 struct Owner {
     lease: Arc<Lease>,
-    /// Which slab of the lease it is.
+    /// Number of the slab within the lease.
     index: usize,
     /// Place in the order of first writes.
     born: u64,
@@ -142,7 +142,7 @@ impl Store {
         }
     }
 
-    /// Whether its pages are locked in memory (never swapped).
+    /// Returns true if its pages are locked in memory (never swapped).
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.slabs.is_locked()
@@ -159,14 +159,15 @@ impl Store {
         self.slabs.range()
     }
 
-    /// What guests' slabs hold, at most: a slab without a huge page takes up only what was written to it.
+    /// Upper bound of the memory of guests' slabs, in bytes: a slab without a huge page takes only the pages
+    /// written.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::SeqCst) as u64 * SLAB_BYTES
     }
 }
 
-/// What a panic elsewhere left is still whole: nothing here panics with the lock held.
+/// Ignores poisoning: nothing here panics with the lock held, so that the data are consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

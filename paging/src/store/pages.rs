@@ -1,6 +1,6 @@
 //! Reading and writing one lease's pages, from any thread.
 
-use super::mapping::{Alone, SLAB, Shared};
+use super::mapping::{ExclusiveSlab, SLAB, SharedSlab};
 use super::{Error, Owner, PAGE_BYTES, Slot, Store, lock};
 use gleaner_schemas::lending::SLAB_BYTES;
 use std::ops::Range;
@@ -14,14 +14,14 @@ const EMPTY: usize = usize::MAX;
 /// In place of a slab's number: given back.
 const LOST: usize = usize::MAX - 1;
 
-/// What the store knows of a lease.
+/// A lease, as the store knows it.
 pub(super) struct Lease {
     pub(super) id: String,
     client: String,
     /// Place in the order of opening.
     pub(super) opened: u64,
     bytes: u64,
-    /// Which slab holds which part.
+    /// Slab of each part.
     slabs: Box<[AtomicUsize]>,
     is_over: AtomicBool,
     /// Shared with every lease that is revoked together with this one.
@@ -57,7 +57,7 @@ impl Lease {
         self.is_over.load(Ordering::SeqCst) || self.all_over.load(Ordering::SeqCst)
     }
 
-    /// This part of it was given back.
+    /// Marks this part of it as given back.
     pub(super) fn lose(&self, index: usize) {
         if let Some(place) = self.slabs.get(index) {
             place.store(LOST, Ordering::SeqCst);
@@ -74,7 +74,7 @@ impl Lease {
     }
 }
 
-/// One lease's pages.
+/// Pages of one lease.
 #[derive(Clone)]
 pub struct Pages {
     store: Arc<Store>,
@@ -83,11 +83,11 @@ pub struct Pages {
 
 /// A part of a range that lies within one slab.
 struct Piece {
-    /// Which slab of the lease.
+    /// Number of the slab within the lease.
     index: usize,
-    /// Where in it.
+    /// Range within the slab.
     within: Range<usize>,
-    /// Where in the caller's bytes.
+    /// Range within the caller's bytes.
     of_range: Range<usize>,
 }
 
@@ -96,22 +96,22 @@ impl Pages {
         Self { store, lease }
     }
 
-    /// Whose they are.
+    /// Client of the lease.
     #[must_use]
     pub fn client(&self) -> &str {
         &self.lease.client
     }
 
-    /// How many bytes there are, or were.
+    /// Size of the lease in bytes, also after it has ended.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.lease.bytes
     }
 
-    /// Reads from `offset` on. On an error, what `into` holds means nothing.
+    /// Reads from `offset` on. After an error, the content of `into` is undefined.
     ///
     /// # Errors
-    /// [`Error::Gone`], also when memory was given back meanwhile; [`Error::Beyond`].
+    /// [`Error::Gone`], also if memory was given back during the call; [`Error::Beyond`].
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Error> {
         for piece in self.pieces(offset, into.len() as u64)? {
             self.read_piece(&piece, &mut into[piece.of_range.clone()])?;
@@ -136,11 +136,12 @@ impl Pages {
         self.still_there()
     }
 
-    /// Has `fill` write what is there, from a page's beginning on to that slab's end at most; it says how many bytes it wrote, of which
-    /// whole pages count. It is not called where that cannot be. Nobody else reads or writes there meanwhile, so it must not wait.
+    /// Lets `fill` write bytes from the beginning of a page to the end of its slab at most. It returns the
+    /// number of bytes written, of which whole pages count. It is not called if the range cannot be written.
+    /// Other threads wait for the slab, so that `fill` must not block.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// Those of [`Self::write`].
     pub fn fill(
         &self,
         offset: u64,
@@ -161,7 +162,7 @@ impl Pages {
         self.still_there()
     }
 
-    /// Forgets what is there: it reads as zeroes then. A slab's memory is given back once all of it is discarded.
+    /// Discards bytes, which read as zeroes then. A slab's memory is given back once all of it is discarded.
     ///
     /// # Errors
     /// [`Error::Gone`]; [`Error::Beyond`].
@@ -181,9 +182,11 @@ impl Pages {
         Ok(())
     }
 
-    /// Shows what is there without copying it; nobody changes it or gives it back meanwhile, so `look` must not wait.
+    /// Passes the bytes to `look` without copying them; they cannot be changed or given back during the call,
+    /// so that `look` must not block.
     ///
-    /// `false`, and nothing is shown, where it lies in several pieces, or some of it was never written.
+    /// Returns false without a call if the range is not contiguous in memory, or part of it was never
+    /// written.
     ///
     /// # Errors
     /// [`Error::Gone`]; [`Error::Beyond`].
@@ -225,7 +228,7 @@ impl Pages {
     }
 
     /// The slab that holds this part of the lease; none where nothing was written.
-    fn shared(&self, index: usize) -> Result<Option<Shared<'_, Slot>>, Error> {
+    fn shared(&self, index: usize) -> Result<Option<SharedSlab<'_, Slot>>, Error> {
         loop {
             self.still_there()?;
             let slab = match self.place(index)? {
@@ -272,7 +275,7 @@ impl Pages {
     }
 
     /// The slab that holds this part of the lease, for us alone; a fresh one where there is none yet.
-    fn slab_for(&self, index: usize) -> Result<Alone<'_, Slot>, Error> {
+    fn slab_for(&self, index: usize) -> Result<ExclusiveSlab<'_, Slot>, Error> {
         loop {
             self.still_there()?;
             let slab = match self.place(index)? {
@@ -284,14 +287,14 @@ impl Pages {
             };
             let alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
             if self.owns(&alone.note, index) {
-                // Asked under the lock: see the store's second rule.
+                // Checked under the lock: see the store's second rule.
                 self.still_there()?;
                 return Ok(alone);
             }
         }
     }
 
-    fn fresh(&self, index: usize) -> Result<Option<Alone<'_, Slot>>, Error> {
+    fn fresh(&self, index: usize) -> Result<Option<ExclusiveSlab<'_, Slot>>, Error> {
         let store = &*self.store;
         let slab = {
             let mut free = lock(&store.free);
@@ -302,7 +305,7 @@ impl Pages {
         let mut alone = store.slabs.alone(slab).ok_or(Error::Full)?;
         let order = Ordering::SeqCst;
         let place = &self.lease.slabs[index];
-        // Asked under the lock: see the store's second rule.
+        // Checked under the lock: see the store's second rule.
         let is_ours =
             !self.lease.is_over() && place.compare_exchange(EMPTY, slab, order, order).is_ok();
         if !is_ours {
@@ -361,7 +364,7 @@ fn is_written(slot: &Slot, page: usize) -> bool {
 }
 
 /// Pages that are about to be written in part only, and were not before, may hold what was discarded.
-fn blank_edges(alone: &mut Alone<'_, Slot>, within: &Range<usize>) {
+fn blank_edges(alone: &mut ExclusiveSlab<'_, Slot>, within: &Range<usize>) {
     for at in [within.start, within.end] {
         let page = at.min(SLAB - 1) / PAGE;
         if at % PAGE != 0 && !is_written(&alone.note, page) {

@@ -17,7 +17,7 @@ fn is_gone<T: std::fmt::Debug>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::Gone))
 }
 
-/// What the kernel says the slabs take up.
+/// Resident bytes of the slabs, as the kernel reports them.
 fn resident_bytes(store: &Store) -> u64 {
     let range = store.addresses();
     let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -126,7 +126,7 @@ fn the_oldest_slabs_go_first_and_what_went_is_never_blank() {
     assert!(is_gone(byte(&b, 3)) && is_gone(byte(&a, 0)));
     assert!(is_gone(b.write(3 * SLAB_BYTES, &[1])));
     assert_eq!((byte(&b, 1).unwrap(), byte(&a, 2).unwrap()), (2, 3));
-    // What was never written could not be lost.
+    // A page never written cannot be lost.
     assert_eq!(byte(&a, 1).unwrap(), 0);
     let (of_leases, given) = store.shrink(u64::MAX);
     assert_eq!((of_leases.len(), given.bytes), (2, 2 * SLAB_BYTES));
@@ -239,8 +239,8 @@ const WRITERS: u64 = 4;
 const SLABS: u64 = 24;
 const PAGES_EACH: u64 = 4 * SLAB_BYTES / PAGE_BYTES;
 
-/// Writes pages that tell lease, place and version, and reads them back, until told to end: what is read is what was
-/// written last, or an error.
+/// Writes pages that contain lease, place and version, and reads them back, until told to end: a read gives
+/// the bytes written last, or an error.
 fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &AtomicBool) -> u64 {
     let mut dice = Dice(me + 1);
     let mut version = 0;
@@ -317,9 +317,9 @@ fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &At
 }
 
 /// Ends the writers also where an assertion fails: they are waited for.
-struct Ends<'a>(&'a AtomicBool);
+struct EndGuard<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for EndGuard<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -331,7 +331,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
     let leases = Mutex::new(Vec::new());
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let end = Ends(&is_over);
+        let end = EndGuard(&is_over);
         let writers: Vec<_> = (0..WRITERS)
             .map(|me| {
                 scope.spawn({

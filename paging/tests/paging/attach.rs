@@ -472,7 +472,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
 fn a_file_system_is_not_taken_away_under_its_users() {
     let bench = Bench::new("scratch", "64MiB");
     let device = bench.attach(&[])["device"].as_str().unwrap().to_owned();
-    let point = Mounted(bench.folder.path().join("scratch"));
+    let point = MountGuard(bench.folder.path().join("scratch"));
     fs::create_dir(&point.0).unwrap();
     run("mkfs.ext4", &["-q", &device]);
     run("mount", &[&device, point.0.to_str().unwrap()]);
@@ -490,9 +490,9 @@ fn a_file_system_is_not_taken_away_under_its_users() {
 }
 
 /// Unmounted with the value, whatever happens.
-struct Mounted(PathBuf);
+struct MountGuard(PathBuf);
 
-impl Drop for Mounted {
+impl Drop for MountGuard {
     fn drop(&mut self) {
         // It mostly is by then, and umount says so.
         let _ = Command::new("umount").arg(&self.0).output();

@@ -3,7 +3,7 @@
 use crate::host::{Host, MIB};
 use crate::recruiter::{HOST_ID, Recruiter, grant};
 use gleaner_harness::wait_for;
-use gleaner_schemas::lending::{Asked, Outcome, RefusalKind};
+use gleaner_schemas::lending::{Outcome, RefusalKind, RequestKind};
 use gleaner_schemas::live::OwnerState;
 
 const CAP: u64 = 128 * MIB;
@@ -56,7 +56,7 @@ fn asked_twice_by_one_key_it_grants_once() {
     assert_eq!(ids().len(), 3);
 
     // What has ended is granted anew.
-    let release = Asked::Release {
+    let release = RequestKind::Release {
         client: Some("a".to_owned()),
         lease_id: first.clone(),
     };

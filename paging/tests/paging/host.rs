@@ -1,8 +1,8 @@
 //! A host to test on: a folder, an agent, a daemon.
 
 use gleaner_harness::{PATIENCE, Running, bytes_at, now_ms, resident_bytes, wait_for_some};
-use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
-use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
+use gleaner_schemas::lending::{LendingState, OwnerCommand, OwnerReply, ReclaimRecord};
+use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
 use gleaner_schemas::rows::SampleRow;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -153,12 +153,12 @@ impl Agent {
     }
 
     pub(crate) fn alive(&mut self) {
-        self.say(&Message::Alive(Alive { time_ms: now_ms() }));
+        self.say(&Message::Alive(SignOfLife { time_ms: now_ms() }));
     }
 
     /// Says that it is there; `false` where nobody listens any more.
     pub(crate) fn try_alive(&mut self) -> bool {
-        self.try_say(&Message::Alive(Alive { time_ms: now_ms() }))
+        self.try_say(&Message::Alive(SignOfLife { time_ms: now_ms() }))
     }
 
     /// Goes on saying that it is there, until nobody listens.
@@ -172,7 +172,7 @@ impl Agent {
 
     /// Has [`SIZE`] lent, and all of it written.
     #[track_caller]
-    pub(crate) fn lend(&mut self, daemon: &Daemon) -> Lending {
+    pub(crate) fn lend(&mut self, daemon: &Daemon) -> LendingState {
         self.sample();
         wait_for_some("all of it lent and written", || {
             self.alive();
@@ -211,7 +211,7 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub(crate) fn lending(&self, command: OwnerCommand) -> Lending {
+    pub(crate) fn lending(&self, command: OwnerCommand) -> LendingState {
         match self.ask(command) {
             OwnerReply::Lending(lending) => *lending,
             other => panic!("{other:?}"),
@@ -219,12 +219,12 @@ impl Daemon {
     }
 
     #[track_caller]
-    pub(crate) fn status(&self) -> Lending {
+    pub(crate) fn status(&self) -> LendingState {
         self.lending(OwnerCommand::Status)
     }
 
     #[track_caller]
-    pub(crate) fn log(&self) -> Vec<GivenBack> {
+    pub(crate) fn log(&self) -> Vec<ReclaimRecord> {
         match self.ask(OwnerCommand::Log) {
             OwnerReply::Log { given_back } => given_back,
             other => panic!("{other:?}"),
@@ -233,7 +233,7 @@ impl Daemon {
 
     /// All of it is back: by the daemon's word, and by the kernel's.
     #[track_caller]
-    pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> GivenBack {
+    pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> ReclaimRecord {
         let line = wait_for_some(cause, || {
             let log = self.log();
             (log.len() >= lines).then(|| log.last().cloned().unwrap())

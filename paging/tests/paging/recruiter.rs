@@ -2,7 +2,7 @@
 
 use gleaner_harness::{PATIENCE, wait_for_some};
 use gleaner_schemas::lending::{
-    Announcement, Asked, FromHost, GrantRequest, Lease, Outcome, Request, ToHost,
+    Announcement, FromHost, GrantRequest, Lease, Outcome, Request, RequestKind, ToHost,
 };
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -56,12 +56,12 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn send(&mut self, asked: Asked) {
+    pub(crate) fn send(&mut self, asked: RequestKind) {
         self.try_send(asked).expect("a link");
     }
 
     /// The request's number; `None` where the link has ended.
-    pub(crate) fn try_send(&mut self, asked: Asked) -> Option<u64> {
+    pub(crate) fn try_send(&mut self, asked: RequestKind) -> Option<u64> {
         self.last_id += 1;
         let request_id = self.last_id;
         let request = ToHost::Request(Request { request_id, asked });
@@ -81,7 +81,7 @@ impl Link {
 
     /// Asks, and returns the outcome.
     #[track_caller]
-    pub(crate) fn ask(&mut self, asked: Asked) -> Outcome {
+    pub(crate) fn ask(&mut self, asked: RequestKind) -> Outcome {
         self.send(asked);
         loop {
             if let FromHost::Answer(answer) = self.next() {
@@ -93,7 +93,7 @@ impl Link {
 
     /// The lease that comes of it.
     #[track_caller]
-    pub(crate) fn lease(&mut self, asked: Asked) -> Lease {
+    pub(crate) fn lease(&mut self, asked: RequestKind) -> Lease {
         match self.ask(asked) {
             Outcome::Granted { lease } => lease,
             other => panic!("{other:?}"),
@@ -113,8 +113,8 @@ impl Link {
 }
 
 /// A request for a lease of an hour.
-pub(crate) fn grant(client: &str, key: &str, bytes: u64) -> Asked {
-    Asked::Grant(GrantRequest {
+pub(crate) fn grant(client: &str, key: &str, bytes: u64) -> RequestKind {
+    RequestKind::Grant(GrantRequest {
         client: client.to_owned(),
         key: key.to_owned(),
         bytes,

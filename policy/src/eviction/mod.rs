@@ -50,6 +50,7 @@ pub trait Eviction {
     /// `None`: no page leaves, and the newcomer stays out.
     fn evict(&mut self, most_asked: usize, may_leave: impl FnMut(u32) -> bool) -> Option<u32>;
 
-    /// Takes the page out for a reason of its own: it is gone, or its holder has no use for it. One that is not in changes nothing.
+    /// Removes the page for a reason other than eviction: it was lost, or its holder does not need it. A page
+    /// that is not in changes nothing.
     fn leave(&mut self, page: u32);
 }

@@ -18,7 +18,7 @@ macro_rules! policies {
         }
 
         impl Policy {
-            /// All of them.
+            /// All policies.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$policy),*];
 
             /// Name in configurations.

@@ -51,7 +51,7 @@ impl S3Fifo {
         self.small.len + self.main.len
     }
 
-    /// Evicts from the small queue, and moves to the main one what was used there.
+    /// Evicts from the small queue, and moves its used pages to the main one.
     fn evict_small(
         &mut self,
         most_asked: &mut usize,
@@ -83,7 +83,7 @@ impl S3Fifo {
         None
     }
 
-    /// Evicts from the main queue, where a page that was used goes round again.
+    /// Evicts from the main queue, in which a used page goes round again.
     fn evict_main(
         &mut self,
         most_asked: &mut usize,

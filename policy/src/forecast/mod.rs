@@ -19,7 +19,7 @@
 
 pub mod table;
 
-/// Version of the bins and of what the table's figures mean: another one is not read.
+/// Version of the bins and of the figures' meanings: a table of another version is not read.
 pub const TABLE_VERSION: i64 = 2;
 
 /// Times ahead of now that forecasts are made for.
@@ -46,7 +46,7 @@ pub const SLOTS: usize = 12;
 pub struct State {
     /// Age of the availability, as far as was seen.
     pub age_s: i64,
-    /// Available memory.
+    /// Available memory, in bytes.
     pub available_bytes: i64,
     /// Lowest available memory of the last 24 hours, as far as was seen.
     pub low_bytes: i64,
@@ -57,16 +57,16 @@ pub struct State {
 /// The bins that a state falls into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bins {
-    /// Of the age.
+    /// Bin of the age.
     pub age: u8,
-    /// Of the margin.
+    /// Bin of the margin.
     pub margin: u8,
-    /// Of the low water.
+    /// Bin of the low water.
     pub low: u8,
 }
 
 impl State {
-    /// Its bins; `None` where the region is not available.
+    /// Bins of the state; `None` if the region is not available.
     #[must_use]
     pub fn bins(&self) -> Option<Bins> {
         if self.region_bytes <= 0 || self.available_bytes < self.region_bytes {
@@ -106,18 +106,18 @@ pub fn shrunk(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 {
 
 /// Instants for which a coarser cell counts in its finer ones.
 pub const STATE_WEIGHT: f64 = 10.0;
-/// Instants for which all hosts count in one host's share: what a day has, one each ten minutes.
+/// Weight of all hosts' share in one host's share, in instants: a day's, one each ten minutes.
 pub const HOST_WEIGHT: f64 = 144.0;
-/// Instants for which a host's share counts in that of a time of the week: what one slot of a day has.
+/// Weight of a host's share in that of a time of the week, in instants: those of one slot of a day.
 pub const SLOT_WEIGHT: f64 = 24.0;
 
 /// Seconds between two instants at which a region's fate is counted.
 const INSTANT_S: f64 = 600.0;
-/// Times ahead, end to end, for which the share of all hosts in a state counts in one host's share.
+/// Weight of all hosts' share in a state in one host's share, in times ahead, end to end.
 const HOST_CELL_LOOKS: f64 = 12.0;
 
-/// Instants for which the share of all hosts in a state counts in one host's share: twelve times as many as lie within the time
-/// ahead. Instants closer together than that share their fates, so that more of them tell little more.
+/// Weight of all hosts' share in a state in one host's share, in instants: twelve times as many as lie within
+/// the time ahead. Instants closer together than that share their fates, so that more of them add little.
 #[must_use]
 pub fn host_cell_weight(ahead: usize) -> f64 {
     HOST_CELL_LOOKS * instants_within(ahead)

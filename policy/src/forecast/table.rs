@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The regions that a table knows: by size, or by share of physical memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
-    /// In bytes.
+    /// Size in bytes.
     Bytes(i64),
     /// In millionths of physical memory.
     Millionths(i64),
@@ -18,7 +18,7 @@ pub enum Region {
 pub struct Question<'a> {
     /// Host id; one that the table does not know is like all hosts together.
     pub host: &'a str,
-    /// Whether it shall stay idle as well, as it is now.
+    /// Scope: idle if it shall also stay idle, as it is now.
     pub scope: Scope,
     /// The region as the table names it; in bytes, the next larger of the table's, else its largest.
     pub region: Region,
@@ -30,17 +30,17 @@ pub struct Question<'a> {
     pub ahead_s: i64,
 }
 
-/// Probabilities by how far ahead they look, in units of 10⁻⁹; [`ABSENT`] where there is none.
+/// Probabilities by how far ahead they look, in units of 10⁻⁹; [`ABSENT`] if there is none.
 ///
 /// A host has a few hundred of these for all regions: 36 bytes each, where `[Option<f64>; AHEAD]` takes 144. Findings have five
 /// digits, so nothing is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ahead([u32; AHEAD]);
+struct ProbabilitiesAhead([u32; AHEAD]);
 
 const ABSENT: u32 = u32::MAX;
 const UNITS: f64 = 1e9;
 
-/// All of a table.
+/// Table of all probabilities.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     regions: BTreeMap<(bool, Region), OfRegion>,
@@ -49,9 +49,9 @@ pub struct Table {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OfRegion {
     /// Probability to be lost; absent bins stand for any.
-    cells: BTreeMap<[Option<u8>; 3], Ahead>,
+    cells: BTreeMap<[Option<u8>; 3], ProbabilitiesAhead>,
     hosts: BTreeMap<String, OfHost>,
-    habit_weights: Ahead,
+    habit_weights: ProbabilitiesAhead,
     spreads: [Option<Spread>; AHEAD],
 }
 
@@ -59,9 +59,9 @@ struct OfRegion {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct OfHost {
     /// Habits by time of the week; absent: any.
-    habits: BTreeMap<Option<u8>, Ahead>,
+    habits: BTreeMap<Option<u8>, ProbabilitiesAhead>,
     /// Probabilities by state.
-    cells: BTreeMap<Bins, Ahead>,
+    cells: BTreeMap<Bins, ProbabilitiesAhead>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,13 +70,13 @@ struct Spread {
     by: f64,
 }
 
-impl Default for Ahead {
+impl Default for ProbabilitiesAhead {
     fn default() -> Self {
         Self([ABSENT; AHEAD])
     }
 }
 
-impl Ahead {
+impl ProbabilitiesAhead {
     fn of(probabilities: [Option<f64>; AHEAD]) -> Self {
         let mut ahead = Self::default();
         for (at, probability) in probabilities.into_iter().enumerate() {
@@ -97,7 +97,7 @@ impl Ahead {
 }
 
 impl Region {
-    /// As records name it; `None` where they name none.
+    /// Region of a record; `None` if the record has none.
     #[must_use]
     pub fn of(region_bytes: Option<i64>, region_share: Option<f64>) -> Option<Self> {
         let millionths = |share: f64| Self::Millionths((share * 1e6).round() as i64);
@@ -108,7 +108,7 @@ impl Region {
 }
 
 impl Table {
-    /// That of an analysis; `None` where there is none, or one of another version.
+    /// Table of an analysis; `None` if it has none, or one of another version.
     #[must_use]
     pub fn of(findings: &Findings) -> Option<Self> {
         let size = findings.forecast_table_size.first()?;
@@ -145,10 +145,12 @@ impl Table {
                 match [habit.age_bin, habit.margin_bin, habit.low_bin].map(bin) {
                     [Some(age), Some(margin), Some(low)] => {
                         let bins = Bins { age, margin, low };
-                        of_host.cells.insert(bins, Ahead::of(habit.lost()));
+                        of_host
+                            .cells
+                            .insert(bins, ProbabilitiesAhead::of(habit.lost()));
                     }
                     _ => {
-                        let lost = Ahead::of(habit.lost());
+                        let lost = ProbabilitiesAhead::of(habit.lost());
                         of_host.habits.insert(bin(habit.slot), lost);
                     }
                 }
@@ -179,8 +181,8 @@ impl Table {
         Some(self.regions.entry(key).or_default())
     }
 
-    /// The probability that a region stays available throughout; `None` where it is not available now, or where
-    /// nothing was learnt about the like.
+    /// The probability that a region stays available throughout; `None` if it is not available now, or if
+    /// nothing was learnt about similar regions.
     #[must_use]
     pub fn probability(&self, question: &Question<'_>) -> Option<f64> {
         let ahead = AHEAD_S.iter().position(|s| *s >= question.ahead_s)?;
@@ -228,7 +230,7 @@ impl OfRegion {
         found.find_map(|cell| cell.get(ahead))
     }
 
-    /// Of the time of the week, else of any; a host without habits has those of all.
+    /// Habit at the time of the week, or else at any; a host without habits has those of all.
     fn habit(&self, host: Option<&OfHost>, slot: u8, ahead: usize) -> Option<f64> {
         let at = |slot| host?.habits.get(&slot)?.get(ahead);
         let of_all = || self.cells.get(&[None; 3])?.get(ahead);
@@ -333,7 +335,7 @@ mod tests {
         let mut old = question("x", 1, 1);
         old.state.age_s = 100_000;
         is(&old, Some(0.5));
-        // Not available.
+        // The region is not available.
         is(&question("x", 0, 0), None);
     }
 
@@ -378,14 +380,14 @@ mod tests {
         close(probability(&weight, "a"), 0.5);
         // Odds of 7/13 about even ones.
         close(probability(&weight, "b"), 169.0 / 218.0);
-        // One without the other is none.
+        // A weight without a spread is none.
         weight.spread = None;
         close(probability(&weight, "b"), 0.65);
     }
 
     proptest! {
-        /// Whatever the records: a probability, in whichever order they stand; hosts that the table does not know are like any
-        /// other such one; and a host whose own shares are those of all hosts is like them.
+        /// Any records, in any order, give a probability; all hosts that the table does not know are alike;
+        /// and a host whose own shares are those of all hosts is like them.
         #[test]
         fn tables_of_any_records(
             odds in prop::collection::vec((0..4i64, 0..6i64, 0..6i64, 0.0..=1.0f64), 1..20),

@@ -21,15 +21,15 @@ const SLACK_MS: i64 = 1000;
 
 /// Bytes that may be lent now, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Allowed {
-    /// Whole slabs.
+pub(super) struct LendableNow {
+    /// Whole slabs, in bytes.
     pub(super) bytes: u64,
     pub(super) reason: QuotaReason,
-    /// In how long that may change for the better, where it can be said.
+    /// Time until that may improve, if it is known.
     pub(super) until_ms: Option<i64>,
 }
 
-impl Allowed {
+impl LendableNow {
     fn none(reason: QuotaReason, until_ms: Option<i64>) -> Self {
         Self {
             bytes: 0,
@@ -38,7 +38,7 @@ impl Allowed {
         }
     }
 
-    /// Whether lending goes on at all, be it with nothing at the moment.
+    /// Returns true while lending is on, even with an allowance of 0 at the moment.
     pub(super) fn lends(&self) -> bool {
         matches!(
             self.reason,
@@ -46,7 +46,7 @@ impl Allowed {
         )
     }
 
-    /// Whether more may be granted.
+    /// Returns true if more leases may be granted.
     pub(super) fn grants(&self) -> bool {
         matches!(self.reason, QuotaReason::Idle | QuotaReason::Spare)
     }
@@ -55,25 +55,25 @@ impl Allowed {
 /// Last sample of the host, and its owner's wishes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Allowance {
-    seen: Option<Seen>,
+    seen: Option<LastFigures>,
     /// The owner's last return: what was seen before it says nothing any more.
     returned_ms: Option<i64>,
     steady: Steady,
     low_water: LowWater,
     paused: Option<Pause>,
     owner_cap_bytes: Option<u64>,
-    pressed: Option<Pressed>,
+    pressed: Option<PressureLimit>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Seen {
+struct LastFigures {
     /// The guests' part is what was resident when MemAvailable was read.
     categories: Categories,
     mem_available_bytes: Option<u64>,
     headroom_share: f64,
     verdict: Verdict,
     at_ms: i64,
-    /// Time at which MemAvailable was looked up here; absent where the agent's figure holds.
+    /// Time at which MemAvailable was looked up here; absent if the agent's figure is used.
     looked_up_ms: Option<i64>,
 }
 
@@ -83,7 +83,7 @@ struct Pause {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pressed {
+struct PressureLimit {
     until_ms: i64,
     most_bytes: u64,
 }
@@ -97,7 +97,7 @@ impl Allowance {
         now_ms: i64,
     ) {
         let (categories, mem_available_bytes, headroom_share, verdict) = sample;
-        let mut seen = Seen {
+        let mut seen = LastFigures {
             categories,
             mem_available_bytes,
             headroom_share,
@@ -126,7 +126,7 @@ impl Allowance {
         now_ms: i64,
     ) {
         if let Some(seen) = self.seen {
-            let seen = Seen {
+            let seen = LastFigures {
                 categories: with_guest(&seen.categories, resident_bytes),
                 mem_available_bytes: Some(mem_available_bytes),
                 looked_up_ms: Some(now_ms),
@@ -140,7 +140,7 @@ impl Allowance {
     pub(super) fn idle(&mut self, settings: &Settings, since_ms: i64, now_ms: i64) {
         let verdict = self.believed(Verdict::Idle { since_ms });
         if let Some(seen) = self.seen {
-            self.see(settings, Seen { verdict, ..seen }, now_ms);
+            self.see(settings, LastFigures { verdict, ..seen }, now_ms);
         }
     }
 
@@ -157,7 +157,7 @@ impl Allowance {
             self.returned_ms = Some(now_ms);
         }
         if let Some(seen) = self.seen {
-            self.see(settings, Seen { verdict, ..seen }, now_ms);
+            self.see(settings, LastFigures { verdict, ..seen }, now_ms);
         }
     }
 
@@ -175,10 +175,10 @@ impl Allowance {
         }
     }
 
-    fn see(&mut self, settings: &Settings, seen: Seen, now_ms: i64) {
+    fn see(&mut self, settings: &Settings, seen: LastFigures, now_ms: i64) {
         let was_idle = self.seen.is_some_and(|before| before.verdict.is_idle());
         let found = seen.quota(settings);
-        // What a busy host has to spare says nothing of what an idle one has, and the other way round.
+        // The figures of a busy host do not apply to an idle one, nor the other way round.
         if was_idle != seen.verdict.is_idle() {
             self.steady.reset();
         }
@@ -209,11 +209,11 @@ impl Allowance {
         self.owner_cap_bytes = bytes;
     }
 
-    /// Of what is held an eighth is given back, one step at least, each time the kernel tells of pressure.
+    /// Gives back an eighth of the held memory, at least one step, each time the kernel reports pressure.
     pub(super) fn pressure(&mut self, settings: &Settings, held_bytes: u64, now_ms: i64) {
         let before = self.pressed.map_or(u64::MAX, |p| p.most_bytes);
         let less = (held_bytes / 8).max(settings.shrink_step_bytes);
-        self.pressed = Some(Pressed {
+        self.pressed = Some(PressureLimit {
             until_ms: now_ms.saturating_add(settings.pressure_pause_ms),
             most_bytes: held_bytes.min(before).saturating_sub(less),
         });
@@ -226,27 +226,27 @@ impl Allowance {
         self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
     }
 
-    /// Time at which something ends by itself.
+    /// Time at which a state ends by itself.
     pub(super) fn next_change_ms(&self) -> Option<i64> {
         let pause_ms = self.paused.and_then(|p| p.until_ms);
         let pressed_ms = self.pressed.map(|p| p.until_ms);
         pause_ms.into_iter().chain(pressed_ms).min()
     }
 
-    /// Time at which the quota rises by itself, as far as what was seen goes.
+    /// Time at which the quota rises by itself, judging by the figures so far.
     pub(super) fn rises_ms(&self, settings: &Settings, now_ms: i64) -> Option<i64> {
         self.steady.rises_ms(now_ms, settings.rise_after_ms)
     }
 
     /// Returns the bytes that may be lent now, and the reason.
-    pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> Allowed {
+    pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> LendableNow {
         let until = |ms: i64| ms.saturating_sub(now_ms);
         let is_on = |until_ms: i64| until_ms > now_ms;
         if let Some(pause) = self.paused.filter(|p| p.until_ms.is_none_or(is_on)) {
-            return Allowed::none(QuotaReason::Paused, pause.until_ms.map(until));
+            return LendableNow::none(QuotaReason::Paused, pause.until_ms.map(until));
         }
         let Some(seen) = self.seen else {
-            return Allowed::none(QuotaReason::Unknown, None);
+            return LendableNow::none(QuotaReason::Unknown, None);
         };
         let in_use = |at_ms: i64| {
             let left_ms = until(at_ms);
@@ -255,26 +255,26 @@ impl Allowance {
             } else {
                 QuotaReason::Waiting
             };
-            Allowed::none(reason, Some(left_ms).filter(|ms| *ms > 0))
+            LendableNow::none(reason, Some(left_ms).filter(|ms| *ms > 0))
         };
         let reason = match seen.quota(settings).reason {
             Reason::Idle => QuotaReason::Idle,
             Reason::Spare => QuotaReason::Spare,
             Reason::NotIdleUntil { at_ms } => return in_use(at_ms),
-            Reason::Loaded => return Allowed::none(QuotaReason::Loaded, None),
+            Reason::Loaded => return LendableNow::none(QuotaReason::Loaded, None),
             Reason::ActivityUnknown | Reason::HarvestableUnknown => {
-                return Allowed::none(QuotaReason::Unknown, None);
+                return LendableNow::none(QuotaReason::Unknown, None);
             }
         };
         let steady = self.steady.bytes(now_ms, settings.rise_after_ms);
         let bytes = self.capped(settings, steady);
         match self.pressed.filter(|p| is_on(p.until_ms)) {
-            Some(pressed) => Allowed {
+            Some(pressed) => LendableNow {
                 bytes: whole_slabs(bytes.min(pressed.most_bytes)),
                 reason: QuotaReason::Pressure,
                 until_ms: Some(until(pressed.until_ms)),
             },
-            None => Allowed {
+            None => LendableNow {
                 bytes: whole_slabs(bytes),
                 reason,
                 until_ms: None,
@@ -329,7 +329,7 @@ impl Allowance {
 
 #[cfg(test)]
 impl Allowance {
-    /// All that has a say in what may be lent later, but for what a model keeps as it is.
+    /// Hashes the state that later allowances depend on, except for the part that a model keeps constant.
     pub(super) fn hash_for_the_model<H: std::hash::Hasher>(&self, hasher: &mut H) {
         use std::hash::Hash;
         if let Some(seen) = &self.seen {
@@ -340,7 +340,7 @@ impl Allowance {
     }
 }
 
-impl Seen {
+impl LastFigures {
     /// Without caps: they hold at once in either direction.
     fn limits(&self, settings: &Settings) -> Limits {
         Limits {
@@ -360,7 +360,7 @@ impl Seen {
     }
 }
 
-/// The same host with so much lent of what is available and lent in all.
+/// The same host with this much lent of its available and lent memory.
 fn with_guest(categories: &Categories, guest_bytes: u64) -> Categories {
     let both = categories
         .available_bytes
@@ -372,7 +372,7 @@ fn with_guest(categories: &Categories, guest_bytes: u64) -> Categories {
     }
 }
 
-/// Rounded down.
+/// Bytes rounded down to whole slabs.
 pub(super) fn whole_slabs(bytes: u64) -> u64 {
     bytes / SLAB_BYTES * SLAB_BYTES
 }

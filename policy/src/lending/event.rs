@@ -11,7 +11,8 @@ pub struct Settings {
     /// Mode, headroom, and the administrator's cap. Of this headroom and the agent's, which comes with every sample, the
     /// larger holds: 0 leaves it to the agent.
     pub limits: Limits,
-    /// The quota rises only to what was there for so long, so that it does not flutter; it falls at once.
+    /// Time for which memory must have been available before the quota rises to it, so that it does not
+    /// flutter; the quota falls at once.
     pub rise_after_ms: i64,
     /// The longest term of a lease.
     pub most_term_ms: i64,
@@ -22,11 +23,11 @@ pub struct Settings {
     /// While no recruiter can be reached leases do not run out, for so long at most: an outage of the
     /// recruiter costs no lease.
     pub outage_grace_ms: i64,
-    /// Nothing is granted for so long after the kernel told of pressure.
+    /// Time without grants after the kernel reported pressure.
     pub pressure_pause_ms: i64,
     /// Most leases at a time: every announcement names them all.
     pub most_leases_count: usize,
-    /// Whether leases are granted at all; else the quota is for others' memory servers.
+    /// True if leases are granted; otherwise the quota is for others' memory servers.
     pub grants: bool,
 }
 
@@ -56,11 +57,11 @@ pub enum Event {
     Sample {
         /// Division of physical memory; `guest_bytes` is what the agent saw of ours.
         categories: Categories,
-        /// MemAvailable.
+        /// MemAvailable of the sample, in bytes.
         mem_available_bytes: Option<u64>,
         /// Share of physical memory that is never lent.
         headroom_share: f64,
-        /// By the idle rule, times on the clock of `now_ms`.
+        /// Verdict of the idle rule, with times on the clock of `now_ms`.
         verdict: Verdict,
     },
     /// The owner is back, or counts as back: all of it is given back, at once. (Mode `spare` keeps what it may lend of
@@ -73,7 +74,7 @@ pub enum Event {
     },
     /// Memory that the kernel has available now, looked up each second while memory is lent.
     Available {
-        /// MemAvailable.
+        /// Present MemAvailable, in bytes.
         mem_available_bytes: u64,
         /// Guests' pages in memory at the same moment.
         resident_bytes: u64,
@@ -91,7 +92,7 @@ pub enum Event {
     Cap(Option<u64>),
     /// A request, from the recruiter link `link`, with an id and (for a grant) a number nobody can guess to name the lease by.
     Request {
-        /// Said again with the answer.
+        /// Number of the link, repeated with the answer.
         link: usize,
         /// Request of the recruiter.
         request: Request,
@@ -100,12 +101,12 @@ pub enum Event {
     },
     /// Certificates were revoked by which these leases were read or written, by id: the leases end.
     CertificateRevoked(Vec<String>),
-    /// Whether any recruiter can be reached.
+    /// True if any recruiter can be reached.
     Linked(bool),
     /// The administrator wants it otherwise from now on. Leases that there are go on, as far as the new quota lets them.
     Settings(Settings),
-    /// Bytes given back after [`Action::Shrink`]: of each lease so much. Due after each, even where it is nothing:
-    /// there is no next step before.
+    /// Bytes given back from each lease after [`Action::Shrink`]. Due after each, even if empty: the next
+    /// step waits for it.
     Shrunk(Vec<(String, u64)>),
     /// Time has passed: leases run out, pauses end, shrinking goes on.
     Tick,
@@ -150,28 +151,28 @@ pub enum Action {
         /// Reason of the revocation.
         cause: Cause,
     },
-    /// Give back so much, the oldest slabs first, and say what that was ([`Event::Shrunk`]).
+    /// Gives back this much, the oldest slabs first, and reports it ([`Event::Shrunk`]).
     Shrink {
-        /// Whole slabs.
+        /// Whole slabs, in bytes.
         bytes: u64,
         /// Reason for taking part of it.
         cause: Cause,
     },
-    /// Make room for a lease: reserve its slabs. Comes before its answer. Where it cannot be done, end the lease (a request to
-    /// release it, of no client) and answer with that instead.
+    /// Makes room for a lease: reserves its slabs. Comes before its answer. If that fails, end the lease
+    /// (with a request to release it, of no client) and answer with that instead.
     Open {
         /// Id of the lease.
         lease_id: String,
-        /// Client of the lease: nobody else may have its pages.
+        /// Client of the lease, the only one that may read its pages.
         client: String,
-        /// Whole slabs.
+        /// Whole slabs, in bytes.
         bytes: u64,
     },
     /// Answer a request.
     Answer {
-        /// Of the request.
+        /// Link of the request.
         link: usize,
-        /// Of the request.
+        /// Id of the request.
         request_id: u64,
         /// Result of the request.
         outcome: Outcome,
@@ -181,7 +182,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether leases begin or end by it.
+    /// Returns true if leases begin or end by it.
     pub(super) const fn is_of_leases(&self) -> bool {
         matches!(
             self,

@@ -22,7 +22,7 @@ pub(super) struct Ledger {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Entry {
     lease: Lease,
-    /// By the ledger's clock.
+    /// End of the term, on the ledger's clock.
     expires_ms: i64,
 }
 
@@ -116,7 +116,7 @@ impl Ledger {
         self.entries.insert(entry.lease.lease_id.clone(), entry);
     }
 
-    /// Ends a lease, whoever has it; returns whether there was one.
+    /// Ends a lease of any client; returns false if there is no such lease.
     pub(super) fn end(&mut self, lease_id: &str) -> bool {
         let Some(entry) = self.entries.remove(lease_id) else {
             return false;
@@ -198,7 +198,7 @@ impl Ledger {
         Ok(lease)
     }
 
-    /// Lets a lease go on for at least `term_ms`: a request that was long on its way shortens none.
+    /// Extends a lease to at least `term_ms` from now: a delayed request shortens none.
     pub(super) fn renew(
         &mut self,
         client: Option<&str>,
@@ -256,7 +256,7 @@ impl Ledger {
         over
     }
 
-    /// Takes in what was given back; the ids of leases of which nothing is left.
+    /// Records memory given back; returns the ids of leases without any remaining memory.
     pub(super) fn shrunk(&mut self, given_back: &[(String, u64)]) -> Vec<String> {
         for (lease_id, bytes) in given_back {
             if let Some(entry) = self.entries.get_mut(lease_id) {

@@ -1,7 +1,8 @@
-//! Lending on one host: what may be lent now, who has leased what, and when it is given back.
+//! Lending on one host: the allowance, the leases, and the return of memory.
 //!
-//! One state machine ([`Lender`]) takes in what is seen and asked ([`Event`]) and says what is to be done ([`Action`]).
-//! The memory server does it; the simulator replays it. A lease is granted here and nowhere else.
+//! One state machine ([`Lender`]) takes in observations and requests ([`Event`]) and returns the actions to
+//! perform ([`Action`]). The memory server performs them; the simulator replays them. Leases are granted only
+//! here.
 
 mod allowance;
 mod event;
@@ -17,13 +18,14 @@ mod tests;
 pub use event::{Action, Cause, Event, Settings};
 pub use low_water::LowWater;
 
-use allowance::{Allowance, Allowed, whole_slabs};
+use allowance::{Allowance, LendableNow, whole_slabs};
 use gleaner_schemas::lending::{
-    Asked, GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal, SLAB_BYTES,
+    GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal, RequestKind, SLAB_BYTES,
 };
 use ledger::Ledger;
 
-/// A quota that has changed by less than this share of what was told last waits for the next regular announcement.
+/// Least change of a quota, as a share of the one announced last, that is announced at once; a smaller one
+/// waits for the next regular announcement.
 const WORTH_TELLING_SHARE: u64 = 16;
 
 /// The state of lending on one host.
@@ -32,16 +34,16 @@ pub struct Lender {
     settings: Settings,
     allowance: Allowance,
     ledger: Ledger,
-    shrinking: Shrinking,
-    told: Option<Told>,
+    shrinking: ShrinkState,
+    told: Option<AnnouncedQuota>,
     is_ending: bool,
     now_ms: i64,
 }
 
 /// State of giving back in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Shrinking {
-    /// Asked for, and not reported yet.
+struct ShrinkState {
+    /// True once requested, until the report.
     is_under_way: bool,
     /// Time of the earliest next step.
     next_ms: Option<i64>,
@@ -51,13 +53,13 @@ struct Shrinking {
 
 /// The quota that was announced last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Told {
+struct AnnouncedQuota {
     bytes: u64,
     reason: QuotaReason,
 }
 
 impl Lender {
-    /// Nothing lent, nothing known.
+    /// A lender without leases and without knowledge of the host.
     ///
     /// `generation` names the contents of this run of the memory server: another one for each start.
     #[must_use]
@@ -70,8 +72,8 @@ impl Lender {
         }
     }
 
-    /// Takes in what has happened at `now_ms`, on a clock that counts sleep as well and never goes back; what is to be
-    /// done about it, in order.
+    /// Takes in an event at `now_ms`, on a clock that counts sleep as well and never goes back; returns the
+    /// actions to perform, in order.
     pub fn step(&mut self, event: &Event, now_ms: i64) -> Vec<Action> {
         let now_ms = now_ms.max(self.now_ms);
         self.now_ms = now_ms;
@@ -194,7 +196,7 @@ impl Lender {
         self.ledger.leases(now_ms)
     }
 
-    /// Time at which [`Event::Tick`] is due next; `None`: not before something else happens.
+    /// Time of the next [`Event::Tick`]; `None`: not before another event.
     #[must_use]
     pub fn next_tick_ms(&self) -> Option<i64> {
         let step_ms = (!self.shrinking.is_under_way).then_some(self.shrinking.next_ms);
@@ -213,11 +215,11 @@ impl Lender {
         self.allowance.rises_ms(&self.settings, now_ms)
     }
 
-    fn allowed(&self, now_ms: i64) -> Allowed {
+    fn allowed(&self, now_ms: i64) -> LendableNow {
         let allowed = self.allowance.allowed(&self.settings, now_ms);
         if self.is_ending {
             let reason = QuotaReason::Unknown;
-            return Allowed {
+            return LendableNow {
                 bytes: 0,
                 reason,
                 until_ms: None,
@@ -228,21 +230,21 @@ impl Lender {
 
     fn answer(
         &mut self,
-        asked: &Asked,
+        asked: &RequestKind,
         fresh_id: &str,
         now_ms: i64,
         actions: &mut Vec<Action>,
     ) -> Result<Outcome, Refusal> {
         let most_ms = self.settings.most_term_ms;
         match asked {
-            Asked::Grant(request) => {
+            RequestKind::Grant(request) => {
                 let request = GrantRequest {
                     term_ms: request.term_ms.min(most_ms),
                     ..request.clone()
                 };
                 self.grant(&request, fresh_id, now_ms, actions)
             }
-            Asked::Renew {
+            RequestKind::Renew {
                 client,
                 lease_id,
                 term_ms,
@@ -253,7 +255,7 @@ impl Lender {
                     .renew(client.as_deref(), lease_id, term_ms, now_ms)?;
                 Ok(Outcome::Renewed { lease })
             }
-            Asked::Release { client, lease_id } => {
+            RequestKind::Release { client, lease_id } => {
                 let lease_id = lease_id.clone();
                 if self.ledger.release(client.as_deref(), &lease_id)? {
                     actions.push(Action::Revoke {
@@ -305,13 +307,13 @@ impl Lender {
         Ok(Outcome::Granted { lease })
     }
 
-    /// All of it where nothing is lent any more, a step of it where more is lent than may be.
+    /// Gives back all memory if lending ends, or a step of it if more is lent than allowed.
     fn give_back(&mut self, cause: Option<Cause>, now_ms: i64, actions: &mut Vec<Action>) {
         let allowed = self.allowed(now_ms);
         if self.ledger.count() > 0 && !allowed.lends() {
             self.ledger.clear();
-            self.shrinking = Shrinking::default();
-            // What was to be given back by itself goes with all the rest, which nothing may delay.
+            self.shrinking = ShrinkState::default();
+            // The single leases to revoke are part of that, which nothing may delay.
             actions.retain(|action| !matches!(action, Action::Revoke { .. }));
             let cause = cause.unwrap_or_else(|| cause_of(allowed.reason));
             actions.insert(0, Action::RevokeAll(cause));
@@ -342,7 +344,7 @@ impl Lender {
         self.shrinking.next_ms = Some(now_ms.saturating_add(self.settings.shrink_every_ms.max(1)));
     }
 
-    fn cause_of_shrinking(&self, allowed: &Allowed) -> Cause {
+    fn cause_of_shrinking(&self, allowed: &LendableNow) -> Cause {
         match allowed.reason {
             _ if self.shrinking.is_at_once => Cause::Paused,
             QuotaReason::Pressure => Cause::Pressure,
@@ -352,13 +354,13 @@ impl Lender {
     }
 
     fn is_quota_worth_telling(&mut self, now_ms: i64) -> bool {
-        let Allowed { bytes, reason, .. } = self.allowed(now_ms);
+        let LendableNow { bytes, reason, .. } = self.allowed(now_ms);
         let is_news = self.told.is_none_or(|told| {
             let moved_bytes = told.bytes.abs_diff(bytes);
             told.reason != reason || moved_bytes > told.bytes / WORTH_TELLING_SHARE
         });
         if is_news {
-            self.told = Some(Told { bytes, reason });
+            self.told = Some(AnnouncedQuota { bytes, reason });
         }
         is_news
     }

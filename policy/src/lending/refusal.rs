@@ -1,6 +1,6 @@
 //! Words of a refused lease: the fact, the reason, and when to come again.
 
-use super::Allowed;
+use super::LendableNow;
 use gleaner_schemas::lending::{
     ANNOUNCE_EVERY_MS, Lease, QuotaReason, Refusal, RefusalKind, SLAB_BYTES,
 };
@@ -65,9 +65,9 @@ pub(super) fn too_many(most_leases_count: usize) -> Refusal {
     refusal(RefusalKind::NoMemory, detail, Some(ANNOUNCE_EVERY_MS))
 }
 
-/// Nothing is granted at present, whatever the size.
-pub(super) fn not_lending(allowed: &Allowed, once_idle_bytes: u64) -> Refusal {
-    // Where nobody can say when, the next announcement may bring news.
+/// Refusal: nothing is granted at present, of any size.
+pub(super) fn not_lending(allowed: &LendableNow, once_idle_bytes: u64) -> Refusal {
+    // Without a known time, the next announcement may bring a change.
     let retry_in_ms = allowed.until_ms.unwrap_or(ANNOUNCE_EVERY_MS).max(1);
     let when = allowed.until_ms.map_or_else(
         || "nobody can say until when".to_owned(),

@@ -8,13 +8,13 @@ const MOST: usize = 256;
 /// The least of what was there during the last `rise_after_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Steady {
-    /// Each larger than the one before it: a figure that is not smaller than a later one can never be the least again.
-    held: VecDeque<Held>,
+    /// Increasing figures: one that is not smaller than a later one can never be the least again.
+    held: VecDeque<DatedFigure>,
 }
 
 /// A figure, and until when it was the newest; `i64::MAX` of the one that still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Held {
+struct DatedFigure {
     bytes: u64,
     until_ms: i64,
 }
@@ -25,7 +25,7 @@ impl Steady {
         self.held.clear();
     }
 
-    /// Takes in what is there from `now_ms` on.
+    /// Records the bytes available from `now_ms` on.
     pub(super) fn push(&mut self, bytes: u64, now_ms: i64, rise_after_ms: i64) {
         if let Some(newest) = self.held.back_mut() {
             newest.until_ms = now_ms;
@@ -33,7 +33,7 @@ impl Steady {
         while self.held.back().is_some_and(|held| held.bytes >= bytes) {
             self.held.pop_back();
         }
-        self.held.push_back(Held {
+        self.held.push_back(DatedFigure {
             bytes,
             until_ms: i64::MAX,
         });
@@ -49,7 +49,7 @@ impl Steady {
         }
     }
 
-    /// Time at which the bytes that may be lent rise next by themselves; `None`: not before something new comes.
+    /// Time at which the lendable bytes next rise by themselves; `None`: not before a new figure.
     pub(super) fn rises_ms(&self, now_ms: i64, rise_after_ms: i64) -> Option<i64> {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
         let least = self.held.iter().find(|held| held.until_ms > begin_ms)?;
@@ -121,12 +121,12 @@ mod tests {
             let slow = |now_ms: i64| {
                 let until = |i: usize| all.get(i + 1).map_or(i64::MAX, |next| next.0);
                 let in_window = (0..all.len()).filter(|&i| until(i) > now_ms - 100);
-                // One that was replaced within the same millisecond never held.
+                // A figure that was replaced within the same millisecond never held.
                 in_window.filter(|&i| until(i) > all[i].0).map(|i| all[i].1).min()
             };
             for now_ms in [now_ms, now_ms + later] {
                 prop_assert!(Some(steady.bytes(now_ms, 100)) <= slow(now_ms));
-                // Not before it says, and then it does.
+                // The figure changes at the stated time, and not before.
                 let least = steady.bytes(now_ms, 100);
                 match steady.rises_ms(now_ms, 100) {
                     Some(rises_ms) => {

@@ -1,14 +1,14 @@
-//! The policies.
+//! Policies of placement.
 
 use super::state::Epoch;
 use super::{Candidate, EPOCH_MS, Placement, Request, State};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-/// Among whom.
+/// Candidates of a choice.
 pub(super) struct Choice<'a> {
     pub(super) request: &'a Request<'a>,
-    /// Whole slabs.
+    /// Whole slabs, in bytes.
     pub(super) bytes: u64,
     pub(super) candidates: &'a [Candidate],
     /// Hosts with room that have not failed; enough of them.
@@ -39,14 +39,14 @@ impl Choice<'_> {
         }
     }
 
-    /// The first by `order`; of equals the one with more free, then the one with the lower id.
+    /// Chooses the first hosts by `order`; equal hosts by free memory, then by the lower id.
     fn best(mut self, order: impl Fn(&Candidate, &Candidate) -> Ordering) -> Vec<usize> {
         let all = self.candidates;
         let order = |&a: &usize, &b: &usize| {
             let rest = |i: usize| (Reverse(all[i].free_bytes), &all[i].host_id);
             order(&all[a], &all[b]).then_with(|| rest(a).cmp(&rest(b)))
         };
-        // Of thousands a few are wanted: sorting all of them would be most of a grant.
+        // Only a few of thousands are needed: sorting all would take most of a grant's time.
         let copies = self.request.copies;
         if copies < self.eligible.len() {
             self.eligible.select_nth_unstable_by(copies, order);
@@ -56,7 +56,7 @@ impl Choice<'_> {
         self.eligible
     }
 
-    /// Whatever is missing in `chosen`, each as likely.
+    /// Fills up `chosen` with random hosts, each with the same probability.
     fn random(mut self, mut chosen: Vec<usize>, random: &mut dyn FnMut() -> u64) -> Vec<usize> {
         chosen.truncate(self.request.copies);
         self.eligible.retain(|i| !chosen.contains(i));
@@ -123,8 +123,8 @@ impl Choice<'_> {
         let weight = |c: &Candidate| (c.host_id.clone(), c.free_bytes.min(LARGEST_BYTES));
         Epoch {
             since_ms: self.now_ms,
-            // Backwards: of a host that is told of twice the first counts, as everywhere. Else one that is eligible could have
-            // no weight, and there would be no end of epochs.
+            // Reversed, since the first of a host's two candidates counts, as everywhere. Otherwise an
+            // eligible host could have no weight, and the epochs would have no end.
             weights: self.candidates.iter().rev().map(weight).collect(),
         }
     }
@@ -133,7 +133,7 @@ impl Choice<'_> {
 /// No host has more, so that sums of weights stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
-/// That it stays; even where nothing is known.
+/// Probability that the host stays, even if nothing is known.
 fn odds(candidate: &Candidate) -> f64 {
     let known = candidate.stays.filter(|p| (0.0..=1.0).contains(p));
     known.unwrap_or(0.5)

@@ -1,7 +1,7 @@
-//! Hosts that a lease is asked from.
+//! Choice of the hosts from which leases are requested.
 //!
-//! One enum of policies with one exhaustive match. All of them keep to what no policy may break: enough room, no host
-//! twice, and none that failed lately.
+//! One enum of policies with one exhaustive match. All keep the common rules: enough room, no host twice, and
+//! none that failed lately.
 
 mod choose;
 mod state;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A host that failed is avoided for so long, unless set otherwise (Dodo: one minute).
+/// Default time for which a failed host is avoided (Dodo: one minute).
 pub const REFRACTION_MS: i64 = 60_000;
 
 /// Length of an epoch: weights are taken at its start (GMS: 5 to 10 s).
@@ -25,7 +25,7 @@ pub const EPOCH_MS: i64 = 5000;
 /// A host that could be asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
-    /// Its id.
+    /// Id of the host.
     pub host_id: Arc<str>,
     /// Bytes that are free there.
     pub free_bytes: u64,
@@ -37,7 +37,7 @@ pub struct Candidate {
     pub client_bytes: u64,
     /// For how long it has been idle.
     pub idle_for_ms: Option<i64>,
-    /// The probability that what is asked stays for as long as asked, where the forecast knows.
+    /// Probability that the requested memory stays for the requested time, if the forecast has it.
     pub stays: Option<f64>,
     /// Time of its last failure, on the clock of `now_ms`.
     pub failed_ms: Option<i64>,
@@ -48,13 +48,13 @@ pub struct Candidate {
 pub struct Request<'a> {
     /// Client that asks.
     pub client: &'a str,
-    /// Of each copy; hosts grant whole slabs.
+    /// Size of each copy; hosts grant whole slabs.
     pub bytes: u64,
     /// On as many hosts.
     pub copies: usize,
 }
 
-/// There are not as many hosts as copies.
+/// There are fewer hosts than copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
     /// Hosts that could be asked now.
@@ -88,11 +88,11 @@ impl fmt::Display for Shortage {
     }
 }
 
-/// Chooses `request.copies` hosts, the best first: their places among `candidates`.
+/// Chooses `request.copies` hosts, the best first; returns their indexes in `candidates`.
 ///
-/// A host that failed within the refraction period is never chosen, even where no other is left: its clients would only wait
-/// for it again, and the refusal says when it may be asked. `random` gives numbers that are equally likely over all of
-/// `u64`; a policy that needs none asks for none.
+/// A host that failed within the refraction period is never chosen, even if there is no other: its clients
+/// would only wait for it again, and the refusal says when it may be asked. `random` returns uniform numbers
+/// over all of `u64`; only policies that need numbers call it.
 pub fn place(
     placement: Placement,
     state: &mut State,
@@ -101,7 +101,7 @@ pub fn place(
     random: &mut dyn FnMut() -> u64,
     now_ms: i64,
 ) -> Result<Vec<usize>, Shortage> {
-    // Where even that overflows no host has room.
+    // No host has room for a size that overflows.
     let bytes = request.bytes.max(1).checked_next_multiple_of(SLAB_BYTES);
     let has_room = |c: &Candidate| bytes.is_some_and(|bytes| c.free_bytes >= bytes);
     let mut shortage = Shortage::default();

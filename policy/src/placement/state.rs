@@ -5,20 +5,21 @@ use crate::refraction::Refraction;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Clients whose good hosts are remembered; of more the one that asked longest ago is forgotten.
+/// Number of clients whose good hosts are remembered; beyond it the client with the oldest request is
+/// dropped.
 const MOST_CLIENTS: usize = 4096;
 
 /// Memory of placements from one request to the next; nothing that could not be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     refraction_ms: i64,
-    good: BTreeMap<String, Good>,
+    good: BTreeMap<String, RecentHosts>,
     epoch: Option<Epoch>,
 }
 
 /// Hosts on which a client's memory was placed last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Good {
+struct RecentHosts {
     host_ids: Vec<Arc<str>>,
     at_ms: i64,
 }
@@ -31,14 +32,14 @@ pub(super) struct Epoch {
 }
 
 impl Default for State {
-    /// [`REFRACTION_MS`].
+    /// Refraction period of [`REFRACTION_MS`].
     fn default() -> Self {
         Self::new(REFRACTION_MS)
     }
 }
 
 impl State {
-    /// Nothing remembered; hosts that failed are avoided for `refraction_ms`.
+    /// An empty state; failed hosts are avoided for `refraction_ms`.
     #[must_use]
     pub fn new(refraction_ms: i64) -> Self {
         Self {
@@ -68,7 +69,7 @@ impl State {
         }
         let at_ms = now_ms;
         self.good
-            .insert(client.to_owned(), Good { host_ids, at_ms });
+            .insert(client.to_owned(), RecentHosts { host_ids, at_ms });
     }
 
     pub(super) fn epoch(&mut self) -> &mut Option<Epoch> {

@@ -122,7 +122,7 @@ fn what_was_good_stays_good_while_it_has_room() {
     assert_eq!(stick(&hosts, &[8, 0]), "ca");
     assert_eq!(stick(&hosts, &[]), "ca");
     hosts[2].failed_ms = Some(NOW_MS - 1);
-    // Of b and d the first.
+    // The first of b and d.
     assert_eq!(stick(&hosts, &[0]), "ab");
     hosts[2].failed_ms = None;
     assert_eq!(stick(&hosts, &[]), "ab");
@@ -153,7 +153,7 @@ fn weights_are_used_up_within_an_epoch() {
     };
     // Weights 10 and 40: a has the first 3.2 sixteenths.
     assert_eq!(at(&hosts, 10, 3, 0), "a");
-    // All of a's are used up, whatever it says is free.
+    // All of a's memory is used up, whatever it announces as free.
     assert_eq!(at(&hosts, 10, 0, 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS - 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS), "a");

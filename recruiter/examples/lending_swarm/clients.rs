@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ureq::Agent;
 
 #[derive(Default)]
-struct Found {
+struct SwarmResults {
     granted_us: Vec<u64>,
     refused: u64,
     released: u64,
@@ -18,7 +18,7 @@ struct Found {
 
 /// Asks from all clients until the time is over.
 pub(crate) fn run(args: &Args) -> Value {
-    let found = Mutex::new(Found::default());
+    let found = Mutex::new(SwarmResults::default());
     let end = Instant::now() + Duration::from_secs(args.seconds);
     std::thread::scope(|scope| {
         for n in 0..args.clients {
@@ -43,8 +43,9 @@ pub(crate) fn run(args: &Args) -> Value {
     })
 }
 
-/// One client of a name and a connection of its own; asks by the clock, however long the answers take.
-fn client(args: &Args, n: usize, end: Instant, found: &Mutex<Found>) {
+/// One client with a name and a connection of its own; sends requests by the clock, however long the answers
+/// take.
+fn client(args: &Args, n: usize, end: Instant, found: &Mutex<SwarmResults>) {
     let every = Duration::from_secs_f64(args.clients as f64 / args.rate);
     let mut due = Instant::now() + every.mul_f64(n as f64 / args.clients as f64);
     let agent: Agent = Agent::config_builder()
@@ -110,7 +111,7 @@ fn client(args: &Args, n: usize, end: Instant, found: &Mutex<Found>) {
     }
 }
 
-fn failed(sums: &mut Found, why: String) {
+fn failed(sums: &mut SwarmResults, why: String) {
     sums.failures += 1;
     sums.last_failure = why;
 }

@@ -1,4 +1,4 @@
-//! One memory server without memory.
+//! A memory server without memory.
 
 use crate::{Sums, host_id};
 use futures_util::{SinkExt, StreamExt};
@@ -31,7 +31,7 @@ pub(crate) struct Host {
     random: ChaCha8Rng,
     begin: Instant,
     announce_every: Duration,
-    /// Of the first announcement after linking: hosts are spread over the interval.
+    /// Delay of the first announcement after linking: hosts are spread over the interval.
     phase: Duration,
     sums: Arc<Sums>,
 }
@@ -59,7 +59,7 @@ impl Host {
 
     /// Links, again and again.
     pub(crate) async fn run(mut self, url: String, tls: Option<Arc<ClientConfig>>) {
-        // All at once would fill the queue of connections not yet taken.
+        // Connecting all at once would fill the queue of pending connections.
         sleep(self.phase).await;
         loop {
             let is_lost = match self.connect(&url, tls.clone()).await {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// As typed.
+/// Arguments of the program.
 struct Args {
     /// URL that hosts connect to.
     url: String,

@@ -18,7 +18,7 @@ Without news of the quota, without a quota, and on ending, the limit is --least.
 Exit codes: 0 ended, or set once; 1 failed; 2 wrong usage.")]
 #[command(group(clap::ArgGroup::new("source").required(true)))]
 #[command(group(clap::ArgGroup::new("server").required(true)))]
-pub struct Follow {
+pub struct FollowArgs {
     /// Follow a file of quotas, which its writer replaces
     #[arg(long, group = "source", value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -52,7 +52,7 @@ pub struct Follow {
     /// Never less than this
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::parse_size)]
     pub least: u64,
-    /// Of what may be lent, so much
+    /// Share of the quota to use
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     pub share: f64,
     /// The quota holds what the server uses now: the agent counts it among its `guest_processes`
@@ -64,7 +64,7 @@ pub struct Follow {
     /// Set it once, and end
     #[arg(long)]
     pub once: bool,
-    /// Tell of each change as a line of JSON
+    /// Print each change as a line of JSON
     #[arg(long)]
     pub json: bool,
 }

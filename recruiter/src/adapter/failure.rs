@@ -22,18 +22,18 @@ pub enum Failure {
         /// Error of the parser.
         source: serde_json::Error,
     },
-    /// Nobody writes the file any more.
+    /// The file is not written any more.
     #[error("{path} was last written more than {age_s} s ago: is its writer running?")]
     Stale {
         /// The file that cannot be used.
         path: PathBuf,
-        /// So long ago.
+        /// Age of the file, in s.
         age_s: u64,
     },
     /// The recruiter does not answer, or refuses.
     #[error("no quotas from {url}: {why}")]
     Recruiter {
-        /// Its address.
+        /// Address of the server.
         url: String,
         /// Message of the server or the network.
         why: String,
@@ -57,7 +57,7 @@ pub enum Failure {
     /// Signals cannot be heard.
     #[error("cannot listen to signals: {0}")]
     Signals(std::io::Error),
-    /// Nothing came.
+    /// No quota arrived.
     #[error("nothing was heard of the quota for {0} s; the limit was left as it is")]
     NothingHeard(u64),
 }

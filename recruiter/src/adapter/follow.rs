@@ -1,10 +1,10 @@
-//! The loop: what is heard, what the server uses, what it may have.
+//! The loop: reads the quota and the server's use, and sets the server's limit.
 
 use super::limit::{Rule, Uses};
-use super::report::{Change, Why};
+use super::report::{Change, LimitReason};
 use super::server::Server;
-use super::source::{self, Heard};
-use super::{Failure, Follow};
+use super::source::{self, QuotaNews};
+use super::{Failure, FollowArgs};
 use gleaner_schemas::lending::HostQuota;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -21,8 +21,8 @@ const OVER_SHARE: f64 = 0.02;
 /// Keeps the server's limit until a signal.
 ///
 /// # Errors
-/// What can never work; with `--once`, what did not.
-pub fn run(args: &Follow) -> Result<(), Failure> {
+/// Permanent faults; with `--once`, every fault.
+pub fn run(args: &FollowArgs) -> Result<(), Failure> {
     let (sender, heard) = channel();
     listen_to_signals(sender.clone())?;
     let mut follower = Follower::new(args)?;
@@ -30,25 +30,25 @@ pub fn run(args: &Follow) -> Result<(), Failure> {
     follower.follow(&heard)
 }
 
-fn listen_to_signals(heard: Sender<Heard>) -> Result<(), Failure> {
+fn listen_to_signals(heard: Sender<QuotaNews>) -> Result<(), Failure> {
     let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(Failure::Signals)?;
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
-            let _ = heard.send(Heard::End);
+            let _ = heard.send(QuotaNews::End);
         }
     });
     Ok(())
 }
 
 struct Follower<'a> {
-    args: &'a Follow,
+    args: &'a FollowArgs,
     rule: Rule,
     server: Server,
     uses: Uses,
     /// The last quota heard, and what the server used when it was found.
     quota: Option<(HostQuota, u64)>,
     /// Reason why there is no quota.
-    why_none: Why,
+    why_none: LimitReason,
     /// Time at which the source was last well.
     heard_at: Instant,
     /// Last message about the source since.
@@ -58,7 +58,7 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(args: &'a Follow) -> Result<Self, Failure> {
+    fn new(args: &'a FollowArgs) -> Result<Self, Failure> {
         Ok(Self {
             args,
             rule: Rule {
@@ -69,7 +69,7 @@ impl<'a> Follower<'a> {
             server: Server::new(args)?,
             uses: Uses::default(),
             quota: None,
-            why_none: Why::Lost,
+            why_none: LimitReason::Lost,
             heard_at: Instant::now(),
             said_of_source: None,
             server_fails: false,
@@ -77,11 +77,11 @@ impl<'a> Follower<'a> {
         })
     }
 
-    fn follow(&mut self, heard: &Receiver<Heard>) -> Result<(), Failure> {
+    fn follow(&mut self, heard: &Receiver<QuotaNews>) -> Result<(), Failure> {
         loop {
             let wait = match self.keep() {
-                Ok(Kept::Within) if self.args.once && self.quota.is_some() => return Ok(()),
-                Ok(Kept::Over) => LOOK_SOON,
+                Ok(LimitState::Within) if self.args.once && self.quota.is_some() => return Ok(()),
+                Ok(LimitState::Over) => LOOK_SOON,
                 Ok(_) => LOOK_EVERY,
                 Err(failure) if self.args.once => return Err(failure),
                 Err(failure) => {
@@ -90,7 +90,7 @@ impl<'a> Follower<'a> {
                 }
             };
             match heard.recv_timeout(wait) {
-                Ok(Heard::End) => return self.end(),
+                Ok(QuotaNews::End) => return self.end(),
                 Ok(heard) => self.hear(heard)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => (),
             }
@@ -100,9 +100,9 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn hear(&mut self, heard: Heard) -> Result<(), Failure> {
+    fn hear(&mut self, heard: QuotaNews) -> Result<(), Failure> {
         match heard {
-            Heard::Quota(quota) => {
+            QuotaNews::Quota(quota) => {
                 self.is_well();
                 let same = self.quota.as_ref().filter(|(before, _)| {
                     before.quota_bytes == quota.quota_bytes && before.lent_bytes == quota.lent_bytes
@@ -120,39 +120,46 @@ impl<'a> Follower<'a> {
                 };
                 self.quota = Some((quota, used_bytes));
             }
-            Heard::AsBefore => self.is_well(),
-            Heard::Nothing(failure) if self.args.once => return Err(failure),
-            Heard::Nothing(failure) => {
+            QuotaNews::AsBefore => self.is_well(),
+            QuotaNews::Nothing(failure) if self.args.once => return Err(failure),
+            QuotaNews::Nothing(failure) => {
                 self.say_once_of_source(&failure);
-                (self.quota, self.why_none) = (None, Why::NoHost);
+                (self.quota, self.why_none) = (None, LimitReason::NoHost);
             }
-            Heard::Trouble(failure) => self.say_once_of_source(&failure),
-            Heard::End => (),
+            QuotaNews::Trouble(failure) => self.say_once_of_source(&failure),
+            QuotaNews::End => (),
         }
         Ok(())
     }
 
     /// Sets the limit where it is another.
-    fn keep(&mut self) -> Result<Kept, Failure> {
+    fn keep(&mut self) -> Result<LimitState, Failure> {
         if self.quota.is_some() && self.is_lost() {
-            (self.quota, self.why_none) = (None, Why::Lost);
+            (self.quota, self.why_none) = (None, LimitReason::Lost);
         }
-        if self.quota.is_none() && !self.is_lost() && self.why_none == Why::Lost {
-            return Ok(Kept::NotYet);
+        if self.quota.is_none() && !self.is_lost() && self.why_none == LimitReason::Lost {
+            return Ok(LimitState::NotYet);
         }
         let (wanted, why) = match &self.quota {
-            Some((quota, used_bytes)) => (self.rule.limit_bytes(quota, *used_bytes), Why::Quota),
+            Some((quota, used_bytes)) => (
+                self.rule.limit_bytes(quota, *used_bytes),
+                LimitReason::Quota,
+            ),
             None => (self.rule.least_bytes, self.why_none),
         };
         let is_over = self.set(wanted, why)?;
         if std::mem::take(&mut self.server_fails) {
             eprintln!("gleaner-recruiter: {} answers again", self.server.name());
         }
-        Ok(if is_over { Kept::Over } else { Kept::Within })
+        Ok(if is_over {
+            LimitState::Over
+        } else {
+            LimitState::Within
+        })
     }
 
-    /// Whether the server still holds more.
-    fn set(&mut self, wanted: u64, why: Why) -> Result<bool, Failure> {
+    /// Sets a limit. Returns true if the server still holds more.
+    fn set(&mut self, wanted: u64, why: LimitReason) -> Result<bool, Failure> {
         let wanted = self.server.nearest(wanted);
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
@@ -175,14 +182,16 @@ impl<'a> Follower<'a> {
         self.server.give_back()?;
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
-        // What does not shrink now (Redis' fragments) is looked at each second, as all else.
+        // Memory that does not shrink now (Redis' fragments) is checked each second, like everything else.
         Ok(state.used_bytes as f64 > most && self.server.gives_back_by_and_by())
     }
 
-    /// Whoever ends gives back: nobody would notice the owner's return.
+    /// Gives the memory back on exit: nobody would notice the owner's return afterwards.
     fn end(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
-        while self.set(self.rule.least_bytes, Why::Ending)? && begin.elapsed() < LOOK_EVERY {}
+        while self.set(self.rule.least_bytes, LimitReason::Ending)? && begin.elapsed() < LOOK_EVERY
+        {
+        }
         Ok(())
     }
 
@@ -225,11 +234,11 @@ impl<'a> Follower<'a> {
 }
 
 /// State of a server's limit.
-enum Kept {
-    /// Nothing was heard of the quota so far.
+enum LimitState {
+    /// No quota has arrived so far.
     NotYet,
-    /// It holds more than it may.
+    /// The server holds more than it may.
     Over,
-    /// All is well.
+    /// The server is within its limit.
     Within,
 }

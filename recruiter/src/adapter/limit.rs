@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 pub(super) struct Rule {
     /// Never less: memcached cannot be given nothing.
     pub(super) least_bytes: u64,
-    /// Of what may be lent.
+    /// Share of the quota to use.
     pub(super) share: f64,
-    /// Whether the quota holds what the server uses.
+    /// True if the quota already excludes the server's own use.
     pub(super) is_counted: bool,
 }
 
 impl Rule {
-    /// The limit under `quota`, which was found while the server used `used_bytes`.
+    /// The limit under `quota`, which was determined while the server used `used_bytes`.
     ///
-    /// Where the agent takes the server for a program of the owner's, the quota has lost what the server uses: left so,
-    /// each page that it takes would lower its own limit by one. No quota, however, is never "what it has already".
+    /// If the agent counts the server as a program of the owner's, the quota excludes the server's use.
+    /// Uncorrected, the server's own use would shrink its limit until it gets half. Without a quota, the
+    /// limit is never the present use.
     pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
         let free_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
         if free_bytes == 0 {
@@ -36,7 +37,7 @@ impl Rule {
 #[derive(Debug, Default)]
 pub(super) struct Uses(VecDeque<(Instant, u64)>);
 
-/// Nothing older is of use.
+/// Age of the oldest record of use that is kept.
 const KEPT: Duration = Duration::from_secs(300);
 /// From the sample to the quota's arrival, beyond the age that it tells.
 const ON_THE_WAY: Duration = Duration::from_secs(2);

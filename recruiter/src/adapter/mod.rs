@@ -1,7 +1,7 @@
 //! `gleaner-recruiter follow`: memory servers of others (memcached, Redis) on memory that a host's owner does not use.
 //!
-//! A source (`source/`) tells what the host may lend, `limit` says how much of that the server may have, and a
-//! server (`server/`) is told so.
+//! A source (`source/`) gives the host's quota, `limit` computes the server's limit from it, and a server
+//! (`server/`) gets that limit.
 
 mod args;
 mod failure;
@@ -11,6 +11,6 @@ mod report;
 mod server;
 mod source;
 
-pub use args::Follow;
+pub use args::FollowArgs;
 pub use failure::Failure;
 pub use follow::run;

@@ -9,14 +9,14 @@ use std::time::SystemTime;
 /// Reason of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Why {
-    /// By the quota.
+pub(super) enum LimitReason {
+    /// The quota sets the limit.
     Quota,
     /// The quota was not heard of for too long.
     Lost,
     /// The source knows nothing of the host.
     NoHost,
-    /// Nobody will look after it any more.
+    /// The adapter ends, and nobody would adjust the limit any more.
     Ending,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Change<'a> {
     pub(super) before_bytes: u64,
     pub(super) limit_bytes: u64,
     pub(super) used_bytes: u64,
-    pub(super) why: Why,
+    pub(super) why: LimitReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) host_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub(super) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    pub(super) fn new(server: &'a str, why: Why, quota: Option<&'a HostQuota>) -> Self {
+    pub(super) fn new(server: &'a str, why: LimitReason, quota: Option<&'a HostQuota>) -> Self {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             time_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
@@ -67,11 +67,11 @@ impl<'a> Change<'a> {
 
     fn for_people(&self) -> String {
         let because = match (self.why, self.quota_bytes, self.reason) {
-            (Why::Quota, Some(bytes), Some(reason)) => {
+            (LimitReason::Quota, Some(bytes), Some(reason)) => {
                 format!("the quota is {} ({})", Bytes::from(bytes), word(reason))
             }
-            (Why::Ending, ..) => "nobody follows the quota any more".to_owned(),
-            (Why::NoHost, ..) => "there is no quota".to_owned(),
+            (LimitReason::Ending, ..) => "nobody follows the quota any more".to_owned(),
+            (LimitReason::NoHost, ..) => "there is no quota".to_owned(),
             _ => "nothing was heard of the quota".to_owned(),
         };
         let before = match self.before_bytes {
@@ -87,7 +87,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// As in JSON.
+/// Word of the reason, as in JSON.
 fn word(reason: QuotaReason) -> String {
     let word = serde_json::to_value(reason).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// All hosts' quotas that are written out at the same time: megabytes each.
+/// Number of lists of all quotas that are encoded at the same time: megabytes each.
 const WRITERS: usize = 4;
 
 /// State of the recruiter and of its HTTP interface, for every handler.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
-/// Events that a reader may be behind by; one that is further behind is dropped, and comes again for the whole.
+/// Most events that a reader may be behind; a slower reader is disconnected, and reconnects to get the full
+/// list.
 const BEHIND: usize = 64;
 
 /// Sender of changes to all readers.
@@ -16,10 +17,10 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Sends changes to the readers; they are written out where there is one.
+    /// Sends changes to the readers; the text is made only if there is a reader.
     pub(crate) fn tell(&self, changes: impl FnOnce() -> String) {
         if self.0.receiver_count() > 0 {
-            // Nobody is left by now, at worst.
+            // Fails only if no reader is left.
             let _ = self.0.send(changes().into());
         }
     }

@@ -5,7 +5,7 @@ use super::hosts::check_id;
 use super::permissions::Lessee;
 use super::problem::Problem;
 use super::quotas::aside;
-use crate::links::Unanswered;
+use crate::links::AnswerFailure;
 use crate::placing;
 use crate::registry::{HostId, Key, starting};
 use axum::Json;
@@ -15,13 +15,13 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
-    Asked, LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, Outcome, Refusal, RefusalKind,
-    RenewalRequest,
+    LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, Outcome, Refusal, RefusalKind,
+    RenewalRequest, RequestKind,
 };
 use std::sync::Arc;
 use std::time::Instant;
 
-/// One petabyte: more is a slip of the finger.
+/// Size limit of a request, one petabyte: more is a typing error.
 const MOST_BYTES: u64 = 1 << 50;
 /// Copies are for what must not be lost; more hosts than that are another request.
 const MOST_COPIES: u32 = 16;
@@ -215,7 +215,7 @@ pub(super) async fn renew(
     let Json(RenewalRequest { term_ms }) = body?;
     check_term(term_ms)?;
     let lease = found(&app, &lessee, &lease_id)?;
-    let asked = Asked::Renew {
+    let asked = RequestKind::Renew {
         client: lessee.bounds().map(str::to_owned),
         lease_id: lease_id.clone(),
         term_ms,
@@ -263,7 +263,7 @@ pub(super) async fn release(
         }
         found => found?,
     };
-    let asked = Asked::Release {
+    let asked = RequestKind::Release {
         client: lessee.bounds().map(str::to_owned),
         lease_id,
     };
@@ -314,7 +314,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
 }
 
 /// Asks a lease's host.
-async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Problem> {
+async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
     let patience = app.state.asking().answer_within;
     match app.state.links.ask(&host_id, asked, patience).await {
@@ -327,7 +327,7 @@ async fn ask(app: &App, lease: &LeaseView, asked: Asked) -> Result<Outcome, Prob
         }
         Ok(outcome) => Ok(outcome),
         Err(unanswered) => {
-            if unanswered == Unanswered::Late {
+            if unanswered == AnswerFailure::Late {
                 let now_ms = app.state.now_ms();
                 app.state.registry().failed(&host_id, now_ms);
             }

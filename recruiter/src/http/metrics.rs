@@ -3,7 +3,7 @@
 use super::App;
 use super::problem::Problem;
 use super::quotas::aside;
-use crate::registry::QuotaSeen;
+use crate::registry::DatedQuota;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -93,7 +93,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// One series of each host.
+/// One series with a sample of each host.
 type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 
 const SERIES: [Series; 4] = [
@@ -107,7 +107,7 @@ const SERIES: [Series; 4] = [
 
 /// Written straight from what is known of hosts: a scrape has tens of thousands.
 #[derive(Debug)]
-struct HostSeries(Vec<QuotaSeen>);
+struct HostSeries(Vec<DatedQuota>);
 
 impl Collector for HostSeries {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {

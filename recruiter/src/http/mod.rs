@@ -65,7 +65,7 @@ pub fn openapi() -> serde_json::Value {
     serde_json::to_value(document).unwrap_or_default() // it has string keys alone
 }
 
-/// The routes.
+/// Routes of the interface.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let (router, _) = routes().split_for_parts();
     router

@@ -4,10 +4,10 @@ use super::App;
 use super::problem::Problem;
 use crate::args::LocalAccess;
 use axum::http::HeaderMap;
-use gleaner_daemon::listen::{Caller, Who};
+use gleaner_daemon::listen::{Caller, CallerIdentity};
 use gleaner_trust::Peer;
 
-/// By which programs of this machine, and administrators, say for whom they ask.
+/// Header in which programs of this machine, and administrators, name the client.
 pub(super) const CLIENT: &str = "gleaner-client";
 /// A program of this machine that does not say.
 const LOCAL_CLIENT: &str = "local";
@@ -15,7 +15,7 @@ const LOCAL_CLIENT: &str = "local";
 /// On whose behalf leases are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lessee {
-    /// The client.
+    /// Name of the client.
     pub(super) client: String,
     /// May see, renew and end anybody's leases.
     pub(super) is_admin: bool,
@@ -29,12 +29,13 @@ impl Lessee {
 }
 
 impl App {
-    /// Whether a caller may know what hosts may lend.
+    /// Checks that a caller may read the quotas of hosts.
     pub(super) fn may_read(&self, caller: &Caller) -> Result<(), Problem> {
         match who(caller)? {
-            Who::Local | Who::Known(Peer::Client(_) | Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
-            Who::Anonymous => Err(no_certificate()),
-            Who::Known(peer @ (Peer::Host(_) | Peer::Named(_))) => {
+            CallerIdentity::Local
+            | CallerIdentity::Known(Peer::Client(_) | Peer::Reader(_) | Peer::Admin(_)) => Ok(()),
+            CallerIdentity::Anonymous => Err(no_certificate()),
+            CallerIdentity::Known(peer @ (Peer::Host(_) | Peer::Named(_))) => {
                 Err(Problem::forbidden(format!(
                     "the certificate of {peer} may not read quotas: clients, readers and admins may (`gleaner pki issue`)"
                 )))
@@ -42,24 +43,24 @@ impl App {
         }
     }
 
-    /// Whether a caller may read the metrics.
+    /// Checks that a caller may read the metrics.
     pub(super) fn may_scrape(&self, caller: &Caller) -> Result<(), Problem> {
         match who(caller)? {
-            Who::Known(peer @ Peer::Client(_)) => Err(Problem::forbidden(format!(
+            CallerIdentity::Known(peer @ Peer::Client(_)) => Err(Problem::forbidden(format!(
                 "the certificate of {peer} may not read the metrics: readers and admins may"
             ))),
             _ => self.may_read(caller),
         }
     }
 
-    /// Whether a caller may speak for host `host_id`.
+    /// Checks that a caller may act for host `host_id`.
     pub(super) fn may_link(&self, caller: &Caller, host_id: &str) -> Result<(), Problem> {
         match who(caller)? {
-            Who::Local if self.local_access == LocalAccess::All => Ok(()),
-            Who::Local => Err(local_is_closed()),
-            Who::Anonymous => Err(no_certificate()),
-            Who::Known(Peer::Host(id)) if id == host_id => Ok(()),
-            Who::Known(peer) => Err(Problem::forbidden(format!(
+            CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(()),
+            CallerIdentity::Local => Err(local_is_closed()),
+            CallerIdentity::Anonymous => Err(no_certificate()),
+            CallerIdentity::Known(Peer::Host(id)) if id == host_id => Ok(()),
+            CallerIdentity::Known(peer) => Err(Problem::forbidden(format!(
                 "the certificate of {peer} may not speak for host {host_id}: that host's own certificate may"
             ))),
         }
@@ -70,27 +71,30 @@ impl App {
         let named = named(headers)?;
         let lessee = |client: String, is_admin| Ok(Lessee { client, is_admin });
         match who(caller)? {
-            Who::Local if self.local_access == LocalAccess::All => match named {
+            CallerIdentity::Local if self.local_access == LocalAccess::All => match named {
                 Some(client) => lessee(client, false),
                 None => lessee(LOCAL_CLIENT.to_owned(), true),
             },
-            Who::Local => Err(local_is_closed()),
-            Who::Anonymous => Err(no_certificate()),
-            Who::Known(Peer::Admin(name)) => lessee(named.unwrap_or_else(|| name.clone()), true),
-            Who::Known(Peer::Client(name)) => match named {
+            CallerIdentity::Local => Err(local_is_closed()),
+            CallerIdentity::Anonymous => Err(no_certificate()),
+            CallerIdentity::Known(Peer::Admin(name)) => {
+                lessee(named.unwrap_or_else(|| name.clone()), true)
+            }
+            CallerIdentity::Known(Peer::Client(name)) => match named {
                 Some(other) if other != *name => Err(Problem::forbidden(format!(
                     "the certificate of client {name} may not ask for client {other}: leave out the header Gleaner-Client"
                 ))),
                 _ => lessee(name.clone(), false),
             },
-            Who::Known(peer) => Err(Problem::forbidden(format!(
+            CallerIdentity::Known(peer) => Err(Problem::forbidden(format!(
                 "the certificate of {peer} is not for leases: `gleaner pki issue --client NAME` makes one that is"
             ))),
         }
     }
 }
 
-/// As names in certificates are: 1 to 64 letters, digits and `._-@`, not beginning with a dot.
+/// Client name with the rules of certificates' names: 1 to 64 letters, digits and `._-@`, not beginning with
+/// a dot.
 fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(CLIENT) else {
         return Ok(None);
@@ -106,7 +110,7 @@ fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     ))
 }
 
-fn who(caller: &Caller) -> Result<Who<'_>, Problem> {
+fn who(caller: &Caller) -> Result<CallerIdentity<'_>, Problem> {
     caller
         .who()
         .map_err(|e| Problem::unauthorized(e.to_string()))

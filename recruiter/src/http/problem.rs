@@ -1,4 +1,4 @@
-//! A refusal as a document (RFC 9457): told why, and whether to come again.
+//! A refusal as a document (RFC 9457), with its reason and the time to try again.
 
 use crate::metrics::name;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use gleaner_schemas::lending::{Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
 
-/// Of what a client says, so much is repeated to it.
+/// Most characters of a client's text that are repeated to it.
 const MOST_SAID_CHARS: usize = 300;
 
 /// Problem details (RFC 9457).
@@ -21,7 +21,7 @@ pub(crate) struct Problem {
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     pub(crate) status: u16,
-    /// For people: what, why, and what to do.
+    /// Text for people: the problem, its cause and the remedy.
     pub(crate) detail: String,
     /// For programs: a kind of refusal (`no_memory`, `client_limit`, `reserve`, `too_long`, `unknown_lease`, `not_yours`,
     /// `malformed`, `unreachable`, `starting`, `busy`, `in_use`, `paused`, `ending`, `other`), `unauthorized`, `forbidden`, `not_found` or

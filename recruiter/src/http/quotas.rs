@@ -1,8 +1,8 @@
-//! All hosts' quotas.
+//! Quotas of all hosts.
 
 use super::App;
 use super::problem::Problem;
-use crate::registry::QuotaSeen;
+use crate::registry::DatedQuota;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -33,7 +33,7 @@ pub(super) async fn quotas(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// All quotas as JSON. Ten thousand hosts have megabytes: written out beside the threads that serve.
+/// All quotas as JSON. Ten thousand hosts have megabytes, which are encoded outside the serving threads.
 pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     aside(app, |app| {
         let (state, seen) = (&app.state, app.state.registry().quotas());
@@ -48,7 +48,7 @@ pub(crate) fn text(hosts: Vec<HostQuota>) -> String {
     serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // strings and numbers
 }
 
-/// Quotas of hosts that changed; those that are gone come once more, with nothing to lend.
+/// Quotas of hosts that changed; a host that disconnected is sent once more, with nothing to lend.
 pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String {
     let gone = changes.gone.iter().map(|host_id| HostQuota {
         host_id: host_id.to_string(),
@@ -57,7 +57,7 @@ pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String
     let changed = changes
         .changed
         .iter()
-        .map(|seen: &QuotaSeen| seen.at(now_ms));
+        .map(|seen: &DatedQuota| seen.at(now_ms));
     text(changed.chain(gone).collect())
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 
-/// So that both ends know that the other is there.
+/// Interval of keep-alive messages, by which both ends know that the other lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 impl App {
@@ -47,7 +47,7 @@ pub(super) async fn watch(
     // Before the whole is taken: what changes meanwhile comes after it.
     let receiver = app.feed.subscribe();
     let whole = quotas::all(&app).await?;
-    let watching = Watching {
+    let watching = WatchState {
         app,
         caller,
         receiver,
@@ -57,20 +57,20 @@ pub(super) async fn watch(
     Ok(Sse::new(stream::unfold(watching, next)).keep_alive(keep_alive))
 }
 
-struct Watching {
+struct WatchState {
     app: Arc<App>,
     caller: Caller,
     receiver: Receiver<Arc<str>>,
     whole: Option<String>,
 }
 
-async fn next(mut watching: Watching) -> Option<(Result<Event, Infallible>, Watching)> {
+async fn next(mut watching: WatchState) -> Option<(Result<Event, Infallible>, WatchState)> {
     if let Some(whole) = watching.whole.take() {
         return Some((Ok(Event::default().event("quotas").data(whole)), watching));
     }
     // An error: it is too far behind, or the recruiter ends.
     let changed = watching.receiver.recv().await.ok()?;
-    // Its certificate may have been revoked meanwhile.
+    // The certificate may have been revoked in between.
     watching.app.may_read(&watching.caller).ok()?;
     let event = Event::default().event("changed").data(&*changed);
     Some((Ok(event), watching))

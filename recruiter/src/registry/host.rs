@@ -1,6 +1,6 @@
-//! One host, as it last said that it is.
+//! One host, by its last announcement.
 
-use super::QuotaSeen;
+use super::DatedQuota;
 use gleaner_schemas::lending::{Announcement, HostQuota, Lease};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(super) struct Host {
     pub(super) quota: Arc<HostQuota>,
     pub(super) requests_per_s: f64,
     pub(super) heard_ms: i64,
-    /// By id, each with the time when it was said.
+    /// Leases by id, each with the time of its announcement.
     pub(super) leases: BTreeMap<String, (Lease, i64)>,
     /// Bytes that requests under way may take.
     pub(super) pending_bytes: u64,
@@ -60,8 +60,8 @@ impl Host {
         is_news
     }
 
-    pub(super) fn quota_seen(&self) -> QuotaSeen {
-        QuotaSeen {
+    pub(super) fn quota_seen(&self) -> DatedQuota {
+        DatedQuota {
             quota: Arc::clone(&self.quota),
             heard_ms: self.heard_ms,
         }
@@ -89,7 +89,7 @@ impl Host {
 pub struct HostView {
     /// Quota of the host, and its reason.
     pub quota: HostQuota,
-    /// Whether it is linked now.
+    /// True if the host is linked now.
     pub is_reachable: bool,
     /// Time since it last announced itself.
     pub heard_ago_ms: i64,

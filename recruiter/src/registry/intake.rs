@@ -3,7 +3,7 @@
 
 use super::HostId;
 use gleaner_schemas::lending::{
-    Announcement, Asked, Lease, Outcome, Refusal, RefusalKind, SLAB_BYTES, VERSION,
+    Announcement, Lease, Outcome, Refusal, RefusalKind, RequestKind, SLAB_BYTES, VERSION,
 };
 
 /// Leases of one host: an announcement of so many is as long as a message may be.
@@ -57,14 +57,15 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
     Ok(())
 }
 
-/// Whether `outcome` can come of `asked`: the lease, its client, its key and its size are those of the request.
+/// Checks that `outcome` answers `asked`: the lease, its client, its key and its size are those of the
+/// request.
 ///
 /// # Errors
-/// What contradicts the request.
-pub(crate) fn check_answer(asked: &Asked, outcome: &Outcome) -> Result<(), Refusal> {
+/// The contradiction.
+pub(crate) fn check_answer(asked: &RequestKind, outcome: &Outcome) -> Result<(), Refusal> {
     let is_answer = match (asked, outcome) {
         (_, Outcome::Refused(_)) => true,
-        (Asked::Grant(request), Outcome::Granted { lease }) => {
+        (RequestKind::Grant(request), Outcome::Granted { lease }) => {
             check_lease(lease)?;
             let size = request.bytes.checked_next_multiple_of(SLAB_BYTES);
             lease.client == request.client
@@ -72,7 +73,7 @@ pub(crate) fn check_answer(asked: &Asked, outcome: &Outcome) -> Result<(), Refus
                 && Some(lease.granted_bytes) == size
         }
         (
-            Asked::Renew {
+            RequestKind::Renew {
                 client, lease_id, ..
             },
             Outcome::Renewed { lease },
@@ -81,7 +82,7 @@ pub(crate) fn check_answer(asked: &Asked, outcome: &Outcome) -> Result<(), Refus
             let is_theirs = client.as_ref().is_none_or(|client| lease.client == *client);
             lease.lease_id == *lease_id && is_theirs
         }
-        (Asked::Release { lease_id, .. }, Outcome::Released { lease_id: ended }) => {
+        (RequestKind::Release { lease_id, .. }, Outcome::Released { lease_id: ended }) => {
             lease_id == ended
         }
         _ => false,
@@ -146,18 +147,18 @@ mod tests {
 
     #[test]
     fn an_answer_is_held_against_its_request() {
-        let grant = Asked::Grant(GrantRequest {
+        let grant = RequestKind::Grant(GrantRequest {
             client: "a".into(),
             key: "k".into(),
             bytes: 2 * SLAB_BYTES - 1,
             term_ms: 60_000,
         });
-        let renew = |client: Option<&str>| Asked::Renew {
+        let renew = |client: Option<&str>| RequestKind::Renew {
             client: client.map(str::to_owned),
             lease_id: format!("{:032x}", 1),
             term_ms: 60_000,
         };
-        let release = Asked::Release {
+        let release = RequestKind::Release {
             client: None,
             lease_id: format!("{:032x}", 1),
         };

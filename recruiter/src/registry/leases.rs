@@ -12,13 +12,13 @@ pub type Key = (String, String);
 
 /// Leases of one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Holding {
+pub(super) struct ClientLeases {
     pub(super) granted_bytes: u128,
     pub(super) leases_count: usize,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownLease {
     /// An id that two hosts announce is a lie of one: both are remembered, each under its host.
     host_id: HostId,
     client: String,
@@ -29,10 +29,10 @@ struct Known {
 /// Host of each lease. The lease itself is with its host.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
-    by_id: HashMap<String, Known>,
+    by_id: HashMap<String, KnownLease>,
     /// Lease ids by client and key.
     by_key: BTreeMap<Key, BTreeSet<String>>,
-    holdings: HashMap<String, Holding>,
+    holdings: HashMap<String, ClientLeases>,
 }
 
 impl Leases {
@@ -74,7 +74,7 @@ impl Leases {
         let holding = self.holdings.entry(lease.client.clone()).or_default();
         holding.granted_bytes += u128::from(lease.granted_bytes);
         holding.leases_count += 1;
-        let known = Known {
+        let known = KnownLease {
             host_id: Arc::clone(host_id),
             client: lease.client.clone(),
             key: lease.key.clone(),
@@ -94,7 +94,7 @@ impl Leases {
         let Some(known) = self.by_id.remove(lease_id) else {
             return;
         };
-        let Known { client, key, .. } = known;
+        let KnownLease { client, key, .. } = known;
         if let Some(holding) = self.holdings.get_mut(&client) {
             holding.granted_bytes -= u128::from(known.granted_bytes);
             holding.leases_count -= 1;
@@ -115,7 +115,7 @@ impl Leases {
         self.by_id.len()
     }
 
-    pub(super) fn holding(&self, client: &str) -> Holding {
+    pub(super) fn holding(&self, client: &str) -> ClientLeases {
         self.holdings.get(client).copied().unwrap_or_default()
     }
 
@@ -146,7 +146,7 @@ impl Registry {
         self.leases.by_id.get(lease_id).map(|known| &known.host_id)
     }
 
-    /// A lease.
+    /// Lease of this id, if it is known.
     #[must_use]
     pub fn lease(&self, lease_id: &str, now_ms: i64) -> Option<LeaseView> {
         let host = self.hosts.get(self.host_of(lease_id)?)?;

@@ -7,7 +7,7 @@ use gleaner_schemas::units::Bytes;
 /// Leases end, and hosts shrink, in minutes.
 const RETRY_MS: i64 = 60_000;
 
-/// Nothing can be said yet.
+/// Refusal while the registry is still incomplete after the start.
 pub(crate) fn starting(what: &str, left_ms: i64) -> Refusal {
     Refusal {
         kind: RefusalKind::Starting,
@@ -18,7 +18,7 @@ pub(crate) fn starting(what: &str, left_ms: i64) -> Refusal {
     }
 }
 
-/// Whether `missing` more leases may be granted at all.
+/// Checks that `missing` more leases may be granted at all.
 pub(super) fn check(
     registry: &Registry,
     client: &str,

@@ -87,14 +87,14 @@ pub struct Totals {
 
 /// A host's quota with the time when it was said.
 #[derive(Clone, Debug)]
-pub struct QuotaSeen {
-    /// As announced; nothing is free where the host cannot be reached.
+pub struct DatedQuota {
+    /// Quota as announced; 0 while the host is unreachable.
     pub quota: Arc<HostQuota>,
     /// Time at which the recruiter received it.
     pub heard_ms: i64,
 }
 
-impl QuotaSeen {
+impl DatedQuota {
     /// With its age.
     #[must_use]
     pub fn at(&self, now_ms: i64) -> HostQuota {
@@ -109,7 +109,7 @@ impl QuotaSeen {
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// Hosts with another quota than before.
-    pub changed: Vec<QuotaSeen>,
+    pub changed: Vec<DatedQuota>,
     /// Hosts that are gone.
     pub gone: Vec<HostId>,
 }
@@ -133,7 +133,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Nothing known.
+    /// An empty registry.
     #[must_use]
     pub fn new(settings: Settings, now_ms: i64) -> Self {
         Self {
@@ -277,8 +277,8 @@ impl Registry {
         silent
     }
 
-    /// Whether a lease was on a host that is gone, and may still be: it would not have run out yet. A host that is back
-    /// says itself which leases it has.
+    /// Returns true if a lease was on a host that has disconnected, and may still exist: its term has not
+    /// passed. A host that reconnects announces its leases itself.
     #[must_use]
     pub fn is_out_of_sight(&self, lease_id: &str, now_ms: i64) -> bool {
         let seen = self.out_of_sight.get(lease_id);
@@ -294,7 +294,7 @@ impl Registry {
 
     /// Every host's quota, by id.
     #[must_use]
-    pub fn quotas(&self) -> Vec<QuotaSeen> {
+    pub fn quotas(&self) -> Vec<DatedQuota> {
         self.hosts.values().map(Host::quota_seen).collect()
     }
 
@@ -322,7 +322,7 @@ impl Registry {
         self.totals
     }
 
-    /// Known leases.
+    /// Number of known leases.
     #[must_use]
     pub fn leases_count(&self) -> usize {
         self.leases.count()
@@ -355,7 +355,7 @@ impl Registry {
     }
 }
 
-/// Whether two quotas say the same, but for their age and how long the host has been idle.
+/// Returns true if two quotas are equal, except for their age and the host's idle time.
 fn same(before: &HostQuota, now: &HostQuota) -> bool {
     let timeless = |quota: &HostQuota| HostQuota {
         age_ms: 0,

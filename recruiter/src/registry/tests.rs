@@ -93,7 +93,7 @@ fn a_late_connection_of_a_host_does_not_count() {
     registry.disconnected(&id(1), 2);
     assert_eq!(registry.totals(), Totals::default());
     assert_eq!(registry.quotas()[0].quota.free_bytes, 0);
-    // Whoever connects after that counts.
+    // The latest connection counts.
     registry.announced(&id(1), 3, said(1, MIB, &[]), 3).unwrap();
     assert_eq!(registry.totals().quota_bytes, u128::from(MIB));
 }
@@ -151,7 +151,7 @@ fn leases_of_a_host_that_is_gone_are_out_of_sight_until_it_is_back_or_they_run_o
     assert_eq!(seen(&registry, 0), [false; 2]);
     assert_eq!(registry.sweep(30_000), [id(1)]);
     assert_eq!(seen(&registry, 30_000), [true; 2]);
-    // It is back with one of them: the other is over, and stays so when the host goes again.
+    // The host reconnects with one of them: the other has ended, also when the host disconnects again.
     registry
         .announced(&id(1), 2, said(1, 64 * MIB, &both[..1]), 31_000)
         .unwrap();
@@ -398,7 +398,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever hosts say in whatever order: sums are those of the hosts, every lease is its host's, none is left behind.
+    /// Whatever hosts announce in whatever order: sums are those of the hosts, every lease is its host's,
+    /// none is left behind.
     #[test]
     fn what_is_summed_and_indexed_is_what_hosts_said(steps in prop::collection::vec(step(), 0..60)) {
         let mut registry = registry();

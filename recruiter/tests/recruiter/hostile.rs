@@ -46,13 +46,13 @@ fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
     }))
 }
 
-/// Says all of this over a link of host `number`; why it was sent away, if it was.
+/// Sends these messages over a link of host `number`; returns the reason if it was disconnected.
 fn say(recruiter: &Recruiter, number: u32, messages: &[FromHost]) -> Option<Refusal> {
     let texts = messages.iter().map(|m| serde_json::to_string(m).unwrap());
     say_texts(recruiter, number, texts)
 }
 
-/// As [`say`], of texts that may be no messages.
+/// Sends as [`say`] does, texts that may be no messages.
 fn say_texts(
     recruiter: &Recruiter,
     number: u32,

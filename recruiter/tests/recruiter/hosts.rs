@@ -2,8 +2,8 @@
 
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
-    Announcement, Answer, Asked, FromHost, GrantRequest, HostQuota, Lease, Outcome, QuotaReason,
-    Refusal, RefusalKind, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, FromHost, GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal,
+    RefusalKind, RequestKind, SLAB_BYTES, ToHost, VERSION,
 };
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ pub(crate) enum Manner {
     Grants,
     Refuses(Refusal),
     Silent,
-    /// Its answers are lost.
+    /// The host's answers are lost.
     GrantsInSilence,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct State {
     pub(crate) incarnation: String,
     pub(crate) leases: BTreeMap<String, Lease>,
     pub(crate) manner: Manner,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<RequestKind>,
     /// Reasons for which it was sent away.
     pub(crate) sent_away: Vec<Refusal>,
     /// True for memory servers of this release; older ones know no such message.
@@ -60,7 +60,7 @@ impl State {
         }))
     }
 
-    fn answer(&mut self, asked: &Asked) -> Option<Outcome> {
+    fn answer(&mut self, asked: &RequestKind) -> Option<Outcome> {
         self.asked.push(asked.clone());
         match &self.manner {
             Manner::Silent => return None,
@@ -73,7 +73,7 @@ impl State {
             retry_in_ms: None,
         });
         Some(match asked {
-            Asked::Grant(request) => {
+            RequestKind::Grant(request) => {
                 let GrantRequest {
                     client,
                     key,
@@ -102,7 +102,7 @@ impl State {
                 self.leases.insert(lease.lease_id.clone(), lease.clone());
                 Outcome::Granted { lease }
             }
-            Asked::Renew {
+            RequestKind::Renew {
                 lease_id, term_ms, ..
             } => match self.leases.get_mut(lease_id) {
                 Some(lease) => {
@@ -113,7 +113,7 @@ impl State {
                 }
                 None => unknown,
             },
-            Asked::Release { lease_id, .. } => {
+            RequestKind::Release { lease_id, .. } => {
                 self.leases.remove(lease_id);
                 Outcome::Released {
                     lease_id: lease_id.clone(),
@@ -228,7 +228,7 @@ impl Host {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-type Failed = Box<dyn std::error::Error>;
+type BoxError = Box<dyn std::error::Error>;
 
 /// One connection, to its end.
 async fn talk(
@@ -237,7 +237,7 @@ async fn talk(
     tls: Option<Arc<rustls::ClientConfig>>,
     state: &Mutex<State>,
     stop: &AtomicBool,
-) -> Result<(), Failed> {
+) -> Result<(), BoxError> {
     let stream = TcpStream::connect(address)?;
     stream.set_nonblocking(true)?;
     let stream = tokio::net::TcpStream::from_std(stream)?;
@@ -265,7 +265,7 @@ async fn talk(
                 return Ok(());
             }
             None => {
-                // As a memory server: often enough, and on every change.
+                // Announces as a memory server does: often enough, and on every change.
                 let text = serde_json::to_string(&state.lock().unwrap().announcement())?;
                 if text != last || told.is_none_or(|told| told.elapsed() >= ANNOUNCE) {
                     socket.send(Message::text(text.clone())).await?;

@@ -2,7 +2,7 @@
 
 use crate::hosts::{Host, Manner};
 use crate::running::{Answer, GIB, MIB, QUICK, Recruiter, asked, lease_id, wait_for};
-use gleaner_schemas::lending::{Asked, Refusal, RefusalKind};
+use gleaner_schemas::lending::{Refusal, RefusalKind, RequestKind};
 use serde_json::json;
 
 fn refusing(kind: RefusalKind) -> Manner {
@@ -77,7 +77,7 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     assert_eq!(recruiter.delete(&id, "pager").status, 204); // ended before
     let gone = recruiter.post(&path, "pager", &json!({}));
     assert_refused(&gone, 404, "unknown_lease", &[&id]);
-    // One is left: the other client's.
+    // One lease remains: the other client's.
     assert_eq!(host.leases_count(), 1);
     let all = recruiter.get("/v1/leases").body;
     assert_eq!(all["leases"].as_array().unwrap().len(), 1);
@@ -100,7 +100,7 @@ fn copies_are_on_hosts_of_their_own_or_nowhere() {
     assert_eq!(again.body["leases"].as_array().unwrap().len(), 3);
     let four = recruiter.lease("pager", &wanted(4, "b"));
     assert_refused(&four, 503, "no_memory", &["3 of 3 hosts", "4"]);
-    // One refuses: what the others granted is given back.
+    // One host refuses: the leases of the others are revoked.
     hosts[1].state().manner = refusing(RefusalKind::InUse);
     let refused = recruiter.lease("pager", &wanted(3, "c"));
     assert_refused(
@@ -221,8 +221,7 @@ fn a_lease_that_its_host_took_back_is_gone_at_once() {
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));
     let path = format!("/v1/leases/{id}/renew");
     assert_eq!(recruiter.post(&path, "pager", &json!({})).status, 200);
-    let named =
-        |asked: &Asked| matches!(asked, Asked::Renew { client: Some(c), .. } if c == "pager");
+    let named = |asked: &RequestKind| matches!(asked, RequestKind::Renew { client: Some(c), .. } if c == "pager");
     assert!(host.state().asked.iter().any(named));
 }
 
@@ -258,7 +257,7 @@ fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     let wider = format!("{QUICK}client_limit = \"64MiB\"\nquota_file = \"/q\"\n");
     let said = recruiter.reload(folder.path(), &wider, "holds after a restart");
     assert!(said.contains("what changed in quota_file holds"), "{said}");
-    // By the same recruiter, which knows its hosts and leases.
+    // At the same recruiter, which knows its hosts and leases.
     assert_eq!(more().status, 201);
     assert_eq!(recruiter.get("/healthz").body["links_count"], 1);
 }

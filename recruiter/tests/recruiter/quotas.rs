@@ -100,7 +100,7 @@ fn quotas_are_in_files_that_are_whole_whenever_they_are_read() {
     wait_for("the textfile", || {
         std::fs::read_to_string(&prom).unwrap().contains(&line)
     });
-    // Also where nothing changes, it is written: who follows it knows that somebody does.
+    // The file is also written without a change, so that readers know that somebody writes it.
     let before = read().time_ms;
     wait_for("a heartbeat", || read().time_ms > before);
 }

@@ -84,14 +84,14 @@ fn a_host_that_leaves_cannot_be_reached_and_after_three_heartbeats_is_gone() {
         assert_eq!(renewed.status, 503, "{}", renewed.body);
     }
     recruiter.hear("was silent for three heartbeats");
-    // Not over: it may go on there.
+    // The lease has not ended: the host may still have it.
     let told = recruiter.get(&path);
     assert_eq!(
         (told.status, &told.body["kind"]),
         (503, &json!("unreachable"))
     );
     assert_eq!(recruiter.get("/v1/hosts").body["hosts"], json!([]));
-    // It comes back with its lease.
+    // The host reconnects with its lease.
     let host = host.link(&recruiter.url);
     wait_for("the lease to be back", || {
         recruiter.get(&path).status == 200

@@ -5,7 +5,7 @@ use crate::running::{
     Answer, GIB, MIB, QUICK, Recruiter, agent_with, answer, asked, get, wait_for,
 };
 use gleaner_trust::{
-    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, Issued, Role,
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Credentials, IssuedCertificate, Role,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ impl Deployment {
         deployment
     }
 
-    fn write(&self, name: &str, issued: &Issued) {
+    fn write(&self, name: &str, issued: &IssuedCertificate) {
         fs::write(self.path(&format!("{name}.key")), &issued.key_pem).unwrap();
         fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
     }
@@ -71,7 +71,7 @@ impl Deployment {
         agent_with(&Credentials::for_enrolment(pem, &token).unwrap())
     }
 
-    /// As a host speaks TLS over its link.
+    /// TLS settings of a host's link.
     fn of_host(&self, host_id: &str) -> Arc<rustls::ClientConfig> {
         let host_id = host_id.to_owned();
         self.trust(&Role::Host { host_id }).credentials().config()
@@ -222,7 +222,7 @@ fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
     deployment.authority.revoke("pager").unwrap();
     received("the next list");
     assert_eq!(of_today.state().revocations.len(), 2, "of each once");
-    // Whoever comes later is told as well.
+    // A later client is informed as well.
     of_today.leave();
     of_today.link_with(&url, Some(deployment.of_host(&id(1))));
     wait_for("the list on a new link", || {

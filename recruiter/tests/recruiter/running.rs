@@ -17,9 +17,9 @@ pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
 /// A running recruiter; killed when the test ends.
 pub(crate) struct Recruiter {
     running: Running,
-    /// Of the plain listener.
+    /// Address of the plain listener.
     pub(crate) url: String,
-    /// Of the TLS listener, where there is one.
+    /// Address of the TLS listener, if there is one.
     pub(crate) tls_url: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Recruiter {
         get(&agent(), &format!("{}{path}", self.url))
     }
 
-    /// As a client of this name.
+    /// Requests a lease as a client of this name.
     pub(crate) fn lease(&self, client: &str, asked: &Value) -> Answer {
         self.post("/v1/leases", client, asked)
     }

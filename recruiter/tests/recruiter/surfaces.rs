@@ -100,7 +100,7 @@ fn the_openapi_document_is_served_and_printed_alike() {
     assert_eq!(served, printed);
     let paths = served["paths"].as_object().unwrap();
     assert_eq!(paths.len(), 10);
-    // Each says how it is refused, in the one form.
+    // Each describes its refusals, in the one form.
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().unwrap() {
             let responses = operation["responses"].as_object().unwrap();

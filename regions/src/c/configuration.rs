@@ -1,6 +1,6 @@
 //! Settings as text: set by the program, or by who starts it in `GLEANER_REGIONS_…`.
 
-use crate::{Settings, WhenGone};
+use crate::{OnLoss, Settings};
 use gleaner_trust::{ClientPaths, ClientTrust};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +39,7 @@ impl Configuration {
         Ok(())
     }
 
-    /// What the program set counts before what it was started with.
+    /// Value of a setting: what the program has set wins over its environment.
     fn get(&self, name: &str) -> Option<String> {
         let started_with =
             || std::env::var(format!("GLEANER_REGIONS_{}", name.to_uppercase())).ok();
@@ -67,8 +67,8 @@ impl Configuration {
     pub(super) fn settings(&self) -> Result<Settings, String> {
         let usual = Settings::default();
         let when_gone = match self.get("when_gone").as_deref() {
-            None | Some("file") => WhenGone::File,
-            Some("error") => WhenGone::Error,
+            None | Some("file") => OnLoss::File,
+            Some("error") => OnLoss::Error,
             Some(other) => return Err(format!("when_gone is {other:?}; file and error can be")),
         };
         let trust = match ["certificate", "key", "authority"].map(|name| self.get(name)) {

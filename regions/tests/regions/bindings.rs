@@ -15,7 +15,7 @@ fn built() -> PathBuf {
     program("deps").unwrap().join("libgleaner_regions.so")
 }
 
-/// What `install` makes of the built library, below this folder.
+/// Runs `install` with the built library, to this folder.
 fn install(prefix: &Path) {
     let mut install = Command::new(own("install"));
     succeed(install.arg("--library").arg(built()).arg(prefix));
@@ -78,7 +78,7 @@ fn a_program_in_python_outlives_its_server() {
     outlives_its_server(&mut command, folder.path());
 }
 
-/// What the header declares is what the library has.
+/// The header and the library declare the same names.
 #[test]
 fn header_and_library_have_the_same_names() {
     let header = fs::read_to_string(own("include/gleaner_regions.h")).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::server::{MIB, Numbers, file, memory_server, open, regions, settings};
 use gleaner_harness::Relay;
-use gleaner_regions::{Region, RegionError, Regions, Settings, WhenGone};
+use gleaner_regions::{OnLoss, Region, RegionError, Regions, Settings};
 use rustix::process::Signal;
 use std::fs;
 use std::thread;
@@ -121,7 +121,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         let _ = fs::remove_file(&socket);
     }
-    // So after a refusal.
+    // The same after a refusal.
     let nobody = settings(&format!("nbd+unix:///?socket={}", socket.display()));
     let all = Regions::new(nobody).unwrap();
     for _ in 0..3 {
@@ -152,7 +152,7 @@ fn a_lying_server_costs_reads_from_the_file_and_never_a_wrong_byte() {
         load.is_whole();
         assert!(!load.region.is_remote());
         let figures = regions.figures();
-        // Where the lie fell into the head of a reply, that was no reply.
+        // A flipped bit in the head of a reply makes it no reply.
         let is_seen = figures.wrong_pages > 0 || figures.failed_nodes == 1;
         assert!(is_seen, "{figures:?}");
     }
@@ -184,7 +184,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
     let folder = tempfile::tempdir().unwrap();
     let server = memory_server("127.0.0.1:0");
     let all = Regions::new(Settings {
-        when_gone: WhenGone::Error,
+        when_gone: OnLoss::Error,
         ..settings(&server.url)
     });
     let data = folder.path().join("data");
@@ -206,7 +206,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
 fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let server = memory_server("127.0.0.1:0");
-    // Both take the server for theirs alone, and lie in the same place there.
+    // Both use the server as if alone, and at the same place.
     let (mine, theirs) = (regions(&server.url), regions(&server.url));
     let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);
     let mut load = Load::new(region.unwrap(), 1);

@@ -1,4 +1,4 @@
-//! What a region is: the file, faster.
+//! A region behaves as its file, only faster.
 
 use crate::server::{MIB, Numbers, file, memory_server, open, regions};
 use gleaner_regions::RegionError;
@@ -65,7 +65,7 @@ fn small_regions_share_one_lease_and_what_is_closed_is_used_again() {
         for (region, n) in all.iter().zip(0_u8..) {
             region.write(0, &[round * 8 + n; 4096]).unwrap();
         }
-        // Nobody's memory is another's: that of the file is, of course.
+        // Remote memory is never shared with another region; the file of course is.
         let mut found = vec![0; 4096];
         for (region, n) in all.iter().zip(0_u8..) {
             region.read(0, &mut found).unwrap();
@@ -112,7 +112,7 @@ fn what_cannot_be_a_region_is_told_and_ends_are_kept() {
     region.write(4900, &[9; 100]).unwrap();
     region.write(5000, &[]).unwrap();
     assert_eq!(fs::metadata(&data).unwrap().len(), 10_000);
-    // What the descriptor may not do the region may not.
+    // The region allows what its descriptor allows.
     let reading = File::open(&data).unwrap();
     let region = regions.open(5000, reading, 0).unwrap();
     assert_eq!(region.read(0, &mut into).unwrap(), 100);

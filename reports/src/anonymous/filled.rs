@@ -10,7 +10,7 @@ use serde::forward_to_deserialize_any;
 
 /// Name of the host.
 pub(super) const NAME: &str = "otter";
-/// Its id.
+/// Id of the example host.
 const ID: &str = "id-of-otter";
 /// Text of fields that are not the id alone.
 const TEXT: &str = "otter is id-of-otter";

@@ -6,7 +6,7 @@ use crate::imported::Recorders;
 use crate::view::View;
 use crate::wording::{bytes, count, share, stored_bytes};
 
-/// One figure.
+/// One figure of the headline.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Card {
     pub label: &'static str,
@@ -40,7 +40,7 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [
-        // Said in the sentence where the hosts are put together.
+        // The sentence on all hosts together has it.
         card(
             "Physical memory",
             Some(all_bytes as f64).filter(|_| now.dependable_bytes.is_none()),

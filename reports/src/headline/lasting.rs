@@ -8,7 +8,7 @@ use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Parameters, Scope};
 const DEPENDABLE_SHARE: f64 = 0.95;
 /// and when it is there at all for this share of the time.
 const USUAL_SHARE: f64 = 0.5;
-/// An hour.
+/// Time ahead: an hour, in s.
 const AHEAD_S: f64 = 3600.0;
 
 /// A region, how much of the time it is there, and how likely to stay.

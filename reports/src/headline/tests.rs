@@ -282,7 +282,7 @@ fn imported_hosts_are_told_by_their_trace() {
     );
     assert!(!notes.contains("installed"), "{notes}");
     assert!(!notes.contains("the kernel did not say"), "{notes}");
-    // One of the two was traced.
+    // One of the two hosts was traced.
     findings.hosts[0].source = None;
     findings.sources[0].hosts_count = 1;
     let (support, notes) = said(&findings);

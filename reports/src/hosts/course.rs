@@ -1,4 +1,4 @@
-//! One host's points as its figures over time need them: runs, axes, idle stretches, thresholds.
+//! One host's points, prepared for its figures over time: runs, axes, idle stretches, thresholds.
 
 use super::thin::{POINTS_DRAWN, thin};
 use crate::page::figure::{Key, Unit, axis, layout, time_axis};
@@ -9,13 +9,13 @@ use plotly::common::{Anchor, DashType, Marker, Mode};
 use plotly::layout::{Annotation, HoverMode, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Layout, Scatter};
 
-/// One host's points, in runs that no gap interrupts.
+/// Points of one host, in runs that no gap interrupts.
 pub(super) struct Course<'a> {
     pub view: &'a View<'a>,
     pub host: &'a HostSummary,
     pub memory: Memory,
     pub runs: Vec<Vec<&'a MemoryPoint>>,
-    /// Of these, the points that are drawn.
+    /// Points that are drawn.
     pub drawn: Vec<Vec<&'a MemoryPoint>>,
     pub unit: Unit,
 }

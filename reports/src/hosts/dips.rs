@@ -12,7 +12,7 @@ const NAMES: usize = 3;
 pub(super) fn worst(view: &View) -> Option<Table> {
     let mut dips: Vec<&WorstDip> = view.findings.worst_dips.iter().collect();
     dips.sort_by_key(|d| (d.min_available_bytes, d.threshold_bytes, d.from_time_ms));
-    // One fall below several thresholds is one dip: the lowest threshold's is the shortest of them.
+    // A fall below several thresholds is one dip: the lowest threshold's is the shortest of them.
     dips.dedup_by_key(|d| d.min_time_ms);
     dips.sort_by_key(|d| d.from_time_ms);
     let rows = dips.iter().map(|dip| {

@@ -20,7 +20,7 @@ use gleaner_schemas::findings::Findings;
 pub(crate) use overview::overview;
 use std::collections::HashMap;
 
-/// One host's page.
+/// Page of one host.
 pub(crate) struct HostPage {
     /// Anchor of its page: `host-otter`.
     pub id: String,
@@ -30,7 +30,7 @@ pub(crate) struct HostPage {
     pub sections: Vec<Section>,
 }
 
-/// All of them, in the order of the hosts' names.
+/// Pages of all hosts, in the order of their names.
 pub(crate) fn pages(view: &View) -> Vec<HostPage> {
     let before = view.before.map(split::by_host).unwrap_or_default();
     let before: HashMap<&str, &Findings> = before
@@ -50,7 +50,7 @@ fn page(
 ) -> Option<HostPage> {
     let id = findings.hosts.first()?.host.as_str();
     let view = View {
-        // Not `host-`, which begins the pages' own addresses.
+        // Not `host-`, which begins the addresses of the pages.
         prefix: format!("h{}-", index + 1),
         ..View::new(findings, before.get(id).copied(), fleet.clock, fleet.span)
     };

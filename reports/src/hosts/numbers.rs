@@ -59,7 +59,7 @@ pub(super) fn answer(view: &View, fleet: &View) -> String {
     )
 }
 
-/// Its numbers; the week before beside them where that is known.
+/// Table of its numbers, with the week before if that is known.
 pub(super) fn table(view: &View) -> Option<Table> {
     let now = figures(view);
     let before = view.earlier().map(|earlier| figures(&earlier));

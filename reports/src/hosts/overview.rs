@@ -1,4 +1,4 @@
-//! All hosts in a table, each leading to its page.
+//! Table of all hosts, with links to their pages.
 
 use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
@@ -68,7 +68,7 @@ fn table(view: &View) -> Option<Table> {
         format!("All {}", count(view.findings.hosts.len() as i64, "host")),
         columns,
     );
-    // Who looks for a host finds it here, however many there are.
+    // Readers look up hosts here, however many there are.
     table.rows_shown = usize::MAX;
     table.stays_open = true;
     let note = "Available, idle: means over the time covered. In dips: the part of the samples below the lowest threshold that \
@@ -80,7 +80,7 @@ fn table(view: &View) -> Option<Table> {
     )
 }
 
-/// By host, the share of samples below the lowest threshold that it fell below.
+/// Share of samples below the lowest threshold that the host fell below, by host.
 fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
     let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
     for dip in view.findings.absolute_dips() {

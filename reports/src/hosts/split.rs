@@ -15,7 +15,7 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
         hosts: vec![Clone::clone(host)],
         ..Findings::default()
     };
-    let mut deal = Dealing {
+    let mut deal = Distributor {
         all,
         at,
         parts: all.hosts.iter().map(alone).collect(),
@@ -25,14 +25,14 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
 }
 
 /// Deals records to the hosts that they are of.
-struct Dealing<'a> {
+struct Distributor<'a> {
     all: &'a Findings,
     /// Index of each host's findings among the parts.
     at: HashMap<&'a str, usize>,
     parts: Vec<Findings>,
 }
 
-impl FindingVisitor for Dealing<'_> {
+impl FindingVisitor for Distributor<'_> {
     fn visit<F: Finding>(&mut self) {
         if !F::IS_ON_HOST_PAGE {
             return;

@@ -6,7 +6,7 @@ pub(crate) struct Group {
     pub terms: &'static [Term],
 }
 
-/// One word.
+/// One term of the field.
 pub(crate) struct Term {
     pub word: &'static str,
     pub meaning: &'static str,
@@ -48,7 +48,7 @@ pub(crate) const SOURCES: [&str; 10] = [
     "D. R. Cox, Two Further Applications of a Model for Binary Regression, Biometrika 45, 1958",
 ];
 
-/// All of them.
+/// All groups of terms.
 pub(crate) const GROUPS: [Group; 5] = [
     Group {
         title: "Memory",

@@ -62,7 +62,7 @@ impl Figure {
     }
 }
 
-/// As JSON that is inert inside a script element.
+/// JSON in a form that is inert inside a script element.
 pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
     serde_json::to_string(value)
         .map(|json| inert(&json))

@@ -19,7 +19,7 @@ const DAYS: [&str; 7] = [
 /// Least span of a map's colours, as a share of its largest value.
 const LEAST_CONTRAST: f64 = 0.2;
 
-/// One value for each hour of the week; absent where there is no data.
+/// One value for each hour of the week; absent without data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Week {
     cells: [[Option<f64>; 24]; 7],
@@ -50,7 +50,7 @@ pub(crate) struct Map {
     pub title: String,
     pub sentence: String,
     pub measure: Measure,
-    /// Its colours: `gain` where more is better for who borrows, else `loss`.
+    /// Colours: `gain` if more is better for borrowers, otherwise `loss`.
     pub colour: &'static str,
     /// Name of a cell's value, where one points at it: `available`.
     pub label: &'static str,
@@ -84,7 +84,7 @@ impl Week {
         week
     }
 
-    /// Those that have one: weekday from 0, hour, value.
+    /// Hours with a value: weekday from 0, hour, value.
     pub(crate) fn known(&self) -> impl Iterator<Item = (usize, usize, f64)> {
         let days = self.cells.iter().enumerate();
         days.flat_map(|(day, hours)| {
@@ -182,7 +182,7 @@ impl Week {
         let hours: Vec<String> = (0..24)
             .map(|hour| format!("{hour}:00 to {}:00", hour + 1))
             .collect();
-        // One colour for all needs a scale all the same.
+        // A map of one value needs a scale all the same.
         let top = if number(high) > number(low) {
             number(high)
         } else {
@@ -200,7 +200,7 @@ impl Week {
             .y_gap(1)
             .zmin(number(low))
             .zmax(top)
-            // This kind of trace has no `meta`.
+            // This kind of figure has no `meta`.
             .name(map.colour);
         let x_axis = axis()
             .type_(AxisType::Category)

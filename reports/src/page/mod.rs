@@ -21,7 +21,7 @@ pub(crate) struct Section {
 pub(crate) enum Part {
     /// A heading within the section.
     Heading(String),
-    /// A paragraph.
+    /// A paragraph of text.
     Say(String),
     Table(Table),
     Figure(Box<Figure>),

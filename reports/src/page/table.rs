@@ -16,13 +16,13 @@ pub(crate) struct Table {
     pub caption: String,
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
-    /// Said beneath it.
+    /// Note below the table.
     pub note: Option<String>,
-    /// So many rows are on the page; the companions have all.
+    /// Number of rows on the page; the companions have all.
     pub rows_shown: usize,
-    /// Whether it lies open however long it is: the others fold where they would bury what follows.
+    /// True if it stays open at any length; other tables fold if they would bury the text after them.
     pub stays_open: bool,
-    /// Whether its order is its own: no column sorts it.
+    /// True if its order is fixed: no column sorts it.
     pub in_order: bool,
 }
 
@@ -50,7 +50,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// `_bytes`.
+    /// Suffix of the column's name, such as `_bytes`.
     pub(crate) const fn suffix(self) -> &'static str {
         match self {
             Self::Text | Self::Number => "",
@@ -63,10 +63,10 @@ impl Kind {
     }
 }
 
-/// One cell.
+/// One cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cell {
-    /// As read; a unit stands apart so that numbers align.
+    /// Text of the cell, with a space before the unit so that numbers align.
     pub text: String,
     pub unit: String,
     /// Value that it sorts by; text sorts as text.
@@ -238,7 +238,7 @@ impl Table {
         self
     }
 
-    /// Whether it is long enough to be worth searching.
+    /// Returns true if it is long enough to be worth searching.
     pub(crate) fn has_filter(&self) -> bool {
         const ROWS: usize = 15;
         self.shown().len() > ROWS
@@ -249,7 +249,7 @@ impl Table {
         &self.rows[..self.rows.len().min(self.rows_shown)]
     }
 
-    /// Whether one has to unfold it.
+    /// Returns true if it is folded at first.
     pub(crate) fn is_folded(&self) -> bool {
         !self.stays_open && self.shown().len() > ROWS_OPEN
     }

@@ -9,7 +9,7 @@ pub(crate) mod trust;
 use crate::page::{Part, Section};
 use crate::view::View;
 
-/// The answers.
+/// Sections with the answers.
 pub(crate) fn questions(view: &View) -> Vec<Section> {
     vec![
         idle::section(view),

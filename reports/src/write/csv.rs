@@ -11,7 +11,7 @@ pub struct TableFile {
     pub name: String,
     /// Caption above the table.
     pub caption: String,
-    /// Its content.
+    /// Content of the file.
     pub csv: String,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
     tables.chain(&page.sources).chain(&page.parameters)
 }
 
-/// Those of one section.
+/// Tables of one section.
 pub(crate) fn of_section(section: &Section) -> impl Iterator<Item = &Table> {
     section.parts.iter().filter_map(|part| match part {
         Part::Table(table) => Some(table),

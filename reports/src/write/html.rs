@@ -119,7 +119,7 @@ impl<'a> PackedHost<'a> {
     }
 }
 
-/// The page.
+/// Renders the page as HTML.
 pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> {
     let document = Document {
         title: &page.title,

@@ -13,7 +13,7 @@ const TABLES: [&str; 4] = [
 ];
 const MOST_ROWS: usize = 10;
 
-/// As Markdown.
+/// Renders the page as Markdown.
 pub(crate) fn render(page: &Page) -> String {
     let headline = &page.headline;
     let mut text = format!(

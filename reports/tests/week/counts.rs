@@ -132,7 +132,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 mean_s,
                 median_s: lengths.get(n / 2).copied(),
                 longest_s: lengths.last().copied(),
-                // Not Kaplan and Meier's, only somewhere between the mean and the longest.
+                // Not Kaplan and Meier's, only a value between the mean and the longest.
                 restricted_mean_s: mean_s
                     .map(|m| (m + censored as f64 / n as f64 * (lengths[n - 1] - m)).round()),
                 available_time_share: Some(held as f64 / f.memory_over_time.len() as f64),

@@ -97,7 +97,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
             weekday,
             hour,
             available_share: 1.0 - large - 0.4 * busy,
-            // Nothing of the last hours can be followed for an hour.
+            // Starts in the last hour cannot be followed for an hour.
             still_available_1h: (weekday == 1 || hour < 23)
                 .then(|| stays(region_bytes, scope, 3600.0) * (1.0 - 0.5 * busy)),
             counted_s: 9_000.0,

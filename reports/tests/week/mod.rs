@@ -55,7 +55,7 @@ const MACHINES: [Machine; 3] = [
     },
 ];
 
-/// The findings.
+/// Findings of the week.
 pub fn findings() -> Findings {
     let mut f = Findings {
         findings_version: 1,
@@ -200,7 +200,7 @@ fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary
         size_class: format!("{} GiB", machine.physical_gib),
         physical_bytes: (machine.physical_gib * GIB) as i64,
         cpus_count: Some(machine.cpus),
-        // Its dash stands at the far right of a wide table.
+        // Its dash is at the far right of a wide table.
         kernel_release: (machine.name != "dune").then(|| "6.1.0-42-amd64".into()),
         sample_interval_s: Some(90.0),
         samples_count: points.len() as i64,

@@ -9,7 +9,7 @@ use crate::findings::Scope;
 use serde::{Deserialize, Serialize};
 
 /// All hosts together in one stretch of time: one cell, or several in a long trace. Means are over the
-/// stretch's cells, and count what is idle for a part of a cell by that part.
+/// stretch's cells, and count a host that is idle for a part of a cell by that part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClusterPoint {
@@ -17,15 +17,16 @@ pub struct ClusterPoint {
     pub time_ms: i64,
     /// Cells in it in which a host was seen.
     pub cells_count: i64,
-    /// Whether there are cells without any host between it and the point before.
+    /// True if there are cells without any host between it and the point before.
     pub after_gap: bool,
     /// Mean number of hosts seen.
     pub hosts_seen_count: f64,
-    /// Of those, mean number that were idle; absent where it cannot be told of any, as all that is of idle hosts.
+    /// Mean number of idle hosts among them; absent if it is not known of any host, as are all figures of
+    /// idle hosts.
     pub hosts_idle_count: Option<f64>,
     /// Mean physical memory of the hosts seen.
     pub installed_bytes: f64,
-    /// Mean available.
+    /// Mean available memory.
     pub available_bytes: f64,
     /// Least: of the stretch's cells the one in which the sum of what each host had least is smallest.
     pub available_min_bytes: i64,
@@ -80,7 +81,7 @@ pub struct ClassPoint {
     pub size_class: String,
     /// Start of the stretch.
     pub time_ms: i64,
-    /// Whether there are cells without any host of the class between it and the point before.
+    /// True if there are cells without any host of the class between it and the point before.
     pub after_gap: bool,
     /// Mean number of hosts seen.
     pub hosts_seen_count: f64,
@@ -106,9 +107,9 @@ pub struct ClassContribution {
     pub size_class: String,
     /// Hosts of the class that were seen.
     pub hosts_count: i64,
-    /// Their part of the memory available over time.
+    /// The class' part of the memory available over time.
     pub available_share: f64,
-    /// Their part of the memory installed in the hosts seen.
+    /// The class' part of the memory installed in the hosts seen.
     pub installed_share: f64,
 }
 
@@ -122,9 +123,9 @@ impl Finding for ClassContribution {
 pub struct RankContribution {
     /// On all hosts, or on idle ones.
     pub scope: Scope,
-    /// So many hosts, those that give most.
+    /// Number of hosts, those that contribute most.
     pub hosts_count: i64,
-    /// As a share of all that were seen.
+    /// Share of all hosts that were seen.
     pub hosts_share: f64,
     /// Their part of the memory available over time.
     pub available_share: f64,
@@ -185,17 +186,18 @@ pub struct Copies {
     pub region_bytes: i64,
     /// For how long: whole cells.
     pub ahead_s: f64,
-    /// Copies.
+    /// Number of copies.
     pub copies_count: i64,
     /// Probability that a given one of them is lost.
     pub one_lost: f64,
-    /// That all are.
+    /// Probability that all are lost.
     pub all_lost: f64,
-    /// That all would be, were hosts independent: `one_lost` to the power of `copies_count`.
+    /// Probability that all would be lost if hosts were independent: `one_lost` to the power of
+    /// `copies_count`.
     pub all_lost_if_independent: f64,
     /// Ratio by which losing all is likelier than were hosts independent; absent where none is ever lost.
     pub all_lost_ratio: Option<f64>,
-    /// That none is.
+    /// Probability that none is lost.
     pub none_lost: f64,
     /// Choices of hosts, over all cells.
     pub choices: f64,
@@ -241,7 +243,7 @@ pub struct WorstReturn {
     pub idle_hosts_before_count: i64,
     /// Lendable bytes that were taken back.
     pub bytes: i64,
-    /// As a share of what all idle hosts had to lend; absent where they had nothing.
+    /// Share of the memory that all idle hosts had to lend; absent if they had none.
     pub share_of_lendable: Option<f64>,
 }
 

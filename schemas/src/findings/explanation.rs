@@ -3,7 +3,7 @@
 use super::TraceSource;
 use serde::{Deserialize, Serialize};
 
-/// One host at one sample.
+/// Figures of one host at one sample, explained.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
@@ -20,7 +20,7 @@ pub struct Explanation {
     pub time_ms: i64,
     /// The database that the sample was recorded in, and its number there.
     pub database_id: String,
-    /// See `database_id`.
+    /// Sequence number of the sample's record in that database.
     pub sequence: i64,
     /// Physical memory, every category of it, and what could be harvested.
     pub categories: Vec<ExplainedCategory>,
@@ -36,17 +36,17 @@ pub struct Explanation {
     pub absences: Vec<String>,
 }
 
-/// One category: its figure, and the terms that it is the sum of.
+/// One category: its figure, and the terms of its sum.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedCategory {
-    /// As in `memory_usage`; `physical` and `harvestable` beside the categories.
+    /// Name as in `memory_usage`; `physical` and `harvestable` beside the categories.
     pub category: String,
-    /// As stored; absent where the trace does not have it.
+    /// Figure as stored; absent if the trace does not have it.
     pub bytes: Option<i64>,
     /// Share of physical memory.
     pub share: Option<f64>,
-    /// In words.
+    /// Meaning, in words.
     pub meaning: String,
     /// Terms that it is the sum of; empty for a figure that was read as it is.
     pub terms: Vec<Term>,
@@ -70,7 +70,7 @@ pub struct Term {
 pub struct ExplainedIdle {
     /// `idle`, `waiting`, `loaded` or `unknown`.
     pub verdict: String,
-    /// In words.
+    /// Reason, in words.
     pub reason: String,
     /// Time since the owner was last active, by the least idle source.
     pub owner_idle_s: Option<f64>,
@@ -82,7 +82,7 @@ pub struct ExplainedIdle {
     pub load_limit: f64,
     /// The idle period that the sample lies in.
     pub from_time_ms: Option<i64>,
-    /// Its end.
+    /// End of the idle period.
     pub to_time_ms: Option<i64>,
 }
 
@@ -108,7 +108,7 @@ pub struct ExplainedQuota {
 pub struct ExplainedConsumer {
     /// Name of the process; of a file its path where the owner allows it, else its id.
     pub name: String,
-    /// Its process id; absent for a file.
+    /// Process id; absent for a file.
     pub pid: Option<i64>,
     /// Proportional memory of a process; cached bytes of a file. Absent where unknown.
     pub bytes: Option<i64>,

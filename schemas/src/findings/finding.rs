@@ -26,7 +26,7 @@ pub trait FindingList: Sized {
     /// Key in the document, and on the command line.
     const KEY: &'static str;
 
-    /// The list.
+    /// List of these findings.
     fn list(findings: &Findings) -> &[Self];
 
     /// The list, to be changed.
@@ -60,7 +60,7 @@ pub enum ReportUse {
     Compared,
     /// Measured in the report's time alone: comparing would cost time or memory, and say nothing.
     Alone,
-    /// Not measured: no page says it, and it is most of a large fleet's findings by bytes.
+    /// No measure: no page has it, and it is most of a large fleet's findings by bytes.
     LeftOut,
 }
 
@@ -88,13 +88,13 @@ impl<'a> HostFields<'a> {
 /// The declaration of one finding, without the type of its records.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
-    /// [`FindingList::KEY`].
+    /// Key of the list ([`FindingList::KEY`]).
     pub key: &'static str,
-    /// [`Finding::PRINTED`].
+    /// Place in the printed tables ([`Finding::PRINTED`]).
     pub printed: Option<TablePlace>,
-    /// [`Finding::IN_REPORT`].
+    /// Use in reports ([`Finding::IN_REPORT`]).
     pub in_report: ReportUse,
-    /// [`Finding::PLAIN_TEXT`].
+    /// Fields of plain text ([`Finding::PLAIN_TEXT`]).
     pub plain_text: &'static [&'static str],
 }
 

@@ -53,7 +53,7 @@ impl Finding for ForecastQuality {
     const PLAIN_TEXT: &'static [&'static str] = &["model"];
 }
 
-/// Whether what was forecast with some probability happened as often.
+/// Calibration of the forecasts: a forecast with some probability should come true with that frequency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCalibration {
@@ -81,7 +81,7 @@ impl Finding for ForecastCalibration {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// One cell of the forecast table: what became of regions in one state, on all hosts.
+/// One cell of the forecast table: the fates of regions in one state, on all hosts.
 ///
 /// A state that is not in the table is that of its coarser cell: without `low_bin`, then without `margin_bin`, then
 /// without `age_bin`.
@@ -237,9 +237,9 @@ pub struct ForecastTableSize {
     pub cells_count: i64,
     /// Records of habits.
     pub habits_count: i64,
-    /// As JSON, keys and all.
+    /// Size as JSON, keys included.
     pub json_bytes: i64,
-    /// As figures alone: four bytes a probability.
+    /// Size as figures alone: four bytes a probability.
     pub figures_bytes: i64,
 }
 
@@ -248,7 +248,7 @@ impl Finding for ForecastTableSize {
 }
 
 impl ForecastTableSize {
-    /// Of a table.
+    /// Size of a table.
     #[must_use]
     pub fn of(
         table_version: i64,

@@ -3,7 +3,7 @@
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// One host and how well it is covered.
+/// One host, and its coverage by samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
@@ -52,7 +52,7 @@ impl Finding for HostSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TraceSource {
-    /// Its name, as in [`HostSummary`].
+    /// Name of the source, as in [`HostSummary`].
     pub name: String,
     /// Hosts from it.
     pub hosts_count: i64,

@@ -23,12 +23,12 @@ pub enum Category {
     FileCache,
     /// Lent to other hosts.
     Guest,
-    /// The rest.
+    /// Available memory: the remainder.
     Available,
 }
 
 impl Category {
-    /// All of them; they sum to physical memory, the remainder beside.
+    /// All categories; they sum to physical memory, with the remainder beside.
     pub const ALL: [Self; 8] = [
         Self::StaticKernel,
         Self::Balloon,
@@ -40,7 +40,7 @@ impl Category {
         Self::Available,
     ];
 
-    /// Its column in `samples`.
+    /// Name of its column in `samples`.
     #[must_use]
     pub const fn column(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Category {
         }
     }
 
-    /// Its name for people.
+    /// Name for people.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -175,9 +175,9 @@ pub struct WorstDip {
     pub file_cache_bytes: Option<i64>,
     /// Median of the host's dynamic kernel over its samples: what is usual.
     pub usual_dynamic_kernel_bytes: Option<f64>,
-    /// Of its process memory.
+    /// Usual process memory of the host.
     pub usual_process_bytes: Option<f64>,
-    /// Of its file cache.
+    /// Usual file cache of the host.
     pub usual_file_cache_bytes: Option<f64>,
 }
 
@@ -196,7 +196,7 @@ impl Finding for WorstDip {
 pub struct DipProcess {
     /// Host id.
     pub host: String,
-    /// [`WorstDip::min_time_ms`].
+    /// Time of the dip's deepest sample ([`WorstDip::min_time_ms`]).
     pub time_ms: i64,
     /// 1 is the largest.
     pub rank: i64,
@@ -204,7 +204,7 @@ pub struct DipProcess {
     pub name: String,
     /// Proportional memory of the active processes of that name then.
     pub bytes: i64,
-    /// Its mean over the samples in which one was active, as in [`crate::findings::TopProcess`].
+    /// Mean over the samples in which one was active, as in [`crate::findings::TopProcess`].
     pub mean_bytes: f64,
 }
 
@@ -228,9 +228,9 @@ pub struct MemoryPoint {
     pub time_ms: i64,
     /// Samples in it.
     pub samples_count: i64,
-    /// Whether a gap lies between it and the point before: no line is drawn across.
+    /// True if a gap lies between it and the point before: no line is drawn across.
     pub after_gap: bool,
-    /// Whether the owner was idle at its end; absent where unknown.
+    /// True if the owner was idle at its end; absent if unknown.
     pub idle: Option<bool>,
     /// Mean static kernel; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
@@ -246,7 +246,7 @@ pub struct MemoryPoint {
     pub file_cache_bytes: Option<f64>,
     /// Mean memory lent.
     pub guest_bytes: Option<f64>,
-    /// Mean available.
+    /// Mean available memory.
     pub available_bytes: f64,
     /// Least available: what a dip looks like however long the stretch.
     pub available_min_bytes: i64,

@@ -110,7 +110,7 @@ findings! {
     dips_by_hour: DipsByHour,
     /// Idleness of hosts, by hour of the week.
     idle_by_hour: IdleByHour,
-    /// Whether regions are available, and stay so for an hour, by hour of the week.
+    /// Probability that regions are available, and stay so for an hour, by hour of the week.
     availability_by_hour: AvailabilityByHour,
     /// Rate at which lent memory would be taken back, by hour of the week.
     reclaims_by_hour: ReclaimsByHour,
@@ -120,13 +120,13 @@ findings! {
     survival_curves: SurvivalPoint,
     /// Causes that end periods, by age.
     period_ends: PeriodEnds,
-    /// Whether what is available now is so still some time later.
+    /// Probability that memory available now still is some time later.
     availability_odds: AvailabilityOdds,
     /// Least length of periods.
     period_bounds: PeriodBound,
     /// Memory by each notion of available, side by side, and the cost of lending it.
     notions: NotionSizes,
-    /// All hosts together over time (Figure 6).
+    /// Memory of all hosts together over time (Figure 6).
     cluster_over_time: ClusterPoint,
     /// Memory that the hosts have available together.
     cluster_available: ClusterAvailable,
@@ -164,7 +164,7 @@ findings! {
     forecasts: Forecast,
     /// Quality of such forecasts on days that they had not seen, beside simple ones.
     forecast_quality: ForecastQuality,
-    /// Whether what was forecast with some probability happened as often.
+    /// Calibration of the forecasts: a forecast with some probability should come true with that frequency.
     forecast_calibration: ForecastCalibration,
     /// Base of the forecasts: fates of regions by their state,
     forecast_table: ForecastCell,
@@ -184,7 +184,7 @@ findings! {
     gaps: Gap,
     /// Items that could not be read, and the reasons.
     absences: Absence,
-    /// Each source of the owner's activity and how it did.
+    /// Each source of the owner's activity, and how often it could be read.
     activity_sources: ActivitySource,
     /// Difference of the two ways to count available memory.
     residuals: Residual,

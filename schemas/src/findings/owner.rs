@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 pub struct IdlePeriod {
     /// Host id.
     pub host: String,
-    /// Its start, backdated to the last activity seen.
+    /// Start of the period, backdated to the last activity seen.
     pub from_time_ms: i64,
-    /// Its end.
+    /// End of the period.
     pub to_time_ms: i64,
     /// Length.
     pub duration_s: f64,
-    /// Whether its start was cut by a gap or the trace's start.
+    /// True if its start was cut by a gap or the trace's start.
     pub start_censored: bool,
-    /// Whether its end was cut by a gap or the trace's end.
+    /// True if its end was cut by a gap or the trace's end.
     pub end_censored: bool,
 }
 
@@ -60,7 +60,7 @@ impl Finding for Quota {
     }
 }
 
-/// Whether the owner was away.
+/// State of the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -81,7 +81,7 @@ pub struct AbsenceLengths {
     pub state: OwnerState,
     /// Periods seen. A visit between two samples is one of no length.
     pub periods: i64,
-    /// Of those, cut by a gap, an end of the trace or the loss of sight: in no figure but the last.
+    /// Number of those cut by a gap, an end of the trace or the loss of sight: in no figure but the last.
     pub censored: i64,
     /// Mean length of those seen from start to end; absent without any, as all below.
     pub mean_s: Option<f64>,
@@ -142,8 +142,8 @@ pub struct LiveFileCache {
     pub hosts_count: i64,
     /// Samples that have it.
     pub samples_count: i64,
-    /// Of those, with less to look at than their whole period and the next: a gap, an end of the trace or a loss of
-    /// sight cut it, and the figure is a lower bound.
+    /// Number of those cut by a gap, an end of the trace or a loss of sight before the end of their period
+    /// and the next: for them the figure is a lower bound.
     pub cut_samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
@@ -157,7 +157,7 @@ pub struct LiveFileCache {
     pub mean_share: f64,
     /// Standard deviation of the shares.
     pub sd_share: Option<f64>,
-    /// Both together: the paper's check.
+    /// Mean plus standard deviation as a share: the paper's check.
     pub mean_plus_sd_share: Option<f64>,
     /// One sample in a hundred has a larger share.
     pub p99_share: f64,
@@ -178,7 +178,7 @@ pub enum LendingMode {
     /// The paper's: everything not in use above the reserve and the headroom, idle processes' pages and unused cache
     /// included.
     Paper,
-    /// Of that, what can be taken without pushing the owner's pages out.
+    /// Part of it that can be taken without pushing the owner's pages out.
     Gentle,
 }
 
@@ -236,8 +236,8 @@ impl Finding for MemoryContext {
 pub enum CostWindow {
     /// From the last idle sample to the last in the first 200 s after the return.
     Return,
-    /// As many samples from the middle of the presence that the return began, where it lasts long enough for them: what
-    /// the same counters do when nobody has just come back.
+    /// As many samples from the middle of the presence that began with the return, if it lasts long enough:
+    /// the same counters without a recent return.
     Busy,
 }
 
@@ -250,7 +250,7 @@ pub struct OwnerCost {
     pub size_class: String,
     /// Time of the measurement.
     pub window: CostWindow,
-    /// Whether memory was lent at the sample that the window begins with.
+    /// True if memory was lent at the sample that the window begins with.
     pub lent: bool,
     /// Windows with any counter.
     pub windows: i64,

@@ -45,7 +45,7 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Whether any of these keys of the findings is to be worked out.
+    /// Returns true if any of these keys of the findings is requested.
     #[must_use]
     pub fn wants(&self, keys: &[&str]) -> bool {
         self.measures.is_empty() || self.measures.iter().any(|m| keys.contains(&m.as_str()))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// All time.
+    /// The whole time.
     #[default]
     All,
     /// Inside idle periods only: it ends when the owner returns as well.
@@ -37,7 +37,7 @@ pub enum Notion {
 }
 
 impl Notion {
-    /// All, in the order of the declaration.
+    /// All kinds, in the order of the declaration.
     pub const ALL: [Self; 3] = [Self::Available, Self::Paper, Self::Harvestable];
 }
 
@@ -54,14 +54,14 @@ pub enum EndCause {
     Memory,
     /// The host slept, or was switched off or booted.
     SleepOrPower,
-    /// Nothing reached the collector any more, while the host was up.
+    /// The network: nothing reached the collector any more, while the host was up.
     Network,
     /// The agent fell silent: stopped, or without CPU. Who leases must take that for the owner's return.
     Agent,
 }
 
 impl EndCause {
-    /// All, in the order of the declaration.
+    /// All causes, in the order of the declaration.
     pub const ALL: [Self; 6] = [
         Self::Owner,
         Self::Load,
@@ -87,13 +87,13 @@ pub struct AvailabilityPeriods {
     pub region_bytes: i64,
     /// Periods kept (not shorter than the minimum), as seen.
     pub periods: i64,
-    /// Of those, cut by a gap or an end of the trace: they lasted longer than what was seen.
+    /// Number of those cut by a gap or an end of the trace: they lasted longer than was seen.
     pub censored: i64,
     /// Mean length of the periods as seen; absent without any.
     pub mean_s: Option<f64>,
     /// 95 % interval of `mean_s` by bootstrap over hosts; absent with fewer than two hosts.
     pub mean_low_s: Option<f64>,
-    /// Its upper limit.
+    /// Upper limit of the mean.
     pub mean_high_s: Option<f64>,
     /// A twentieth of them were no longer than this.
     pub p5_s: Option<f64>,
@@ -108,7 +108,7 @@ pub struct AvailabilityPeriods {
     pub restricted_mean_s: Option<f64>,
     /// 95 % interval of `restricted_mean_s` by Greenwood's formula, which takes periods as independent.
     pub restricted_mean_low_s: Option<f64>,
-    /// Its upper limit.
+    /// Upper limit of the restricted mean.
     pub restricted_mean_high_s: Option<f64>,
     /// Age that half the periods outlast, by the same curve; absent where more than half do as far as it goes.
     pub survival_median_s: Option<f64>,
@@ -122,15 +122,15 @@ pub struct AvailabilityPeriods {
     pub end_cut: i64,
     /// Periods as leases that the owner's return ended.
     pub ended_by_owner: i64,
-    /// That the load ended.
+    /// Number of those that the load ended.
     pub ended_by_load: i64,
-    /// That the host's need of memory ended.
+    /// Number of those that the host's need of memory ended.
     pub ended_by_memory: i64,
-    /// That a sleep, a shutdown or a boot ended.
+    /// Number of those that a sleep, a shutdown or a boot ended.
     pub ended_by_sleep_or_power: i64,
-    /// That the network ended.
+    /// Number of those that the network ended.
     pub ended_by_network: i64,
-    /// That a silent agent ended.
+    /// Number of those that a silent agent ended.
     pub ended_by_agent: i64,
     /// Share of the covered time in which the region was available (all scopes: of all covered time; all of it in which
     /// the notion is known).
@@ -141,7 +141,7 @@ impl Finding for AvailabilityPeriods {
     const PRINTED: Option<TablePlace> = printed(50, "How long regions stay available");
 }
 
-/// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; where it was
+/// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; if it was
 /// thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]

@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 pub struct Lease {
     /// 32 lower-case hex digits, never used twice.
     pub lease_id: String,
-    /// Of the memory server's contents: another one means that what was stored before is gone.
+    /// Generation of the memory server's contents: a different one means that stored data are lost.
     pub generation: u64,
     /// Client that has it.
     #[serde(default)] // older recruiters left it out of their answers
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub client: String,
-    /// By which the client asked: asking again by the same key gets the same lease.
+    /// Key of the client's request: repeating a request with the same key gives the same lease.
     pub key: String,
-    /// As granted; whole slabs.
+    /// Bytes granted; whole slabs.
     pub granted_bytes: u64,
     /// Bytes that are left of it: less than was granted once memory was wanted back.
     pub held_bytes: u64,
@@ -28,7 +28,7 @@ pub struct Lease {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Refusal {
-    /// For programs.
+    /// Kind of the refusal, for programs.
     pub kind: RefusalKind,
     /// For people: what, where, and what to do.
     pub detail: String,
@@ -52,11 +52,11 @@ pub enum RefusalKind {
     NoMemory,
     /// The client has as much as one client may have.
     ClientLimit,
-    /// It would touch what is held back for all.
+    /// The lease would use the reserve that is held back for all.
     Reserve,
     /// No memory is expected to be free for so long.
     TooLong,
-    /// There is no such lease (any more).
+    /// The lease does not exist, or no longer.
     UnknownLease,
     /// The lease is somebody else's.
     NotYours,
@@ -70,7 +70,7 @@ pub enum RefusalKind {
     Starting,
     /// The same request is being worked on, or too many others.
     Busy,
-    /// Of a later version.
+    /// A kind of a later version.
     #[default]
     #[serde(other)]
     Other,

@@ -15,7 +15,8 @@ pub struct LeaseRequest {
     #[serde(deserialize_with = "whole::count")]
     #[cfg_attr(feature = "openapi", schema(value_type = i64, minimum = 1, maximum = 1125899906842624_i64))]
     pub bytes: u64,
-    /// Of the client's choice, one for each request: asking again by the same key gives the same leases.
+    /// Key of the client's choice, one for each request: repeating a request with the same key gives the same
+    /// leases.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 64))]
     pub key: String,
     /// Leases, each on a host of its own: all of them or none.
@@ -105,7 +106,7 @@ pub struct LeaseView {
     /// Address where the host serves pages, as `HOST:PORT`; absent: nowhere yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Whether the host is linked now: else it cannot be renewed or ended through this recruiter.
+    /// True if the host is linked now; otherwise the lease cannot be renewed or ended through this recruiter.
     #[serde(default)] // older recruiters left it out
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub is_reachable: bool,
@@ -115,7 +116,7 @@ pub struct LeaseView {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Leases))]
 pub struct LeaseList {
-    /// Each on a host of its own where they are copies.
+    /// Leases of the request; copies are on different hosts.
     pub leases: Vec<LeaseView>,
 }
 

@@ -25,15 +25,15 @@ pub enum FromHost {
     Announcement(Box<Announcement>),
     /// To a request.
     Answer(Box<Answer>),
-    /// Of a later version.
+    /// A message of a later version.
     #[serde(other)]
     Other,
 }
 
-/// All that a recruiter knows of a host: it is rebuilt from these alone.
+/// Complete state of a host's lending, from which alone a recruiter rebuilds its knowledge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
-    /// [`VERSION`].
+    /// Version of the protocol ([`VERSION`]).
     pub version: u32,
     /// Version of the memory server.
     pub memoryd_version: String,
@@ -63,7 +63,7 @@ pub enum ToHost {
     Revocations(Revocations),
     /// Reason why the connection ends.
     Refused(Refusal),
-    /// Of a later version.
+    /// A message of a later version.
     #[serde(other)]
     Other,
 }
@@ -81,20 +81,20 @@ pub struct Revocations {
 /// Request of a client to a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Said again in the answer; of this connection alone.
+    /// Id of the request, repeated in the answer; unique on this connection only.
     pub request_id: u64,
     /// Command of the request.
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: RequestKind,
 }
 
 /// Kinds of request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
-pub enum Asked {
+pub enum RequestKind {
     /// A lease; by a key that is there already, that lease.
     Grant(GrantRequest),
-    /// That a lease goes on.
+    /// Renews a lease.
     Renew {
         /// Client that asks; `None`: an administrator asks.
         client: Option<String>,
@@ -117,7 +117,7 @@ pub enum Asked {
 pub struct GrantRequest {
     /// Client that gets the lease.
     pub client: String,
-    /// Of the client's choice, one for each lease.
+    /// Key of the client's choice, one for each lease.
     pub key: String,
     /// Size; rounded up to whole slabs.
     pub bytes: u64,
@@ -128,7 +128,7 @@ pub struct GrantRequest {
 /// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Of the request.
+    /// Id of the request.
     pub request_id: u64,
     /// Outcome of the request.
     #[serde(flatten)]
@@ -145,12 +145,12 @@ pub struct Answer {
 pub enum Outcome {
     /// Granted, or granted before by the same key.
     Granted {
-        /// The lease.
+        /// The granted lease.
         lease: Lease,
     },
-    /// Renewed.
+    /// The lease was renewed.
     Renewed {
-        /// The lease.
+        /// The renewed lease.
         lease: Lease,
     },
     /// Ended, now or before.
@@ -158,6 +158,6 @@ pub enum Outcome {
         /// Id of the lease.
         lease_id: String,
     },
-    /// No.
+    /// The request is refused.
     Refused(Refusal),
 }

@@ -15,11 +15,13 @@ mod whole;
 pub use lease::{Lease, Refusal, RefusalKind};
 pub use lease_api::{LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, RenewalRequest};
 pub use link::{
-    ANNOUNCE_EVERY_MS, Announcement, Answer, Asked, FromHost, GONE_AFTER_MS, GrantRequest,
-    MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, Request, Revocations, ToHost, VERSION,
+    ANNOUNCE_EVERY_MS, Announcement, Answer, FromHost, GONE_AFTER_MS, GrantRequest,
+    MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, Request, RequestKind, Revocations, ToHost,
+    VERSION,
 };
 pub use owner::{
-    GivenBack, LatencyClass, Lending, OwnerCommand, OwnerReply, PagesServed, RevocationsHeld,
+    LatencyClass, LendingState, OwnerCommand, OwnerReply, PagesServed, ReclaimRecord,
+    RevocationCount,
 };
 pub use placement::{Placement, UnknownPlacement};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum OwnerCommand {
-    /// Nothing is lent until [`Self::Resume`], or for so long. Anybody on the host may: it only takes back.
+    /// Pauses lending until [`Self::Resume`], or for some time. Every user of the host may do it, since it
+    /// only returns memory.
     Pause {
         /// For how long; absent: until resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,7 +18,7 @@ pub enum OwnerCommand {
     Resume,
     /// Never more than this; absent: as much as the configuration lets.
     Cap {
-        /// So much.
+        /// Cap in bytes; `None` removes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
@@ -32,19 +33,19 @@ pub enum OwnerCommand {
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum OwnerReply {
     /// State after the command.
-    Lending(Box<Lending>),
+    Lending(Box<LendingState>),
     /// Entries of the log, the oldest first.
     Log {
         /// A line each.
-        given_back: Vec<GivenBack>,
+        given_back: Vec<ReclaimRecord>,
     },
-    /// No.
+    /// The command is refused.
     Refused(Refusal),
 }
 
 /// State of lending on one host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Lending {
+pub struct LendingState {
     /// Time of the answer, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Memory that may be lent, and the reason.
@@ -56,9 +57,9 @@ pub struct Lending {
     pub are_leases_hidden: bool,
     /// Memory that guests' pages take up now.
     pub resident_bytes: u64,
-    /// Of that, in huge pages.
+    /// Part of it in huge pages.
     pub huge_bytes: u64,
-    /// Whether it is locked (never swapped).
+    /// True if it is locked (never swapped).
     pub is_locked: bool,
     /// Memory that the daemon needs for itself.
     pub own_bytes: u64,
@@ -70,7 +71,7 @@ pub struct Lending {
     /// The owner's cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_bytes: Option<u64>,
-    /// Whether the agent is heard.
+    /// True if the agent's messages arrive.
     pub hears_agent: bool,
     /// Recruiters that it is linked with, of those configured.
     pub recruiters: Vec<String>,
@@ -79,15 +80,15 @@ pub struct Lending {
     pub pages: Option<PagesServed>,
     /// Revocation lists in force for leases' clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revocations: Option<RevocationsHeld>,
+    pub revocations: Option<RevocationCount>,
     /// Memory that the command has given back, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given_back: Option<GivenBack>,
+    pub given_back: Option<ReclaimRecord>,
 }
 
 /// Summary of the revocation lists that a memory server holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RevocationsHeld {
+pub struct RevocationCount {
     /// Date of the newest list, in milliseconds since 1970-01-01 UTC.
     pub made_time_ms: i64,
     /// Revoked certificates, over all lists.
@@ -99,9 +100,9 @@ pub struct RevocationsHeld {
 pub struct PagesServed {
     /// Clients' connections now.
     pub connections_count: u64,
-    /// Requests answered.
+    /// Number of requests answered.
     pub requests_count: u64,
-    /// Of them with an error: over, beyond the end, malformed.
+    /// Number of requests answered with an error: lease ended, beyond its end, malformed.
     pub failed_count: u64,
     /// Requests by the time from their arrival to the sending of their answer, the shortest first.
     pub latency: Vec<LatencyClass>,
@@ -134,10 +135,10 @@ impl PagesServed {
 
 /// Memory that was lent and given back: a line of the lending log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenBack {
+pub struct ReclaimRecord {
     /// Time of giving back, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Since when memory had been lent.
+    /// Time since which memory had been lent.
     pub lent_since_time_ms: i64,
     /// Most that was leased since then.
     pub peak_lent_bytes: u64,

@@ -19,8 +19,8 @@ pub enum Placement {
     Spread,
     /// The host that this client found good before, as long as it has room (Felten & Zahorjan); at first any.
     Stick,
-    /// As likely as the host's share of all free memory at the start of the epoch, less what was placed there since
-    /// (GMS: weights w_i). Once they are used up a new epoch begins.
+    /// With a probability of the host's share of all free memory at the start of the epoch, less the leases
+    /// placed there since (GMS: weights w_i). Once they are used up a new epoch begins.
     EpochWeights,
     /// The host on which so much is most likely to stay for as long as asked (ours): by the forecast, which counts as
     /// even where it knows nothing; then the one that has been idle for longest, which is likelier to stay so.
@@ -29,7 +29,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Each of them.
+    /// All placements.
     pub const ALL: [Self; 7] = [
         Self::Random,
         Self::FewestPages,
@@ -40,7 +40,7 @@ impl Placement {
         Self::LongestAvailable,
     ];
 
-    /// As configurations and requests spell it.
+    /// Name in configurations and requests.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ pub enum Mode {
     Gentle,
     /// The paper's: on idle hosts, everything not in use, idle processes' pages and unused cache included.
     Paper,
-    /// As gentle; on busy hosts too, with more held back.
+    /// As in the gentle mode; on busy hosts too, with a larger reserve.
     Spare,
 }
 
@@ -25,7 +25,7 @@ pub enum QuotaReason {
     Idle,
     /// Busy, and more than enough is free (mode `spare`).
     Spare,
-    /// Not idle for long enough.
+    /// The host is not idle for long enough yet.
     Waiting,
     /// The owner is there.
     InUse,
@@ -76,7 +76,8 @@ pub struct HostQuota {
     /// Age of these figures.
     #[serde(default)]
     pub age_ms: i64,
-    /// This much, for at least so long, with this confidence; empty where nothing was learnt yet.
+    /// Probable remaining times: this much, for at least so long, with this confidence; empty before anything
+    /// was learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlook: Vec<Outlook>,
 }
@@ -89,16 +90,16 @@ pub struct Outlook {
     pub for_ms: i64,
     /// The probability that so much stays throughout.
     pub confidence: f64,
-    /// So much.
+    /// Number of bytes.
     pub bytes: u64,
 }
 
-/// All hosts' quotas: the answer of `GET /v1/quotas`, and what a quota file holds.
+/// Quotas of all hosts: the answer of `GET /v1/quotas`, and the content of a quota file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Quotas {
     /// Time of writing, in milliseconds since 1970-01-01 UTC, by the clock of the writer.
     pub time_ms: i64,
-    /// One a host, by id.
+    /// Quotas by host id.
     pub hosts: Vec<HostQuota>,
 }

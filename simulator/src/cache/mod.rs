@@ -6,14 +6,14 @@
 
 mod run;
 
-use crate::streams::{Objects, Recorded, StreamError};
+use crate::streams::{Objects, StreamError, StreamRequest};
 use gleaner_policy::eviction::Policy;
-use run::{Begin, Replaying};
+use run::{BatchReplay, RunMaker};
 
 /// Capacity of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capacity {
-    /// So many objects, whatever their sizes.
+    /// Number of objects, of any size.
     Objects(u64),
     /// Objects of so many bytes together.
     Bytes(u64),
@@ -31,13 +31,13 @@ pub struct Cache {
 /// Outcome of a stream in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Those for objects that were not in the cache.
+    /// Number of requests for objects that were not in the cache.
     pub misses: u64,
     /// Bytes that were asked for.
     pub bytes: u64,
-    /// Of that, by requests for objects that were not in the cache.
+    /// Bytes of the requests for objects that were not in the cache.
     pub missed_bytes: u64,
 }
 
@@ -45,15 +45,16 @@ pub struct Counts {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
-    /// It could not be read.
+    /// The stream could not be read.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// It has more objects than can be numbered.
+    /// The stream has more objects than can be numbered.
     #[error("the stream has more than 2^32 - 2 objects; replay a part of it")]
     TooManyObjects,
 }
 
-/// Of a batch: small enough for the processor's own cache, large enough that looks at memory overlap.
+/// Requests of a batch: small enough for the processor's own cache, large enough that memory accesses
+/// overlap.
 const BATCH_REQUESTS: usize = 4096;
 
 /// Sends a stream through every one of `caches`, each by itself, from empty. Their counts, in the same order. Memory: 12 to 21 bytes an object
@@ -62,10 +63,10 @@ const BATCH_REQUESTS: usize = 4096;
 /// # Errors
 /// [`ReplayError`].
 pub fn replay(
-    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+    stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
     caches: &[Cache],
 ) -> Result<Vec<Counts>, ReplayError> {
-    let begin = |cache: &Cache| cache.policy.visit(Begin(cache.capacity));
+    let begin = |cache: &Cache| cache.policy.visit(RunMaker(cache.capacity));
     let mut runs: Vec<_> = caches.iter().map(begin).collect();
     let mut objects = Objects::default();
     let mut batch = Batch::default();
@@ -93,7 +94,7 @@ impl Batch {
     fn go(
         &mut self,
         objects: &mut Objects,
-        runs: &mut [Box<dyn Replaying>],
+        runs: &mut [Box<dyn BatchReplay>],
     ) -> Result<(), ReplayError> {
         if !objects.number_all(&self.objects, &mut self.numbers) {
             return Err(ReplayError::TooManyObjects);

@@ -1,10 +1,10 @@
-//! One cache on its way through a stream.
+//! State of one cache that goes through a stream.
 
 use super::{Capacity, Counts};
 use gleaner_policy::eviction::{Eviction, Visitor};
 
 /// A cache that goes through batches of requests.
-pub(super) trait Replaying {
+pub(super) trait BatchReplay {
     /// The next requests: numbers of objects, of which there are `objects` now, and bytes.
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32);
 
@@ -16,10 +16,10 @@ pub(super) trait Replaying {
 const AT_ONCE: usize = 64;
 
 /// Makes a [`Run`] of the policy that visits it.
-pub(super) struct Begin(pub(super) Capacity);
+pub(super) struct RunMaker(pub(super) Capacity);
 
-impl Visitor for Begin {
-    type Output = Box<dyn Replaying>;
+impl Visitor for RunMaker {
+    type Output = Box<dyn BatchReplay>;
 
     fn visit<E: Eviction + 'static>(self) -> Self::Output {
         Box::new(Run::<E>::of(self.0))
@@ -47,7 +47,7 @@ impl<E: Eviction> Run<E> {
         }
     }
 
-    /// One request; whether the object was not in.
+    /// Handles one request; returns true if the object was not in the cache.
     #[inline]
     fn misses(&mut self, object: u32, size: u32, most: u64) -> bool {
         if self.order.contains(object) {
@@ -71,7 +71,7 @@ impl<E: Eviction> Run<E> {
     }
 }
 
-impl<E: Eviction> Replaying for Run<E> {
+impl<E: Eviction> BatchReplay for Run<E> {
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32) {
         if objects as usize > self.sizes.len() {
             // In strides, as all of it is copied.

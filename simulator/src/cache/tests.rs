@@ -4,15 +4,15 @@ use super::*;
 use crate::Request;
 use proptest::prelude::*;
 
-fn stream(asked: &[(u64, u32)]) -> impl Iterator<Item = Result<Recorded, StreamError>> {
+fn stream(asked: &[(u64, u32)]) -> impl Iterator<Item = Result<StreamRequest, StreamError>> {
     asked.iter().map(|(object, bytes)| {
-        Ok(Recorded {
+        Ok(StreamRequest {
             request: Request {
                 object: *object,
                 bytes: *bytes,
                 ..Request::default()
             },
-            ..Recorded::default()
+            ..StreamRequest::default()
         })
     })
 }
@@ -129,7 +129,7 @@ proptest! {
                 caches.push(Cache { policy, capacity });
             }
         }
-        // All at once, as well as each by itself.
+        // All caches at once give the same as each by itself.
         let counts = replay(stream(&asked), &caches).unwrap();
         for (cache, counts) in caches.iter().zip(counts) {
             let expected = by_list(&asked, cache.policy, cache.capacity);

@@ -61,7 +61,7 @@ impl<E> Queue<E> {
         self.waiting.len()
     }
 
-    /// Whether none does.
+    /// Returns true without events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()

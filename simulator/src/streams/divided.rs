@@ -1,32 +1,32 @@
 //! A stream, divided among its clients: read once, and laid out as often as regions differ in size.
 
-use super::{Client, Recorded, Replayed, Stored, StreamError};
+use super::{Client, ReplayedClient, StoredObjects, StreamError, StreamRequest};
 use crate::Request;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Each client's requests, 24 bytes of memory each.
+/// Requests of each client, 24 bytes of memory each.
 #[derive(Clone, Debug)]
-pub struct Divided {
+pub struct ClientRequests {
     /// The earliest time of all.
     first_ns: u64,
     /// Time of each client's first request, and its requests.
     clients: BTreeMap<Client, (u64, Vec<Request>)>,
 }
 
-impl Divided {
+impl ClientRequests {
     /// Reads a stream to its end. Where only some clients are wanted, the others' requests are passed over: of these it is known that
     /// they are there.
     ///
     /// # Errors
     /// The stream's own.
     pub fn read(
-        stream: impl Iterator<Item = Result<Recorded, StreamError>>,
+        stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
         only: Option<&BTreeSet<u32>>,
     ) -> Result<Self, StreamError> {
         let mut clients: BTreeMap<Client, (u64, Vec<Request>)> = BTreeMap::new();
         let mut first_ns = u64::MAX;
         for recorded in stream {
-            let Recorded {
+            let StreamRequest {
                 at_ns,
                 client,
                 request,
@@ -45,34 +45,36 @@ impl Divided {
         self.clients.keys().map(|client| client.number())
     }
 
-    /// One of them as a program; none where it is not there. Regions will have `region_bytes`, or as much as the largest object.
+    /// One client as a program; `None` if it does not exist. Regions have `region_bytes`, or the size of the
+    /// largest object.
     ///
     /// # Errors
-    /// The client has more data than are told apart (2³² blocks, or objects), or asks for more than there can be.
+    /// The client has more data than can be numbered (2³² blocks, or objects), or requests more than there
+    /// can be.
     pub fn replayed(
         &self,
         client: u32,
-        stored: Stored,
+        stored: StoredObjects,
         region_bytes: u64,
-    ) -> Result<Option<Replayed>, StreamError> {
+    ) -> Result<Option<ReplayedClient>, StreamError> {
         let found = self.clients.iter().find(|(c, _)| c.number() == client);
         let Some((client, (at_ns, requests))) = found else {
             return Ok(None);
         };
         let begin_ns = self.begin_ns(*at_ns);
-        Replayed::new(*client, begin_ns, requests.clone(), stored, region_bytes).map(Some)
+        ReplayedClient::new(*client, begin_ns, requests.clone(), stored, region_bytes).map(Some)
     }
 
-    /// All of them.
+    /// All clients as programs.
     pub(super) fn into_replayed(
         mut self,
-        stored: Stored,
+        stored: StoredObjects,
         region_bytes: u64,
-    ) -> Result<Vec<Replayed>, StreamError> {
+    ) -> Result<Vec<ReplayedClient>, StreamError> {
         let clients = std::mem::take(&mut self.clients).into_iter();
         let replayed = clients.map(|(client, (at_ns, requests))| {
             let begin_ns = self.begin_ns(at_ns);
-            Replayed::new(client, begin_ns, requests, stored, region_bytes)
+            ReplayedClient::new(client, begin_ns, requests, stored, region_bytes)
         });
         replayed.collect()
     }
@@ -89,9 +91,9 @@ impl Divided {
 /// # Errors
 /// The stream's own; or a client has more data than are told apart (2³² blocks, or objects).
 pub fn replayed(
-    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
-    stored: Stored,
+    stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
+    stored: StoredObjects,
     region_bytes: u64,
-) -> Result<Vec<Replayed>, StreamError> {
-    Divided::read(stream, None)?.into_replayed(stored, region_bytes)
+) -> Result<Vec<ReplayedClient>, StreamError> {
+    ClientRequests::read(stream, None)?.into_replayed(stored, region_bytes)
 }

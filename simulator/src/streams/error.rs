@@ -10,7 +10,7 @@ pub enum StreamError {
     /// A line that cannot be read.
     #[error("{} line {line}: {found}; {advice}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
@@ -22,7 +22,7 @@ pub enum StreamError {
     /// A record that cannot be read.
     #[error("{} byte {offset}: {found}; {advice}", path.display())]
     Record {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// Offset at which the record begins, from 0; of a compressed file, after decompression.
         offset: u64,
@@ -56,7 +56,7 @@ pub enum StreamError {
     Io {
         /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
         /// Error of the system, or of the decompression.
         source: io::Error,

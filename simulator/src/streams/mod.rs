@@ -1,6 +1,6 @@
 //! Streams of requests as other programs record them: read here, and written for them.
 //!
-//! A stream is an iterator of [`Recorded`] requests that holds a buffer and no more, however long the recording is. The first thing that
+//! A stream is an iterator of [`StreamRequest`] requests that holds a buffer and no more, however long the recording is. The first thing that
 //! cannot be read ends it with a [`StreamError`]: nothing is passed over. Formats, and what is kept of each: docs/streams.md.
 
 mod divided;
@@ -12,8 +12,8 @@ mod replayed;
 pub mod read;
 pub mod write;
 
-pub use divided::{Divided, replayed};
+pub use divided::{ClientRequests, replayed};
 pub use error::StreamError;
 pub use objects::Objects;
-pub use recorded::{Client, Recorded, of_program};
-pub use replayed::{Replayed, Requests, Stored};
+pub use recorded::{Client, StreamRequest, of_program};
+pub use replayed::{ReplayedClient, Requests, StoredObjects};

@@ -17,7 +17,7 @@ struct Slot {
     number: u32,
 }
 
-/// Of a slot that nobody has.
+/// Object of a free slot.
 const FREE: Slot = Slot {
     object: 0,
     number: u32::MAX,
@@ -41,7 +41,7 @@ impl Objects {
         self.len
     }
 
-    /// Whether there is none.
+    /// Returns true without objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -117,7 +117,7 @@ impl Objects {
     }
 }
 
-/// Both halves of a product, so that every bit of the object moves the low ones.
+/// Hash from both halves of a product, so that every bit of the object moves the low ones.
 #[inline]
 fn hash(object: u64) -> u64 {
     let product = u128::from(object ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;

@@ -30,7 +30,7 @@ impl Client {
         (file < Self::FILES && within < most).then(|| Self(file * Self::OF_A_FILE + within))
     }
 
-    /// Its number, below 2²⁰.
+    /// Number of the client, below 2²⁰.
     #[must_use]
     pub fn number(self) -> u32 {
         self.0
@@ -39,7 +39,7 @@ impl Client {
 
 /// A request of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Recorded {
+pub struct StreamRequest {
     /// Time at which it was made, on the recorder's clock.
     pub at_ns: u64,
     /// Client that made it.
@@ -54,10 +54,10 @@ pub struct Recorded {
 pub fn of_program(
     client: Client,
     requests: impl Iterator<Item = Request>,
-) -> impl Iterator<Item = Result<Recorded, StreamError>> {
+) -> impl Iterator<Item = Result<StreamRequest, StreamError>> {
     requests.scan(0_u64, move |at_ns, request| {
         *at_ns = at_ns.saturating_add(request.think_ns);
-        Some(Ok(Recorded {
+        Some(Ok(StreamRequest {
             at_ns: *at_ns,
             client,
             request,

@@ -14,7 +14,7 @@ const BLOCK_BYTES: u32 = 512;
 
 /// Objects of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
+pub enum StoredObjects {
     /// Blocks of each client's volume (SPC, CSV of blocks): neighbours are neighbours on its disk and in regions.
     AsVolume(BlockBytes),
     /// Named, each of its own size (oracleGeneral, CSV): they lie on the client's disk in the order in which they were asked for first, and
@@ -24,30 +24,30 @@ pub enum Stored {
 
 /// One client's requests.
 ///
-/// One process: it computes for as long as the recorder saw nothing of it, asks, and waits for the answer, so that what was recorded
-/// as the wait for a slow disk counts as computing. All data lie on its first disk.
+/// One process: it computes between the recorded requests, asks, and waits for the answer, so that a recorded
+/// wait for a slow disk counts as computing. All data lie on its first disk.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct ReplayedClient {
     client: Client,
     begin_ns: u64,
     layout: Layout,
     requests: Arc<Vec<Request>>,
 }
 
-impl Replayed {
+impl ReplayedClient {
     /// A client's requests, which began so long after the first of all, laid out in regions of `region_bytes`, or as large as the largest
     /// object.
     pub(super) fn new(
         client: Client,
         begin_ns: u64,
         mut requests: Vec<Request>,
-        stored: Stored,
+        stored: StoredObjects,
         region_bytes: u64,
     ) -> Result<Self, StreamError> {
         refuse_what_cannot_be(client, begin_ns, &requests, stored)?;
         let layout = match stored {
-            Stored::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
-            Stored::AsObjects => as_objects(&mut requests, region_bytes),
+            StoredObjects::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
+            StoredObjects::AsObjects => as_objects(&mut requests, region_bytes),
         };
         let layout = layout.ok_or_else(|| StreamError::Setting {
             found: format!("client {} asks for more than 2^32 blocks", client.number()),
@@ -74,7 +74,7 @@ impl Replayed {
     }
 }
 
-impl Program for Replayed {
+impl Program for ReplayedClient {
     type Stream = Requests;
 
     fn layout(&self) -> Layout {
@@ -98,7 +98,7 @@ impl Program for Replayed {
     }
 }
 
-/// The requests of a [`Replayed`].
+/// The requests of a [`ReplayedClient`].
 #[derive(Clone, Debug)]
 pub struct Requests {
     all: Arc<Vec<Request>>,
@@ -121,7 +121,7 @@ fn refuse_what_cannot_be(
     client: Client,
     begin_ns: u64,
     requests: &[Request],
-    stored: Stored,
+    stored: StoredObjects,
 ) -> Result<(), StreamError> {
     let wrong = |found, advice: &str| {
         Err(StreamError::Setting {
@@ -139,7 +139,7 @@ fn refuse_what_cannot_be(
             "look at their times, and at the unit of these",
         );
     }
-    let Stored::AsVolume(block) = stored else {
+    let StoredObjects::AsVolume(block) = stored else {
         return Ok(());
     };
     match requests.iter().find(|r| r.bytes > block.get()) {
@@ -213,10 +213,15 @@ fn as_objects(requests: &mut [Request], region_bytes: u64) -> Option<Layout> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{Recorded, replayed};
+    use crate::streams::{StreamRequest, replayed};
 
-    fn asked(client: u32, at_ns: u64, object: u64, bytes: u32) -> Result<Recorded, StreamError> {
-        Ok(Recorded {
+    fn asked(
+        client: u32,
+        at_ns: u64,
+        object: u64,
+        bytes: u32,
+    ) -> Result<StreamRequest, StreamError> {
+        Ok(StreamRequest {
             at_ns,
             client: Client::of(0, client).unwrap(),
             request: Request {
@@ -228,7 +233,7 @@ mod tests {
         })
     }
 
-    fn objects(of: &Replayed) -> Vec<u64> {
+    fn objects(of: &ReplayedClient) -> Vec<u64> {
         of.run(1, 0).map(|r| r.object).collect()
     }
 
@@ -243,7 +248,7 @@ mod tests {
             asked(0, 90, volume(0, 2), 100),
             asked(0, 95, volume(0, 4002), 512),
         ];
-        let found = replayed(stream.into_iter(), Stored::AsVolume(block), 2048).unwrap();
+        let found = replayed(stream.into_iter(), StoredObjects::AsVolume(block), 2048).unwrap();
         let [first, second] = &found[..] else {
             panic!("{found:?}")
         };
@@ -266,7 +271,7 @@ mod tests {
             asked(0, 0, 7, 1000),
             asked(0, 0, 10, 0),
         ];
-        let found = replayed(stream.into_iter(), Stored::AsObjects, 2048).unwrap();
+        let found = replayed(stream.into_iter(), StoredObjects::AsObjects, 2048).unwrap();
         assert_eq!(objects(&found[0]), [0, 2, 4, 0, 7]);
         let layout = found[0].layout();
         assert_eq!(
@@ -275,7 +280,7 @@ mod tests {
         );
         // An object larger than a region makes regions as large.
         let large = [asked(0, 0, 7, 5000), asked(0, 0, 8, 1)];
-        let found = replayed(large.into_iter(), Stored::AsObjects, 2048).unwrap();
+        let found = replayed(large.into_iter(), StoredObjects::AsObjects, 2048).unwrap();
         assert_eq!(
             (objects(&found[0]), found[0].layout().file_blocks),
             (vec![0, 10], 20)
@@ -287,13 +292,14 @@ mod tests {
         let block = BlockBytes::new(512).unwrap();
         let stream = [asked(3, 0, 0, 1), asked(3, 0, 1 << 43, 1)];
         // Two regions of 2³¹ blocks.
-        let error = replayed(stream.into_iter(), Stored::AsVolume(block), 1 << 40).unwrap_err();
+        let error =
+            replayed(stream.into_iter(), StoredObjects::AsVolume(block), 1 << 40).unwrap_err();
         assert!(
             error
                 .to_string()
                 .contains("client 3 asks for more than 2^32 blocks")
         );
-        let none = replayed(std::iter::empty(), Stored::AsObjects, 1).unwrap();
+        let none = replayed(std::iter::empty(), StoredObjects::AsObjects, 1).unwrap();
         assert!(none.is_empty());
     }
 }

@@ -5,14 +5,14 @@ use super::{Cluster, Recording, SweepError, parallel};
 use crate::dodo::Borrower;
 use crate::hosts::Timeline;
 use crate::streams::read::{Format, open};
-use crate::streams::{Divided, Replayed, StreamError};
+use crate::streams::{ClientRequests, ReplayedClient, StreamError};
 use gleaner_dataset::DatasetError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 /// Clients by number, each for every size of region.
-type Clients = Vec<(u32, Vec<Replayed>)>;
+type Clients = Vec<(u32, Vec<ReplayedClient>)>;
 
 /// Reads every stream, and gives for each size of region all clients, with hosts as they were written.
 ///
@@ -22,7 +22,7 @@ pub(super) fn read(
     recordings: &[Recording],
     sizes: &[u64],
     threads: NonZeroUsize,
-) -> Result<Vec<Vec<Borrower<Replayed>>>, SweepError> {
+) -> Result<Vec<Vec<Borrower<ReplayedClient>>>, SweepError> {
     let mut streams: Vec<(&Path, &Format)> = Vec::new();
     for recording in recordings {
         let stream = (recording.stream.as_path(), &recording.format);
@@ -38,9 +38,9 @@ pub(super) fn read(
     })? {
         read.extend(of_stream);
     }
-    let mut borrowers: Vec<Vec<Borrower<Replayed>>> = vec![Vec::new(); sizes.len()];
+    let mut borrowers: Vec<Vec<Borrower<ReplayedClient>>> = vec![Vec::new(); sizes.len()];
     let mut names = BTreeSet::new();
-    // By place: as they were written.
+    // By position, in the order of the file.
     for (recording, clients) in recordings.iter().zip(read.into_values()) {
         let is_numbered = recording.is_numbered || clients.len() > 1;
         for (at, (number, programs)) in clients.into_iter().enumerate() {
@@ -74,7 +74,7 @@ fn of_stream(
         return Ok(Vec::new());
     };
     let only: Option<BTreeSet<u32>> = recordings.iter().map(|(_, r)| r.client).collect();
-    let divided = Divided::read(open(&first.stream, &first.format, 0)?, only.as_ref())?;
+    let divided = ClientRequests::read(open(&first.stream, &first.format, 0)?, only.as_ref())?;
     if divided.clients().next().is_none() {
         let reason = "there is no request in it";
         return Err(wrong("stream", first.stream.display(), reason));
@@ -122,8 +122,8 @@ fn impossible(recording: &Recording, error: &StreamError) -> SweepError {
     wrong("stream", recording.stream.display(), error)
 }
 
-fn no_such_client(recording: &Recording, number: u32, divided: &Divided) -> SweepError {
-    /// Of clients that are named.
+fn no_such_client(recording: &Recording, number: u32, divided: &ClientRequests) -> SweepError {
+    /// Number of clients that are named.
     const MOST: usize = 10;
     let mut there: Vec<String> = divided.clients().map(|c| c.to_string()).collect();
     let count = there.len();
@@ -143,10 +143,10 @@ fn no_such_client(recording: &Recording, number: u32, divided: &Divided) -> Swee
 /// The ids of hosts in a dataset, by how they are written.
 pub(super) type HostIds = BTreeMap<String, String>;
 
-/// Of each dataset.
+/// Hosts of each dataset.
 ///
 /// # Errors
-/// [`SweepError`]: a host that a dataset does not have.
+/// [`SweepError`]: a host is missing in a dataset.
 pub(super) fn host_ids(
     recordings: &[Recording],
     clusters: &[Cluster],
@@ -206,8 +206,11 @@ pub(super) fn refuse_unseen(
 }
 
 /// The same clients on a dataset's hosts.
-pub(super) fn on(ids: &HostIds, borrowers: &[Borrower<Replayed>]) -> Vec<Borrower<Replayed>> {
-    let on = |borrower: &Borrower<Replayed>| Borrower {
+pub(super) fn on(
+    ids: &HostIds,
+    borrowers: &[Borrower<ReplayedClient>],
+) -> Vec<Borrower<ReplayedClient>> {
+    let on = |borrower: &Borrower<ReplayedClient>| Borrower {
         host_id: borrower
             .host_id
             .as_ref()

@@ -2,7 +2,7 @@
 
 use super::SweepError;
 use crate::event::SECOND;
-use crate::streams::Stored;
+use crate::streams::StoredObjects;
 use crate::streams::read::{BlockBytes, Columns, Format, FormatName};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ pub struct ClientTable {
     pub name: Option<String>,
     /// The stream's file.
     pub stream: PathBuf,
-    /// Its format; what the file's name says where left out.
+    /// Format of the stream; absent: by the file's name.
     pub format: Option<FormatName>,
-    /// Of CSV: which column is what, as `gleaner export --stream-params` has it. Those that Gleaner writes where left out.
+    /// Columns of CSV, as in `gleaner export --stream-params`; absent: those that Gleaner writes.
     pub params: Option<String>,
     /// The size of a volume's blocks; 4096 where left out.
     pub block_bytes: Option<u32>,
@@ -52,7 +52,7 @@ pub struct Recording {
     pub(super) is_numbered: bool,
     pub(super) stream: PathBuf,
     pub(super) format: Format,
-    pub(super) stored: Stored,
+    pub(super) stored: StoredObjects,
     pub(super) client: Option<u32>,
     pub(super) hosts: Vec<String>,
     pub(super) begin_ns: u64,
@@ -81,8 +81,8 @@ impl ClientTable {
             stream: self.stream.clone(),
             format: self.format_of(format, block)?,
             stored: match store {
-                Store::Volume => Stored::AsVolume(block),
-                Store::Objects => Stored::AsObjects,
+                Store::Volume => StoredObjects::AsVolume(block),
+                Store::Objects => StoredObjects::AsObjects,
             },
             client: self.client,
             hosts: self.host.clone(),

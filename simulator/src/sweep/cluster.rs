@@ -1,6 +1,6 @@
 //! A dataset, and the time of it that is simulated.
 
-use super::{LearntBy, SweepError};
+use super::{ForecastInputs, SweepError};
 use crate::dodo::Recruitment;
 use crate::event::MS;
 use crate::hosts::Foresight;
@@ -15,16 +15,16 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A dataset under a name.
 pub struct Cluster {
-    /// As rows call it.
+    /// Name in the rows.
     pub name: String,
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// Its end.
+    /// End of the dataset.
     pub until_ms: i64,
-    /// All of it, the time before the begin included.
+    /// Whole dataset, including the time before the begin.
     pub dataset: Dataset,
     /// Forecasts learnt of that time, and the way of learning.
-    pub(super) tables: Vec<(LearntBy, Arc<Table>)>,
+    pub(super) tables: Vec<(ForecastInputs, Arc<Table>)>,
 }
 
 impl Cluster {
@@ -72,7 +72,7 @@ impl Cluster {
     }
 
     /// Takes in what was learnt, of the time before [`Cluster::from_ms`] alone.
-    pub fn learnt(&mut self, by: LearntBy, table: Table) {
+    pub fn learnt(&mut self, by: ForecastInputs, table: Table) {
         self.tables.push((by, Arc::new(table)));
     }
 
@@ -81,7 +81,7 @@ impl Cluster {
         &self,
         recruitment: &Recruitment,
     ) -> Result<Option<Foresight>, SweepError> {
-        let Some(wanted) = LearntBy::of(recruitment) else {
+        let Some(wanted) = ForecastInputs::of(recruitment) else {
             return Ok(None);
         };
         match self.tables.iter().find(|(by, _)| *by == wanted) {

@@ -17,9 +17,9 @@ pub enum SweepError {
     /// A value that is none for its key, or a key that there is not.
     #[error("{key} = {value} is no setting of a scenario: {reason}")]
     Value {
-        /// As it was written.
+        /// Key as written.
         key: String,
-        /// As it was written.
+        /// Value as written.
         value: String,
         /// Description of the fault.
         reason: String,
@@ -27,7 +27,7 @@ pub enum SweepError {
     /// A short key that several settings have.
     #[error("{key} may be any of {}: write one of them", keys.join(", "))]
     Ambiguous {
-        /// As it was written.
+        /// Key as written.
         key: String,
         /// Keys that there are.
         keys: Vec<String>,
@@ -35,7 +35,7 @@ pub enum SweepError {
     /// A setting that is not the scenario's here.
     #[error("{key} is not set as a part of the scenario: {instead} says it")]
     Elsewhere {
-        /// As it was written.
+        /// Key as written.
         key: String,
         /// Key to be set instead.
         instead: &'static str,
@@ -48,7 +48,7 @@ pub enum SweepError {
         "{key} says nothing of `clients`, which compute as they were recorded and run once: leave it out"
     )]
     NotOfClients {
-        /// The setting.
+        /// Name of the setting.
         key: String,
     },
     /// A table of `[[clients]]` that says what cannot be.
@@ -56,7 +56,7 @@ pub enum SweepError {
     Client {
         /// Key of the client's table.
         key: &'static str,
-        /// As it was written.
+        /// Value as written.
         value: String,
         /// Description of the fault, and the remedy.
         reason: String,
@@ -67,12 +67,12 @@ pub enum SweepError {
     /// A sweep without a value.
     #[error("{key} is swept over no value: write {wanted}")]
     NoValues {
-        /// As it was written.
+        /// Key as written.
         key: String,
         /// Form of such a value.
         wanted: &'static str,
     },
-    /// Nothing to run.
+    /// The scenario has nothing to run.
     #[error("the scenario names no {what}: {wanted}")]
     Nothing {
         /// Name of the missing thing.
@@ -87,9 +87,9 @@ pub enum SweepError {
     Span {
         /// The dataset's name.
         name: String,
-        /// Its first day.
+        /// First day of the dataset.
         first: String,
-        /// Its last day.
+        /// Last day of the dataset.
         last: String,
         /// The begin, as it was written.
         from: String,
@@ -115,7 +115,7 @@ pub enum SweepError {
     /// A dataset cannot be opened.
     #[error("dataset {name}")]
     Dataset {
-        /// Its name.
+        /// Name of the scenario.
         name: String,
         /// Error of the dataset's reader.
         source: gleaner_dataset::DatasetError,

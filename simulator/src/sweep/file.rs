@@ -2,7 +2,7 @@
 
 use super::SweepError;
 use super::clients::ClientTable;
-use super::key::{self, Swept};
+use super::key::{self, SweptKey};
 use super::workload::Workload;
 use crate::applications::Application;
 use gleaner_dataset::instant_ms;
@@ -32,7 +32,7 @@ pub struct ScenarioFile {
     /// Days that are simulated; a week where left out.
     #[serde(default = "a_week")]
     pub days: f64,
-    /// Each is run; rows have the median over them, and the range.
+    /// Seeds that are run; rows have the median over them, and the range.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
     /// Settings of [`Scenario`](crate::dodo::Scenario), by its names.
@@ -40,7 +40,7 @@ pub struct ScenarioFile {
     pub scenario: Table,
     /// Values to try: `remote.placement = ["random", "spread"]`. Several keys: every combination.
     #[serde(default, deserialize_with = "sweep")]
-    pub sweep: Vec<Swept>,
+    pub sweep: Vec<SweptKey>,
 }
 
 impl ScenarioFile {
@@ -69,7 +69,7 @@ impl ScenarioFile {
     }
 
     /// The same with this sweep, in the place of one of the same key.
-    pub fn set_sweep(&mut self, swept: Swept) {
+    pub fn set_sweep(&mut self, swept: SweptKey) {
         match self.sweep.iter_mut().find(|s| s.key == swept.key) {
             Some(there) => *there = swept,
             None => self.sweep.push(swept),
@@ -100,6 +100,6 @@ fn begin<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D:
     }
 }
 
-fn sweep<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Swept>, D::Error> {
+fn sweep<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<SweptKey>, D::Error> {
     key::lists(&Table::deserialize(from)?).map_err(serde::de::Error::custom)
 }

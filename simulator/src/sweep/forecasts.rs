@@ -6,14 +6,14 @@ use gleaner_policy::idle::IdleRule;
 
 /// Facts that a forecast table depends on, beside its dataset and the begin.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LearntBy {
+pub struct ForecastInputs {
     /// Rule that says when a host is idle: regions of idle hosts end with that.
     pub idle: IdleRule,
     /// Time zone whose hours of the week count.
     pub time_zone: ZoneName,
 }
 
-impl LearntBy {
+impl ForecastInputs {
     /// Facts for this recruitment; `None` where it wants no forecast.
     #[must_use]
     pub fn of(recruitment: &Recruitment) -> Option<Self> {
@@ -28,10 +28,10 @@ impl Plan {
     /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their
     /// place, each with every way of learning that a case of it needs.
     #[must_use]
-    pub fn forecasts(&self) -> Vec<(usize, LearntBy)> {
+    pub fn forecasts(&self) -> Vec<(usize, ForecastInputs)> {
         let mut wanted = Vec::new();
         for case in &self.cases {
-            let by = LearntBy::of(&case.scenario.recruitment).map(|by| (case.dataset, by));
+            let by = ForecastInputs::of(&case.scenario.recruitment).map(|by| (case.dataset, by));
             wanted.extend(by.filter(|by| !wanted.contains(by)));
         }
         wanted

@@ -20,14 +20,14 @@ const ELSEWHERE: [(&str, &str); 3] = [
 
 /// A key and the values to try.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Swept {
+pub struct SweptKey {
     /// The setting's whole path, as `remote.placement`.
     pub key: String,
     /// In order; at least one.
     pub values: Vec<Value>,
 }
 
-impl Swept {
+impl SweptKey {
     fn new(key: &str, values: Vec<Value>, wanted: &'static str) -> Result<Self, SweepError> {
         if values.is_empty() {
             return Err(SweepError::NoValues {
@@ -43,7 +43,7 @@ impl Swept {
 }
 
 /// `KEY=VALUE,VALUE`: numbers, `true` and `false` are those, all else is text.
-impl FromStr for Swept {
+impl FromStr for SweptKey {
     type Err = SweepError;
 
     fn from_str(text: &str) -> Result<Self, SweepError> {
@@ -73,16 +73,16 @@ pub(super) fn shown(value: &Value) -> String {
 }
 
 /// The lists of a `[sweep]`, whose keys may be nested or quoted paths.
-pub(super) fn lists(table: &Table) -> Result<Vec<Swept>, SweepError> {
+pub(super) fn lists(table: &Table) -> Result<Vec<SweptKey>, SweepError> {
     let mut all = Vec::new();
     for (path, value) in leaves(table) {
         let values = value.as_array().cloned().unwrap_or_default();
-        all.push(Swept::new(&path, values, IN_A_FILE)?);
+        all.push(SweptKey::new(&path, values, IN_A_FILE)?);
     }
     Ok(all)
 }
 
-/// Each value that is no table, by its dotted path.
+/// Each value that is no table, with its dotted path.
 fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
@@ -100,7 +100,7 @@ fn leaves(table: &Table) -> Vec<(String, &Value)> {
 /// The whole path of a key of which the beginning may be left out: `placement` is `remote.placement`. One that no setting has is
 /// left as it is: the scenario says what is wrong with it.
 fn whole(key: &str) -> Result<String, SweepError> {
-    // It is a table of its own making: it can be one of TOML's.
+    // The type is our own, and can always be written as TOML.
     let known = Table::try_from(Scenario::default()).unwrap_or_default();
     let paths: Vec<String> = leaves(&known).into_iter().map(|(path, _)| path).collect();
     let ending = format!(".{key}");

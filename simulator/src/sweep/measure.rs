@@ -7,28 +7,28 @@ use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome
 pub enum Unit {
     /// A plain number.
     Number,
-    /// Of 1.
+    /// Share of 1.
     Share,
-    /// Bytes.
+    /// Number of bytes.
     Bytes,
 }
 
-/// One measure.
+/// One measure of an outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// For programs, with its unit.
     pub key: &'static str,
-    /// For people.
+    /// Label for people.
     pub label: &'static str,
     /// Unit of the measure.
     pub unit: Unit,
     /// Meaning of the measure.
     pub meaning: &'static str,
-    of: fn(&Seen<'_>) -> Option<f64>,
+    of: fn(&MeasuredOutcome<'_>) -> Option<f64>,
 }
 
 /// An outcome to measure, of a program's runs or of clients at once.
-struct Seen<'a> {
+struct MeasuredOutcome<'a> {
     speedup: Option<f64>,
     ideal_speedup: Option<f64>,
     gain_share: Option<f64>,
@@ -37,7 +37,7 @@ struct Seen<'a> {
     owners: &'a Owners,
 }
 
-/// All of them, in the order of tables.
+/// All measures, in the order of tables.
 pub const MEASURES: [Measure; 12] = [
     Measure {
         key: "speedup",
@@ -128,9 +128,9 @@ pub const MEASURES: [Measure; 12] = [
     },
 ];
 
-/// Each measure of one outcome.
+/// Value of each measure for one outcome.
 pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
-    each(&Seen {
+    each(&MeasuredOutcome {
         speedup: Some(outcome.speedup),
         ideal_speedup: Some(outcome.ideal_speedup),
         gain_share: outcome.gain_share,
@@ -140,7 +140,7 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
     })
 }
 
-/// Each measure of clients at once.
+/// Value of each measure for clients at once.
 pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
     let ended = || outcome.clients.iter().filter(|c| c.end_ns.is_some());
     let sum = |ns: fn(&ClientOutcome) -> u64| ended().map(|c| ns(c) as f64).sum::<f64>();
@@ -150,7 +150,7 @@ pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
     let ideal_speedup = over(sum(|c| c.ideal_ns));
     let gains = speedup.zip(ideal_speedup);
     let gains = gains.filter(|(_, ideal)| *ideal > 1.0);
-    each(&Seen {
+    each(&MeasuredOutcome {
         speedup,
         ideal_speedup,
         gain_share: gains.map(|(speedup, ideal)| (speedup - 1.0) / (ideal - 1.0)),
@@ -160,6 +160,6 @@ pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
     })
 }
 
-fn each(seen: &Seen<'_>) -> Vec<Option<f64>> {
+fn each(seen: &MeasuredOutcome<'_>) -> Vec<Option<f64>> {
     MEASURES.iter().map(|m| (m.of)(seen)).collect()
 }

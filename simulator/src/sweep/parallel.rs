@@ -23,7 +23,7 @@ pub(super) fn each<T: Sync, R: Send, E: Send>(
             if result.is_err() {
                 has_failed.store(true, Ordering::Relaxed);
             }
-            // Nothing panics while it is held.
+            // No code panics while it holds the lock.
             done.lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner())
                 .push((at, result));

@@ -1,6 +1,6 @@
 //! Every combination of what a file asks for, looked at before anything is run.
 
-use super::key::{self, Swept};
+use super::key::{self, SweptKey};
 use super::{Recording, ScenarioFile, SweepError, Workload};
 use crate::dodo::{Scenario, check};
 use crate::event::{DAY, MS};
@@ -21,7 +21,7 @@ pub struct Case {
     pub program: Workload,
     /// Values of the plan's swept keys, in their order.
     pub settings: Vec<String>,
-    /// All of it but the seed.
+    /// Settings without the seed.
     pub scenario: Scenario,
 }
 
@@ -36,9 +36,9 @@ pub struct Plan {
     pub keys: Vec<String>,
     /// Length of each run.
     pub length_ns: u64,
-    /// Each seed of every case.
+    /// Seeds for every case.
     pub seeds: Vec<u64>,
-    /// By dataset, program, and values, of which the last key's change first.
+    /// Cases by dataset, program and values; the last key's values change first.
     pub cases: Vec<Case>,
 }
 
@@ -159,7 +159,10 @@ fn length_ns(days: f64) -> Result<u64, SweepError> {
 }
 
 /// The product of all values, on top of the settings that all have.
-fn combinations(base: &Table, sweep: &[Swept]) -> Result<Vec<(Vec<String>, Scenario)>, SweepError> {
+fn combinations(
+    base: &Table,
+    sweep: &[SweptKey],
+) -> Result<Vec<(Vec<String>, Scenario)>, SweepError> {
     for key in base.keys() {
         key::refuse_elsewhere(key)?;
     }

@@ -9,16 +9,16 @@ use serde::Serialize;
 /// A measure over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Of an even number the mean of the two in the middle.
+    /// Median; for an even number the mean of the two in the middle.
     pub median: f64,
-    /// The least.
+    /// Least value.
     pub low: f64,
-    /// The most.
+    /// Greatest value.
     pub high: f64,
 }
 
 impl Spread {
-    /// Of those that have a value; absent without any.
+    /// Spread of the present values; absent without any.
     fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let mut values: Vec<f64> = values.flatten().collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -41,7 +41,7 @@ pub struct Row {
     pub program: Workload,
     /// Values of the plan's swept keys, in their order.
     pub settings: Vec<String>,
-    /// As [`MEASURES`] lists them; absent where no seed has a value.
+    /// Values in the order of [`MEASURES`]; absent if no seed has one.
     pub values: Vec<Option<Spread>>,
     /// The same of each of the plan's seeds.
     pub by_seed: Vec<Vec<Option<f64>>>,
@@ -50,13 +50,13 @@ pub struct Row {
 }
 
 /// Results of one run that are kept: weeks of a program's runs are not.
-pub(super) struct Told {
+pub(super) struct RunResults {
     pub(super) values: Vec<Option<f64>>,
     pub(super) clients: Vec<ClientOutcome>,
 }
 
 impl Row {
-    pub(super) fn new(case: &Case, seeds: &[Told]) -> Self {
+    pub(super) fn new(case: &Case, seeds: &[RunResults]) -> Self {
         let over_seeds = |at: usize| Spread::of(seeds.iter().map(|seed| seed.values[at]));
         Self {
             dataset: case.dataset,

@@ -1,12 +1,12 @@
-//! All runs of a plan.
+//! Runs all cases of a plan.
 
 use super::borrowers;
-use super::row::{Row, Told};
+use super::row::{Row, RunResults};
 use super::workload::Workload;
 use super::{Case, Cluster, MEASURES, Plan, SweepError, measure, parallel};
 use crate::dodo::{Borrower, Scenario, SimulationError, simulate, simulate_clients};
 use crate::hosts::{Reading, Timeline, read};
-use crate::streams::Replayed;
+use crate::streams::ReplayedClient;
 use gleaner_policy::quota::Mode;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ struct Inputs {
     /// Hosts, for each way of reading them.
     hosts: Vec<Vec<Timeline>>,
     /// Recorded clients, for each dataset and size of region.
-    clients: Vec<Vec<Borrower<Replayed>>>,
+    clients: Vec<Vec<Borrower<ReplayedClient>>>,
     /// Places of each case's hosts and streams among them.
     places: Vec<(usize, usize)>,
 }
@@ -49,7 +49,7 @@ pub fn run(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         match outcome {
             Ok(told) => Ok(Ok(told)),
-            // That a setting is too slow for the time says something beside others.
+            // A setting that is too slow for the time is a result beside others.
             Err(source @ SimulationError::TooShort { .. }) => Ok(Err(failed(source))),
             Err(source) => Err(failed(source)),
         }
@@ -58,7 +58,7 @@ pub fn run(
     for outcome in outcomes {
         of_seeds.push(outcome.unwrap_or_else(|error| {
             too_short.get_or_insert(error);
-            Told {
+            RunResults {
                 values: vec![None; MEASURES.len()],
                 clients: Vec::new(),
             }
@@ -79,20 +79,20 @@ fn one(
     case: &Case,
     seed: u64,
     hosts: &[Timeline],
-    clients: &[Borrower<Replayed>],
-) -> Result<Told, SimulationError> {
+    clients: &[Borrower<ReplayedClient>],
+) -> Result<RunResults, SimulationError> {
     let scenario = Scenario {
         seed,
         ..case.scenario.clone()
     };
     Ok(match case.program {
-        Workload::Program(_) => Told {
+        Workload::Program(_) => RunResults {
             values: measure::of(&simulate(&scenario, hosts)?),
             clients: Vec::new(),
         },
         Workload::Streams => {
             let outcome = simulate_clients(&scenario, clients, hosts)?;
-            Told {
+            RunResults {
                 values: measure::of_clients(&outcome),
                 clients: outcome.clients,
             }

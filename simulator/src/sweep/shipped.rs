@@ -2,24 +2,24 @@
 
 /// A scenario's file.
 #[derive(Clone, Copy, Debug)]
-pub struct Shipped {
+pub struct ShippedScenario {
     /// Name by which it is asked for.
     pub name: &'static str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'static str,
 }
 
 macro_rules! shipped {
     ($($name:literal),+ $(,)?) => {
-        [$(Shipped {
+        [$(ShippedScenario {
             name: $name,
             text: include_str!(concat!("../../scenarios/", $name, ".toml")),
         }),+]
     };
 }
 
-/// All of them.
-pub const SHIPPED: [Shipped; 6] = shipped![
+/// All shipped scenarios.
+pub const SHIPPED: [ShippedScenario; 6] = shipped![
     "study",
     "policies",
     "forecast",
@@ -28,7 +28,7 @@ pub const SHIPPED: [Shipped; 6] = shipped![
     "slow-network"
 ];
 
-impl Shipped {
+impl ShippedScenario {
     /// The one of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

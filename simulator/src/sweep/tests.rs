@@ -98,7 +98,8 @@ fn what_is_learnt_first_is_told_once_for_all_cases_that_share_it() {
     file.set_sweep("mode=paper,gentle".parse().unwrap());
     file.set_sweep("expected_for_s=0,600,3600".parse().unwrap());
     file.set_sweep("confidence=0.5,0.9".parse().unwrap());
-    let places = |found: &[(usize, LearntBy)]| found.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+    let places =
+        |found: &[(usize, ForecastInputs)]| found.iter().map(|(at, _)| *at).collect::<Vec<_>>();
     assert_eq!(places(&forecasts(&file)), [0, 1]);
     // Idle is something else for each of these, and Monday begins elsewhere.
     file.set_sweep("idle_after_s=0,300".parse().unwrap());
@@ -111,17 +112,17 @@ fn what_is_learnt_first_is_told_once_for_all_cases_that_share_it() {
 
 #[test]
 fn on_a_command_line_values_are_numbers_truths_or_text() {
-    let swept: Swept = "recruitment.is_always_idle = true, 1.5,3,paper"
+    let swept: SweptKey = "recruitment.is_always_idle = true, 1.5,3,paper"
         .parse()
         .unwrap();
     let kinds: Vec<&str> = swept.values.iter().map(toml::Value::type_str).collect();
     assert_eq!(swept.key, "recruitment.is_always_idle");
     assert_eq!(kinds, ["boolean", "float", "integer", "string"]);
     for wrong in ["placement", "placement=", "placement=,"] {
-        let error = wrong.parse::<Swept>().unwrap_err().to_string();
+        let error = wrong.parse::<SweptKey>().unwrap_err().to_string();
         assert!(error.contains("KEY=VALUE"), "{error}");
     }
-    let two = "bytes_per_s=1".parse::<Swept>();
+    let two = "bytes_per_s=1".parse::<SweptKey>();
     assert!(two.is_ok(), "network's alone is called so: {two:?}");
 }
 
@@ -215,7 +216,7 @@ fn shipped_scenarios_can_be_run() {
         let plan = Plan::new(&file, names).unwrap();
         assert!(plan.runs() > 7, "{}", shipped.name);
         assert_eq!(
-            Shipped::named(shipped.name).map(|s| s.text),
+            ShippedScenario::named(shipped.name).map(|s| s.text),
             Some(shipped.text)
         );
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What the collector asks for in `Retry-After`, a little less for what passes before this test sees it.
+/// Time in the collector's `Retry-After`, a little less for what passes before this test sees it.
 const ASKED: Duration = Duration::from_secs(55);
 
 /// A collector whose data lie on a small disk of their own; where that is seen from here.

@@ -48,7 +48,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let rows = collector.holds(&[&host]);
     let dataset = &collector.dataset;
 
-    // One torn, one with a bit flipped, anywhere.
+    // One file torn, one with a bit flipped, anywhere.
     let torn = sealed(dataset, &["samples"]).remove(0);
     // Not every table has rows: on a fast machine no process was active between two samples.
     let others = [

@@ -118,7 +118,7 @@ impl Network {
         }
     }
 
-    /// Nothing is dropped any more.
+    /// Stops dropping packets.
     pub(super) fn heal(&self) {
         for end in [&self.collector, &self.host] {
             end.run("iptables", "-F");

@@ -59,7 +59,7 @@ impl Deployment {
         }
     }
 
-    /// Its answers may take this long.
+    /// Starts shipping with this limit for answers.
     fn ship(&self, timeout: &str) -> Running {
         let keys = format!("timeout = \"{timeout}\"");
         Running::start(&mut self.host.shipping(&keys))
@@ -133,7 +133,7 @@ fn a_partition_that_says_nothing_is_got_over_by_both_sides() {
     assert!(mark < deployment.host.last_sequence());
     deployment.network.heal();
     shipper.hear("shipping again");
-    // Of the collector's side of what hung, too: the one that asks, and the shipper's.
+    // Both sides' hung connections end: the collector's and the shipper's.
     wait_for("dead connections to be given up", || {
         deployment.collector.status()["connections_count"].as_i64() <= Some(2)
     });
@@ -154,7 +154,7 @@ fn answers_that_are_lost_cost_nothing() {
         let rule = format!("-A INPUT -i {CABLE} -m length --length 100: -j DROP");
         deployment.network.host.run("iptables", &rule);
         shipper.hear("no answer from the collector");
-        // It may have been the answer to a question that was lost.
+        // The mark may have been the answer to a question that was lost.
         if collector.mark(host) > host.acknowledged() {
             break;
         }

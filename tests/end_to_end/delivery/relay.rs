@@ -7,16 +7,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-/// Where in the exchange of a batch the relay stops.
+/// Point in the exchange of a batch at which the relay stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// So many thousandths of the request have gone on to the collector.
+    /// This many thousandths of the request have reached the collector.
     Within(usize),
-    /// All of it has, and nobody has looked for an answer.
+    /// The whole request was sent, and no answer was read.
     Sent,
     /// The collector has answered, and the shipper has not heard it.
     Answered,
-    /// All of the request is here, and none of it has gone on.
+    /// The whole request is here, and none of it was sent on.
     Kept,
 }
 
@@ -30,15 +30,15 @@ struct State {
 }
 
 #[derive(Default)]
-struct Shared {
+struct RelayState {
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// It listens as long as the test process lives.
+/// A relay that listens as long as the test process lives.
 pub(super) struct Relay {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<RelayState>,
 }
 
 impl Relay {
@@ -64,7 +64,7 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Where requests go from now on.
+    /// Sets the address to which requests go from now on.
     pub(super) fn leads_to(&self, collector: SocketAddr) {
         self.shared.lock().collector = Some(collector);
     }
@@ -85,14 +85,14 @@ impl Relay {
         assert!(!waited.timed_out(), "no batch came to {at:?}");
     }
 
-    /// Lets it go on.
+    /// Lets the exchange continue.
     pub(super) fn go_on(&self) {
         let mut state = self.shared.lock();
         (state.stop_at, state.is_stopped) = (None, false);
         self.shared.changed.notify_all();
     }
 
-    /// What the collector acknowledged when it was stopped at [`Moment::Answered`].
+    /// Sequence that the collector acknowledged when it was stopped at [`Moment::Answered`].
     pub(super) fn acknowledged(&self) -> Option<i64> {
         let body = self.shared.lock().answered.clone()?;
         let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
@@ -100,7 +100,7 @@ impl Relay {
     }
 }
 
-impl Shared {
+impl RelayState {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
     }

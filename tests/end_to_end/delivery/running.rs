@@ -17,7 +17,7 @@ use std::time::Duration;
 /// A running `gleaner-collector`.
 pub(super) struct Collector {
     pub(super) running: Running,
-    /// Its plain listener, with all access.
+    /// Address of its plain listener, with all access.
     pub(super) local: SocketAddr,
     namespace: Option<PathBuf>,
     pub(super) dataset: PathBuf,
@@ -30,7 +30,8 @@ impl Collector {
         Self::start_as(folder, more, command, None)
     }
 
-    /// By `command`, which has the program and may have more before it; spoken to in `namespace`.
+    /// Starts it by `command`, which has the program and may have a wrapper before it; requests come from
+    /// `namespace`.
     pub(super) fn start_as(
         folder: &Path,
         more: &str,
@@ -72,7 +73,7 @@ impl Collector {
         answer
     }
 
-    /// How far a host's trace is durable there; 0 where nothing is.
+    /// Sequence up to which a host's trace is durable there; 0 if none is.
     pub(super) fn mark(&self, host: &Host) -> i64 {
         let meta = |key: &str| {
             host.query::<String>(&format!("SELECT value FROM meta WHERE key = '{key}'"))
@@ -90,7 +91,7 @@ impl Collector {
         assert_eq!(status, 200, "{answer}");
     }
 
-    /// That its dataset holds what these hosts' databases hold, each row once; how many.
+    /// Asserts that its dataset has all rows of these hosts' databases, each once; returns their number.
     #[track_caller]
     pub(super) fn holds(&self, hosts: &[&Host]) -> u64 {
         self.seal();
@@ -102,7 +103,7 @@ impl Collector {
     }
 }
 
-/// One request over a connection of its own.
+/// Sends one request over a connection of its own.
 fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Value)> {
     let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
     write!(
@@ -147,7 +148,7 @@ impl Host {
         assert!(done.status.success(), "{said}");
     }
 
-    /// Its programs have the network of this namespace.
+    /// Moves its programs to the network of this namespace.
     pub(super) fn moved_to(mut self, namespace: &Namespace) -> Self {
         self.namespace = Some(namespace.path());
         self
@@ -198,7 +199,7 @@ impl Host {
         )
     }
 
-    /// What the shipper wrote down as acknowledged; 0 for nothing.
+    /// Sequence that the shipper recorded as acknowledged; 0 for none.
     pub(super) fn acknowledged(&self) -> i64 {
         self.query(
             "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'acknowledged_sequence'",
@@ -215,7 +216,7 @@ impl Host {
     /// Adds copies of the fullest sample, 90 s apart, each with sizes of its own so that they compress as little
     /// as real ones; and as many events of random words, since samples of a quiet host are small.
     pub(super) fn lengthen(&self, samples: i64) {
-        /// Of a table's rows of the sample, so many are copied: hosts under test are busy and differ.
+        /// Number of the sample's rows in a table that are copied: hosts under test are busy and differ.
         const ROWS: usize = 12;
         let connection = Connection::open(&self.database).unwrap();
         let last = self.last_sequence();

@@ -25,7 +25,7 @@ pub(super) struct Clinic {
 }
 
 impl Clinic {
-    /// All of them at work, and the collector has the first samples.
+    /// Starts all daemons, and waits until the collector has the first samples.
     pub(super) fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
@@ -124,7 +124,7 @@ impl Clinic {
         .unwrap();
     }
 
-    /// What the doctor says of these daemons.
+    /// Diagnosis of these daemons.
     pub(super) fn diagnose(&self, daemons: &[&str]) -> Diagnosis {
         self.diagnose_with(program("gleaner").unwrap().parent().unwrap(), daemons)
     }
@@ -204,11 +204,11 @@ pub(super) fn shell(command: &str) -> Command {
     shell
 }
 
-/// What the doctor printed as JSON.
+/// Diagnosis that the doctor printed as JSON.
 pub(super) struct Diagnosis(pub(super) Value);
 
 impl Diagnosis {
-    /// Its exit code must say the same.
+    /// Runs the doctor, and checks that its exit code agrees.
     #[track_caller]
     pub(super) fn of(doctor: &mut Command) -> Self {
         let output = doctor.output().unwrap();

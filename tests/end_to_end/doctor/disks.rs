@@ -9,7 +9,7 @@ use std::process::Command;
 /// Mounts a disk on `$1` by `$0`, then becomes the rest of its arguments.
 const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
 
-/// What the doctor says of an agent whose trace lies on such a disk.
+/// Diagnosis of an agent whose trace lies on such a disk.
 fn diagnose(disk: &str) -> Diagnosis {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

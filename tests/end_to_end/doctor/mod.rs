@@ -37,7 +37,7 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.mends(&enrol(&found.mend("ship", "certificate-expired")));
     clinic.is_well(&ALL);
 
-    // It trusts another deployment's authority.
+    // The agent trusts another deployment's authority.
     let authority = clinic.path("trace/ship/authority.crt");
     Authority::init(&clinic.path("other"), "other", 10).unwrap();
     fs::copy(clinic.path("other/authority.crt"), &authority).unwrap();
@@ -73,7 +73,7 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.mends(&found.mend("collector", "certificate-expired"));
     clinic.is_well(&ALL);
 
-    // Its key lies open.
+    // Its key is readable by everybody.
     let key = clinic.path("pki/authority.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.finds(&["collector"], &[("collector", "key-open")]);
@@ -96,7 +96,7 @@ fn the_agent_and_what_it_says_of_itself() {
     let mut clinic = Clinic::start();
     clinic.is_well(&ALL);
 
-    // Nobody traces; the command starts it again.
+    // No agent traces; the command starts it again.
     clinic.agent.take().unwrap().end();
     wait_for("the newest sample to be old", || {
         !clinic.diagnose(&["agent"]).wrong().is_empty()
@@ -109,7 +109,7 @@ fn the_agent_and_what_it_says_of_itself() {
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent"]);
 
-    // Nobody ships.
+    // No agent ships.
     clinic.shipper.take().unwrap().end();
     clinic.finds(&["ship"], &[("ship", "not-running")]);
 
@@ -128,7 +128,7 @@ fn the_agent_and_what_it_says_of_itself() {
 fn another_user_sees_less_and_is_told_so() {
     let clinic = Clinic::start();
     clinic.is_well(&ALL);
-    // Where another user finds the programs: target folders may be closed.
+    // A folder of programs for another user: target folders may be closed.
     let programs = clinic.path("bin");
     fs::create_dir(&programs).unwrap();
     for name in ["gleaner", "gleaner-agent", "gleaner-collector"] {
@@ -169,7 +169,7 @@ fn another_user_sees_less_and_is_told_so() {
     );
 }
 
-/// What stands in for programs says what a service manager, or a daemon that looks at its configuration, would.
+/// Creates a program that answers as a service manager, or a daemon that checks its configuration, would.
 fn stand_in(folder: &Path, name: &str, script: &str) {
     let file = folder.join(name);
     fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -264,7 +264,7 @@ fn memory_servers_and_recruiters() {
         Running::start(memoryd.arg("run").arg("--config").arg(&configuration))
     };
     let memoryd = run_memoryd();
-    // It offers leases, and nobody could read or write their pages.
+    // The server offers leases whose pages nobody could read or write.
     let found = clinic.finds(
         &["agent", "recruiter", "memoryd"],
         &[("memoryd", "pages-unserved")],

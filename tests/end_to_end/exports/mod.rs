@@ -45,7 +45,7 @@ impl Fleet {
         (folder, out)
     }
 
-    /// As the CSV has them.
+    /// Periods of the CSV export.
     fn periods(&self, scope: &str, more: &[&str]) -> Vec<Period> {
         let csv = [&["--as", "csv"], more].concat();
         let (_folder, out) = self.exported("availability", scope, &csv);

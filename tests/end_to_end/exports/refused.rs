@@ -1,4 +1,4 @@
-//! What is wrong with an export is said before anything is written, and one replaces another.
+//! Faults of an export are reported before anything is written; one export replaces another.
 
 use super::{Fleet, REGION, text};
 use crate::gleaner::{gleaner, told};

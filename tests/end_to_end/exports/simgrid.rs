@@ -6,9 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What SimGrid saw: times in ms of its clock.
+/// Events that SimGrid replayed: times in ms of its clock.
 #[derive(Default)]
-struct Replayed {
+struct ReplayLog {
     /// Host to its properties.
     hosts: BTreeMap<String, BTreeMap<String, String>>,
     /// Host to when it went on (or off).
@@ -17,7 +17,7 @@ struct Replayed {
     shares: BTreeMap<String, Vec<(i64, f64)>>,
 }
 
-fn replayed(platform: &Path, seconds: i64) -> Replayed {
+fn replayed(platform: &Path, seconds: i64) -> ReplayLog {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("replay");
     let source = gleaner_tests::repository().join("tests/end_to_end/exports/replay.cpp");
@@ -40,7 +40,7 @@ fn replayed(platform: &Path, seconds: i64) -> Replayed {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(!said.contains("WARNING"), "{said}");
-    let mut found = Replayed::default();
+    let mut found = ReplayLog::default();
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let (fields, properties) = line.split_once('\t').unwrap_or((line, ""));
         let fields: Vec<&str> = fields.split(' ').collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// A user and what it uses.
 pub(super) type Arrow = (String, String);
 
-/// Those that lie on a circle.
+/// Nodes that lie on a circle.
 pub(super) fn in_circles(arrows: &BTreeSet<Arrow>) -> BTreeSet<String> {
     let users = arrows.iter().map(|(user, _)| user);
     let on_circle = users.filter(|user| !circle(arrows, user).is_empty());

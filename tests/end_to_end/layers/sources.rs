@@ -2,15 +2,15 @@
 //! re-exports to the module that defines their item.
 
 use super::graph::Arrow;
-use super::tokens::{Path, Said};
+use super::tokens::{ModuleContents, Path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// One module: its file, and what is said in it.
+/// One module: its file and its contents.
 struct Module {
     file: String,
     children: BTreeSet<String>,
-    said: Said,
+    said: ModuleContents,
 }
 
 /// A crate's modules by their paths; the root's is empty.
@@ -47,7 +47,7 @@ impl Sources {
         let mut sources = Self {
             modules: BTreeMap::new(),
         };
-        let said = Said::of(&text(root).unwrap());
+        let said = ModuleContents::of(&text(root).unwrap());
         sources.add(Path::new(), root, said, text);
         sources
     }
@@ -56,7 +56,7 @@ impl Sources {
         &mut self,
         path: Path,
         file: &str,
-        mut said: Said,
+        mut said: ModuleContents,
         text: &dyn Fn(&str) -> Option<String>,
     ) {
         let mut children: BTreeSet<String> = said.files.clone();
@@ -70,7 +70,7 @@ impl Sources {
             let places = [format!("{stem}.rs"), format!("{stem}/mod.rs")];
             let found = places.iter().find_map(|file| Some((file, text(file)?)));
             let (file, found) = found.unwrap_or_else(|| panic!("no file of module {stem}"));
-            self.add(child, file, Said::of(&found), text);
+            self.add(child, file, ModuleContents::of(&found), text);
         }
         let file = file.to_owned();
         self.modules.insert(

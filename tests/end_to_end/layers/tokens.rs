@@ -1,4 +1,4 @@
-//! What one module's source says: its child modules, imports, items, and the paths that it names. Tests
+//! Contents of one module's source: its child modules, imports, items, and the paths that it names. Tests
 //! (`#[cfg(test)]`) are left out; comments and strings are no tokens.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) type Path = Vec<String>;
 
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ModuleContents {
     /// Modules in files of their own: `mod a;`.
     pub(super) files: BTreeSet<String>,
     /// Modules within this text: `mod a { … }`.
-    pub(super) inline: BTreeMap<String, Said>,
+    pub(super) inline: BTreeMap<String, ModuleContents>,
     /// Name → path that it stands for: `use a::b as name`, public or not.
     pub(super) imports: BTreeMap<String, Path>,
-    /// `use a::b::*`.
+    /// Imports like `use a::b::*`.
     pub(super) globs: Vec<Path>,
     /// Names that are defined here.
     pub(super) items: BTreeSet<String>,
@@ -27,7 +27,7 @@ const DEFINING: [&str; 8] = [
     "fn", "struct", "enum", "trait", "type", "const", "static", "union",
 ];
 
-impl Said {
+impl ModuleContents {
     pub(super) fn of(text: &str) -> Self {
         let mut said = Self::default();
         said.read(text.parse().unwrap(), true);

@@ -1,7 +1,7 @@
 //! An agent's socket: a host with much memory, whose owner comes and goes as the test says.
 
 use gleaner_harness::now_ms;
-use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
+use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
 use gleaner_schemas::rows::SampleRow;
 use std::io::Write;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -15,18 +15,18 @@ const AVAILABLE_BYTES: i64 = 8 << 30;
 const SAMPLE_EVERY: Duration = Duration::from_millis(400);
 const TURN: Duration = Duration::from_millis(5);
 
-/// Since when the owner is away; `None`: they are there.
-type Away = Arc<Mutex<Option<i64>>>;
+/// Time since which the owner is away; `None`: they are present.
+type AwaySince = Arc<Mutex<Option<i64>>>;
 
 pub(super) struct Agent {
-    away: Away,
+    away: AwaySince,
 }
 
 impl Agent {
     /// Listens until the test ends.
     pub(super) fn start(socket: &Path) -> Self {
         let listener = UnixListener::bind(socket).unwrap();
-        let away: Away = Arc::new(Mutex::new(Some(now_ms() - 3_600_000)));
+        let away: AwaySince = Arc::new(Mutex::new(Some(now_ms() - 3_600_000)));
         let shared = away.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -46,8 +46,8 @@ impl Agent {
     }
 }
 
-/// What the real agent would say, until nobody listens.
-fn tell(mut stream: UnixStream, away: &Away) {
+/// Sends the real agent's messages, until nobody listens.
+fn tell(mut stream: UnixStream, away: &AwaySince) {
     let mut say = |message: &Message| {
         let mut line = serde_json::to_vec(message).unwrap();
         line.push(b'\n');
@@ -66,7 +66,7 @@ fn tell(mut stream: UnixStream, away: &Away) {
         }
         if sampled_at.elapsed() > SAMPLE_EVERY {
             sampled_at = Instant::now();
-            is_well &= say(&sample(now)) && say(&Message::Alive(Alive { time_ms: now_ms() }));
+            is_well &= say(&sample(now)) && say(&Message::Alive(SignOfLife { time_ms: now_ms() }));
         }
     }
 }

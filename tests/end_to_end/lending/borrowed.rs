@@ -83,7 +83,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     }
     cluster.agrees();
 
-    // One is gone: the other knows all of it.
+    // One recruiter ends: the other knows everything.
     cluster.recruiters[0].kill();
     let again = all.lease(&request("a", 2)).unwrap();
     let ids = |leases: &[LeaseView]| {
@@ -117,7 +117,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     );
 }
 
-/// Whether all of it is read as it was written.
+/// Returns true if all of it is read as it was written.
 #[track_caller]
 fn is_whole(region: &Region, byte: u8) {
     let mut found = vec![0; REGION_BYTES as usize];
@@ -155,7 +155,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let of_regions = &leased(0)[0];
     assert_eq!(of_regions.granted_bytes, 16 * MIB);
 
-    // They go on beyond their term.
+    // They last beyond their term.
     let began = Instant::now();
     let mut before = i64::MAX;
     let mut renewals = 0;
@@ -178,12 +178,12 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let figures = all.figures();
     assert!(figures.from_memory_pages > 0 && figures.wrong_pages == 0);
     assert_eq!(figures.failed_nodes, gone.len() as u64);
-    // Nobody is asked for a minute.
+    // No recruiter is asked for a minute.
     let refused = open().err().unwrap();
     assert!(matches!(refused, RegionError::NoMemory { .. }), "{refused}");
     assert_eq!(all.figures().asked_count, figures.asked_count);
 
-    // What is left of them is given back once nothing is in it.
+    // Empty leases are released.
     let (_, last) = regions.swap_remove(regions.iter().position(|(_, r)| r.is_remote()).unwrap());
     regions.clear();
     last.write(0, b"still there").unwrap();
@@ -230,6 +230,6 @@ fn by_tls_a_region_lies_on_the_host_that_the_recruiter_named_and_nowhere_else() 
     wait_for("the owner's memory", || host.lending().leases.is_empty());
     is_whole(&region, 7);
     assert!(!region.is_remote());
-    // Nothing goes out in the clear.
+    // Nothing is sent unencrypted.
     assert!(matches!(open(None), Err(RegionError::Recruiters(_))));
 }

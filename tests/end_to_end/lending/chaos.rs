@@ -6,7 +6,7 @@
 use super::client::lease_request;
 use super::cluster::{CAP_BYTES, Cluster};
 use crate::delivery::running::{Random, number, wait_for};
-use gleaner_schemas::lending::Lending;
+use gleaner_schemas::lending::LendingState;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +17,10 @@ const RECRUITERS: usize = 2;
 const ASKS_A_ROUND: u64 = 8;
 /// Leases live at the end of a round; more are ended.
 const KEPT: usize = 8;
-/// Nothing runs out here by itself.
+/// Term of leases: long, so that none expires here.
 const TERM_MS: i64 = 3_600_000;
 
-/// What goes wrong.
+/// A fault of hosts, recruiters or networks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     KillRecruiter(usize),
@@ -89,18 +89,18 @@ impl Fault {
 }
 
 /// A lease that a client was told of.
-struct Told {
+struct ClientLease {
     key: String,
     host_id: String,
-    /// Whether it may be over: released, or its host's owner came back.
+    /// True if it may have ended: released, or its host's owner returned.
     may_be_over: bool,
 }
 
-/// What the client knows, and what may be.
+/// Knowledge of the client, and the possible states.
 #[derive(Default)]
 struct Client {
-    /// By id; never forgotten.
-    told: BTreeMap<String, Told>,
+    /// Leases by id; never forgotten.
+    told: BTreeMap<String, ClientLease>,
     keys: BTreeSet<String>,
     /// Hosts that are cut off from a recruiter.
     hidden: BTreeSet<String>,
@@ -123,7 +123,7 @@ impl Client {
             let id = lease["lease_id"].as_str().unwrap().to_owned();
             let host_id = lease["host_id"].as_str().unwrap().to_owned();
             assert_eq!(lease["key"], key);
-            let told = self.told.entry(id.clone()).or_insert_with(|| Told {
+            let told = self.told.entry(id.clone()).or_insert_with(|| ClientLease {
                 key: key.to_owned(),
                 host_id: host_id.clone(),
                 may_be_over: false,
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// One request of some kind, of some recruiter.
+    /// Sends one request of some kind to some recruiter.
     fn ask(&mut self, cluster: &Cluster, random: &mut Random) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let known = |client: &Self, random: &mut Random| {
@@ -204,7 +204,7 @@ impl Client {
     fn release(&mut self, cluster: &Cluster, random: &mut Random, id: &str) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let told = self.told.get_mut(id).unwrap();
-        // Whatever is answered: it may be done, now or when the network heals.
+        // With any answer: it may be done, now or when the network heals.
         told.may_be_over = true;
         self.keys.remove(&told.key);
         let _ = recruiter.ask("DELETE", &format!("/v1/leases/{id}"), None);
@@ -218,8 +218,8 @@ impl Client {
         of_host.for_each(|told| told.may_be_over = true);
     }
 
-    /// What every host says now is what it may say.
-    fn check(&self, lending: &[(String, Lending)]) {
+    /// Checks that every host's statements are possible.
+    fn check(&self, lending: &[(String, LendingState)]) {
         let mut seen = BTreeSet::new();
         for (host_id, lending) in lending {
             let mut keys = BTreeSet::new();
@@ -255,7 +255,7 @@ impl Client {
     }
 }
 
-fn lending(cluster: &Cluster) -> Vec<(String, Lending)> {
+fn lending(cluster: &Cluster) -> Vec<(String, LendingState)> {
     cluster
         .hosts
         .iter()
@@ -291,7 +291,7 @@ fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
     }
 }
 
-/// Each key is asked for once more: by then there is one lease of it, wherever it had been granted.
+/// Requests each key once more: then there is one lease of it, wherever it had been granted.
 fn settle(cluster: &Cluster, random: &mut Random, client: &mut Client) {
     for key in client.keys.clone() {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
@@ -352,7 +352,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
             if let Fault::OwnerReturns(n) = *fault
                 && !stopped(n)
             {
-                // Nobody gets anything there, whatever was under way.
+                // No client gets anything there, whatever was in progress.
                 let lending = cluster.hosts[n].lending();
                 let left = (
                     lending.leases.len(),
@@ -362,7 +362,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
                 assert_eq!(left, (0, 0, 0), "after the owner's return");
             }
         }
-        // What was granted meanwhile on hosts that fail.
+        // Leases granted in between on hosts that fail.
         for host in faults.iter().filter_map(|fault| fault.takes_leases_of()) {
             let host_id = cluster.hosts[host].id.clone();
             client.may_be_over(&host_id);

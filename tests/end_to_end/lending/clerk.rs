@@ -19,9 +19,9 @@ const MIB: u64 = 1 << 20;
 pub(super) const DEVICE: &str = "clerk.sock";
 const DEVICE_BYTES: u64 = 64 * MIB;
 const LEASE_BYTES: u64 = 8 * MIB;
-/// What is written before the owner returns, and read after.
+/// Bytes written before the owner returns, and read afterwards.
 const IMAGE_BYTES: u64 = 24 * MIB;
-/// Of a clerk's leases.
+/// Term of a clerk's leases.
 const TERM_MS: i64 = 35_000;
 
 /// Two hosts that lend, and the recruiter that they announce themselves to.
@@ -78,13 +78,13 @@ impl Lenders {
         entering(&namespace, program("gleaner-clerk").unwrap())
     }
 
-    /// How many leases each host holds.
+    /// Number of leases on each host.
     pub(super) fn leases(&self) -> [usize; 2] {
         [0, 1].map(|n: usize| self.hosts[n].lending().leases.len())
     }
 }
 
-/// What a clerk says at this socket.
+/// Status of a clerk from this socket.
 pub(super) fn status(socket: &Path) -> Value {
     let mut command = Command::new(program("gleaner-clerk").unwrap());
     let said = succeed(command.args(["status", "--json", "--status"]).arg(socket));
@@ -239,11 +239,11 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         let mut servers = status["servers"].as_array().unwrap().iter();
         servers.all(|server| server["host"] != *lenders.hosts[returns].id)
     });
-    // What its owner has is not leased again.
+    // Memory of a host whose owner is present is not leased again.
     assert_eq!(lenders.leases()[returns], 0);
     assert!(lenders.leases()[1 - returns] > 0);
 
-    // What is needed no more goes back, but for a little to begin with.
+    // Memory that is not needed any more goes back, except for a little.
     succeed(&mut Clerk::client(
         "qemu-io",
         &[
@@ -275,7 +275,7 @@ fn the_leases_of_a_clerk_that_was_killed_end_by_themselves() {
         let leases = lenders.hosts.iter().flat_map(|host| host.lending().leases);
         leases.map(|lease| lease.expires_in_ms).max()
     };
-    // As their hosts have it. That they end then is tried without a clerk.
+    // Terms by their hosts. That they end then is tested without a clerk.
     let longest_ms = left_ms().unwrap();
     assert!(longest_ms <= TERM_MS, "{longest_ms}");
     let held: usize = lenders.leases().iter().sum();

@@ -4,7 +4,7 @@ use super::agent::Agent;
 use super::client::{self, Answer};
 use crate::delivery::running::{Running, wait_for};
 use gleaner_harness::{Relay, Target};
-use gleaner_schemas::lending::{GivenBack, Lending, OwnerCommand, OwnerReply};
+use gleaner_schemas::lending::{LendingState, OwnerCommand, OwnerReply, ReclaimRecord};
 use gleaner_tests::program;
 use rustix::process::Signal;
 use serde_json::Value;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What each host may lend at most.
+/// Limit of each host's lending.
 pub(super) const CAP_BYTES: u64 = 128 << 20;
-/// Of memory servers and recruiters; ten seconds outside tests.
+/// Interval of memory servers and recruiters; ten seconds outside tests.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A little longer than a recruiter takes at most.
 const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
@@ -115,13 +115,13 @@ impl Recruiter {
         }
     }
 
-    /// Its process.
+    /// Process id of the recruiter.
     #[track_caller]
     pub(super) fn process(&self) -> u32 {
         self.running.as_ref().map(Running::id).unwrap()
     }
 
-    /// Where it listens.
+    /// Address of its listener.
     pub(super) fn address(&self) -> Option<SocketAddr> {
         *self.target.lock().unwrap()
     }
@@ -137,7 +137,7 @@ impl Recruiter {
         client::ask(address, method, path, document, PATIENCE_OF_CLIENTS)
     }
 
-    /// Whether what it says of every host is what the host itself says.
+    /// Returns true if its list of every host equals the host's own.
     pub(super) fn knows(&self, hosts: &[Host]) -> bool {
         let Ok((200, said)) = self.ask("GET", "/v1/hosts", None) else {
             return false;
@@ -152,7 +152,7 @@ impl Recruiter {
             .iter()
             .map(id)
             .collect();
-        let lending: Vec<Lending> = hosts.iter().map(Host::lending).collect();
+        let lending: Vec<LendingState> = hosts.iter().map(Host::lending).collect();
         let mut there: Vec<&str> = lending
             .iter()
             .flat_map(|l| &l.leases)
@@ -181,7 +181,7 @@ fn id(lease: &Value) -> &str {
 pub(super) struct Host {
     pub(super) id: String,
     pub(super) agent: Agent,
-    /// One to each recruiter.
+    /// Relays, one to each recruiter.
     pub(super) cables: Vec<Relay>,
     config: PathBuf,
     socket: PathBuf,
@@ -254,20 +254,20 @@ impl Host {
         }
     }
 
-    /// Its memory server's process.
+    /// Process id of its memory server.
     #[track_caller]
     pub(super) fn process(&self) -> u32 {
         self.running.as_ref().map(Running::id).unwrap()
     }
 
-    /// Its owner's socket.
+    /// Socket of its owner.
     pub(super) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// When memory was given back: what `gleaner owner log` says.
+    /// Lines of `gleaner owner log`: when memory was given back.
     #[track_caller]
-    pub(super) fn log(&self) -> Vec<GivenBack> {
+    pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         let mut command = Command::new(program("gleaner").unwrap());
         command.args(["owner", "log", "--json", "--socket"]);
         let done = command.arg(&self.socket).output().unwrap();
@@ -276,9 +276,9 @@ impl Host {
         serde_json::from_slice(&done.stdout).unwrap()
     }
 
-    /// What its owner is told.
+    /// State of lending that its owner sees.
     #[track_caller]
-    pub(super) fn lending(&self) -> Lending {
+    pub(super) fn lending(&self) -> LendingState {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut line = serde_json::to_vec(&OwnerCommand::Status).unwrap();

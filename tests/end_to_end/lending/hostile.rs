@@ -64,7 +64,7 @@ fn mutated_requests_for_leases_are_answered_and_the_recruiter_stays_small() {
     is_served(recruiter, "after");
 }
 
-/// Whether the daemon answered, rather than hanging up.
+/// Sends a message; returns the answer, or `None` if the daemon hung up.
 fn say(host: &Host, message: &Value) -> Option<Value> {
     let mut stream = UnixStream::connect(host.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -101,7 +101,7 @@ fn mutated_commands_of_the_owner_are_answered_or_end_and_the_memory_server_lends
     }
     let grown = peak_bytes(host.process()).saturating_sub(before);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
-    // What of it was a command took effect; the owner's next words undo that.
+    // Parts that were a command took effect; the owner's next commands undo them.
     for message in [json!({ "command": "resume" }), json!({ "command": "cap" })] {
         assert!(say(host, &message).is_some());
     }

@@ -23,7 +23,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
             ids.extend(id.filter(|_| status == 201));
             matches!(status, 200 | 201)
         });
-        // They would run out while the others wait.
+        // They would expire while the others wait.
         for id in &ids {
             let path = format!("/v1/leases/{id}/renew");
             let term = json!({ "term_ms": 60_000 });

@@ -1,4 +1,4 @@
-//! What clients store in leased memory: qemu's NBD client, as it is, on a lease that the recruiter gave.
+//! Data that clients store in leased memory: qemu's NBD client, unchanged, on a lease from the recruiter.
 
 use super::client::{LEASE_BYTES, lease_request};
 use super::cluster::Cluster;

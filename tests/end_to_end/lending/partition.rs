@@ -8,7 +8,7 @@ use crate::delivery::network::{Namespace, connect, entering, within};
 use crate::delivery::partitions::pki;
 use crate::delivery::running::{Running, wait_for};
 use gleaner_harness::succeed;
-use gleaner_schemas::lending::{GivenBack, Lending};
+use gleaner_schemas::lending::{LendingState, ReclaimRecord};
 use gleaner_tests::program;
 use gleaner_trust::{ClientPaths, ClientTrust};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub(super) const PORT: u16 = 7444;
-/// Where hosts serve pages.
+/// Port at which hosts serve pages.
 pub(super) const PAGES_PORT: u16 = 10809;
 /// The recruiter's addresses, on its cable to each host, and the host's there.
 pub(super) const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
@@ -30,7 +30,7 @@ const SHORT_TERM_MS: i64 = 10_000;
 pub(super) const LONG_TERM_MS: i64 = 3_600_000;
 /// The owner's memory, however busy the machine is.
 const AT_ONCE_US: u64 = 10_000_000;
-/// Of one request, on a machine that is busy.
+/// Time limit of one request, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Three heartbeats, with much to spare for a machine that is busy.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
@@ -93,7 +93,7 @@ impl Host {
         host
     }
 
-    /// Its cable carries so much in either direction, like `1gbit`.
+    /// Limits its cable to a rate like `1gbit`, in each direction.
     pub(super) fn limit(&self, recruiter: &Recruiter, rate: &str) {
         for end in [&recruiter.namespace, &self.namespace] {
             let shape = format!("root tbf rate {rate} burst 256kb latency 50ms");
@@ -109,11 +109,11 @@ impl Host {
 
     /// Times that memory was given back, the oldest first.
     #[track_caller]
-    pub(super) fn log(&self) -> Vec<GivenBack> {
+    pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         serde_json::from_value(self.owner("log")).unwrap()
     }
 
-    /// What `gleaner owner` prints on this host.
+    /// Output of `gleaner owner` on this host.
     #[track_caller]
     fn owner(&self, word: &str) -> Value {
         let mut command = Command::new(program("gleaner").unwrap());
@@ -123,7 +123,7 @@ impl Host {
     }
 
     #[track_caller]
-    pub(super) fn lending(&self) -> Lending {
+    pub(super) fn lending(&self) -> LendingState {
         serde_json::from_value(self.owner("status")).unwrap()
     }
 
@@ -251,7 +251,7 @@ impl Recruiter {
         }
     }
 
-    /// What it says of a host; `None` once that is gone.
+    /// Its view of a host; `None` without the host.
     pub(super) fn host(&self, id: &str) -> Option<Value> {
         let (status, answer) = self.get("/v1/hosts");
         assert_eq!(status, 200, "{answer}");
@@ -268,7 +268,7 @@ pub(super) struct Lease {
     term_ms: i64,
 }
 
-/// Whoever has the certificate `NAME.crt`.
+/// Client with the certificate `NAME.crt`.
 pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
     let paths = ClientPaths {
         certificate: folder.join(format!("{name}.crt")),
@@ -284,7 +284,7 @@ pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
         .into()
 }
 
-/// That this says "not now", and not "no more".
+/// Asserts that the answer means "not now", and not "no more".
 #[track_caller]
 fn is_out_of_reach((status, answer): &Answer) {
     assert_eq!(*status, 503, "{answer}");

@@ -36,7 +36,7 @@ impl Loads {
         };
         let mut loads: Vec<Load> = (0..PROGRAMS).map(load).collect();
         wait_for("leases for what was written", || {
-            // What was written before they came is on disk, and moves to servers as it is read.
+            // Pages written before they came are on disk, and move to servers as they are read.
             loads.iter_mut().for_each(Load::check_all);
             let used = used_bytes(&clerk.status());
             used[0].min(used[1]) > 0 && used[0] + used[1] >= PROGRAMS * 24 * MIB * 3 / 4
@@ -44,7 +44,7 @@ impl Loads {
         Self(loads)
     }
 
-    /// Lets the programs go on as long as `work` takes.
+    /// Lets the programs run as long as `work` takes.
     fn during(&mut self, work: impl FnOnce()) {
         let has_ended = AtomicBool::new(false);
         let has_ended = &has_ended;
@@ -92,7 +92,7 @@ fn used_bytes(status: &Value) -> [u64; 2] {
     })
 }
 
-/// Tells that all of a host's servers are connected (`Some(true)`), or none is (`Some(false)`).
+/// Returns `Some(true)` if all of a host's servers are connected, `Some(false)` if none is.
 fn is_up(status: &Value, host: &str) -> Option<bool> {
     let servers = status["servers"].as_array().unwrap();
     let own = servers.iter().filter(|server| server["host"] == host);
@@ -173,7 +173,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
             hosts.all(|host| host.lending().recruiters.is_empty())
         });
         std::thread::sleep(AFTER);
-        // Nobody asked for more, and nothing was taken back.
+        // No more was requested, and nothing was revoked.
         assert_eq!(held(), before);
         let began = Instant::now();
         lenders.recruiter.run();

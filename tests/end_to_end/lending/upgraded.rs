@@ -128,7 +128,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         assert_eq!(ask(&mut tls, option::GO, &named(&export)), reply::INFO);
         assert_eq!(answer(&mut tls).0, reply::ACK);
 
-        // What comes with STARTTLS in one send is no option of the connection that follows.
+        // Bytes sent together with STARTTLS are no option of the connection that follows.
         let mut stream = greeted();
         let both = [
             an_option(option::STARTTLS, &[]),

@@ -34,7 +34,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     assert_eq!(lending.quota.lent_bytes, LEASE_BYTES);
     assert_eq!(lending.recruiters.len(), 1);
     assert_eq!(lease["lease_id"], lending.leases[0].lease_id.as_str());
-    // By the same key, the same lease.
+    // The same key gives the same lease.
     let (status, again) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
     assert_eq!(
         (status, &again["leases"][0]["lease_id"]),

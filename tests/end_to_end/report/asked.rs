@@ -1,4 +1,4 @@
-//! Which time a report is about, and what it is compared with.
+//! The time of a report, and the time of its comparison.
 
 use super::{fortnight, json, made, report, said, synth, text};
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn a_week_is_compared_with_the_week_before_where_there_is_one() {
     assert!(!compared(&alone), "{}", alone["lead"]);
     let first = asked(fortnight(), &["--week", "2026-W46"]);
     assert!(!compared(&first), "{}", first["lead"]);
-    // What is found in the week does not depend on what it is compared with.
+    // The findings of the week do not depend on the comparison.
     assert_eq!(coverage(&week), coverage(&alone));
 }
 

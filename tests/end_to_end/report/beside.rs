@@ -1,4 +1,4 @@
-//! What lies beside a page.
+//! Files beside a page.
 
 use super::{fortnight, json, made, names, report, said, text};
 use std::fs;

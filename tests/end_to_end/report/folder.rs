@@ -146,7 +146,7 @@ fn what_was_killed_leaves_nothing_half() {
             "{week}"
         );
     }
-    // Here is what it may have left, for certain.
+    // A file that a killed run may have left.
     fs::write(folder.path().join(".gleaner-new-1"), "<html>").unwrap();
     made(into(folder.path(), "2026-W47", &[]).output().unwrap());
     assert_eq!(listed(folder.path()), ["2026-W47", "2026-W46"]);

@@ -1,4 +1,4 @@
-//! What the local mail system is handed. What programs make of it: tests/readers/test_report.py.
+//! Messages passed to the local mail system. How programs read them: tests/readers/test_report.py.
 
 use super::{fortnight, made, report, said, text};
 use std::fs;
@@ -207,7 +207,7 @@ fn a_test_message_needs_no_dataset() {
     ] {
         assert!(message.contains(wanted), "no {wanted} in\n{message}");
     }
-    // Nobody to send it to.
+    // There is no recipient.
     let alone = super::gleaner()
         .args(["report", "--mail-test"])
         .output()

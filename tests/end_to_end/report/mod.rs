@@ -43,7 +43,7 @@ fn fortnight() -> &'static Path {
     })
 }
 
-/// Fifteen days.
+/// Generates fifteen days.
 fn synth(folder: &Path, args: &[&str]) {
     let mut command = gleaner();
     command

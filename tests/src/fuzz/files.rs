@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// What the first byte chooses among, and the rest.
+/// Choice made by the first byte, and the rest.
 fn chosen(bytes: &[u8], count: u8) -> Option<(u8, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     Some((first.wrapping_sub(b'0') % count, rest))

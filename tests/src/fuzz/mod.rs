@@ -11,7 +11,7 @@ use std::path::Path;
 /// A decoder, with the folder of `fuzz/corpus` that it is named by.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All decoders.
+/// All decoders under test.
 pub const TARGETS: [Target; 12] = [
     ("batch", wire::batch),
     ("certificate", files::certificate),

@@ -52,7 +52,7 @@ pub(super) fn link(bytes: &[u8]) {
     }
 }
 
-/// One JSON message of each protocol: what is decoded can be written, and what was written can be read.
+/// One JSON message of each protocol: a decoded message can be written, and a written one can be read.
 pub(super) fn messages(bytes: &[u8]) {
     again::<FromHost>(bytes);
     again::<ToHost>(bytes);

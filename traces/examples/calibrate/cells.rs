@@ -1,5 +1,6 @@
-//! What the paper's tables say of synthetic hosts, from their lives alone: the definitions of the analysis, said again without
-//! datasets, so that thousands of weeks can be tried. `gleaner fidelity` measures the same on traces, by the analysis itself.
+//! The cells of the paper's tables for synthetic hosts, from their lives alone: the definitions of the
+//! analysis, repeated without datasets, so that thousands of weeks can be tried. `gleaner fidelity` measures
+//! the same on traces, by the analysis itself.
 
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_traces::synth::{Cluster, Moment};
@@ -32,12 +33,12 @@ impl Sums {
         self.squares += kib * kib;
     }
 
-    /// KiB.
+    /// Mean, in KiB.
     pub(crate) fn mean(&self) -> f64 {
         self.sum / self.count
     }
 
-    /// KiB.
+    /// Standard deviation, in KiB.
     pub(crate) fn deviation(&self) -> f64 {
         (self.squares / self.count - self.mean().powi(2))
             .max(0.0)
@@ -63,7 +64,7 @@ impl Lengths {
     }
 }
 
-/// What is measured of some hosts.
+/// Measurements of some hosts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     pub(crate) hosts: f64,
@@ -117,7 +118,7 @@ impl Cells {
         }
     }
 
-    /// Of the host numbered `index`.
+    /// Measures the host numbered `index`.
     pub(crate) fn of_host(cluster: &Cluster, index: usize) -> Self {
         let parameters = cluster.parameters();
         let mut life = cluster.life(index);

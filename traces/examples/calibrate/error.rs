@@ -1,4 +1,4 @@
-//! How far cells are from the paper's.
+//! Distance of cells from the paper's.
 
 use crate::cells::{Cells, DIPS_MIB, REGIONS_MIB};
 use gleaner_traces::published::{Figure, Published};
@@ -39,7 +39,7 @@ pub(crate) struct Target {
     cells: Vec<(Place, Figure)>,
 }
 
-/// Where a cell stands.
+/// Place of a cell in the tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     Mean {
@@ -61,11 +61,11 @@ pub(crate) enum Place {
     },
 }
 
-/// One cell's.
+/// Error of one cell.
 pub(crate) struct Term {
     pub(crate) ours: f64,
     pub(crate) error: f64,
-    /// Its sign: too large or too small.
+    /// Signed distance: too large or too small.
     pub(crate) distance: f64,
 }
 
@@ -206,7 +206,11 @@ pub(crate) fn report(fleet: &Fleet, measured: &[Cells], counts: &[f64], target: 
             line = row;
         }
         let mark = if term.distance.abs() > 1.0 { "!" } else { "" };
-        print!(" {:.4}/{:.4}{mark}", Short(term.ours), Short(figure.paper));
+        print!(
+            " {:.4}/{:.4}{mark}",
+            ShortNumber(term.ours),
+            ShortNumber(figure.paper)
+        );
     }
     println!("\nerror {:.2}", found.iter().map(|t| t.error).sum::<f64>());
     for (class, cells) in fleet.classes.iter().zip(measured) {
@@ -222,9 +226,9 @@ pub(crate) fn report(fleet: &Fleet, measured: &[Cells], counts: &[f64], target: 
     }
 }
 
-struct Short(f64);
+struct ShortNumber(f64);
 
-impl std::fmt::Display for Short {
+impl std::fmt::Display for ShortNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             n if n >= 1000.0 => write!(f, "{n:.0}"),

@@ -1,6 +1,6 @@
 //! One step of Levenberg and Marquardt's method, slopes by differences.
 
-/// How far a parameter is moved to see what that does, in its free form.
+/// Step of a parameter, in its free form, for the slope.
 const DIFFERENCE: f64 = 0.12;
 /// The furthest that a step moves one.
 const FURTHEST: f64 = 0.7;
@@ -8,8 +8,8 @@ const FURTHEST: f64 = 0.7;
 const TRIES: i32 = 5;
 const FACTOR: f64 = 5.0;
 
-/// Moves to where the sum of the squared distances is less, or stays; gives the place with what `of` says of it. `caution`
-/// is kept from step to step.
+/// Moves to a place where the sum of the squared distances is less, or stays; returns the place and the
+/// result of `of` there. `caution` is kept from step to step.
 pub(crate) fn step<T>(
     from: &[f64],
     caution: &mut f64,

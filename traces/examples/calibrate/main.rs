@@ -91,7 +91,7 @@ fn main() {
     report(&fleet, &other, &counts, &target);
 }
 
-/// The cluster whose hosts a class is fitted to.
+/// Cluster to whose hosts a class is fitted.
 fn fitted_to(class: &str) -> &'static str {
     if class == "32 MB" { "b" } else { "a" }
 }
@@ -207,7 +207,7 @@ fn fit(
 const STEPS: usize = 1;
 const HOPS: usize = 4;
 
-/// The fleet as its file has it: what stands before the classes is kept.
+/// Text of the fleet's file; the part before the classes is kept.
 fn written(fleet: &Fleet) -> String {
     let before = Preset::AcharyaSetia
         .text()

@@ -1,8 +1,8 @@
-//! What is fitted: these parameters of each class, and nothing else.
+//! The fitted parameters: these of each class, and no others.
 
 use gleaner_traces::synth::Class;
 
-/// A parameter and where it may lie.
+/// A parameter and its range.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
     pub(crate) of: fn(&mut Class) -> &mut f64,
@@ -54,7 +54,7 @@ const fn parameter(
     }
 }
 
-/// Of the classes that have rows in Tables 2 and 4.
+/// Parameters of the classes that have rows in Tables 2 and 4.
 pub(crate) const FITTED: [Parameter; 22] = [
     parameter("kernel.mib", |c| &mut c.kernel.mib, 1.0, 300.0),
     parameter(
@@ -110,7 +110,8 @@ pub(crate) const FITTED: [Parameter; 22] = [
     parameter("away.mib", |c| &mut c.away.mib, 0.1, 800.0),
 ];
 
-/// Of those that have none but count in the rows of all hosts: when they are idle, and what takes their memory.
+/// Parameters of the classes that have no rows but count in those of all hosts: their idle times, and the
+/// users of their memory.
 pub(crate) const LARGE: [&str; 4] = [
     "background.per_hour away",
     "hogs.per_hour away",
@@ -118,7 +119,7 @@ pub(crate) const LARGE: [&str; 4] = [
     "away.mib",
 ];
 
-/// Those of a class, by name.
+/// Parameters of a class, by name.
 pub(crate) fn of_class(name: &str) -> Vec<&'static Parameter> {
     let is_large = matches!(name, "320 MB" | "1024 MB");
     FITTED

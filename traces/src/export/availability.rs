@@ -1,4 +1,4 @@
-//! When memory could be had on each host, as two tables in files of columns.
+//! Times at which memory was available on each host, as two tables in columnar files.
 //!
 //! ```text
 //! periods.parquet   times in which the region could be had, with what ended them
@@ -9,7 +9,7 @@
 
 use super::file::OpenFile;
 use super::names::AVAILABILITY;
-use super::{ByHost, Exported, Format, folder};
+use super::{ByHost, ExportSummary, Format, folder};
 use crate::{ExportError, Result};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, TimestampMillisecondArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -35,10 +35,10 @@ pub struct Availability {
 }
 
 impl Availability {
-    /// Begins an export of what answers `question`.
+    /// Begins an export of the answers to `question`.
     ///
     /// # Errors
-    /// [`ExportError::NotEmpty`] for a folder that holds anything but an export, or what could not be written.
+    /// [`ExportError::NotEmpty`] for a folder that holds anything but an export, or an error of writing.
     pub fn create(
         out_dir: &Path,
         question: &AvailabilityQuestion,
@@ -100,8 +100,8 @@ impl ByHost for Availability {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Exported> {
-        let mut exported = Exported::default();
+    fn finish(self: Box<Self>) -> Result<ExportSummary> {
+        let mut exported = ExportSummary::default();
         for (file, rows) in self.files.into_iter().zip(self.rows) {
             exported.add(rows, file.finish()?);
         }
@@ -172,7 +172,7 @@ fn unit(field: Field, unit: &str) -> Field {
     field.with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
 }
 
-/// As findings name it in JSON.
+/// Name of the cause, as findings have it in JSON.
 fn cause(end: EndCause) -> &'static str {
     match end {
         EndCause::Owner => "owner",

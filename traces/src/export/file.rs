@@ -1,7 +1,7 @@
-//! One file of columns.
+//! One columnar file of an export.
 
 use super::Format;
-use super::unfinished::Unfinished;
+use super::unfinished::UnfinishedFile;
 use crate::{ExportError, Result};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef, TimestampMillisecondType};
@@ -33,7 +33,7 @@ impl Format {
 
 /// A file being written.
 pub(super) struct OpenFile {
-    unfinished: Unfinished,
+    unfinished: UnfinishedFile,
     schema: SchemaRef,
     sink: Sink,
 }
@@ -51,7 +51,7 @@ impl OpenFile {
         format: Format,
         is_compressed: bool,
     ) -> Result<Self> {
-        let (unfinished, file) = Unfinished::create(path)?;
+        let (unfinished, file) = UnfinishedFile::create(path)?;
         let path = &unfinished.path;
         let sink = match format {
             Format::Parquet => parquet(file, schema, is_compressed)
@@ -140,8 +140,8 @@ fn arrow(
     FileWriter::try_new_with_options(BufWriter::new(file), schema, options)
 }
 
-/// The batch with its time zone as an offset: without a database of time zones, which is not worth its
-/// size for "UTC" alone, Arrow's text formatter knows offsets only.
+/// Batch whose time zone is an offset: Arrow's text formatter knows only offsets without a database of time
+/// zones, which would be too large for "UTC" alone.
 fn with_offset(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let mut columns = batch.columns().to_vec();
     let mut fields: Vec<FieldRef> = batch.schema_ref().fields().to_vec();

@@ -1,4 +1,4 @@
-//! The folder of an export: whose it is, and what is left of the export before.
+//! The folder of an export: its owner, and the removal of an earlier export.
 
 use super::unfinished::hidden;
 use super::{Format, names};
@@ -29,18 +29,18 @@ pub(super) fn begin(out_dir: &Path, format: &str) -> Result<()> {
     remove_export(out_dir).map_err(cannot("remove the export before from"))
 }
 
-/// Says in the folder what it is.
+/// Writes the file that identifies the folder as an export.
 pub(super) fn mark(out_dir: &Path, format: &str, is_whole: bool) -> Result<()> {
     let path = out_dir.join(MARK);
     let text = serde_json::json!({ "format": format, "is_whole": is_whole });
     fs::write(&path, format!("{text:#}\n")).map_err(ExportError::io("write", path))
 }
 
-/// Adds to what the folder of a finished export says of itself what the figures of imported hosts mean, where its
-/// dataset has such.
+/// Adds the meaning of imported hosts' figures to the description of a finished export, if its dataset has
+/// imported hosts.
 ///
 /// # Errors
-/// What could not be read or written.
+/// Errors of reading or writing.
 pub fn describe_sources(dataset: &Dataset, out_dir: &Path) -> Result<()> {
     let sources = &dataset.manifest().sources;
     if sources.is_empty() {
@@ -55,7 +55,7 @@ pub fn describe_sources(dataset: &Dataset, out_dir: &Path) -> Result<()> {
     fs::write(&path, format!("{mark:#}\n")).map_err(ExportError::io("write", path))
 }
 
-/// Removes files that an export makes, and folders that are empty then; nothing else.
+/// Removes the files of an export, and folders that are empty then; nothing else.
 fn remove_export(out_dir: &Path) -> io::Result<()> {
     for table in &DATASET_TABLES {
         let folder = out_dir.join(table.name);
@@ -76,7 +76,7 @@ fn remove_export(out_dir: &Path) -> io::Result<()> {
     }
     let profiles = out_dir.join(names::PROFILES);
     for path in entries(&profiles)? {
-        // Those that are not whole have one ending more.
+        // Incomplete files have one suffix more.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".unfinished").unwrap_or(&name);
         let is_ours = |ending: &str| name.rsplit_once('.').is_some_and(|(_, e)| e == ending);
@@ -87,7 +87,7 @@ fn remove_export(out_dir: &Path) -> io::Result<()> {
     remove_if_empty(&profiles)
 }
 
-/// What a folder holds; nothing where there is none.
+/// Entries of a folder; none if it does not exist.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

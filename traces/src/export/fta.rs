@@ -7,12 +7,12 @@
 //! platform.tab      the dataset
 //! ```
 //!
-//! The archive's own readers split at any white space and count the fields: no field is empty or has spaces in it.
-//! What each field is, and which codes: docs/exports.md.
+//! The archive's own readers split at any white space and count the fields: no field is empty or has spaces
+//! in it. Fields and codes: docs/exports.md.
 
 use super::names::FTA;
 use super::text::{Seconds, TextFile};
-use super::{ByHost, Exported, folder};
+use super::{ByHost, ExportSummary, folder};
 use crate::Result;
 use gleaner_schemas::availability::{AvailabilityQuestion, AvailablePeriod, HostAvailability};
 use gleaner_schemas::findings::{EndCause, Scope};
@@ -26,7 +26,7 @@ const COMPONENT_FIELDS: &str =
     "# component_id\tnode_id\tplatform_id\tnode_name\tcomponent_type\ttrace_start\ttrace_end";
 const PLATFORM_FIELDS: &str =
     "# platform_id\tplatform_name\tplatform_location\tplatform_type\tnotes";
-/// What is not known.
+/// Text for an unknown value.
 const NULL: &str = "NULL";
 
 /// The archive's tables on their way.
@@ -40,10 +40,11 @@ pub struct Fta {
 }
 
 impl Fta {
-    /// Begins an export of what answers `question`.
+    /// Begins an export of the answers to `question`.
     ///
     /// # Errors
-    /// [`crate::ExportError::NotEmpty`] for a folder that holds anything but an export, or what could not be written.
+    /// [`crate::ExportError::NotEmpty`] for a folder that holds anything but an export, or an error of
+    /// writing.
     pub fn create(out_dir: &Path, question: &AvailabilityQuestion) -> Result<Self> {
         folder::begin(out_dir, "fta")?;
         let begin = |name: &str, fields: &str| -> Result<TextFile> {
@@ -98,8 +99,8 @@ impl ByHost for Fta {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<Exported> {
-        let mut exported = Exported::default();
+    fn finish(self: Box<Self>) -> Result<ExportSummary> {
+        let mut exported = ExportSummary::default();
         let files = [self.events, self.nodes, self.components, self.platforms];
         for file in files {
             exported.add(file.lines - 1, file.finish()?); // the first names the fields
@@ -118,8 +119,8 @@ struct Event {
     end: Option<EndCause>,
 }
 
-/// From the host's first sample to its last, in turn available and not: a time of which nothing is known, and one
-/// between two periods that meet, which has no length, are of the latter.
+/// Events from the host's first sample to its last, alternately available and unavailable. Unknown times are
+/// unavailable; so is the interval of length 0 between two adjacent periods.
 fn events(host: &HostAvailability) -> impl Iterator<Item = Event> + '_ {
     let not_available = |from_ms, to_ms| Event {
         is_available: false,
@@ -150,7 +151,8 @@ fn events(host: &HostAvailability) -> impl Iterator<Item = Event> + '_ {
     periods.chain(rest)
 }
 
-/// The archive's codes for the owner and the load, which it has for desktops; ours, above those of its traces, for the rest.
+/// Code of the end of a period: the archive's own for the owner and the load, which it has for desktops;
+/// ours, above those in its traces, for the rest.
 fn reason(end: EndCause) -> &'static str {
     match end {
         EndCause::Owner => "2",
@@ -162,7 +164,7 @@ fn reason(end: EndCause) -> &'static str {
     }
 }
 
-/// What is available, in one word.
+/// Name of the available resource, in one word.
 fn notes(question: &AvailabilityQuestion) -> String {
     let scope = match question.scope {
         Scope::All => "all",

@@ -1,10 +1,10 @@
-//! A dataset in other formats: its tables ([`tables`]), and when memory could be had, for policy simulators
+//! A dataset in other formats: its tables ([`tables`]), and availability periods for policy simulators
 //! ([`availability`], [`fta`], [`simgrid`]).
 //!
 //! Whatever the format, an export is a folder of its own:
 //!
 //! ```text
-//! OUT/gleaner-export.json                          says that the folder is an export, whether whole, and what figures of imported hosts mean
+//! OUT/gleaner-export.json                          identifies the export; whether it is complete; meaning of imported hosts' figures
 //! OUT/samples/date=2026-11-21/samples.parquet      tables: one file per table and UTC date
 //! OUT/periods.parquet, OUT/samples.parquet         availability
 //! OUT/event_trace.tab, OUT/node.tab, …             fta
@@ -25,18 +25,18 @@ use crate::Result;
 pub use folder::describe_sources;
 use gleaner_schemas::availability::HostAvailability;
 
-/// What an export wrote.
+/// Counts of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
-    /// Files.
+pub struct ExportSummary {
+    /// Number of files.
     pub files: usize,
     /// Rows, or lines, in them.
     pub rows: u64,
-    /// Their length together.
+    /// Total length of the files, in bytes.
     pub bytes: u64,
 }
 
-impl Exported {
+impl ExportSummary {
     fn add(&mut self, rows: u64, bytes: u64) {
         self.files += 1;
         self.rows += rows;
@@ -58,15 +58,16 @@ pub enum Format {
 
 /// An export that takes in host after host, in bounded memory.
 pub trait ByHost {
-    /// Takes in the next host: in the order of their ids, for the same dataset to give the same files.
+    /// Adds the next host. Hosts must come in the order of their ids, so that the same dataset gives the same
+    /// files.
     ///
     /// # Errors
-    /// What could not be written: what was exported until then is left, and marked as not whole.
+    /// Errors of writing: the export so far stays, marked as incomplete.
     fn add(&mut self, host: &HostAvailability) -> Result<()>;
 
     /// Gives the files their names, and marks the export as whole.
     ///
     /// # Errors
     /// As above.
-    fn finish(self: Box<Self>) -> Result<Exported>;
+    fn finish(self: Box<Self>) -> Result<ExportSummary>;
 }

@@ -1,4 +1,4 @@
-//! Names of the files of exports, for those that write them and for the one that removes an earlier export.
+//! Names of the files of exports, used for writing and for removing an earlier export.
 
 /// Tables of the availability export, each with the ending of its format.
 pub(super) const AVAILABILITY: [&str; 2] = ["periods", "samples"];

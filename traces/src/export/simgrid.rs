@@ -7,12 +7,12 @@
 //! profiles/00000.share     "time share"
 //! ```
 //!
-//! SimGrid knows no memory of hosts. A host here stands for its memory: its speed is as many flop/s as it has bytes,
-//! so that `get_speed() * get_available_speed()` is what is available, in bytes. More: docs/exports.md.
+//! SimGrid does not model memory of hosts. A host's speed here is its memory: as many flop/s as it has bytes,
+//! so that `get_speed() * get_available_speed()` is the available memory in bytes. More: docs/exports.md.
 
 use super::names::{ENDINGS, PLATFORM, PROFILES};
 use super::text::{Seconds, TextFile};
-use super::{ByHost, Exported, folder};
+use super::{ByHost, ExportSummary, folder};
 use crate::{ExportError, Result};
 use gleaner_schemas::availability::{AvailabilityQuestion, HostAvailability};
 use gleaner_schemas::findings::Scope;
@@ -27,17 +27,18 @@ const SHARE_UNITS: f64 = 1e6;
 pub struct SimGrid {
     out_dir: PathBuf,
     platform: TextFile,
-    /// Of the simulation's clock, in the dataset's time.
+    /// Time in the dataset at which the simulation's clock is 0.
     origin_ms: i64,
     hosts_count: u64,
-    exported: Exported,
+    exported: ExportSummary,
 }
 
 impl SimGrid {
-    /// Begins an export of what answers `question`, which must ask for samples. SimGrid's clock begins at `origin_ms`.
+    /// Begins an export of the answers to `question`, which must ask for samples. SimGrid's clock begins at
+    /// `origin_ms`.
     ///
     /// # Errors
-    /// [`ExportError::NotEmpty`] for a folder that holds anything but an export, or what could not be written.
+    /// [`ExportError::NotEmpty`] for a folder that holds anything but an export, or an error of writing.
     pub fn create(out_dir: &Path, question: &AvailabilityQuestion, origin_ms: i64) -> Result<Self> {
         folder::begin(out_dir, "simgrid")?;
         let profiles = out_dir.join(PROFILES);
@@ -60,7 +61,7 @@ impl SimGrid {
             platform,
             origin_ms,
             hosts_count: 0,
-            exported: Exported::default(),
+            exported: ExportSummary::default(),
         })
     }
 
@@ -93,14 +94,15 @@ impl SimGrid {
         Ok(())
     }
 
-    /// A sample stands until the next; in a gap, and before and after all samples, nothing is.
+    /// Writes the share. A sample holds until the next; in gaps, and before the first and after the last
+    /// sample, the share is 0.
     fn write_share(&mut self, host: &HostAvailability) -> Result<()> {
         let mut file = self.profile(ENDINGS[1])?;
         let (mut latest_ms, mut last) = (0, None);
         let mut line = |time_ms: i64, bytes: i64| -> Result<()> {
             let share = bytes as f64 / host.physical_bytes.max(1) as f64;
             let units = (share * SHARE_UNITS).round().clamp(0.0, SHARE_UNITS) as u64;
-            // A clock set back tells some time twice: what was told first stays.
+            // After a clock was set back, some times occur twice: the first value stays.
             if time_ms < latest_ms {
                 return Ok(());
             }
@@ -134,7 +136,7 @@ impl SimGrid {
 }
 
 impl ByHost for SimGrid {
-    /// A host that could not tell is left out: neither on nor off would be true.
+    /// Adds a host. A host without usable data is left out, since neither on nor off would be true.
     fn add(&mut self, host: &HostAvailability) -> Result<()> {
         if !host.is_told {
             return Ok(());
@@ -168,7 +170,7 @@ impl ByHost for SimGrid {
         self.platform.line("    </host>")
     }
 
-    fn finish(mut self: Box<Self>) -> Result<Exported> {
+    fn finish(mut self: Box<Self>) -> Result<ExportSummary> {
         self.platform.line("  </zone>")?;
         self.platform.line("</platform>")?;
         let mut exported = self.exported;

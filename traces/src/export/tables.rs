@@ -1,7 +1,7 @@
 //! A dataset as one file per table and date, written batch by batch.
 
 use super::file::OpenFile;
-use super::{Exported, Format, folder};
+use super::{ExportSummary, Format, folder};
 use crate::{ExportError, Result};
 use arrow::datatypes::{Schema, SchemaRef};
 use gleaner_dataset::{Dataset, Selection, SourceEntry};
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How far an export is.
+/// Progress of an export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
     /// Table being written.
@@ -20,25 +20,25 @@ pub struct Progress<'a> {
     pub date: &'a str,
     /// Rows written so far, over all tables.
     pub rows: u64,
-    /// Rows to write in all; at most, where hosts or times are selected.
+    /// Total number of rows to write; an upper bound if hosts or times are selected.
     pub rows_in_all: u64,
 }
 
-/// What to export, and how.
+/// Options of an export.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// Format of the files.
     pub format: Format,
-    /// Whether columns are compressed (zstd); CSV never is.
+    /// True to compress columns (zstd); CSV never is.
     pub is_compressed: bool,
     /// Tables, in this order.
     pub tables: Vec<Table>,
-    /// Which of their rows and columns.
+    /// Rows and columns to export.
     pub selection: Selection,
 }
 
 impl Export {
-    /// Everything, compressed.
+    /// Exports everything, compressed.
     #[must_use]
     pub fn all(format: Format) -> Self {
         Self {
@@ -50,20 +50,20 @@ impl Export {
     }
 }
 
-/// Writes what `export` says of `dataset` to `out_dir`; `progress` is called after each batch.
+/// Writes `dataset` to `out_dir` as `export` says; `progress` is called after each batch.
 ///
 /// An export that lies there already is replaced. No file is written for a day without selected rows.
 ///
 /// # Errors
-/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else, and a column that one of the tables does
-/// not have, before anything is written; or what could not be read or written: what was exported until then is
-/// left, and marked as not whole.
+/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else, and a column that one of the
+/// tables does not have, before anything is written; or an error of reading or writing: the export so far
+/// stays, marked as incomplete.
 pub fn export(
     dataset: &Dataset,
     out_dir: &Path,
     export: &Export,
     mut progress: impl FnMut(&Progress<'_>),
-) -> Result<Exported> {
+) -> Result<ExportSummary> {
     let (tables, selection) = (&export.tables, &export.selection);
     let schemas = tables.iter().map(|table| selection.schema(table));
     let schemas = schemas.collect::<gleaner_dataset::Result<Vec<_>>>()?;
@@ -72,7 +72,7 @@ pub fn export(
     folder::begin(out_dir, export.format.ending())?;
     let rows_of = |table| dataset.rows_selected_at_most(table, selection);
     let rows_in_all = tables.iter().map(rows_of).sum();
-    let mut exported = Exported::default();
+    let mut exported = ExportSummary::default();
     for (table, schema) in tables.iter().zip(&schemas) {
         for date in dataset.dates_selected(table, selection) {
             let mut open = None;
@@ -100,7 +100,7 @@ pub fn export(
     Ok(exported)
 }
 
-/// The schema with what the figures of imported hosts mean in its metadata, where the dataset has such.
+/// Schema with the meaning of imported hosts' figures in its metadata, if the dataset has imported hosts.
 fn with_sources(schema: &SchemaRef, sources: &[SourceEntry]) -> SchemaRef {
     if sources.is_empty() {
         return Arc::clone(schema);

@@ -1,6 +1,6 @@
-//! A file of lines, and what stands in them.
+//! A text file of an export, and the formats of its fields.
 
-use super::unfinished::Unfinished;
+use super::unfinished::UnfinishedFile;
 use crate::{ExportError, Result};
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -8,15 +8,15 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 pub(super) struct TextFile {
-    unfinished: Unfinished,
+    unfinished: UnfinishedFile,
     writer: BufWriter<File>,
-    /// Lines written.
+    /// Number of lines written.
     pub(super) lines: u64,
 }
 
 impl TextFile {
     pub(super) fn create(path: PathBuf) -> Result<Self> {
-        let (unfinished, file) = Unfinished::create(path)?;
+        let (unfinished, file) = UnfinishedFile::create(path)?;
         Ok(Self {
             unfinished,
             writer: BufWriter::new(file),

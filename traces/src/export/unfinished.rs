@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedFile {
     pub(super) path: PathBuf,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     pub(super) fn create(path: PathBuf) -> Result<(Self, File)> {
         let hidden = hidden(&path);
         let file = File::create(&hidden).map_err(ExportError::io("create", hidden))?;
@@ -27,7 +27,7 @@ impl Unfinished {
     }
 }
 
-/// Where the file at `path` lies until then.
+/// Path of the file until it is finished.
 pub(super) fn hidden(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.unfinished"))

@@ -10,41 +10,43 @@
 //! are the trace's, sizes are not. Nor is it published when the trace began.
 
 use super::files::{Line, Lines, cut};
-use super::grouped::{Found, Grouped, Table};
-use super::{Filled, ImportError, Importer, Listed, Mended, Reading, Readings, Source, TIMES_MS};
+use super::grouped::{GroupedRow, MachineTable, Table};
+use super::{
+    ColumnOrigin, ImportError, Importer, MachineList, Reading, Readings, Repairs, Source, TIMES_MS,
+};
 use jiff::Timestamp;
 use std::path::{Path, PathBuf};
 
-const FILLS: &[Filled<'static>] = &[
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new(
+const FILLS: &[ColumnOrigin<'static>] = &[
+    ColumnOrigin::INTERVAL_MS,
+    ColumnOrigin::FILES_WHOLE,
+    ColumnOrigin::new(
         "samples",
         "physical_bytes",
         "100 GiB, which stands for all memory of any machine",
     ),
-    Filled::new(
+    ColumnOrigin::new(
         "samples",
         "available_bytes",
         "100 less mem_util_percent, 1 GiB for 1 %; a lower bound where page cache counts as used",
     ),
-    Filled::new("hosts", "host_name", "machine_id"),
-    Filled::new(
+    ColumnOrigin::new("hosts", "host_name", "machine_id"),
+    ColumnOrigin::new(
         "hosts",
         "physical_bytes",
         "100 GiB, which stands for all memory of any machine",
     ),
-    Filled::SOURCE,
+    ColumnOrigin::SOURCE,
 ];
 
-/// What stands for 100 %.
+/// Bytes for 100 %.
 const PHYSICAL_BYTES: i64 = 100 << 30;
 /// Parts of a percent that are held apart.
 const PARTS: u32 = 1_000_000;
 const COLUMNS: usize = 9;
 /// Longer names are no machines'.
 const NAME_BYTES: usize = 128;
-/// 2018-01-01 00:00 UTC, a Monday: where the trace's second 0 is put unless it is said otherwise.
+/// Default time of the trace's second 0: 2018-01-01 00:00 UTC, a Monday.
 const START: Timestamp = Timestamp::constant(1_514_764_800, 0);
 /// 512 MiB of rows.
 const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
@@ -52,10 +54,10 @@ const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
 /// The trace's file.
 pub struct Alibaba {
     usage: Usage,
-    /// As it stands in `hosts.source`: the start decides the times of records, and so belongs to the name.
+    /// Name for `hosts.source`. It contains the start, on which the times of records depend.
     name: String,
     rows_at_once: usize,
-    grouped: Option<Grouped<Row>>,
+    grouped: Option<MachineTable<Row>>,
 }
 
 struct Usage {
@@ -66,7 +68,7 @@ struct Usage {
 /// A row that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Row {
-    /// Since the trace's start.
+    /// Seconds since the trace's start.
     time_s: u32,
     /// Memory in use, in parts of a percent.
     used: u32,
@@ -88,7 +90,7 @@ impl Alibaba {
         }
     }
 
-    /// Holds no more rows than that at once, or those of one machine; by default so many as fit 512 MiB.
+    /// Sets the number of rows held at once (at least one machine's); by default as many as fit into 512 MiB.
     #[must_use]
     pub fn rows_at_once(self, rows_at_once: usize) -> Self {
         Self {
@@ -116,21 +118,21 @@ impl Importer for Alibaba {
         self.usage.origin()
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
         self.usage.check()?;
-        let grouped = Grouped::list(&mut self.usage, self.rows_at_once)?;
+        let grouped = MachineTable::list(&mut self.usage, self.rows_at_once)?;
         let machines = grouped.names();
         self.grouped = Some(grouped);
-        Ok(Listed {
+        Ok(MachineList {
             machines,
-            ..Listed::default()
+            ..MachineList::default()
         })
     }
 
-    fn of_no_machine(&mut self) -> Mended {
+    fn of_no_machine(&mut self) -> Repairs {
         self.grouped
             .as_mut()
-            .map(Grouped::of_no_machine)
+            .map(MachineTable::of_no_machine)
             .unwrap_or_default()
     }
 
@@ -150,7 +152,7 @@ impl Importer for Alibaba {
 }
 
 impl Usage {
-    /// Whether the file is what it should be, by its first row.
+    /// Checks by its first row that the file is this trace.
     fn check(&self) -> Result<(), ImportError> {
         let path = &self.path;
         let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
@@ -159,7 +161,7 @@ impl Usage {
                 Line::Text(text) if is_none(number, text) => continue,
                 Line::Text(text) => match (machine(text), row(text, self.start_s)) {
                     (Err(why), _) => why,
-                    (Ok(_), Err(Wrong::Columns(why))) => why,
+                    (Ok(_), Err(RowFault::Columns(why))) => why,
                     (Ok(_), _) => return Ok(()),
                 },
                 Line::Unreadable(why) => format!("the line is {why}"),
@@ -180,19 +182,19 @@ impl Usage {
 impl Table for Usage {
     type Row = Row;
 
-    fn scan(&mut self, each: &mut dyn FnMut(Found<'_, Row>)) -> Result<(), ImportError> {
+    fn scan(&mut self, each: &mut dyn FnMut(GroupedRow<'_, Row>)) -> Result<(), ImportError> {
         let path = &self.path;
         let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
         while let Some((number, line)) = lines.next().map_err(ImportError::io("read", path))? {
             let place = &format_args!("line {number}");
             match line {
                 Line::Text(text) if is_none(number, text) => {}
-                Line::Text(text) => each(Found {
+                Line::Text(text) => each(GroupedRow {
                     place,
                     machine: machine(text),
-                    row: row(text, self.start_s).map_err(Wrong::told),
+                    row: row(text, self.start_s).map_err(RowFault::told),
                 }),
-                Line::Unreadable(why) => each(Found {
+                Line::Unreadable(why) => each(GroupedRow {
                     place,
                     machine: Err(why.to_owned()),
                     row: Err(String::new()),
@@ -207,7 +209,7 @@ impl Table for Usage {
     }
 }
 
-/// Whether the line is no row: empty, or a header, which some copies have.
+/// Returns true for a line without a row: empty, or a header, which some copies have.
 fn is_none(number: u64, text: &str) -> bool {
     text.trim().is_empty()
         || (number == 1
@@ -224,25 +226,25 @@ fn machine(line: &str) -> Result<&str, String> {
     Ok(machine)
 }
 
-/// What is wrong with a row.
-enum Wrong {
-    /// It is no row of this trace.
+/// Fault of a row.
+enum RowFault {
+    /// The columns are not those of this trace; with the line's text.
     Columns(String),
-    /// What it says.
+    /// A value is malformed; with its description.
     Value(String),
 }
 
-impl Wrong {
+impl RowFault {
     fn told(self) -> String {
         let (Self::Columns(told) | Self::Value(told)) = self;
         told
     }
 }
 
-fn row(line: &str, start_s: i64) -> Result<Row, Wrong> {
+fn row(line: &str, start_s: i64) -> Result<Row, RowFault> {
     let columns = 1 + line.bytes().filter(|b| *b == b',').count();
     if columns != COLUMNS {
-        return Err(Wrong::Columns(format!(
+        return Err(RowFault::Columns(format!(
             "{columns} columns instead of {COLUMNS}"
         )));
     }
@@ -251,22 +253,22 @@ fn row(line: &str, start_s: i64) -> Result<Row, Wrong> {
     let number = |name: &str, text: Option<&str>| {
         let text = text.unwrap_or_default();
         let number: Option<f64> = text.parse().ok().filter(|n: &f64| n.is_finite());
-        number.ok_or_else(|| Wrong::Value(format!("{name} is {:?}", cut(text))))
+        number.ok_or_else(|| RowFault::Value(format!("{name} is {:?}", cut(text))))
     };
     let (time, used) = (
         number("time_stamp", time)?,
         number("mem_util_percent", used)?,
     );
-    // Second 0 stands for any time before or after the trace.
+    // Second 0 means any time before or after the trace.
     let is_within = |s: f64| s > 0.0 && s < f64::from(u32::MAX);
     let is_recorded = |s: f64| TIMES_MS.contains(&((start_s + s as i64) * 1000));
     if !is_within(time) || !is_recorded(time) {
-        return Err(Wrong::Value(format!(
+        return Err(RowFault::Value(format!(
             "time_stamp is {time}, outside of the trace, or of the years 2000 to 2100"
         )));
     }
     if !(0.0..=100.0).contains(&used) {
-        return Err(Wrong::Value(format!(
+        return Err(RowFault::Value(format!(
             "mem_util_percent is {used}: -1 and 101 mark what is not valid"
         )));
     }

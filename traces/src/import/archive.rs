@@ -6,7 +6,7 @@
 
 use super::files::{Line, Lines, MachineFile, cut, of_folder};
 use super::readings::{MEMORY_BYTES, TIMES_MS};
-use super::{Filled, ImportError, Importer, Listed, Reading, Readings, Source};
+use super::{ColumnOrigin, ImportError, Importer, MachineList, Reading, Readings, Source};
 use gleaner_schemas::units::kib_to_bytes;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,38 +15,38 @@ const CPUS: &str = "CPU cores";
 const CAPACITY: &str = "Memory capacity provisioned [KB]";
 const USAGE: &str = "Memory usage [KB]";
 
-/// Columns that each of these traces fills; `available` says what available memory is made of.
-pub(super) const fn fills(available: &'static str) -> [Filled<'static>; 8] {
+/// Columns that each of these traces fills; `available` describes how available memory is computed.
+pub(super) const fn fills(available: &'static str) -> [ColumnOrigin<'static>; 8] {
     const PROVISIONED: &str = "Memory capacity provisioned [KB], of 1024 bytes";
     [
-        Filled::INTERVAL_MS,
-        Filled::FILES_WHOLE,
-        Filled::new("samples", "physical_bytes", PROVISIONED),
-        Filled::new("samples", "available_bytes", available),
-        Filled::new("hosts", "host_name", "the file's name"),
-        Filled::new("hosts", "cpus_count", CPUS),
-        Filled::new("hosts", "physical_bytes", PROVISIONED),
-        Filled::SOURCE,
+        ColumnOrigin::INTERVAL_MS,
+        ColumnOrigin::FILES_WHOLE,
+        ColumnOrigin::new("samples", "physical_bytes", PROVISIONED),
+        ColumnOrigin::new("samples", "available_bytes", available),
+        ColumnOrigin::new("hosts", "host_name", "the file's name"),
+        ColumnOrigin::new("hosts", "cpus_count", CPUS),
+        ColumnOrigin::new("hosts", "physical_bytes", PROVISIONED),
+        ColumnOrigin::SOURCE,
     ]
 }
 
-/// How a trace writes times and numbers.
+/// Formats of times and numbers in a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
     /// The name of the column of times.
     pub time: &'static str,
-    /// Reads a time; none where it is none.
+    /// Reads a time; `None` if it is malformed.
     pub time_of: fn(&str) -> Option<Time>,
-    /// Reads a number; none where it is none.
+    /// Reads a number; `None` if it is malformed.
     pub number_of: fn(&str) -> Option<f64>,
 }
 
-/// A time as it was read.
+/// A time as read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
     /// ms since 1970-01-01 UTC, whole.
     pub ms: f64,
-    /// Whether it came in seconds, though the header says ms.
+    /// True if it was in seconds, though the header says ms.
     pub in_seconds: bool,
 }
 
@@ -57,11 +57,11 @@ impl Dialect {
     }
 }
 
-/// Where the columns stand.
+/// Positions of the columns in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
     dialect: &'static Dialect,
-    /// Of each of the needed columns.
+    /// Position of each needed column.
     places: [usize; 4],
     count: usize,
 }
@@ -69,17 +69,17 @@ pub struct Columns {
 /// A row that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What it says.
+    /// Reading of the row.
     pub reading: Reading,
-    /// Whether its time is in seconds, whatever the header says.
+    /// True if its time is in seconds, whatever the header says.
     pub in_seconds: bool,
 }
 
 impl Columns {
-    /// From the header.
+    /// Reads the header.
     ///
     /// # Errors
-    /// What is there instead, in words.
+    /// Description of the text found instead.
     pub fn of_header(line: &str, dialect: &'static Dialect) -> Result<Self, String> {
         let names: Vec<&str> = fields(line.trim_start_matches('\u{feff}')).collect();
         let place = |needed: &&str| names.iter().position(|name| name == needed);
@@ -102,7 +102,7 @@ impl Columns {
     /// Reads a row.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Description of the fault.
     pub fn row(&self, line: &str) -> Result<Row, String> {
         let texts: Vec<&str> = fields(line).collect();
         if texts.len() != self.count {
@@ -150,7 +150,7 @@ impl Columns {
     }
 }
 
-/// None holds a separator, so that quotes are but decoration.
+/// Fields of a line. None contains a separator, so that quotes have no meaning.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(';').map(|field| field.trim().trim_matches('"'))
 }
@@ -189,7 +189,7 @@ impl Importer for Archive {
         self.folder.display().to_string()
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
         let (files, passed_over) = of_folder(&self.folder)?;
         for file in &files {
             header(&file.path, self.dialect)?;
@@ -199,7 +199,7 @@ impl Importer for Archive {
             .into_iter()
             .map(|MachineFile { machine, path }| (machine, path));
         self.files = places.collect();
-        Ok(Listed {
+        Ok(MachineList {
             machines,
             passed_over,
             set_aside: Vec::new(),
@@ -232,7 +232,7 @@ impl Importer for Archive {
     }
 }
 
-/// The columns of a machine's file, and its lines after the header; `None` where the file is empty.
+/// Columns of a machine's file, and the lines after its header; `None` for an empty file.
 fn header(
     path: &Path,
     dialect: &'static Dialect,

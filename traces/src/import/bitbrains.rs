@@ -6,16 +6,16 @@
 //! 1372629804;⇥1;⇥…;⇥4194304.0;⇥131419.73333333334;⇥…
 //! ```
 //!
-//! Memory usage is what the hypervisor saw in active use, estimated from a few pages: less than the machine's own
-//! kernel would say. What is computed as available is an **upper bound**. CPU use is no load average, and there
-//! is no word of owners, processes or files: all that is absent.
+//! Memory usage is the active memory that the hypervisor estimated from a few pages: less than the machine's
+//! own kernel would report. Available memory computed from it is an **upper bound**. CPU use is no load
+//! average, and the trace lacks owners, processes and files: all these are absent.
 
 use super::archive::{Archive, Dialect, Time, fills};
-use super::{Filled, Source};
+use super::{ColumnOrigin, Source};
 use std::path::Path;
 
 /// The columns of either trace.
-const FILLS: &[Filled<'static>] =
+const FILLS: &[ColumnOrigin<'static>] =
     &fills("Memory capacity provisioned less Memory usage [KB]; an upper bound");
 
 /// 500 machines of a mixed kind, on slower storage.

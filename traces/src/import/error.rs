@@ -1,10 +1,10 @@
-//! What can go wrong with an import, where, and what to do about it.
+//! Errors of imports, with the place and the remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a trace could not be imported.
+/// Reason why a trace could not be imported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -13,63 +13,63 @@ pub enum ImportError {
         "there is no .csv file in {}; name the folder that holds them, one a machine", folder.display()
     )]
     NoFiles {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
     /// The file is not of the source.
     #[error("{} line 1: {found}; expected a header of columns with ';' between, among them {expected}", path.display())]
     Header {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is there instead.
+        /// Text that was found.
         found: String,
-        /// What was expected.
+        /// Text that was expected.
         expected: String,
     },
     /// A line without which nothing can be made of the rest.
     #[error("{} line {line}: {found}; {advice}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is there.
+        /// Text that was found.
         found: String,
-        /// What to do about it.
+        /// Remedy, as an instruction.
         advice: String,
     },
-    /// What is there is nothing that the source has.
+    /// The content cannot come from this source.
     #[error("{}: {found}; {advice}", path.display())]
     Unfit {
         /// The file or folder.
         path: PathBuf,
-        /// What is there, by line where there are lines.
+        /// Text that was found, by line if there are lines.
         found: String,
-        /// What to do about it.
+        /// Remedy, as an instruction.
         advice: String,
     },
     /// The program that reads the source's files is not there.
     #[error("{} is read by {tool}, which is not on the PATH; install it (Debian's package {package})", path.display())]
     NoTool {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The program.
+        /// Name of the program.
         tool: String,
-        /// Where it is found.
+        /// Package that contains the program.
         package: &'static str,
     },
     /// The program that reads the source's files failed.
     #[error("{} cannot be read; {said}", path.display())]
     Tool {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its name, and what it said.
+        /// Name and error output of the program.
         said: String,
     },
     /// A name that no id can be made from.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// What should name machines does not.
@@ -77,29 +77,29 @@ pub enum ImportError {
         "{origin} names more than {limit} machines; the column that is taken for the machine holds something else"
     )]
     TooManyMachines {
-        /// What was read: a path or an address.
+        /// Source that was read: a path or an address.
         origin: String,
-        /// How many there may be.
+        /// Largest number of machines allowed.
         limit: usize,
     },
     /// No machine has a sample.
     #[error("none of the {machines} machines in {origin} has a row that could be imported{first}")]
     NoSamples {
-        /// What was read: a path or an address.
+        /// Source that was read: a path or an address.
         origin: String,
-        /// How many machines there are.
+        /// Number of machines.
         machines: usize,
-        /// The first of them, and what became of it, in words; empty where there are none.
+        /// Description of the first machine's outcome; empty without machines.
         first: String,
     },
     /// A file could not be read.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// Action that failed.
         action: &'static str,
-        /// On what.
+        /// Path that the action was for.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// Prometheus' samples could not be had.

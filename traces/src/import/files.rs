@@ -16,10 +16,10 @@ pub(super) struct MachineFile {
     pub(super) path: PathBuf,
 }
 
-/// The `.csv` files in `folder`, numbers in their order; and the names of what else lies there.
+/// The `.csv` files in `folder`, ordered by the numbers in their names; and the names of all other entries.
 ///
 /// # Errors
-/// [`ImportError::NoFiles`]; or what the system refused.
+/// [`ImportError::NoFiles`]; or an error of the system.
 pub(super) fn of_folder(folder: &Path) -> Result<(Vec<MachineFile>, Vec<String>), ImportError> {
     let entries = fs::read_dir(folder).map_err(ImportError::io("list folder", folder))?;
     let (mut files, mut others) = (Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ pub(super) struct Lines<R> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line<'a> {
     Text(&'a str),
-    /// Why it is none.
+    /// Reason why the line cannot be read.
     Unreadable(&'static str),
 }
 
@@ -112,7 +112,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// As much of a text as fits a message.
+/// Cuts a text to the length that fits a message.
 pub(super) fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     let mut cut: String = text.chars().take(CHARACTERS).collect();

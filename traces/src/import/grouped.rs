@@ -1,9 +1,9 @@
 //! Files that hold the rows of many machines in whatever order, larger than memory: read several times.
 //!
-//! The first pass counts each machine's rows. Each further one holds those of as many machines as fit, which are
-//! then asked for one by one. No scratch space is needed, and what is held is bounded.
+//! The first pass counts each machine's rows. Each further pass holds the rows of as many machines as fit,
+//! which are then taken one by one. No scratch space is needed, and memory is bounded.
 
-use super::{ImportError, Mended, Readings};
+use super::{ImportError, Readings, Repairs};
 use std::collections::HashMap;
 use std::fmt::Display;
 
@@ -12,44 +12,43 @@ const MACHINES: usize = 1_000_000;
 
 /// Files with rows of many machines.
 pub(super) trait Table {
-    /// A row as it is held.
+    /// A row as held in memory.
     type Row;
 
     /// Reads every row of every file, in the same order each time.
-    fn scan(&mut self, each: &mut dyn FnMut(Found<'_, Self::Row>)) -> Result<(), ImportError>;
+    fn scan(&mut self, each: &mut dyn FnMut(GroupedRow<'_, Self::Row>)) -> Result<(), ImportError>;
 
-    /// What the files are called together, in messages.
+    /// Name of the files together, for messages.
     fn origin(&self) -> String;
 }
 
 /// A row of a table.
-pub(super) struct Found<'l, R> {
-    /// Where it stands.
+pub(super) struct GroupedRow<'l, R> {
+    /// Place of the row, for messages.
     pub(super) place: &'l dyn Display,
-    /// The machine that it is of; or why that cannot be said.
+    /// Machine of the row, or the reason why it is unknown.
     pub(super) machine: Result<&'l str, String>,
-    /// What it says; or what is wrong with it.
+    /// Content of the row, or its fault.
     pub(super) row: Result<R, String>,
 }
 
-/// What is held of a machine.
-pub(super) struct Held<R> {
+/// Rows held of one machine.
+pub(super) struct MachineRows<R> {
     pub(super) rows: Vec<R>,
     unreadable: Readings<'static>,
 }
 
-/// The machines of a table, and the rows of those that are held.
-pub(super) struct Grouped<R> {
-    /// Names in order, and how many rows can be read of each.
+/// Machines of a table, and the rows held of some.
+pub(super) struct MachineTable<R> {
+    /// Names in order, with the number of readable rows of each.
     machines: Vec<(String, usize)>,
-    of_no_machine: Mended,
+    of_no_machine: Repairs,
     rows_at_once: usize,
-    held: HashMap<String, Held<R>>,
+    held: HashMap<String, MachineRows<R>>,
 }
 
-impl<R> Grouped<R> {
-    /// Lists the machines. At most `rows_at_once`
-    /// rows will be held, or those of one machine where it has more.
+impl<R> MachineTable<R> {
+    /// Lists the machines. At most `rows_at_once` rows are held, or those of one machine if it has more.
     pub(super) fn list(
         table: &mut impl Table<Row = R>,
         rows_at_once: usize,
@@ -90,17 +89,17 @@ impl<R> Grouped<R> {
         self.machines.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// What was found in rows of which the machine cannot be said, once.
-    pub(super) fn of_no_machine(&mut self) -> Mended {
+    /// Counts of the rows whose machine is unknown; returned once.
+    pub(super) fn of_no_machine(&mut self) -> Repairs {
         std::mem::take(&mut self.of_no_machine)
     }
 
-    /// The rows of a machine, once: of those that follow it as well, they are read when it is asked for.
+    /// Rows of a machine; each machine can be taken once. Reads the rows of the next machines as well.
     pub(super) fn take(
         &mut self,
         table: &mut impl Table<Row = R>,
         machine: &str,
-    ) -> Result<Option<Held<R>>, ImportError> {
+    ) -> Result<Option<MachineRows<R>>, ImportError> {
         if !self.held.contains_key(machine) {
             self.hold_from(table, machine)?;
         }
@@ -122,7 +121,7 @@ impl<R> Grouped<R> {
                 break;
             }
             room = room.saturating_sub(*count);
-            let held = Held {
+            let held = MachineRows {
                 rows: Vec::with_capacity(*count),
                 unreadable: Readings::new(&[]),
             };
@@ -141,9 +140,9 @@ impl<R> Grouped<R> {
     }
 }
 
-impl<R> Held<R> {
-    /// What could not be read of the machine, for its readings to begin with.
-    pub(super) fn mended(&mut self) -> Mended {
+impl<R> MachineRows<R> {
+    /// Counts of the machine's unreadable rows, for its readings to start with.
+    pub(super) fn mended(&mut self) -> Repairs {
         std::mem::take(&mut self.unreadable.mended)
     }
 }

@@ -1,78 +1,79 @@
-//! What every importer does alike: machine by machine, from its readings into the dataset.
+//! The common part of all importers: takes each machine from its readings into the dataset.
 
 use super::nominal;
-use super::write::Importing;
-use super::{ImportError, Imported, Machine, Mended, Outcome, Progress, Readings, Source};
+use super::write::ImportWriter;
+use super::{ImportError, ImportSummary, Machine, Outcome, Progress, Readings, Repairs, Source};
 use std::path::Path;
 
-/// The trace of another program: its machines, and what is said of each.
+/// Trace of another program: its machines and their readings.
 pub trait Importer {
-    /// Where it comes from, and which columns it fills.
+    /// Source of the trace, and the columns that it fills.
     fn source(&self) -> Source<'_>;
 
-    /// What it reads, as messages name it: a path or an address.
+    /// Path or address that is read, for messages.
     fn origin(&self) -> String;
 
-    /// Its machines. Asked once and first; nothing is written before it has answered, so that what is hopeless
-    /// is best refused here.
+    /// Lists the machines. Called once, before all else; nothing is written before it returns, so that
+    /// unusable input is best refused here.
     ///
     /// # Errors
     /// [`ImportError`]: nothing will be imported.
-    fn machines(&mut self) -> Result<Listed, ImportError>;
+    fn machines(&mut self) -> Result<MachineList, ImportError>;
 
-    /// What was found in rows of which the machine cannot be said. Asked once, after [`Importer::machines`].
-    fn of_no_machine(&mut self) -> Mended {
-        Mended::default()
+    /// Counts of the rows whose machine is unknown. Called once, after [`Importer::machines`].
+    fn of_no_machine(&mut self) -> Repairs {
+        Repairs::default()
     }
 
-    /// The readings of one of them, in whatever order. Asked once for each, in the order in which they were
-    /// listed.
+    /// Reads one machine, in any order of rows. Called once for each, in the order of the list.
     ///
     /// # Errors
-    /// [`ImportError`]: the import ends here. A row that is no reading is none: [`Readings::unreadable`].
+    /// [`ImportError`] ends the import. A malformed row is no error, but counted with
+    /// [`Readings::unreadable`].
     fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError>;
 }
 
-/// What a source holds.
+/// Machines of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// Names of its machines, each once, in the order in which they are to be read.
+pub struct MachineList {
+    /// Names of the machines, each once, in reading order.
     pub machines: Vec<String>,
-    /// Names of what else lies there, and is not looked at.
+    /// Names of other entries, which are not read.
     pub passed_over: Vec<String>,
     /// Parts of the source that cannot be used, each with its reason; the rest is imported.
     pub set_aside: Vec<String>,
 }
 
-/// Imports every machine of `importer` into the dataset in `dataset`, which is made where there is none. In memory
-/// are one machine's readings, and what waits to be sealed. `progress` is called after each machine.
+/// Imports every machine of `importer` into the dataset in `dataset`, which is created if there is none.
+/// Memory holds one machine's readings, and the rows that wait to be sealed. `progress` is called after each
+/// machine.
 ///
 /// # Errors
-/// [`ImportError`]. Of what fails after the machines were listed, those sealed before stay, and importing again
-/// goes on.
+/// [`ImportError`]. After an error while reading machines, those sealed before stay, and a second import
+/// continues.
 pub fn import(
     importer: &mut impl Importer,
     dataset: &Path,
     progress: impl FnMut(&Progress<'_>),
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     import_at(importer, dataset, None, progress)
 }
 
-/// As [`import`], of machines that were recorded every `interval_ms`, where that is stated: else each machine's
-/// interval is found in the steps between its samples.
+/// Imports as [`import`] does, with a stated recording interval; `None`: each machine's interval is
+/// determined from the steps between its samples.
 ///
 /// # Errors
-/// As [`import`].
+/// Those of [`import`].
 pub fn import_at(
     importer: &mut impl Importer,
     dataset: &Path,
     interval_ms: Option<i64>,
     mut progress: impl FnMut(&Progress<'_>),
-) -> Result<Imported, ImportError> {
+) -> Result<ImportSummary, ImportError> {
     let listed = importer.machines()?;
     let of_no_machine = importer.of_no_machine();
     let source = importer.source();
-    let mut done = Imported {
+    let mut done = ImportSummary {
         source: source.name.to_owned(),
         available: source.available.to_owned(),
         machines: Vec::with_capacity(listed.machines.len()),
@@ -87,7 +88,7 @@ pub fn import_at(
         files_bytes: 0,
     };
     let columns = source.columns.to_vec();
-    let mut importing = Importing::into(dataset);
+    let mut importing = ImportWriter::into(dataset);
     for (at, machine) in listed.machines.iter().enumerate() {
         let mut readings = Readings::new(&columns);
         importer.read(machine, &mut readings)?;

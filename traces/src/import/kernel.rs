@@ -1,44 +1,44 @@
-//! Sources that hold the Linux kernel's own figures, as sysstat, PCP and node_exporter do: one rule for all of them.
+//! Sources with the Linux kernel's own figures (sysstat, PCP, node_exporter): one rule for all.
 //!
-//! They know no processes, so that the paper's categories cannot be had: available is the kernel's own estimate, the
-//! static kernel is absent, and physical memory is what the kernel counts, MemTotal.
+//! They lack processes, so that the paper's categories cannot be computed: available is the kernel's own
+//! estimate, the static kernel is absent, and physical memory is MemTotal, the kernel's count.
 
-use super::{Filled, Reading};
+use super::{ColumnOrigin, Reading};
 use gleaner_policy::accounting;
 use gleaner_policy::quota::Limits;
 use gleaner_schemas::column::Value;
 
-/// What available means there, for people.
+/// Meaning of available memory in these sources, for people.
 pub const AVAILABLE: &str = "Available memory is MemAvailable, the kernel's own estimate: memory of idle processes \
     counts as in use, file cache in use as available.";
 
-/// Columns of every such source, each from what its name says: to be followed by what else the source has.
+/// Columns of every such source; the columns of one source follow them.
 pub const COLUMNS: [&str; 3] = [
     "mem_total_bytes",
     "mem_available_bytes",
     "harvestable_bytes",
 ];
 
-/// How `samples.available_bytes` is made.
-pub const AVAILABLE_BYTES: Filled<'static> = Filled::new(
+/// Source of `samples.available_bytes`.
+pub const AVAILABLE_BYTES: ColumnOrigin<'static> = ColumnOrigin::new(
     "samples",
     "available_bytes",
     "MemAvailable, the kernel's own estimate: memory of idle processes counts as in use, file cache in use as available",
 );
-/// How `samples.harvestable_bytes` is made.
-pub const HARVESTABLE_BYTES: Filled<'static> = Filled::new(
+/// Source of `samples.harvestable_bytes`.
+pub const HARVESTABLE_BYTES: ColumnOrigin<'static> = ColumnOrigin::new(
     "samples",
     "harvestable_bytes",
     "MemAvailable less the headroom, 15 % of MemTotal",
 );
-/// What `hosts.headroom_share` is.
-pub const HEADROOM_SHARE: Filled<'static> = Filled::new(
+/// Source of `hosts.headroom_share`.
+pub const HEADROOM_SHARE: ColumnOrigin<'static> = ColumnOrigin::new(
     "hosts",
     "headroom_share",
     "0.15: the headroom that `harvestable_bytes` leaves",
 );
 
-/// The reading that follows from the two figures, CPUs and start not said.
+/// Reading from the two figures, with CPUs and boot time unknown.
 #[must_use]
 pub fn reading(time_ms: i64, mem_total_bytes: i64, mem_available_bytes: i64) -> Reading {
     Reading {
@@ -64,7 +64,7 @@ pub fn values(mem_total_bytes: i64, mem_available_bytes: i64) -> [Option<f64>; C
     ]
 }
 
-/// The fact that goes with [`HEADROOM_SHARE`], for [`super::Readings::host_is`].
+/// Fact for [`HEADROOM_SHARE`], to pass to [`super::Readings::host_is`].
 #[must_use]
 pub fn headroom() -> (&'static str, Value) {
     ("headroom_share", Value::Real(headroom_share()))

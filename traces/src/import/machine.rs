@@ -1,12 +1,12 @@
-//! What became of the machines of a source.
+//! Outcomes of the machines of a source.
 
-use super::Mended;
+use super::Repairs;
 use serde::Serialize;
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// Machines done.
+    /// Number of machines done.
     pub machines: usize,
     /// Machines in all.
     pub machines_in_all: usize,
@@ -14,24 +14,24 @@ pub struct Progress<'a> {
     pub machine: &'a str,
 }
 
-/// One machine.
+/// One machine of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
-    /// Its name at the source.
+    /// Name at the source.
     pub machine: String,
-    /// Its name in the dataset.
+    /// Name in the dataset.
     pub host_name: String,
-    /// Its id in the dataset.
+    /// Id in the dataset.
     pub host_id: String,
-    /// What became of it.
+    /// Outcome of the import.
     pub outcome: Outcome,
-    /// What was found in its rows.
+    /// Repairs in its rows.
     #[serde(flatten)]
-    pub mended: Mended,
+    pub mended: Repairs,
 }
 
 impl Machine {
-    /// What became of it, in words.
+    /// Description of the outcome.
     #[must_use]
     pub fn reason(&self) -> String {
         let outcome = self.outcome.describe();
@@ -42,22 +42,22 @@ impl Machine {
     }
 }
 
-/// What became of a machine.
+/// Outcome of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It is in the dataset.
+    /// The machine is in the dataset.
     Imported,
     /// Dropped: it has no rows.
     Empty,
     /// Dropped: none of its rows could be read.
     Unreadable,
-    /// Dropped: it never had memory.
+    /// Dropped: the machine never had memory.
     WithoutMemory,
 }
 
 impl Outcome {
-    pub(super) fn of(mended: &Mended) -> Self {
+    pub(super) fn of(mended: &Repairs) -> Self {
         if mended.samples_count > 0 {
             Self::Imported
         } else if mended.rows_count == 0 {
@@ -69,7 +69,7 @@ impl Outcome {
         }
     }
 
-    /// In words.
+    /// Description in words.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -81,31 +81,31 @@ impl Outcome {
     }
 }
 
-/// What an import did.
+/// Summary of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Imported {
+pub struct ImportSummary {
     /// The source's name.
     pub source: String,
-    /// What available memory means there.
+    /// Meaning of available memory in this source.
     pub available: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
-    /// All of them together, and rows that are no machine's.
-    pub total: Mended,
-    /// What was found in rows that are no machine's.
-    pub of_no_machine: Mended,
-    /// What else lies there, and was not looked at.
+    /// Repairs in all rows, including those of no machine.
+    pub total: Repairs,
+    /// Repairs in rows of no machine.
+    pub of_no_machine: Repairs,
+    /// Names of other entries, which were not read.
     pub passed_over: Vec<String>,
-    /// What is of the source and could not be used, each with its reason.
+    /// Unusable parts of the source, each with its reason.
     pub set_aside: Vec<String>,
     /// Rows that are new in the dataset, inventories among them.
     pub new_rows_count: u64,
     /// Rows that it held already.
     pub known_rows_count: u64,
-    /// Those of them that say otherwise of the same record than what the dataset holds, which stays.
+    /// Number of rows that contradict the dataset's row of the same record, which stays.
     pub contradicting_rows_count: u64,
     /// Files that are new in the dataset, once its small ones were merged.
     pub files_count: usize,
-    /// Their length together.
+    /// Total length of the files, in bytes.
     pub files_bytes: u64,
 }

@@ -6,17 +6,18 @@
 //! "04.11.2015 20:40:34";"2";…;"6291456";"1321205";"21,0";…
 //! ```
 //!
-//! Written by what is published of the format; no file of the archive was at hand. The archive names no time zone:
-//! times are taken as UTC, as other readers of the trace do.
+//! Written from the published description of the format; no file of the archive was at hand. The archive
+//! names no time zone: times are taken as UTC, as other readers of the trace do.
 
 use super::archive::{Archive, Dialect, Time, fills};
-use super::{Filled, Source};
+use super::{ColumnOrigin, Source};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::path::Path;
 
 /// The columns of each trace.
-const FILLS: &[Filled<'static>] = &fills("Memory capacity provisioned less Memory usage [KB]");
+const FILLS: &[ColumnOrigin<'static>] =
+    &fills("Memory capacity provisioned less Memory usage [KB]");
 
 const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static> {
     Source {

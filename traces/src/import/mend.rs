@@ -1,8 +1,8 @@
-//! One sample a time, from readings as rough as they come.
+//! Builds samples, one for each time, from rough readings.
 
 use super::nominal;
-use super::readings::{Beside, Row, Stop};
-use super::{Facts, Mended, Reading, Readings, Values};
+use super::readings::{ExtraColumns, Row, Stop};
+use super::{Facts, Reading, Readings, Repairs, Values};
 
 /// Readings of a machine that are no further apart are one sample, unless the machine is recorded that often.
 const MOMENT_MS: i64 = 500;
@@ -10,40 +10,40 @@ const MOMENT_MS: i64 = 500;
 /// Starts of a machine that are no further apart are one: the kernel computes it from a clock that is being set.
 const SAME_BOOT_MS: i64 = 60_000;
 
-/// What stands in the dataset for a reading.
+/// Sample made of a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation<'r> {
-    /// Its time, ms since 1970-01-01 UTC.
+    /// Time of the sample, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Since the one before; absent for the first and after a gap.
+    /// Time since the sample before, in ms; absent for the first and after a gap.
     pub interval_ms: Option<i64>,
-    /// Cause of the gap before it, where the source says that there is one.
+    /// Cause of the gap before it, if the source names one.
     pub gap: Option<&'static str>,
     /// Memory that the machine has.
     pub physical_bytes: i64,
-    /// What of it is available.
+    /// Available bytes.
     pub available_bytes: i64,
-    /// CPUs, as said last.
+    /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,
-    /// When the machine was started, as the first sample since then says, ms since 1970-01-01 UTC.
+    /// Boot time of the machine, as the first sample since then reports it, ms since 1970-01-01 UTC.
     pub booted_ms: Option<i64>,
-    /// What else the source says.
+    /// Values of further columns.
     pub values: Values<'r>,
-    /// What it says of the machine.
+    /// Facts of the machine.
     pub facts: &'r Facts,
 }
 
 impl Readings<'_> {
-    /// The samples of the machine, in order of time and one a time; and what was done. The order of the rows makes
-    /// no difference to the samples.
+    /// Samples of the machine, in order of time, one for each; and the counts of repairs. The order of the
+    /// rows makes no difference to the samples.
     #[must_use]
-    pub fn mend(&mut self) -> (Vec<Observation<'_>>, Mended) {
+    pub fn mend(&mut self) -> (Vec<Observation<'_>>, Repairs) {
         self.mend_at(None)
     }
 
-    /// The same, with the nominal interval where that is stated and not to be found in the steps.
+    /// Does the same, with a stated nominal interval in place of the one determined from the steps.
     #[must_use]
-    pub fn mend_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Mended) {
+    pub fn mend_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
         let (mut rows, mut stops, beside, mut mended) = self.split();
         stops.sort_unstable();
         let time_ms = |row: &Row| row.reading.time_ms;
@@ -60,7 +60,7 @@ impl Readings<'_> {
         mended.contradicted_count += (distinct - kept) as u64;
         mended.without_memory_count += (kept - rows.len()) as u64;
         mended.merged_count += merge(&mut rows, beside, &stops);
-        let beside: &Beside<'_> = beside;
+        let beside: &ExtraColumns<'_> = beside;
         mended.samples_count += rows.len() as u64;
 
         let times_ms: Vec<i64> = rows.iter().map(time_ms).collect();
@@ -99,7 +99,7 @@ impl Readings<'_> {
 }
 
 impl Observation<'_> {
-    /// Whether the machine is another than at `other`.
+    /// Returns true if the machine differs from that at `other`.
     pub(super) fn differs(&self, other: &Self) -> bool {
         let machine = |o: &Self| (o.physical_bytes, o.cpus_count);
         machine(self) != machine(other) || self.facts != other.facts
@@ -115,21 +115,22 @@ fn stop(stops: &[Stop], from_ms: i64, until_ms: i64) -> Option<&'static str> {
     between.iter().map(|(_, cause)| *cause).min()
 }
 
-/// What is 0 where it is not said.
+/// The value; `None` for 0, which means unknown.
 fn said(value: i64) -> Option<i64> {
     Some(value).filter(|value| *value > 0)
 }
 
-/// The boot before it where it is the same; none where this row does not say.
+/// Boot time of the row before if it is the same boot; `None` if this row has none.
 fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
     let booted = said(reading.booted_ms)?;
     let is_same = |before: &i64| before.abs_diff(booted) <= SAME_BOOT_MS.unsigned_abs();
     Some(before.filter(is_same).unwrap_or(booted))
 }
 
-/// Merges readings of one moment, in order of time, into the first of them, which takes over the values that it lacks;
-/// how many were merged. Where most readings are that close the machine is recorded that often, and all stay.
-fn merge(rows: &mut Vec<Row>, beside: &mut Beside<'_>, stops: &[Stop]) -> u64 {
+/// Merges readings of one moment, in order of time, into the first of them, which takes over the values that
+/// it lacks. Returns the number of merged rows. If most readings are that close, the machine is recorded that
+/// often, and all stay.
+fn merge(rows: &mut Vec<Row>, beside: &mut ExtraColumns<'_>, stops: &[Stop]) -> u64 {
     let time_ms = |row: &Row| row.reading.time_ms;
     let mut firsts: Vec<usize> = Vec::with_capacity(rows.len());
     let mut close = 0_usize;

@@ -1,24 +1,24 @@
-//! The count of what was mended in the rows of a machine.
+//! Counts of the repairs in the rows of a machine.
 
 use serde::Serialize;
 
-/// What was found in a machine's rows, and what was done about it. Every row is a sample, or is counted once
-/// among those that became none.
+/// Faults in a machine's rows, and their repairs. Every row becomes a sample, or counts once among the rows
+/// that became none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Mended {
+pub struct Repairs {
     /// Rows read, without the header and empty lines.
     pub rows_count: u64,
     /// Samples made of them.
     pub samples_count: u64,
     /// No sample: rows that could not be read.
     pub unreadable_count: u64,
-    /// The first of those: its line and what is wrong with it.
+    /// First unreadable row: its line and fault.
     pub first_unreadable: Option<String>,
     /// No sample: rows that repeat another in everything that is imported.
     pub repeated_count: u64,
     /// No sample: rows of the time of another that say otherwise. The one that leaves least available is kept.
     pub contradicted_count: u64,
-    /// No sample: rows within 500 ms of an earlier one, whose sample has what they alone give.
+    /// Rows merged into the sample of an earlier row within 500 ms, which takes over their additional values.
     pub merged_count: u64,
     /// No sample: rows without memory provisioned.
     pub without_memory_count: u64,
@@ -26,25 +26,25 @@ pub struct Mended {
     pub out_of_order_count: u64,
     /// Samples that used more than there was: available is 0.
     pub overused_count: u64,
-    /// Samples that are said to use no memory at all; taken as they are.
+    /// Samples that report no used memory at all; taken unchanged.
     pub unused_count: u64,
-    /// Times of a sample or row that came in seconds, where the header says ms.
+    /// Times that came in seconds, though the header says ms.
     pub in_seconds_count: u64,
-    /// Changes of memory, CPUs or what else is said of the machine, on the way.
+    /// Changes of memory, CPUs or other facts of the machine within the trace.
     pub changes_count: u64,
     /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
     pub gaps_count: u64,
     /// From the first sample to the last, ms; of several machines their sum.
     pub span_ms: u64,
-    /// Of that, time between samples without a gap between them.
+    /// Recorded part of the span: time between samples without a gap between them, in ms.
     pub recorded_ms: u64,
     /// The machine's nominal interval, ms: stated, or found in the steps between its samples; absent of several
     /// machines, or of one sample.
     pub nominal_interval_ms: Option<i64>,
 }
 
-impl Mended {
-    /// Returns true where rows were left out, moved or altered.
+impl Repairs {
+    /// Returns true if rows were left out, moved or altered.
     #[must_use]
     pub fn is_mended(&self) -> bool {
         self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0
@@ -88,7 +88,7 @@ impl Mended {
         self.recorded_ms += recorded_ms;
     }
 
-    /// Share of the span that lies between samples without a gap; 1 where there is no span.
+    /// Share of the span that lies between samples without a gap; 1 without a span.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         if self.span_ms == 0 {

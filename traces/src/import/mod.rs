@@ -5,11 +5,12 @@
 //!                    (`archive`)      or why not   one sample a time   columns that the source has
 //! ```
 //!
-//! A new source is a file here: an [`Importer`], which lists machines and reads each; [`import`] does the rest, alike
-//! for all of them. A source says which columns it fills and from what ([`Source::fills`]); all else is absent, never 0. What
-//! is rough is mended and counted ([`Mended`]); what is hopeless is refused by file and line before anything
-//! is written. Ids follow from the names of source and machine, and a record's number from its time: what was
-//! imported before is imported again without effect, into whatever dataset.
+//! A new source is a file here: an [`Importer`], which lists machines and reads each; [`import`] does the
+//! rest in the same way for all. A source names the columns that it fills, and their sources
+//! ([`Source::fills`]); all others are absent, never 0. Rough rows are mended and counted ([`Repairs`]);
+//! unusable input is refused with file and line before anything is written. Ids follow from the names of
+//! source and machine, and a record's number from its time: importing the same trace again has no effect, in
+//! any dataset.
 
 pub mod alibaba;
 pub mod archive;
@@ -34,9 +35,9 @@ mod tool;
 mod write;
 
 pub use error::ImportError;
-pub use importer::{Importer, Listed, import, import_at};
-pub use machine::{Imported, Machine, Outcome, Progress};
+pub use importer::{Importer, MachineList, import, import_at};
+pub use machine::{ImportSummary, Machine, Outcome, Progress};
 pub use mend::Observation;
-pub use mended::Mended;
+pub use mended::Repairs;
 pub use readings::{Facts, MEMORY_BYTES, Reading, Readings, TIMES_MS, Values};
-pub use source::{Filled, Source};
+pub use source::{ColumnOrigin, Source};

@@ -1,4 +1,4 @@
-//! The interval at which a machine was meant to be recorded, from the times at which it was.
+//! The nominal recording interval of a machine, from the times of its samples.
 
 /// Tasks that may record the same machine side by side, each at the same interval.
 const TASKS: usize = 4;
@@ -6,9 +6,9 @@ const TASKS: usize = 4;
 const PERIOD_AT_MOST_MS: i64 = 3_600_000;
 /// Fewer steps say nothing about a period.
 const STEPS_AT_LEAST: usize = 16;
-/// Steps alike in 100 that make an interval of one task; two in turn have half of each.
+/// Percentage of equal steps that makes an interval of one task; with two alternating steps each has half.
 const HALF: usize = 55;
-/// Steps alike in 100 that make the period of several tasks.
+/// Percentage of equal periods that makes the period of several tasks.
 const REGULAR: usize = 90;
 
 /// The interval of samples at `times_ms`, in order: the median step; or, where steps alternate as those of several
@@ -18,7 +18,7 @@ const REGULAR: usize = 90;
 /// median, though both tasks record once a minute; by the shorter every second step would be a gap.
 pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     let (median_ms, share) = period(times_ms, 1)?;
-    // More than half of the steps alike are an interval, and the others pauses.
+    // If more than half of the steps are equal, they are the interval and the others are pauses.
     if share > HALF || times_ms.len() <= STEPS_AT_LEAST {
         return Some(median_ms);
     }
@@ -27,12 +27,12 @@ pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     Some(regular.next().map_or(median_ms, |(period_ms, _)| period_ms))
 }
 
-/// The median step, which is what readers of a dataset take where no interval is said.
+/// Median step, which readers of a dataset use if no interval is recorded.
 pub(super) fn median_ms(times_ms: &[i64]) -> Option<i64> {
     period(times_ms, 1).map(|(median_ms, _)| median_ms)
 }
 
-/// The median time from a sample to the one `tasks` later, and how many of them in 100 are within a tenth of it.
+/// Median time from a sample to the one `tasks` later, and the percentage of such times within a tenth of it.
 fn period(times_ms: &[i64], tasks: usize) -> Option<(i64, usize)> {
     let later = times_ms.iter().skip(tasks);
     let mut steps: Vec<i64> = later.zip(times_ms).map(|(to, from)| to - from).collect();
@@ -62,7 +62,7 @@ mod tests {
             (&[3_000, 57_000], 60_000),
             (&[57_000, 3_000], 60_000),
             (&[1_000, 2_000, 57_000], 60_000),
-            // Irregular: the median, as the analysis has it.
+            // Irregular steps: the median, as in the analysis.
             (&[10_000, 10_000, 90_000, 700_000, 20_000, 40_000], 40_000),
         ] {
             assert_eq!(
@@ -86,7 +86,7 @@ mod tests {
         ] {
             assert_eq!(interval_ms(&times(bursts, 30)), Some(600_000), "{bursts:?}");
         }
-        // Two samples a day: nothing says which of the two steps is meant, but not that it is a day.
+        // Two samples a day: the steps do not show which is meant, but the day is not.
         let found = interval_ms(&times(&[600_000, 80_000_000], 30));
         assert!(found.is_some_and(|ms| ms <= 80_000_000), "{found:?}");
     }

@@ -1,6 +1,6 @@
-//! What the rows of one machine say, in the order in which they came.
+//! Readings of one machine, in the order of its rows.
 
-use super::Mended;
+use super::Repairs;
 use gleaner_schemas::column::{Kind, Row as _, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::cmp::{Ordering, Reverse};
@@ -12,39 +12,39 @@ pub const TIMES_MS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
 /// A machine with more is a mistake: 1 PiB.
 pub const MEMORY_BYTES: i64 = 1 << 50;
 
-/// What every row of every source says.
+/// Values that every row of every source has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// Its time, ms since 1970-01-01 UTC.
+    /// Time of the row, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Memory that the machine has; 0 where it has none, as a machine that is off.
+    /// Physical memory in bytes; 0 without memory, as in a machine that is off.
     pub physical_bytes: i64,
-    /// What of it is available; below 0 where more is said to be used than there is.
+    /// Available memory in bytes; below 0 if more is reported as used than there is.
     pub available_bytes: i64,
-    /// CPUs; 0 where that is not said.
+    /// Number of CPUs; 0 if unknown.
     pub cpus_count: i64,
-    /// When the machine was started, ms since 1970-01-01 UTC; 0 where that is not said.
+    /// Boot time of the machine, ms since 1970-01-01 UTC; 0 if unknown.
     pub booted_ms: i64,
 }
 
 /// Columns of `hosts` beside those that every source fills, by name.
 pub type Facts = Vec<(&'static str, Value)>;
 
-/// The readings of one machine, with what its rows say beside: a source has a million of them.
+/// Readings of one machine and the values of further columns; a source may have a million of them.
 #[derive(Clone, Debug)]
 pub struct Readings<'c> {
-    /// What was found so far; rows are counted by [`Readings::push`] and [`Readings::unreadable`].
-    pub mended: Mended,
+    /// Repairs so far; [`Readings::push`] and [`Readings::unreadable`] count rows.
+    pub mended: Repairs,
     rows: Vec<Row>,
     stops: Vec<Stop>,
-    beside: Beside<'c>,
+    beside: ExtraColumns<'c>,
     facts_by_text: HashMap<String, usize>,
 }
 
-/// When the recording stopped or was begun anew, and the cause as in `gaps`.
+/// Time at which the recording stopped or started anew, and the cause as in `gaps`.
 pub(super) type Stop = (i64, &'static str);
 
-/// A reading, and where that stands which its row says beside it.
+/// A reading and the offset of its row's extra columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) reading: Reading,
@@ -52,13 +52,13 @@ pub(super) struct Row {
     facts: usize,
 }
 
-/// What rows say beside their readings.
+/// Values of the rows in further columns.
 #[derive(Clone, Debug)]
-pub(super) struct Beside<'c> {
+pub(super) struct ExtraColumns<'c> {
     columns: &'c [&'static str],
-    /// Of the columns; [`Kind::Real`] of one that there is not, which the dataset refuses.
+    /// Kinds of the columns; [`Kind::Real`] for an unknown column, which the dataset refuses.
     kinds: Vec<Kind>,
-    /// Of each row those of `columns`, one row after the other; NaN is absent.
+    /// Values of `columns`, row after row; NaN is absent.
     values: Vec<f64>,
     /// Different ones, the first of nothing.
     facts: Vec<Facts>,
@@ -70,10 +70,10 @@ impl<'c> Readings<'c> {
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
         Self {
-            mended: Mended::default(),
+            mended: Repairs::default(),
             rows: Vec::new(),
             stops: Vec::new(),
-            beside: Beside {
+            beside: ExtraColumns {
                 columns,
                 kinds: columns.iter().map(|name| kind(name)).collect(),
                 values: Vec::new(),
@@ -86,7 +86,7 @@ impl<'c> Readings<'c> {
 
     /// From here on the rows are of a machine of these facts.
     pub fn host_is(&mut self, facts: Facts) {
-        let Beside {
+        let ExtraColumns {
             facts: known,
             facts_now: now,
             ..
@@ -101,8 +101,8 @@ impl<'c> Readings<'c> {
         });
     }
 
-    /// Adds a row: its reading, and a value for each of the columns, in their order; what is not finite is absent.
-    /// Whole numbers are held as they are up to 2⁵³.
+    /// Adds a row: its reading, and a value for each of the columns, in their order; a value that is not
+    /// finite is absent. Whole numbers are exact up to 2⁵³.
     pub fn push(&mut self, reading: Reading, values: &[Option<f64>]) {
         let beside = &mut self.beside;
         debug_assert_eq!(
@@ -128,7 +128,7 @@ impl<'c> Readings<'c> {
         self.stops.push((time_ms, cause));
     }
 
-    /// Counts a row that is none: `place` is its line or the like, `why` what is wrong with it.
+    /// Counts a malformed row: `place` is its line or the like, `why` its fault.
     pub fn unreadable(&mut self, place: impl Display, why: impl Display) {
         self.mended.rows_count += 1;
         self.mended.unreadable_count += 1;
@@ -136,8 +136,8 @@ impl<'c> Readings<'c> {
         self.mended.first_unreadable.get_or_insert_with(first);
     }
 
-    /// The rows, and what they refer to.
-    pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut Beside<'c>, Mended) {
+    /// Rows, and the data that they refer to.
+    pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut ExtraColumns<'c>, Repairs) {
         let rows = std::mem::take(&mut self.rows);
         let stops = std::mem::take(&mut self.stops);
         let mended = std::mem::take(&mut self.mended);
@@ -145,7 +145,7 @@ impl<'c> Readings<'c> {
     }
 }
 
-impl Beside<'_> {
+impl ExtraColumns<'_> {
     pub(super) fn values(&self, row: &Row) -> Values<'_> {
         let values = self.values.get(row.at..).unwrap_or_default();
         Values {
@@ -171,8 +171,8 @@ impl Beside<'_> {
         &self.facts[row.facts]
     }
 
-    /// Rows in order of time; of one time, the one to keep comes first: with memory, with the least of it available,
-    /// and with most said beside. Where they stood makes no difference.
+    /// Order of rows by time. Among rows of one time, the one to keep comes first: with memory, with the
+    /// least available, and with most further values. Their order in the source makes no difference.
     pub(super) fn order(&self, a: &Row, b: &Row) -> Ordering {
         let key = |row: &Row| {
             let r = row.reading;
@@ -185,7 +185,7 @@ impl Beside<'_> {
                 Reverse((r.cpus_count, r.booted_ms)),
             )
         };
-        // NaN's bits are above those of any number that is not below 0: what is absent comes last.
+        // NaN's bits are above those of any number not below 0: absent values come last.
         let values = || self.values(a).bits().cmp(self.values(b).bits());
         let facts = || format!("{:?}", self.facts(a)).cmp(&format!("{:?}", self.facts(b)));
         key(a).cmp(&key(b)).then_with(values).then_with(|| {
@@ -197,13 +197,13 @@ impl Beside<'_> {
         })
     }
 
-    /// Whether the rows say the same.
+    /// Returns true if the rows have equal content.
     pub(super) fn same(&self, a: &Row, b: &Row) -> bool {
         (a.reading, a.facts) == (b.reading, b.facts) && self.values(a) == self.values(b)
     }
 }
 
-/// What a row gives of its source's columns.
+/// Values of a row in its source's columns.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'r> {
     columns: &'r [&'static str],
@@ -212,7 +212,7 @@ pub struct Values<'r> {
 }
 
 impl<'r> Values<'r> {
-    /// Those that are not absent, by the names of their columns in `samples`.
+    /// Values that are not absent, by the names of their columns in `samples`.
     pub fn known(self) -> impl Iterator<Item = (&'static str, Value)> + 'r {
         let columns = self.columns.iter().zip(self.kinds);
         let known = columns
@@ -226,21 +226,21 @@ impl<'r> Values<'r> {
     }
 }
 
-/// By their bits: what is absent in both is the same.
+/// Compares bits: values absent in both are equal.
 impl PartialEq for Values<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.bits().eq(other.bits())
     }
 }
 
-/// Of a column of `samples`.
+/// Kind of a column of `samples`.
 pub(super) fn kind(column: &str) -> Kind {
     let mut columns = SampleRow::TABLE.columns.iter();
     let column = columns.find(|c| c.name == column);
     column.map_or(Kind::Real, |c| c.kind)
 }
 
-/// As a column of that kind holds it.
+/// Value for a column of that kind.
 pub(super) fn stored(kind: Kind, value: f64) -> Value {
     match kind {
         Kind::Integer => Value::Integer(value.round() as i64),

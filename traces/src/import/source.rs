@@ -1,45 +1,46 @@
-//! Where a foreign trace comes from, and what it fills.
+//! Origin of a foreign trace, and the columns that it fills.
 
 /// A source of foreign traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
-    /// As in `hosts.source`; ids are made from it.
+    /// Name as in `hosts.source`; ids are derived from it.
     pub name: &'a str,
-    /// What host names begin with, before the machine's own name; empty where that is the host's name.
+    /// Prefix of host names before the machine's own name; empty if that is the host's name.
     pub host_prefix: &'a str,
-    /// What available memory means there: a sentence for people.
+    /// Meaning of available memory: a sentence for people.
     pub available: &'a str,
-    /// True where sizes are made up here, since the source has shares alone.
+    /// True if sizes are invented here, since the source has only shares.
     pub sizes_are_made_up: bool,
     /// The columns that it fills, all of them.
-    pub fills: &'a [Filled<'a>],
-    /// Of those in `samples`, the ones that its readings carry beside [`super::Reading`], in their order.
+    pub fills: &'a [ColumnOrigin<'a>],
+    /// Columns of `samples` in its readings beside [`super::Reading`], in their order.
     pub columns: &'a [&'static str],
 }
 
 /// A column that a source fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled<'a> {
-    /// Table.
+pub struct ColumnOrigin<'a> {
+    /// Name of the table.
     pub table: &'static str,
     /// Column; its unit is in its name.
     pub column: &'static str,
-    /// What of the source it is, with the source's unit.
+    /// Field of the source, with the source's unit.
     pub from: &'a str,
 }
 
-impl<'a> Filled<'a> {
-    /// What every source fills: the time between samples.
-    pub const INTERVAL_MS: Filled<'static> = Filled::new(
+impl<'a> ColumnOrigin<'a> {
+    /// Column of every source: the time between samples.
+    pub const INTERVAL_MS: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "interval_ms",
         "time since the sample before, where that is not more than two of the machine's nominal intervals",
     );
-    /// What every source fills: that it knows no files.
-    pub const FILES_WHOLE: Filled<'static> =
-        Filled::new("samples", "files_whole", "false: of files nothing is known");
-    /// What every source fills: its name.
-    pub const SOURCE: Filled<'static> = Filled::new("hosts", "source", "the trace's name");
+    /// Column of every source: files are never known.
+    pub const FILES_WHOLE: ColumnOrigin<'static> =
+        ColumnOrigin::new("samples", "files_whole", "false: of files nothing is known");
+    /// Column of every source: its name.
+    pub const SOURCE: ColumnOrigin<'static> =
+        ColumnOrigin::new("hosts", "source", "the trace's name");
 
     /// `from` fills `column` of `table`.
     #[must_use]
@@ -51,7 +52,7 @@ impl<'a> Filled<'a> {
         }
     }
 
-    /// Its unit.
+    /// Unit of the column.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         let table = gleaner_schemas::rows::table(self.table)?;
@@ -66,7 +67,7 @@ impl Source<'_> {
         self.id("Gleaner import: host id", machine)
     }
 
-    /// The id of the database that the records of its machine `machine` are said to come from.
+    /// Id of the database for the records of the machine `machine`.
     #[must_use]
     pub fn database_id(&self, machine: &str) -> String {
         self.id("Gleaner import: database id", machine)
@@ -87,7 +88,7 @@ impl Source<'_> {
         blake3::Hash::from_bytes(key).to_hex()[..32].to_owned()
     }
 
-    /// Its name as a host.
+    /// Host name of a machine.
     #[must_use]
     pub fn host_name(&self, machine: &str) -> String {
         if self.host_prefix.is_empty() {

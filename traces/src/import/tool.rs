@@ -1,4 +1,4 @@
-//! Other programs' own tools, run for what they print: nobody else knows every version of their files.
+//! Running other programs' tools to read their output: only they know every version of their files.
 
 use super::ImportError;
 use std::io::{self, Read};
@@ -6,13 +6,13 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-/// Of what a tool says for people, as much is kept, and no more than twice that: the last, which says how it ended.
+/// Bytes kept of a tool's error output (at most twice as many): the last ones, which say how it ended.
 const SAID_BYTES: usize = 4096;
 
-/// A tool.
+/// A tool of another program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tool {
-    /// Its names, the newest first.
+    /// Names of the program, the newest first.
     pub(super) programs: &'static [&'static str],
     /// Debian's package of it.
     pub(super) package: &'static str,
@@ -22,13 +22,13 @@ pub(super) struct Tool {
 pub(super) struct Running {
     program: &'static str,
     child: Child,
-    /// What it prints: to be read as it comes.
+    /// Output of the tool, read as it comes.
     printed: ChildStdout,
     said: Option<JoinHandle<String>>,
 }
 
 impl Tool {
-    /// Runs it on `path`, which stands between the arguments, in the language of its author.
+    /// Runs the tool on `path`, which is placed between the arguments, in the C locale.
     pub(super) fn run(
         &self,
         before: &[&str],
@@ -54,7 +54,7 @@ impl Tool {
                         program,
                         child,
                         printed,
-                        // Read beside its output: a tool waits for whoever leaves what it says unread.
+                        // Read in parallel with its output: a tool blocks while its error output is not read.
                         said: Some(thread::spawn(move || tail(said))),
                     });
                 }
@@ -68,7 +68,7 @@ impl Tool {
     }
 }
 
-/// That a tool failed on `path`, and what it said ([`Running::end`]).
+/// Error of a tool that failed on `path`, with its error output ([`Running::end`]).
 pub(super) fn failed(path: &Path, said: String) -> ImportError {
     ImportError::Tool {
         path: path.to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn failed(path: &Path, said: String) -> ImportError {
     }
 }
 
-/// The last of what is said.
+/// Last part of a stream.
 fn tail(mut from: impl Read) -> String {
     let (mut text, mut part) = (Vec::new(), [0; SAID_BYTES]);
     while let Ok(read @ 1..) = from.read(&mut part) {
@@ -88,8 +88,8 @@ fn tail(mut from: impl Read) -> String {
 }
 
 impl Running {
-    /// Waits for its end, its output having been read. Where it failed, its name and what it said but for lines that
-    /// hold `beside`.
+    /// Waits for the end of the tool, whose output has been read. If it failed, returns its name and error
+    /// output without the lines that contain `beside`.
     pub(super) fn end(mut self, beside: Option<&str>) -> Option<String> {
         let status = match self.child.wait() {
             Ok(status) if status.success() => return None,
@@ -120,7 +120,7 @@ impl Read for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already, and then there is nothing to end.
+        // The tool may have ended already; then there is nothing to end.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(said) = self.said.take() {
@@ -158,7 +158,7 @@ mod tests {
         let (printed, failed) = run("yes x | head -c 1000000 >&2; echo a; echo why >&2; exit 1");
         assert_eq!(printed, "a\n");
         assert!(failed.unwrap().ends_with("x; why"));
-        // The path is what it is, and no option.
+        // The path is passed as it is, and never read as an option.
         assert_eq!(run("echo $0").0, "./x\n");
     }
 

@@ -1,6 +1,6 @@
 //! The samples of foreign machines on their way into a dataset: one machine at a time.
 
-use super::{ImportError, Imported, Observation, Source};
+use super::{ImportError, ImportSummary, Observation, Source};
 use gleaner_dataset::{Compaction, Identity, RowsBuilder, SourceColumn, SourceEntry, Writer};
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 /// After all times that are imported: no day of a trace is still to grow when its import ends.
 const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
-/// Columns that follow from neighbouring samples, and so from where the trace that is imported begins.
+/// Columns that depend on neighbouring samples, and so on where the imported trace begins.
 const OF_NEIGHBOURS: [&str; 4] = [
     "interval_ms",
     "sample_interval_ms",
@@ -24,14 +24,14 @@ const DAY_MS: i64 = 86_400_000;
 const ROWS_AT_ONCE: u64 = 500_000;
 
 /// Writes into one dataset, which is opened when there is something to write.
-pub(super) struct Importing {
+pub(super) struct ImportWriter {
     dataset: PathBuf,
     writer: Option<Writer>,
     /// Paths of the files that were there before.
     before: HashSet<String>,
 }
 
-impl Importing {
+impl ImportWriter {
     pub(super) fn into(dataset: &Path) -> Self {
         Self {
             dataset: dataset.to_owned(),
@@ -40,15 +40,15 @@ impl Importing {
         }
     }
 
-    /// Adds a machine's samples; its inventory where a UTC day begins and where it changes, with the interval at
-    /// which it was recorded where that is not the median step.
+    /// Adds a machine's samples, and its inventory at the start of each UTC day and at each change, with its
+    /// recording interval unless that is the median step.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
         machine: &str,
         samples: &[Observation<'_>],
         interval_ms: Option<i64>,
-        done: &mut Imported,
+        done: &mut ImportSummary,
     ) -> Result<(), ImportError> {
         if samples.is_empty() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Importing {
                 let files = writer.manifest().files.iter();
                 self.before = files.map(|file| file.path.clone()).collect();
                 if self.before.is_empty() {
-                    // Nobody reads what was not there before; what is merged would be kept for good.
+                    // No reader has the files that did not exist before; merged ones would be kept for good.
                     writer.keep_retired_for(Duration::ZERO);
                 }
                 writer
@@ -136,7 +136,7 @@ impl Importing {
     }
 
     /// Makes all that was added part of the dataset.
-    pub(super) fn seal(&mut self, done: &mut Imported) -> Result<(), ImportError> {
+    pub(super) fn seal(&mut self, done: &mut ImportSummary) -> Result<(), ImportError> {
         if let Some(writer) = &mut self.writer {
             let sealed = writer.seal()?;
             done.new_rows_count += sealed.rows;
@@ -150,7 +150,7 @@ impl Importing {
     pub(super) fn finish(
         &mut self,
         source: &Source<'_>,
-        done: &mut Imported,
+        done: &mut ImportSummary,
     ) -> Result<(), ImportError> {
         self.seal(done)?;
         let Some(writer) = &mut self.writer else {

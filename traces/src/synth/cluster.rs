@@ -1,4 +1,4 @@
-//! A cluster, whose hosts are made when they are asked for.
+//! A cluster whose hosts are generated on demand.
 
 use super::fleet::ClusterOf;
 use super::life::Life;
@@ -6,7 +6,7 @@ use super::{HostTrace, Parameters, SynthError};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A synthetic cluster; its hosts are made when they are asked for.
+/// A synthetic cluster; its hosts are generated on demand.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     parameters: Parameters,
@@ -68,7 +68,7 @@ impl Cluster {
         }
     }
 
-    /// What it was made of.
+    /// Parameters of the cluster.
     #[must_use]
     pub const fn parameters(&self) -> &Parameters {
         &self.parameters
@@ -100,7 +100,7 @@ impl Cluster {
         self.parameters.fleet.class(name).unwrap_or(0) // the fleet was checked
     }
 
-    /// When all traces end: no record is of this time or later.
+    /// End of all traces: no record is of this time or later.
     #[must_use]
     pub fn end_ms(&self) -> i64 {
         self.parameters.start_ms + i64::from(self.parameters.days) * DAY_MS

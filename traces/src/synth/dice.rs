@@ -4,7 +4,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, LogNormal};
 
-/// One host's stream of random numbers.
+/// Stream of random numbers of one host.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(ChaCha8Rng);
 
@@ -31,12 +31,12 @@ impl Dice {
         self.0.random()
     }
 
-    /// Whether something of this probability happens.
+    /// Returns true with this probability.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
 
-    /// From `least` to below `end`; `least` where that is nothing.
+    /// Time from `least` to below `end`; `least` if the range is empty.
     pub(super) fn between(&mut self, least: i64, end: i64) -> i64 {
         if end <= least {
             return least;

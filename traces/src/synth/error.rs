@@ -1,43 +1,43 @@
-//! What can go wrong with a synthetic cluster, and what to do about it.
+//! Errors of synthetic clusters, with the remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a synthetic cluster could not be made or written.
+/// Reason why a synthetic cluster could not be generated or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
     /// A parameter that no cluster can have.
     #[error("{name} is {value}: it must be {allowed}")]
     Parameter {
-        /// Which.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it is.
+        /// Value of the parameter.
         value: String,
-        /// What it may be.
+        /// Allowed values.
         allowed: &'static str,
     },
     /// A fleet that is none.
     #[error("fleet {name}: {detail}")]
     Fleet {
-        /// Its file or name.
+        /// File or name of the fleet.
         name: String,
-        /// What is wrong, and where.
+        /// Fault and its place.
         detail: String,
     },
     /// The folder is in use.
     #[error("{} is not empty; name a new folder for the synthetic dataset", folder.display())]
     NotEmpty {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
     /// The folder could not be looked into.
     #[error("cannot list folder {}: {source}", folder.display())]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The dataset could not be written.

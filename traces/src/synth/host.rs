@@ -1,4 +1,4 @@
-//! One host's trace, record after record.
+//! Generates one host's trace, record after record.
 
 use super::dice::Dice;
 use super::fleet::{Class, Fleet, Habit};
@@ -43,9 +43,9 @@ pub struct HostTrace {
     host_id: String,
     database_id: String,
     boot_id: String,
-    /// When the host was booted.
+    /// Boot time of the host.
     booted_ms: i64,
-    /// When the agent started: what was before it has not seen.
+    /// Start time of the agent, which has not seen anything before.
     agent_ms: i64,
     life: Life,
     processes: ProcessRows,
@@ -53,7 +53,7 @@ pub struct HostTrace {
     mapped_files_bytes: i64,
     memory: Memory,
     sources: Sources,
-    last: Option<Last>,
+    last: Option<PreviousSample>,
     next_ms: i64,
     sequence: i64,
     ready: VecDeque<Record>,
@@ -61,7 +61,7 @@ pub struct HostTrace {
 
 /// The sample before.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+struct PreviousSample {
     time_ms: i64,
 }
 
@@ -140,13 +140,13 @@ impl HostTrace {
     fn fill(&mut self) {
         while self.ready.is_empty() && self.next_ms < self.end_ms {
             self.advance();
-            // Of a time without samples that reaches beyond the end, nothing is known before it.
+            // In a time without samples that reaches beyond the end, no record before the end is known.
             let end = self.ready.iter().position(|r| r.time_ms >= self.end_ms);
             self.ready.truncate(end.unwrap_or(self.ready.len()));
         }
     }
 
-    /// The next sample, and what comes before it.
+    /// Generates the next sample, and the records before it.
     fn advance(&mut self) {
         let Some(last) = self.last else {
             self.boot(self.booted_ms);
@@ -171,7 +171,7 @@ impl HostTrace {
         }
     }
 
-    /// What a time without samples leaves, and the sample after it.
+    /// Generates the records of a time without samples, and the sample after it.
     fn interrupt(&mut self, interruption: Interruption, last_ms: i64, due_ms: i64) {
         let Interruption {
             cause,
@@ -186,7 +186,7 @@ impl HostTrace {
                     (from_ms, event("sleep", amount_ms, None)),
                     (to_ms, event("wake", amount_ms, None)),
                 ];
-                // The agent's own rule: what is missing is a gap from two intervals on.
+                // The agent's own rule: a gap begins at two intervals.
                 let is_gap = now_ms - last_ms > 2 * self.interval_ms;
                 self.sample(now_ms, is_gap.then_some("sleep"), events);
             }
@@ -221,7 +221,7 @@ impl HostTrace {
         self.write_event(time_ms, event("agent_start", None, Some(version)));
     }
 
-    /// Writes the sample at `time_ms`, after the gap before it and what was noted meanwhile.
+    /// Writes the sample at `time_ms`, after the gap before it and the events since.
     fn sample(&mut self, time_ms: i64, gap: Option<&str>, mut events: Vec<(i64, EventRow)>) {
         let before = self.last;
         let follows = before.filter(|_| gap.is_none());
@@ -237,7 +237,7 @@ impl HostTrace {
             let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
             if away_ms >= LEAST_AWAY_MS {
                 let returned = event("owner_returned", Some(away_ms), Some("input"));
-                // Told at once; within a sleep's end it waits for the sample with the rest.
+                // Written at once; at the end of a sleep it waits for the sample with the rest.
                 if events.is_empty() {
                     self.write_event(stretch.from_ms, returned);
                 } else {
@@ -270,7 +270,7 @@ impl HostTrace {
             self.write_event(time_ms, event);
         }
         self.write(time_ms, Rows::Sample(Box::new(rows)));
-        self.last = Some(Last { time_ms });
+        self.last = Some(PreviousSample { time_ms });
         // The agent's timer is a little late each time, and makes up for it.
         self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
     }
@@ -310,7 +310,8 @@ impl HostTrace {
         }
     }
 
-    /// What this host never has, where the state is given whole; and processes that ended while they were read.
+    /// Absences of values that this host never has, if the state is complete; and of processes that ended
+    /// while they were read.
     fn absences(&mut self, at: &At) -> Vec<AbsenceRow> {
         let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {
             item: item.to_owned(),

@@ -1,4 +1,4 @@
-//! Synthetic clusters: traces of hosts that never were, of any number and length.
+//! Synthetic clusters: traces of invented hosts, of any number and length.
 //!
 //! A [`Fleet`] has the parameters of the model, class by class. Those of `acharya-setia` are **calibrated** to the
 //! tables of a study of 1998 (docs/synth.md says how); those of `modern` are **invented**. Nothing about real people can
@@ -9,10 +9,10 @@
 //!                   └────────► Moment (calibration)     power ──┘
 //! ```
 //!
-//! - `fleet`, `preset`: what there is; `spread`: how hosts of a class differ.
-//! - `life`: what happens on a host. It obeys what a real one does: categories sum to physical memory.
+//! - `fleet`, `preset`: the hosts; `spread`: the differences between hosts of a class.
+//! - `life`: the events on a host. It obeys the rule of a real one: categories sum to physical memory.
 //! - `power`: some hosts sleep, some are turned off when the owner leaves. Each leaves a gap.
-//! - `rows`: what an agent would store of it; what is available divides into free memory, cache and idle processes.
+//! - `rows`: the rows that an agent would store; available memory divides into free memory, cache and idle processes.
 //!
 //! The seed decides every byte: each part of each host draws from a stream of its own (ChaCha8), so
 //! that a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
@@ -42,7 +42,7 @@ pub use life::{Life, Moment};
 pub use parameters::Parameters;
 pub use preset::Preset;
 pub use record::{Record, Rows, SampleRows};
-pub use write::{Progress, Written, write};
+pub use write::{Progress, SynthSummary, write};
 
 /// Bytes in a mebibyte.
 const MIB: i64 = 1 << 20;

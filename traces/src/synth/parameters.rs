@@ -1,36 +1,36 @@
-//! What to make a cluster of.
+//! Parameters of a synthetic cluster.
 
 use super::fleet::{Class, Fleet};
 use super::life::Life;
 use super::{Preset, SynthError};
 use std::sync::Arc;
 
-/// The paper's.
+/// Default interval, the paper's.
 const INTERVAL_MS: i64 = 90_000;
 
-/// What to make.
+/// Parameters of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
     /// Kinds of host and their habits.
     pub fleet: Arc<Fleet>,
-    /// Which hosts: what the fleet names so, or its first where absent.
+    /// Name of the fleet's cluster; absent: its first.
     pub cluster: Option<String>,
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: usize,
     /// Days of each.
     pub days: u32,
-    /// Where they begin, ms since 1970-01-01 UTC.
+    /// Start of the traces, ms since 1970-01-01 UTC.
     pub start_ms: i64,
     /// Time between samples.
     pub interval_ms: i64,
-    /// Decides all else.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Whether every host is left on day and night.
+    /// True if every host stays on day and night.
     pub always_on: bool,
 }
 
 impl Parameters {
-    /// The hosts of `preset`, as long as it has them.
+    /// Parameters for the hosts and the length of `preset`.
     ///
     /// # Errors
     /// [`SynthError::Fleet`], which no preset gives.
@@ -38,10 +38,10 @@ impl Parameters {
         Self::of_fleet(preset.fleet()?, Some(preset.cluster()), seed)
     }
 
-    /// The hosts of a fleet's cluster, as long as it has them.
+    /// Parameters for the hosts of a fleet's cluster, and the fleet's length.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] where it has no such cluster.
+    /// [`SynthError::Fleet`] if it has no such cluster.
     pub fn of_fleet(fleet: Fleet, cluster: Option<&str>, seed: u64) -> Result<Self, SynthError> {
         Ok(Self {
             hosts: fleet.cluster(cluster)?.hosts_count(),

@@ -1,4 +1,4 @@
-//! When a host is not sampled: it sleeps, is off, or its agent is restarted.
+//! Times in which a host is not sampled: it sleeps, is off, or its agent restarts.
 
 use super::dice::Dice;
 use super::fleet::{Habit, System};
@@ -8,28 +8,28 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: f64 = 24.0 * HOUR_MS as f64;
 
-/// What keeps a host from being sampled.
+/// Cause of a time without samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// It sleeps.
+    /// The host sleeps.
     Sleep,
-    /// It is off, or boots anew.
+    /// The host is off, or boots anew.
     Off,
     /// The agent does not run.
     Stopped,
 }
 
-/// A time in which a host is not sampled.
+/// A time without samples.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interruption {
     pub(super) cause: Cause,
     pub(super) from_ms: i64,
-    /// When the host is awake, booted, or the agent about to start.
+    /// Time at which the host is awake, has booted, or the agent starts.
     pub(super) to_ms: i64,
 }
 
-/// What comes between the sample at `from_ms` and the one due at `due_ms`, if anything. `next` is when the owner
-/// is there next, `last_active_ms` when they were.
+/// Interruption between the sample at `from_ms` and the one due at `due_ms`, if any. `next` is the time of
+/// the owner's next presence, `last_active_ms` that of their last activity.
 pub(super) fn interruption(
     dice: &mut Dice,
     system: &System,

@@ -1,22 +1,22 @@
-//! Fleets that come with Gleaner.
+//! Fleets shipped with Gleaner.
 
 use super::{Fleet, SynthError};
 
-/// A cluster that comes with Gleaner.
+/// A cluster shipped with Gleaner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// Desks and workstations as sold since 2020: invented.
     Modern,
     /// Cluster A of Acharya & Setia, Table 1: 29 hosts, calibrated to Tables 1 to 4.
     AcharyaSetiaA,
-    /// Their cluster B: 23 hosts.
+    /// Cluster B of the study: 23 hosts.
     AcharyaSetiaB,
-    /// Both together: 52 hosts, A's first.
+    /// Both clusters together: 52 hosts, A's first.
     AcharyaSetia,
 }
 
 impl Preset {
-    /// All of them.
+    /// All presets.
     pub const ALL: [Self; 4] = [
         Self::Modern,
         Self::AcharyaSetiaA,
@@ -24,7 +24,7 @@ impl Preset {
         Self::AcharyaSetia,
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,10 +55,10 @@ impl Preset {
         }
     }
 
-    /// Its fleet.
+    /// Fleet of the preset.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`]: a test holds that there is none.
+    /// [`SynthError::Fleet`]: a test ensures that there is none.
     pub fn fleet(self) -> Result<Fleet, SynthError> {
         Fleet::parse(self.text(), self.name())
     }

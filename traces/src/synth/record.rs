@@ -1,4 +1,4 @@
-//! A record of a host's trace: what one sequence number stands for.
+//! A record of a host's trace: all rows of one sequence number.
 
 use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{
@@ -6,27 +6,27 @@ use gleaner_schemas::rows::{
     SampleRow,
 };
 
-/// One record.
+/// One record of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its number in the host's database, from 1.
+    /// Sequence number in the host's database, from 1.
     pub sequence: i64,
-    /// Its time, ms since 1970-01-01 UTC.
+    /// Time of the record, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// What it holds.
+    /// Rows of the record.
     pub rows: Rows,
 }
 
-/// What a record holds.
+/// Content of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     /// The time without samples that ends here.
     Gap(GapRow),
-    /// The host.
+    /// Row of the host.
     Host(Box<HostRow>),
     /// Something that happened.
     Event(EventRow),
-    /// A sample.
+    /// Rows of a sample.
     Sample(Box<SampleRows>),
 }
 
@@ -35,15 +35,15 @@ pub enum Rows {
 pub struct SampleRows {
     /// Memory, load, cost.
     pub sample: SampleRow,
-    /// Active processes.
+    /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
     /// Files in use, as far as they changed.
     pub files: Vec<FileRow>,
     /// Sources of the owner's activity, as far as they have news.
     pub activity: Vec<ActivityRow>,
-    /// What could not be read, as far as that changed.
+    /// Absences, as far as they changed.
     pub absences: Vec<AbsenceRow>,
-    /// NUMA nodes, where there are several.
+    /// Rows of the NUMA nodes, if there are several.
     pub nodes: Vec<NodeRow>,
     /// Control groups of active processes.
     pub cgroups: Vec<CgroupRow>,
@@ -74,7 +74,7 @@ impl Record {
         }
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     #[must_use]
     pub fn rows_count(&self) -> usize {
         match &self.rows {

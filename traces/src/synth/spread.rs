@@ -1,10 +1,10 @@
-//! How hosts of a fleet differ: each property is spread evenly over them, so that a small cluster has the spread of a
-//! large one. A host's place is the fractional part of a multiple of an irrational number (Kronecker's sequence),
-//! shifted by the seed.
+//! Differences between the hosts of a fleet: each property is spread evenly over them, so that a small
+//! cluster has the spread of a large one. A host's place is the fractional part of a multiple of an
+//! irrational number (Kronecker's sequence), shifted by the seed.
 
 use super::dice::Dice;
 
-/// A property in which hosts differ.
+/// Property in which hosts differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Property {
     Kernel,
@@ -22,11 +22,11 @@ pub(super) enum Property {
 /// Roots of primes, whose multiples fill the unit interval evenly.
 const STEPS: [f64; 10] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0];
 
-/// Where one host stands among the fleet's, by property: from 0 to below 1.
+/// Position of one host in the fleet, by property: from 0 to below 1.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Standing([f64; STEPS.len()]);
+pub(super) struct HostPosition([f64; STEPS.len()]);
 
-impl Standing {
+impl HostPosition {
     pub(super) fn new(seed: u64, index: usize) -> Self {
         let mut shifts = Dice::new(seed, u64::MAX);
         Self(STEPS.map(|prime| {
@@ -44,8 +44,8 @@ impl Standing {
         (1.0 + sd * centred(self.of(property))).max(0.05)
     }
 
-    /// How often something happens that happens on `share` of the hosts only: 0 on the others; of mean 1 on those, its
-    /// logarithm evenly spread with this sd.
+    /// Relative rate of an event that occurs on `share` of the hosts only: 0 on the others; with mean 1 on
+    /// those, its logarithm evenly spread with this standard deviation.
     pub(super) fn rate(&self, property: Property, share: f64, sd: f64) -> f64 {
         let place = self.of(property);
         if place >= share {
@@ -73,7 +73,8 @@ mod tests {
     #[test]
     fn a_few_hosts_have_the_spread_of_many() {
         for seed in 0..20 {
-            let hosts: Vec<Standing> = (0..16).map(|host| Standing::new(seed, host)).collect();
+            let hosts: Vec<HostPosition> =
+                (0..16).map(|host| HostPosition::new(seed, host)).collect();
             let factors = hosts.iter().map(|h| h.factor(Property::Kernel, 0.2));
             let mean = factors.clone().sum::<f64>() / 16.0;
             let sd = (factors.map(|f| (f - mean) * (f - mean)).sum::<f64>() / 16.0).sqrt();
@@ -89,7 +90,7 @@ mod tests {
     #[test]
     fn rates_have_mean_1_on_the_hosts_that_have_them() {
         let rates: Vec<f64> = (0..10_000)
-            .map(|host| Standing::new(1, host).rate(Property::Hogs, 0.25, 1.2))
+            .map(|host| HostPosition::new(1, host).rate(Property::Hogs, 0.25, 1.2))
             .collect();
         let mean = rates.iter().sum::<f64>() / rates.len() as f64;
         assert!((mean - 0.25).abs() < 0.005, "{mean}");

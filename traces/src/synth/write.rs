@@ -1,5 +1,5 @@
-//! A cluster as a dataset, streamed: memory is bounded by the hosts that are made at once and by the rows that
-//! wait to be sealed, whatever the cluster's size.
+//! A cluster as a dataset, streamed: memory is bounded by the number of hosts generated at once and by the
+//! rows that wait to be sealed, whatever the cluster's size.
 
 use super::{Cluster, HostTrace, Record, SynthError};
 use arrow::record_batch::RecordBatch;
@@ -12,53 +12,53 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 const DAY_MS: i64 = 86_400_000;
-/// Hosts whose state is kept at once: some tens of KiB each.
+/// Number of hosts whose state is kept at once: some tens of KiB each.
 const HOSTS_AT_ONCE: usize = 256;
 /// Rows that are sealed at once: some 200 bytes each, twice as much again while they are sorted, and as many are being
 /// made meanwhile.
 const ROWS_AT_ONCE: usize = 600_000;
 
-/// How far the writing is.
+/// Progress of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Days of hosts done.
     pub host_days: u64,
     /// Days of hosts in all.
     pub host_days_in_all: u64,
-    /// Rows made.
+    /// Number of rows generated.
     pub rows: u64,
 }
 
-/// What was written.
+/// Counts of a written dataset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SynthSummary {
     /// The dataset's folder.
     pub dataset: PathBuf,
-    /// Records.
+    /// Number of records.
     pub records: u64,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Files.
+    /// Number of files.
     pub files: usize,
-    /// Their length together.
+    /// Total length of the files, in bytes.
     pub bytes: u64,
 }
 
-/// Writes the cluster as a dataset into `folder`, which is made, or is empty. `progress` is called after each day of
-/// each host.
+/// Writes the cluster as a dataset into `folder`, which is created or must be empty. `progress` is called
+/// after each day of each host.
 ///
 /// # Errors
-/// [`SynthError::NotEmpty`]; or what could not be written: the days sealed before stay.
+/// [`SynthError::NotEmpty`]; or an error of writing: the days sealed before stay.
 pub fn write(
     cluster: &Cluster,
     folder: &Path,
     mut progress: impl FnMut(&Progress),
-) -> Result<Written, SynthError> {
+) -> Result<SynthSummary, SynthError> {
     refuse_in_use(folder)?;
     let mut writer = Writer::open(folder)?;
-    let mut written = Written {
+    let mut written = SynthSummary {
         dataset: folder.to_owned(),
-        ..Written::default()
+        ..SynthSummary::default()
     };
     // Making rows and sealing them take about as long: each has a thread of its own.
     thread::scope(|scope| {
@@ -85,13 +85,14 @@ pub fn write(
     })
 }
 
-/// A day of a host, or a part of one; and what is to be sealed then.
+/// A day of a host, or a part of one, with the tables to seal after it.
 struct Part {
     done: Progress,
     tables: Vec<(Table, RecordBatch)>,
 }
 
-/// Makes the cluster's rows, host by host and day by day, until nobody takes them any more. Gives the number of records.
+/// Generates the cluster's rows, host by host and day by day, until the receiver closes. Returns the number
+/// of records.
 fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> {
     let parameters = cluster.parameters();
     let mut done = Progress {
@@ -99,8 +100,8 @@ fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> 
         host_days_in_all: parameters.hosts as u64 * u64::from(parameters.days),
         rows: 0,
     };
-    let mut making = Making::default();
-    // By id, as a collector's compaction leaves them: a reader of hosts in that order meets each file once.
+    let mut making = RowBuffer::default();
+    // Ordered by id, as after a collector's compaction: a reader of hosts in that order opens each file once.
     let mut order: Vec<(String, usize)> = (0..parameters.hosts)
         .map(|index| (cluster.host(index).host_id().to_owned(), index))
         .collect();
@@ -149,13 +150,13 @@ fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
 }
 
 /// Rows on their way into the dataset.
-struct Making {
+struct RowBuffer {
     builders: Vec<RowsBuilder>,
     waiting: usize,
     records: u64,
 }
 
-impl Default for Making {
+impl Default for RowBuffer {
     fn default() -> Self {
         Self {
             builders: TABLES.iter().map(RowsBuilder::new).collect(),
@@ -165,8 +166,8 @@ impl Default for Making {
     }
 }
 
-impl Making {
-    /// How many rows it has.
+impl RowBuffer {
+    /// Adds the rows of a record; returns their number.
     fn add(&mut self, host: &HostTrace, record: &Record) -> Result<u64, SynthError> {
         let identity = Identity {
             host_id: host.host_id(),
@@ -186,7 +187,7 @@ impl Making {
         Ok(record.rows_count() as u64)
     }
 
-    /// All that waits, as record batches.
+    /// All pending rows, as record batches.
     fn take(&mut self) -> Result<Vec<(Table, RecordBatch)>, SynthError> {
         self.waiting = 0;
         let mut taken = Vec::new();

@@ -1,11 +1,12 @@
-//! Alibaba's machine_usage.csv: machines in no order, in several passes; and what the trace marks as not valid.
+//! Alibaba's machine_usage.csv: machines in no order, in several passes; and values that the trace marks as
+//! invalid.
 
 use crate::import::{fills_what_it_names, read};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
 use gleaner_traces::import::alibaba::Alibaba;
-use gleaner_traces::import::{ImportError, Imported, Importer, import};
+use gleaner_traces::import::{ImportError, ImportSummary, Importer, import};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -18,7 +19,11 @@ fn row(machine: &str, time: &str, memory: &str) -> String {
 }
 
 /// Imports `text`, holding so many rows at once.
-fn imported(text: &[u8], dataset: &Path, rows_at_once: usize) -> Result<Imported, ImportError> {
+fn imported(
+    text: &[u8],
+    dataset: &Path,
+    rows_at_once: usize,
+) -> Result<ImportSummary, ImportError> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("machine_usage.csv");
     fs::write(&file, text).unwrap();
@@ -191,7 +196,7 @@ fn another_file_is_refused_by_line() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Refused, or every row accounted for; never a panic.
+    /// The file is refused, or every row is accounted for; never a panic.
     #[test]
     fn whatever_is_in_the_file_is_accounted_for(
         lines in proptest::collection::vec("(m_[0-3]|.?),(-?[0-9]{1,4}|.{0,3}|1e300|NaN),1,(-?[0-9]{1,3}|.{0,3}|1e300),,,,,", 1..40),

@@ -1,4 +1,4 @@
-//! What is exported for policy simulators, of hosts made by hand.
+//! Exports for policy simulators, of hosts made by hand.
 
 use gleaner_schemas::availability::{
     AvailabilityQuestion, AvailablePeriod, AvailableSample, HostAvailability,
@@ -8,11 +8,11 @@ use gleaner_traces::export::ByHost;
 use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::fta::Fta;
 use gleaner_traces::export::simgrid::SimGrid;
-use gleaner_traces::{Exported, Format, Result};
+use gleaner_traces::{ExportSummary, Format, Result};
 use std::fs;
 use std::path::Path;
 
-/// When the first sample of all was taken.
+/// Time of the first sample of all.
 const START_MS: i64 = 1_795_176_000_000;
 
 fn question() -> AvailabilityQuestion {
@@ -51,7 +51,8 @@ fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSam
     }
 }
 
-/// One from the start on with a gap and a clock that was set back, one that could not tell, one that begins later.
+/// A host from the start on with a gap and a clock that was set back, one without usable data, one that
+/// begins later.
 fn hosts() -> [HostAvailability; 3] {
     let host = |host: &str, host_name: &str, from_s: i64, to_s: i64| HostAvailability {
         host: host.to_owned(),
@@ -95,7 +96,7 @@ fn hosts() -> [HostAvailability; 3] {
     ]
 }
 
-fn written(writer: Result<impl ByHost>) -> Exported {
+fn written(writer: Result<impl ByHost>) -> ExportSummary {
     let mut writer = Box::new(writer.unwrap());
     for host in hosts() {
         writer.add(&host).unwrap();
@@ -214,7 +215,7 @@ fn no_hosts_leave_whole_and_empty_files() {
     }
     let to = tempfile::tempdir().unwrap();
     let begun = Fta::create(to.path(), &question()).unwrap();
-    // One that stopped half way says so, and leaves nothing under a file's name.
+    // An export that stopped half way says so, and leaves no finished file.
     drop(begun);
     assert!(read(to.path(), "gleaner-export.json").contains("\"is_whole\": false"));
     assert!(!to.path().join("event_trace.tab").exists());

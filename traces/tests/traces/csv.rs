@@ -1,11 +1,11 @@
-//! Plain CSV by its mapping: the example of the docs, units and formats, what is refused, and input that nobody thought of.
+//! Plain CSV by its mapping: the example of the docs, units and formats, refusals, and arbitrary input.
 
 use crate::import::{fills_no_others, read};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use gleaner_traces::import::csv::{Csv, Mapping};
-use gleaner_traces::import::{ImportError, Imported, Importer, import};
+use gleaner_traces::import::{ImportError, ImportSummary, Importer, import};
 use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Place {
         self.folder.path().join("dataset")
     }
 
-    fn import(&self, mapping: &str) -> Result<Imported, ImportError> {
+    fn import(&self, mapping: &str) -> Result<ImportSummary, ImportError> {
         let mapping = parse(mapping)?;
         import(
             &mut Csv::new(&mapping, &self.files),
@@ -407,7 +407,7 @@ fn hopeless_files_are_refused_by_line_and_nothing_is_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A mapping with anything put anywhere: read, or refused with a line; never a panic.
+    /// A mapping with anything inserted anywhere is read, or refused with a line; never a panic.
     #[test]
     fn no_mapping_panics(at in any::<prop::sample::Index>(), cut in 0..12usize, text in "[a-z\\[\\]=\"\\.%0-9\n ä]{0,12}") {
         let documented = documented("toml");
@@ -423,7 +423,7 @@ proptest! {
         }
     }
 
-    /// Refused, or every row accounted for; never a panic.
+    /// The file is refused, or every row is accounted for; never a panic.
     #[test]
     fn whatever_is_in_a_file_is_accounted_for(
         lines in proptest::collection::vec("(a|b|\"c|),(170000000[0-9]|.{0,4}),([0-9]{1,3}|1e400|.{0,3}),([0-9]{1,3}|-1|.{0,3}),[0-9\"]{0,2}", 1..30),

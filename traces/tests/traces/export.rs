@@ -1,4 +1,4 @@
-//! What is exported is what the dataset holds.
+//! Exports contain exactly the dataset.
 
 use arrow::array::AsArray;
 use arrow::compute::concat_batches;
@@ -12,7 +12,7 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{ProcessRow, SampleRow};
 use gleaner_traces::export::describe_sources;
-use gleaner_traces::{Export, ExportError, Exported, Format, Progress, export};
+use gleaner_traces::{Export, ExportError, ExportSummary, Format, Progress, export};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::{self, File};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn dataset(folder: &Path) -> Dataset {
     Dataset::open(folder).unwrap()
 }
 
-fn whole(dataset: &Dataset, to: &Path, format: Format) -> Exported {
+fn whole(dataset: &Dataset, to: &Path, format: Format) -> ExportSummary {
     export(dataset, to, &Export::all(format), |_| ()).unwrap()
 }
 

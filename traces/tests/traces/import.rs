@@ -1,4 +1,4 @@
-//! Foreign traces as rough as they come: what becomes of every row, and what is refused.
+//! Rough foreign traces: the fate of every row, and refusals.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -6,7 +6,7 @@ use gleaner_dataset::{Dataset, DatasetError, Writer};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{DATASET_TABLES, HostRow, SampleRow};
 use gleaner_traces::import::bitbrains::{self, FAST_STORAGE, RND};
-use gleaner_traces::import::{ImportError, Imported, Machine, Outcome, Source, import};
+use gleaner_traces::import::{ImportError, ImportSummary, Machine, Outcome, Source, import};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -54,17 +54,17 @@ impl Place {
         self.folder.path().join("dataset")
     }
 
-    fn import(&self) -> Result<Imported, ImportError> {
+    fn import(&self) -> Result<ImportSummary, ImportError> {
         self.import_as(RND)
     }
 
-    fn import_as(&self, source: Source<'static>) -> Result<Imported, ImportError> {
+    fn import_as(&self, source: Source<'static>) -> Result<ImportSummary, ImportError> {
         let mut bitbrains = bitbrains::importer(&self.source(), source);
         import(&mut bitbrains, &self.dataset(), |_| ())
     }
 
     #[track_caller]
-    fn imported(&self) -> Imported {
+    fn imported(&self) -> ImportSummary {
         self.import().unwrap()
     }
 
@@ -126,7 +126,7 @@ fn samples(place: &Place, machine: &str) -> Vec<Vec<Option<i64>>> {
     since_start(place, &SampleRow::TABLE, machine, &columns)
 }
 
-fn machine<'a>(imported: &'a Imported, name: &str) -> &'a Machine {
+fn machine<'a>(imported: &'a ImportSummary, name: &str) -> &'a Machine {
     let mut machines = imported.machines.iter();
     machines.find(|m| m.machine == name).unwrap()
 }
@@ -373,7 +373,7 @@ pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     }
 }
 
-/// In the dataset, whatever the docs say.
+/// Asserts the filled columns in the dataset, whatever the docs say.
 #[track_caller]
 pub(crate) fn fills_no_others(source: &Source<'_>, machine: &str, dataset: &Path) {
     let dataset = Dataset::open(dataset).unwrap();
@@ -424,7 +424,8 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
         (0, 0)
     );
 
-    // A part of it: another interval before its first sample, where the inventory stands as well, and nothing else.
+    // A part of the file: another interval before its first sample, an inventory there, and no other
+    // difference.
     place.write("1.csv", &file(&rows[4..]));
     let part = place.imported();
     assert_eq!((part.new_rows_count, part.contradicting_rows_count), (1, 0));

@@ -1,29 +1,29 @@
-//! Sources with the kernel's own figures: what their readings say beside memory arrives in the dataset.
+//! Sources with the kernel's own figures: all values of their readings arrive in the dataset.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{HostRow, SampleRow};
-use gleaner_traces::import::{Filled, ImportError, Importer, Listed, Readings, Source};
+use gleaner_traces::import::{ColumnOrigin, ImportError, Importer, MachineList, Readings, Source};
 use gleaner_traces::import::{import, kernel};
 
 const START_MS: i64 = 1_700_000_000_000;
 const GIB: i64 = 1 << 30;
 
 /// A machine that is started anew on the way, with another kernel.
-struct Invented {
+struct InventedMachine {
     machines: &'static [&'static str],
 }
 
-impl Importer for Invented {
+impl Importer for InventedMachine {
     fn source(&self) -> Source<'_> {
         Source {
             name: "invented",
             host_prefix: "",
             available: kernel::AVAILABLE,
             sizes_are_made_up: false,
-            fills: &[kernel::AVAILABLE_BYTES, Filled::SOURCE],
+            fills: &[kernel::AVAILABLE_BYTES, ColumnOrigin::SOURCE],
             columns: &[
                 "mem_total_bytes",
                 "mem_available_bytes",
@@ -38,11 +38,11 @@ impl Importer for Invented {
         "http://invented".to_owned()
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
         let machines = self.machines.iter().map(|m| (*m).to_owned()).collect();
-        Ok(Listed {
+        Ok(MachineList {
             machines,
-            ..Listed::default()
+            ..MachineList::default()
         })
     }
 
@@ -81,13 +81,13 @@ fn integers(rows: &RecordBatch, column: usize) -> Vec<Option<i64>> {
 fn what_a_reading_says_beside_memory_is_written_and_what_it_does_not_is_absent() {
     let folder = tempfile::tempdir().unwrap();
     let machines = &["mute", "workstation"];
-    let imported = import(&mut Invented { machines }, folder.path(), |_| ()).unwrap();
+    let imported = import(&mut InventedMachine { machines }, folder.path(), |_| ()).unwrap();
     assert_eq!(imported.available, kernel::AVAILABLE);
     assert_eq!(
         (imported.new_rows_count, imported.total.changes_count),
         (3 + 2, 1)
     );
-    let host_id = Invented { machines }.source().host_id("workstation");
+    let host_id = InventedMachine { machines }.source().host_id("workstation");
     let dataset = Dataset::open(folder.path()).unwrap();
     let read = |table, columns: &[&str]| dataset.read_host(table, &host_id, columns).unwrap();
 
@@ -131,7 +131,7 @@ fn a_source_without_a_sample_is_refused_with_what_was_wrong_and_one_without_mach
     let folder = tempfile::tempdir().unwrap();
     let dataset = folder.path().join("dataset");
     let refused = |machines| {
-        let refused = import(&mut Invented { machines }, &dataset, |_| ()).unwrap_err();
+        let refused = import(&mut InventedMachine { machines }, &dataset, |_| ()).unwrap_err();
         assert!(!dataset.exists());
         refused.to_string()
     };

@@ -1,11 +1,11 @@
-//! Materna's CSV, written by what is published of it: quoted, German times and decimal commas.
+//! Materna's CSV, written from its published description: quoted, German times and decimal commas.
 
 use crate::import::{fills_what_it_names, read};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{HostRow, SampleRow};
 use gleaner_traces::import::archive::Columns;
 use gleaner_traces::import::materna::{DIALECT, TRACES, importer};
-use gleaner_traces::import::{Imported, import};
+use gleaner_traces::import::{ImportSummary, import};
 use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn row(time: &str, cpus: &str, capacity: &str, usage: &str) -> String {
     )
 }
 
-fn imported(rows: &[String], dataset: &Path) -> Imported {
+fn imported(rows: &[String], dataset: &Path) -> ImportSummary {
     let folder = tempfile::tempdir().unwrap();
     let text = format!("{HEADER}\r\n{}\r\n", rows.join("\r\n"));
     fs::write(folder.path().join("01.csv"), text).unwrap();

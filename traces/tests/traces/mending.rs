@@ -1,22 +1,22 @@
-//! Mending against a slow, obvious version; and input that nobody thought of.
+//! Mending against a slow, obvious version; and arbitrary input.
 
 use crate::import::{HEADER, row};
 use gleaner_schemas::column::Value;
 use gleaner_traces::import::archive::Columns;
 use gleaner_traces::import::bitbrains::{self, RND};
-use gleaner_traces::import::{Mended, Observation, Reading, Readings, import};
+use gleaner_traces::import::{Observation, Reading, Readings, Repairs, import};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// What a row of a made-up source says: its reading, a value beside, and a fact.
-type Said = (Reading, Option<i64>, Option<i64>);
+/// A row of an invented source: its reading, a further value, and a fact.
+type SourceRow = (Reading, Option<i64>, Option<i64>);
 
 const COLUMNS: [&str; 2] = ["mem_free_bytes", "load1"];
 
-/// As the importers hand it in.
-fn readings(rows: &[Said]) -> Readings<'static> {
+/// Readings as the importers pass them.
+fn readings(rows: &[SourceRow]) -> Readings<'static> {
     let mut readings = Readings::new(&COLUMNS);
     for (reading, value, fact) in rows {
         let fact = fact.map(|fact| ("kernel_release", Value::Integer(fact)));
@@ -27,10 +27,10 @@ fn readings(rows: &[Said]) -> Readings<'static> {
     readings
 }
 
-/// What came out of it: time, interval, memory, available, CPUs, boot; value and fact.
-type Made = ([Option<i64>; 6], Option<i64>, Option<i64>);
+/// A mended sample: time, interval, memory, available, CPUs, boot; value and fact.
+type MendedRow = ([Option<i64>; 6], Option<i64>, Option<i64>);
 
-fn made(samples: &[Observation<'_>]) -> Vec<Made> {
+fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
     let made = samples.iter().map(|o| {
         let known: Vec<_> = o.values.known().collect();
         let value = match known[..] {
@@ -62,16 +62,16 @@ fn made(samples: &[Observation<'_>]) -> Vec<Made> {
 }
 
 /// Row by row, without sorting.
-fn obviously(rows: &[Said]) -> Vec<Made> {
-    let mut of_time: BTreeMap<i64, Vec<Said>> = BTreeMap::new();
+fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
+    let mut of_time: BTreeMap<i64, Vec<SourceRow>> = BTreeMap::new();
     for row in rows {
         of_time.entry(row.0.time_ms).or_default().push(*row);
     }
-    let mut kept: Vec<Said> = Vec::new();
+    let mut kept: Vec<SourceRow> = Vec::new();
     for mut rows in of_time.into_values() {
         rows.retain(|(r, ..)| r.physical_bytes > 0);
-        // One rule after the other narrows them down.
-        let mut least = |of: &dyn Fn(&Said) -> i64| {
+        // Each rule narrows the candidates down.
+        let mut least = |of: &dyn Fn(&SourceRow) -> i64| {
             let least = rows.iter().map(of).min();
             rows.retain(|row| Some(of(row)) == least);
         };
@@ -84,7 +84,7 @@ fn obviously(rows: &[Said]) -> Vec<Made> {
         least(&|(_, _, fact)| fact.unwrap_or(i64::MAX));
         kept.extend(rows.first());
     }
-    let step = |w: &[Said]| w[1].0.time_ms - w[0].0.time_ms;
+    let step = |w: &[SourceRow]| w[1].0.time_ms - w[0].0.time_ms;
     let mut steps: Vec<i64> = kept.windows(2).map(step).collect();
     steps.sort_unstable();
     let typical = steps.get(steps.len() / 2);
@@ -115,7 +115,7 @@ fn obviously(rows: &[Said]) -> Vec<Made> {
 }
 
 /// Few values, so that they meet.
-fn rows() -> impl Strategy<Value = Vec<Said>> {
+fn rows() -> impl Strategy<Value = Vec<SourceRow>> {
     let said = || proptest::option::of(0..3i64);
     let row = (
         (0..30i64, 0..4i64, 0..4i64, 0..3i64, 0..4i64),
@@ -145,7 +145,7 @@ fn where_recording_stopped_there_is_a_gap_however_short() {
         available_bytes: 1,
         ..Reading::default()
     });
-    let rows: Vec<Said> = rows.map(|reading| (reading, None, None)).collect();
+    let rows: Vec<SourceRow> = rows.map(|reading| (reading, None, None)).collect();
     let mut readings = readings(&rows);
     for (time_ms, cause) in [
         (0, "boot"), // before all samples
@@ -228,7 +228,7 @@ proptest! {
     }
 }
 
-/// What may happen to a file.
+/// Damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(u8),
@@ -262,7 +262,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Refused, or every row accounted for; never a panic.
+    /// The file is refused, or every row is accounted for; never a panic.
     #[test]
     fn a_damaged_file_is_imported_as_far_as_it_goes(damages in vec((damage(), any::<prop::sample::Index>()), 1..30)) {
         let rows = (0..40).map(|i| row(5 * i, 4, "4194304.0", "131419.73333333334"));
@@ -296,7 +296,7 @@ proptest! {
 }
 
 /// Readings every `interval_ms`, each followed by another of the same machine `later_ms` after it.
-fn twice(interval_ms: i64, later_ms: i64) -> Vec<Said> {
+fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
     let times = (0..100).flat_map(|at| [at * interval_ms, at * interval_ms + later_ms]);
     let reading = |time_ms| Reading {
         time_ms,
@@ -351,7 +351,7 @@ fn what_is_recorded_several_times_a_second_stays() {
     assert_eq!(mended.nominal_interval_ms, Some(200));
 }
 
-/// Where the recording stopped between them they are two.
+/// Readings on both sides of a stop are two samples.
 #[test]
 fn nothing_is_merged_across_a_stop() {
     let mut given = readings(&twice(10_000, 100));
@@ -361,7 +361,7 @@ fn nothing_is_merged_across_a_stop() {
     assert_eq!((mended.merged_count, mended.gaps_count), (99, 1));
 }
 
-/// Steps of 10 s to hours have no interval of their own: one is stated, and the rest is said to be gaps.
+/// Steps of 10 s to hours have no interval of their own: one is stated, and longer steps are gaps.
 #[test]
 fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     let steps_s = [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 26_660];
@@ -376,7 +376,7 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
         time_ms += 1000 * steps_s[at % steps_s.len()];
         (reading, None, None)
     });
-    let rows: Vec<Said> = rows.collect();
+    let rows: Vec<SourceRow> = rows.collect();
     let found = readings(&rows).mend_counts().1;
     let stated = readings(&rows).mend_at(Some(300_000)).1;
     assert_eq!(stated.nominal_interval_ms, Some(300_000));
@@ -391,13 +391,13 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert_eq!(stated.recorded_ms, 1000 * recorded_s.unsigned_abs());
 }
 
-/// How many samples, and what was done.
+/// Number of samples, and the repairs.
 trait MendCounts {
-    fn mend_counts(self) -> (usize, Mended);
+    fn mend_counts(self) -> (usize, Repairs);
 }
 
 impl MendCounts for Readings<'_> {
-    fn mend_counts(mut self) -> (usize, Mended) {
+    fn mend_counts(mut self) -> (usize, Repairs) {
         let (samples, mended) = self.mend();
         (samples.len(), mended)
     }

@@ -1,4 +1,4 @@
-//! What every trace obeys, checked by a reader that follows it record by record.
+//! Rules that every trace obeys, checked by a reader that follows it record by record.
 
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Absent without a row of `absences`: as the agent has it.
+/// Columns that are absent without a row of `absences`, as in the agent.
 const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "interval_ms",
     "arc_bytes",
@@ -28,7 +28,7 @@ fn boottime_ms(row: &SampleRow) -> i64 {
     row.boottime_ms.unwrap()
 }
 
-/// Follows one host's trace, and panics where it breaks a rule.
+/// Follows one host's trace, and panics if it breaks a rule.
 #[derive(Default)]
 pub(crate) struct Reader {
     interval_ms: i64,
@@ -107,7 +107,7 @@ impl Reader {
         (self.gap, self.host) = (None, self.host.take());
     }
 
-    /// Gaps, whole states, the host's rows, boots and what grows in them.
+    /// Checks gaps, whole states, the host's rows, boots, and counters that grow.
     fn follows(&mut self, time_ms: i64, row: &SampleRow) {
         assert!(
             self.boots.contains(row.boot_id.as_ref().unwrap()),

@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
 use gleaner_traces::import::prometheus::{Address, Prometheus, SOURCE, Selector, Times};
-use gleaner_traces::import::{ImportError, Imported, import};
+use gleaner_traces::import::{ImportError, ImportSummary, import};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -23,12 +23,12 @@ const START_MS: i64 = 1_795_302_000_053;
 const SCRAPES: i64 = 960; // four hours
 const GIB: i64 = 1 << 30;
 
-/// What an invented server does.
+/// Behaviour of an invented server.
 #[derive(Clone, Debug, Default)]
 struct Manners {
     /// More samples than this are too many for one question.
     most_samples: Option<usize>,
-    /// What it says whatever is asked: status and body.
+    /// Fixed answer to every request: status and body.
     always: Option<(u16, &'static str)>,
     token: Option<&'static str>,
 }
@@ -42,7 +42,7 @@ struct Server {
 /// A series: name, labels beside job and instance, and its value at a scrape.
 type Series = (&'static str, &'static str, fn(i64) -> f64);
 
-/// A machine that has all that node_exporter may give; restarted on the way, with a scrape of which nothing is known.
+/// A machine with all metrics of node_exporter; restarted within the trace, with a scrape without memory.
 fn series() -> Vec<Series> {
     let mut all: Vec<Series> = vec![
         ("node_memory_MemTotal_bytes", "", |_| (8 * GIB) as f64),
@@ -143,7 +143,7 @@ impl Server {
         self.folder.path().join("dataset")
     }
 
-    fn import(&self, address: Address, times: Times) -> Result<Imported, ImportError> {
+    fn import(&self, address: Address, times: Times) -> Result<ImportSummary, ImportError> {
         let address = Address {
             url: self.url.clone(),
             ..address
@@ -265,7 +265,7 @@ fn matrix(found: &str) -> String {
     format!(r#"{{"status":"success","data":{{"resultType":"matrix","result":[{found}]}}}}"#)
 }
 
-/// Percent-encoding undone.
+/// Decodes percent-encoding.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -320,7 +320,7 @@ fn every_sample_is_asked_for_once_and_has_its_own_time() {
         ["printer:9100 (it has no node_memory_MemTotal_bytes)"]
     );
     assert_eq!(imported.total.rows_count, SCRAPES as u64);
-    // Which machines there are, which targets, and two days of one.
+    // One request for the machines, one for the targets, and two days of one machine.
     assert_eq!(server.asked.lock().unwrap().len(), 4);
     fills_what_it_names(&SOURCE, "otter:9100", &server.dataset());
     let again = server.import(Address::default(), ALL).unwrap();
@@ -354,7 +354,8 @@ fn times_are_kept_to() {
     };
     server.import(Address::default(), times).unwrap();
     assert_eq!(rows(&server.dataset()), expected(100..700));
-    // What comes later goes on where that ended: but for the interval of the first, which is not known twice.
+    // A later import continues where that ended, except for the interval of the first sample, which is not
+    // known twice.
     server.import(Address::default(), ALL).unwrap();
     let known = rows(&server.dataset());
     assert_eq!(known.len() as i64, SCRAPES);

@@ -37,7 +37,7 @@ fn followed(parameters: &Parameters, host: usize) -> Reader {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Of any seed, kind of host, day of the week and interval.
+    /// Any seed, kind of host, day of the week and interval.
     #[test]
     fn a_synthetic_trace_obeys_what_a_real_one_does(
         seed in any::<u64>(),

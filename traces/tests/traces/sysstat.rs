@@ -1,4 +1,4 @@
-//! `gleaner import sysstat`: what three versions printed of one machine, and what becomes of it in a dataset.
+//! `gleaner import sysstat`: output of three versions for one machine, and the resulting dataset.
 
 use crate::import::fills_what_it_names;
 use arrow::array::{AsArray, RecordBatch};
@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
 use gleaner_traces::import::sysstat::{SOURCE, Sysstat};
-use gleaner_traces::import::{ImportError, Imported, import};
+use gleaner_traces::import::{ImportError, ImportSummary, import};
 use jiff::tz::TimeZone;
 use std::fs;
 use std::path::PathBuf;
@@ -31,7 +31,11 @@ fn files(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn take(source: &TempDir, dataset: &TempDir, zone: Option<&str>) -> Result<Imported, ImportError> {
+fn take(
+    source: &TempDir,
+    dataset: &TempDir,
+    zone: Option<&str>,
+) -> Result<ImportSummary, ImportError> {
     let zone = zone.map(|name| TimeZone::get(name).unwrap());
     let mut importer = Sysstat::new(&[source.path().to_owned()], zone);
     import(&mut importer, &dataset.path().join("dataset"), |_| ())
@@ -112,7 +116,7 @@ fn three_versions_of_one_machine_are_one_trace() {
     let hosts = rows(&dataset, &HostRow::TABLE);
     assert_eq!(integers(&hosts, "cpus_count"), [Some(2)]);
 
-    // Again, and one of the files alone: nothing is new but its inventory, where it begins.
+    // A second import, and one of a single file: only its inventory at the start is new.
     let again = take(&source, &dataset, None).unwrap();
     assert_eq!((again.new_rows_count, again.known_rows_count), (0, 11));
     let alone = take(&files(&[("x.json", &texts[1])]), &dataset, None).unwrap();

@@ -38,7 +38,7 @@ fn folders_above_the_authoritys_stay_open() {
     Authority::init(&pki, "test", 3650).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&pki) & 0o777, 0o700);
-    // Whatever is not masked: the collector's user must get through to its own folder.
+    // Any bits that are not masked: the collector's user must be able to enter its own folder.
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
     assert_eq!(mode(pki.parent().unwrap()), mode(&plain));
@@ -169,7 +169,7 @@ fn dates_and_renewal() {
     assert!(dates.from < now && dates.until > now + 89 * DAY);
     let due = |days: u32| renewal_due(&issued.certificate_pem, now + days * DAY).unwrap();
     assert!(!due(0) && !due(58) && due(61) && due(200));
-    // Nothing outlives the authority.
+    // No certificate outlives the authority.
     let issued = deployment.authority.issue(&host(HOST), u32::MAX).unwrap();
     let until = certificate::dates(&issued.certificate_pem).unwrap().until;
     assert_eq!(until, deployment.authority.dates().until);
@@ -192,7 +192,7 @@ fn a_request_brings_its_key_and_no_more() {
     let (_, parsed) = x509_parser::parse_x509_certificate(&certificate).unwrap();
     assert!(!parsed.is_ca());
     let names = parsed.subject_alternative_name().unwrap().unwrap();
-    // Its id for clients of its memory server, and who it is for ours.
+    // Its id for clients of its memory server, and its identity for our servers.
     assert_eq!(names.value.general_names.len(), 2);
     let usage = parsed.extended_key_usage().unwrap().unwrap().value;
     assert!(usage.client_auth && usage.server_auth && !usage.any);
@@ -311,7 +311,7 @@ fn revoked_by_serial_host_reader_or_file() {
     let left = |r: &&gleaner_trust::Record| r.revoked.is_none();
     let left: Vec<_> = listed.iter().filter(left).collect();
     assert_eq!(left.len(), 1);
-    // As OpenSSL prints a serial number.
+    // A serial number in the form that OpenSSL prints.
     let serial = left[0].serial.to_uppercase();
     let pairs: Vec<_> = serial.as_bytes().chunks(2).collect();
     assert_eq!(revoke(&String::from_utf8(pairs.join(&b':')).unwrap()), 1);
@@ -329,7 +329,7 @@ fn revocations_at_once_are_all_kept() {
     std::thread::scope(|s| {
         for id in &ids {
             s.spawn(|| {
-                // Each as a process of its own would: opened anew.
+                // Opened anew each time, as a process of its own would.
                 let authority = Authority::open(&folder).unwrap();
                 authority.issue(&host(id), 90).unwrap();
                 assert_eq!(authority.revoke(id).unwrap().len(), 1);

@@ -1,7 +1,8 @@
 //! An authority with certificates in files, and connections over loopback between their holders.
 
 use gleaner_trust::{
-    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Issued, Role, ServerPaths, ServerTrust,
+    AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, IssuedCertificate, Role, ServerPaths,
+    ServerTrust,
 };
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
@@ -56,7 +57,7 @@ impl Deployment {
     }
 
     /// Writes `NAME.crt` and `NAME.key`.
-    pub(crate) fn write(&self, name: &str, issued: &Issued) {
+    pub(crate) fn write(&self, name: &str, issued: &IssuedCertificate) {
         replace(&self.path(&format!("{name}.key")), &issued.key_pem);
         replace(&self.path(&format!("{name}.crt")), &issued.certificate_pem);
     }
@@ -100,7 +101,7 @@ impl Deployment {
     }
 }
 
-/// As everybody should replace a file that others read: beside, then renamed.
+/// Replaces a file as its writers should: under another name first, then renamed.
 pub(crate) fn replace(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     fs::write(&beside, text).unwrap();
@@ -109,18 +110,18 @@ pub(crate) fn replace(path: &Path, text: &str) {
 
 /// Each side's view of a connection.
 #[derive(Debug)]
-pub(crate) struct Met {
+pub(crate) struct ConnectionViews {
     /// The client's certificates, or why the server refused it.
     pub(crate) by_server: Result<Vec<CertificateDer<'static>>, String>,
     /// The server's certificates, or why the client did not get its word.
     pub(crate) by_client: Result<Vec<CertificateDer<'static>>, String>,
-    /// Whether certificates were shown and checked, rather than an earlier connection believed.
+    /// True if certificates were shown and checked, false if an earlier connection was resumed.
     pub(crate) in_full: bool,
 }
 
 /// Connects a client to a server at 127.0.0.1 by the name `collector.example`; the server says one
 /// word, so that the client learns what the server made of its certificate.
-pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> Met {
+pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> ConnectionViews {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let serving = std::thread::spawn(move || {
@@ -161,7 +162,7 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> M
     stream.conn.send_close_notify();
     send_alert(&mut stream.conn, &mut stream.sock);
     drop(stream);
-    Met {
+    ConnectionViews {
         by_server: serving.join().unwrap(),
         by_client,
         in_full,

@@ -1,18 +1,20 @@
 //! Peers that are let in, and peers that are not, by real handshakes.
 
-use crate::deployment::{Deployment, HOST, Met, collector, connect, host, reader};
-use gleaner_trust::{Credentials, Issued, Peer, Role, ServerTrust, TrustError, Validity};
+use crate::deployment::{ConnectionViews, Deployment, HOST, collector, connect, host, reader};
+use gleaner_trust::{
+    Credentials, IssuedCertificate, Peer, Role, ServerTrust, TrustError, Validity,
+};
 use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn peer(met: &Met) -> Peer {
+fn peer(met: &ConnectionViews) -> Peer {
     Peer::of(&met.by_server.as_ref().unwrap()[0]).unwrap()
 }
 
 /// The server refused for this reason, and the client was told by this alert.
 #[track_caller]
-fn assert_refused(met: &Met, reason: &str, alert: &str) {
+fn assert_refused(met: &ConnectionViews, reason: &str, alert: &str) {
     let by_server = met.by_server.as_ref().unwrap_err();
     assert!(by_server.contains(reason), "{by_server}");
     let by_client = met.by_client.as_ref().unwrap_err();
@@ -28,7 +30,7 @@ fn hosts_and_people_are_let_in_by_role_and_name() {
     assert_eq!(met.by_client.unwrap().len(), 1);
     let met = connect(server.config(), deployment.client(&reader("ada@lab")));
     assert_eq!(peer(&met), Peer::Reader("ada@lab".to_owned()));
-    // Whoever has one name in two roles is told apart by the certificate.
+    // A name with two roles: the certificate distinguishes them.
     let name = || "ada@lab".to_owned();
     let met = connect(
         server.config(),
@@ -110,7 +112,7 @@ fn self_signed_is_refused() {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     let uri = format!("gleaner:host:{HOST}").try_into().unwrap();
     params.subject_alt_names.push(rcgen::SanType::URI(uri));
-    let issued = Issued {
+    let issued = IssuedCertificate {
         certificate_pem: params.self_signed(&key).unwrap().pem(),
         key_pem: key.serialize_pem(),
     };
@@ -180,7 +182,7 @@ fn without_a_certificate_only_where_allowed() {
     let met = connect(lenient.config(), anonymous);
     assert_eq!(met.by_server.unwrap(), []);
     assert!(met.by_client.is_ok());
-    // What is shown must be good there, too.
+    // A certificate that is shown must be valid there, too.
     let client = deployment.client(&host(HOST));
     deployment.authority.revoke(HOST).unwrap();
     lenient.reload_if_changed().unwrap();

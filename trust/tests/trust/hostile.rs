@@ -190,7 +190,7 @@ fn key_of_request(der: &[u8]) -> Vec<u8> {
     parsed.certification_request_info.subject_pki.raw.to_vec()
 }
 
-/// RFC 4648.
+/// Base64 of RFC 4648.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let quad = |chunk: &[u8]| {

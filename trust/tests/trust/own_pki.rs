@@ -1,7 +1,7 @@
 //! People who bring their own PKI: made with OpenSSL, RSA keys, an intermediate authority, and names
 //! that are not Gleaner's.
 
-use crate::deployment::{Met, connect};
+use crate::deployment::{ConnectionViews, connect};
 use gleaner_trust::{ClientPaths, ClientTrust, Peer, ServerPaths, ServerTrust};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -106,7 +106,7 @@ impl OwnPki {
         fs::rename(self.path("new.crl"), self.path("revoked.crl")).unwrap();
     }
 
-    fn meet(&self, server: &ServerTrust, client: &str) -> Met {
+    fn meet(&self, server: &ServerTrust, client: &str) -> ConnectionViews {
         let paths = ClientPaths {
             certificate: self.path(&format!("{client}.crt")),
             key: self.path(&format!("{client}.key")),
@@ -132,7 +132,7 @@ fn somebody_elses_certificates_serve_as_well() {
     let list = pki.path("revoked.crl");
     let paths = pki.server_paths("authorities.crt", Some(&list));
     let server = ServerTrust::load(&paths).unwrap();
-    let named = |met: &Met| Peer::of(&met.by_server.as_ref().unwrap()[0]).unwrap();
+    let named = |met: &ConnectionViews| Peer::of(&met.by_server.as_ref().unwrap()[0]).unwrap();
     let met = pki.meet(&server, "client");
     assert_eq!(named(&met), Peer::Named("pc7.lab.example".to_owned()));
     let met = pki.meet(&server, "other");

@@ -79,7 +79,7 @@ fn forged_damaged_and_giant_lists_change_nothing() {
     assert!(rejected(&server, &list(&theirs)).contains("signed"));
     ours.authority.revoke(HOST).unwrap();
     let good = list(&ours);
-    // Their signature under our name: nothing of a list counts before its signature does.
+    // A foreign signature under our name: the content of a list counts only after its signature is verified.
     let der = |pem: &str| {
         use rustls::pki_types::{CertificateRevocationListDer, pem::PemObject};
         CertificateRevocationListDer::from_pem_slice(pem.as_bytes())
@@ -143,7 +143,7 @@ fn an_authority_without_a_list_has_revoked_nobody_and_one_unknown_here_is_left_o
     assert!(server.receive(&lists).unwrap());
     assert_eq!(is_let_in(&server), [false, false]);
     assert_eq!(server.revocation_summary().unwrap().certificates_count, 2);
-    // As kept and read again.
+    // Lists are kept, and read again.
     let again = ServerTrust::load_receiving(&old.server_paths("collector")).unwrap();
     assert_eq!(is_let_in(&again), [true, true]);
     assert!(again.receive(&server.revocations_pem()).unwrap());

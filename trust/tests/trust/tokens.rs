@@ -1,4 +1,4 @@
-//! One-time tokens.
+//! Tests of one-time tokens.
 
 use crate::deployment::{Deployment, HOST, OTHER_HOST, host};
 use gleaner_trust::{Authority, KeyAndRequest, TrustError, token};
@@ -112,7 +112,7 @@ fn a_token_for_anybody_does_not_become_a_host_that_exists() {
     let made = authority.new_token(DAY, None).unwrap();
     let impersonating = authority.redeem(&made, HOST, now);
     assert!(matches!(impersonating, Err(TrustError::HostEnrolled(_))));
-    // Its own token does, and so does any once the old certificate is revoked.
+    // Its own token is accepted, and any other once the old certificate is revoked.
     let own = authority.new_token(DAY, Some(HOST)).unwrap();
     authority.redeem(&own, HOST, now).unwrap();
     authority.revoke(HOST).unwrap();

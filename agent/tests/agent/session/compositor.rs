@@ -1,5 +1,4 @@
-//! A Wayland compositor of the test's own: seats and the idle protocol, and it speaks only while the test
-//! has it served.
+//! A Wayland compositor for the test: seats and the idle protocol; it acts only while the test serves it.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
@@ -17,10 +16,10 @@ use wayland_server::{
 use ext::ext_idle_notification_v1::{self, ExtIdleNotificationV1};
 use ext::ext_idle_notifier_v1::{self, ExtIdleNotifierV1};
 
-/// What the reporter asked to be told.
+/// A notification that the reporter requested.
 pub(super) struct Notification {
     pub(super) timeout_ms: u32,
-    /// Of input alone, whatever keeps the screen on.
+    /// True for input alone, whatever keeps the screen on.
     pub(super) input: bool,
     pub(super) object: ExtIdleNotificationV1,
 }
@@ -58,7 +57,7 @@ impl Compositor {
         self.display.handle().remove_global::<State>(global);
     }
 
-    /// What was asked for and is still wanted.
+    /// Notifications requested and not cancelled.
     pub(super) fn notifications(&self) -> Vec<&Notification> {
         let wanted = self.state.0.iter().filter(|n| n.object.is_alive());
         wanted.collect()
@@ -80,7 +79,7 @@ impl Compositor {
         self.display.flush_clients().unwrap();
     }
 
-    /// Lets the time pass after which the `nth` notification is due, and sends it.
+    /// Lets the time of the `nth` notification pass, and sends it.
     pub(super) fn leave_alone(&mut self, nth: usize) {
         let asked = self.notifications()[nth];
         let (object, timeout_ms) = (asked.object.clone(), asked.timeout_ms);
@@ -91,7 +90,7 @@ impl Compositor {
         object.idled();
     }
 
-    /// Serves until it was asked for so many notifications that are still wanted.
+    /// Serves until `count` notifications are requested and not cancelled.
     pub(super) fn serve_until_asked(&mut self, count: usize) {
         let until = Instant::now() + super::PATIENCE;
         while self.notifications().len() != count {

@@ -7,7 +7,7 @@ mod sway;
 mod wayland;
 mod x11;
 
-use crate::activity::{Ended, now_ms};
+use crate::activity::{ChildGuard, now_ms};
 use crate::agent;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -18,15 +18,15 @@ use std::time::{Duration, Instant};
 /// Longer than anything takes here, however busy the machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What a desktop must be silent for before it calls itself idle; 10 ms less, for two clocks' rounding.
+/// Silence after which a desktop calls itself idle, less 10 ms for the rounding of two clocks.
 const IDLE_AFTER_MS: i64 = 990;
 
-/// The longest time between looks: what is written before the second was not written for it. A second
-/// less, for the first look does not take place when the counting begins.
+/// Longest time between looks, so that a report written before the second look was not caused by it; less a
+/// second, since the first look does not take place when the counting begins.
 const SECOND_LOOK: &str = "20s";
 const SECOND_LOOK_MS: i64 = 19_000;
 
-/// A reporter that knows of no desktop but those that the test adds.
+/// A reporter that knows of no desktop except those that the test adds.
 fn reporter(runtime_folder: &Path, every: &str) -> Command {
     let mut command = agent();
     command
@@ -45,12 +45,12 @@ fn reporter(runtime_folder: &Path, every: &str) -> Command {
     command
 }
 
-fn start(command: &mut Command) -> Ended {
-    Ended(command.spawn().unwrap())
+fn start(command: &mut Command) -> ChildGuard {
+    ChildGuard(command.spawn().unwrap())
 }
 
-/// Waits for its end; exit code and what it said.
-fn outcome(mut reporter: Ended) -> (Option<i32>, String) {
+/// Waits for the end of the reporter; its exit code and output.
+fn outcome(mut reporter: ChildGuard) -> (Option<i32>, String) {
     let mut said = String::new();
     let mut stderr = reporter.0.stderr.take().unwrap();
     stderr.read_to_string(&mut said).unwrap();
@@ -60,9 +60,9 @@ fn outcome(mut reporter: Ended) -> (Option<i32>, String) {
 /// A reporter's word.
 #[derive(Clone, Copy, Debug)]
 struct Word {
-    /// When the last activity was.
+    /// Time of the last activity.
     active_ms: i64,
-    /// When the reporter said so.
+    /// Time of the report.
     said_ms: i64,
 }
 
@@ -79,13 +79,13 @@ impl Word {
         self.said_ms - self.active_ms >= IDLE_AFTER_MS
     }
 
-    /// Whether somebody was active at `since_ms` or later; 10 ms for two clocks' rounding.
+    /// Returns true if somebody was active at `since_ms` or later; 10 ms are for the rounding of two clocks.
     fn is_active_since(&self, since_ms: i64) -> bool {
         self.active_ms >= since_ms - 10
     }
 }
 
-/// Does `meanwhile` until the reporter's word is as wanted.
+/// Calls `meanwhile` until the report is as wanted.
 fn wait_for_word_while(
     runtime_folder: &Path,
     wanted: impl Fn(&Word) -> bool,

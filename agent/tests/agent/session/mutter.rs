@@ -1,4 +1,4 @@
-//! An idle monitor of the test's own on a session bus, as GNOME's.
+//! An idle monitor like GNOME's on a session bus.
 
 use super::compositor::Compositor;
 use super::{Word, outcome, reporter, start, wait_for_word, wait_for_word_while};
@@ -12,9 +12,9 @@ const HOUR_MS: u64 = 3_600_000;
 
 #[derive(Default)]
 struct Desktop {
-    /// `None`: it does not answer.
+    /// Answer; `None`: it does not answer.
     idle_ms: Option<u64>,
-    /// Connections that asked, and how often they all did.
+    /// Connections that asked, and their calls in all.
     asked: BTreeSet<String>,
     asked_count: usize,
 }
@@ -64,7 +64,7 @@ fn gnome_is_asked_before_an_x_server() {
     let (_server, display) = super::x11::xvfb();
     let elsewhere = tempfile::tempdir().unwrap();
     let (_other_bus, other_address) = bus(&elsewhere.path().join("bus"));
-    // A bus without GNOME: the X server tells.
+    // On a bus without GNOME the X server is used.
     let with_x = start(
         reporter(folder, "50ms")
             .env("DISPLAY", &display)
@@ -75,7 +75,7 @@ fn gnome_is_asked_before_an_x_server() {
     drop(with_x);
     std::fs::remove_file(folder.join("gleaner-session")).unwrap();
 
-    // The bus where it is without an address.
+    // The bus at its default place, without an address in the environment.
     let (daemon, address) = bus(&folder.join("bus"));
     let desktop = idle_for(HOUR_MS);
     let service = gnome(&address, &desktop);
@@ -128,7 +128,7 @@ fn a_desktop_that_hangs_is_asked_again() {
     let _reporter = start(reporter(folder, "50ms").env("DBUS_SESSION_BUS_ADDRESS", &address));
     wait_for_word(folder, Word::is_idle);
     desktop.lock().unwrap().idle_ms = None;
-    // Over a new connection each time, lest a late answer be taken for the next one.
+    // Each question over a new connection, so that a late answer is not taken for the next one.
     let asked = || desktop.lock().unwrap().asked.len();
     wait_for_word(folder, |_| asked() >= 3);
     let back_ms = now_ms();

@@ -2,7 +2,7 @@
 
 use super::x11::x_server;
 use super::{PATIENCE, SECOND_LOOK, SECOND_LOOK_MS, Word, outcome, reporter, start, wait_for_word};
-use crate::activity::{Ended, now_ms};
+use crate::activity::{ChildGuard, now_ms};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use wlr::zwlr_virtual_pointer_v1::ZwlrVirtualPointerV1;
 
 const NOBODY: u32 = 65_534;
 
-/// Starts sway, and tells where it listens.
-fn sway(runtime_folder: &Path) -> (Ended, PathBuf) {
+/// Starts sway; returns its display's socket.
+fn sway(runtime_folder: &Path) -> (ChildGuard, PathBuf) {
     let mut command = Command::new("sway");
     command
         .args(["--config", "/dev/null"])
@@ -31,11 +31,11 @@ fn sway(runtime_folder: &Path) -> (Ended, PathBuf) {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     if rustix::process::geteuid().is_root() {
-        // It refuses to run as root.
+        // sway refuses to run as root.
         std::os::unix::fs::chown(runtime_folder, Some(NOBODY), Some(NOBODY)).unwrap();
         command.uid(NOBODY).gid(NOBODY);
     }
-    let sway = Ended(command.spawn().expect("sway is missing: run tests/setup"));
+    let sway = ChildGuard(command.spawn().expect("sway is missing: run tests/setup"));
     let socket = runtime_folder.join("wayland-1");
     let until = Instant::now() + PATIENCE;
     while UnixStream::connect(&socket).is_err() {
@@ -47,7 +47,7 @@ fn sway(runtime_folder: &Path) -> (Ended, PathBuf) {
 
 struct NoEvents;
 
-/// A pointer that nobody holds.
+/// A virtual pointer.
 struct Pointer {
     queue: EventQueue<NoEvents>,
     pointer: ZwlrVirtualPointerV1,
@@ -102,7 +102,7 @@ fn a_moved_pointer_is_seen_through_sway() {
     let word = wait_for_word(folder, |word| word.is_active_since(moved_ms));
     let waited_ms = word.said_ms - first.said_ms;
     assert!(waited_ms < SECOND_LOOK_MS, "{waited_ms} ms");
-    // Left alone, it is idle since the movement.
+    // Without input, it is idle since the movement.
     let idle = wait_for_word(folder, Word::is_idle);
     assert!(idle.is_active_since(moved_ms), "{idle:?} {moved_ms}");
 

@@ -1,4 +1,4 @@
-//! The idle protocol of Wayland, spoken by a compositor of the test's own.
+//! The idle protocol of Wayland, with the test's own compositor.
 
 use super::compositor::Compositor;
 use super::{SECOND_LOOK, SECOND_LOOK_MS, Word, outcome, reporter, start, wait_for_word_while};
@@ -58,7 +58,7 @@ fn the_seat_used_last_counts() {
     compositor.leave_alone(0);
     wait_for_word_while(folder, Word::is_idle, || compositor.serve());
 
-    // One that is plugged in is in use until it is said to be idle, and forgotten when it is unplugged.
+    // A new seat is in use until it is reported idle, and forgotten when it is removed.
     let plugged_ms = now_ms();
     let second = compositor.add_seat();
     compositor.serve_until_asked(2);

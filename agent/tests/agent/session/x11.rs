@@ -1,7 +1,7 @@
 //! X11, with a synthetic pointer.
 
 use super::{PATIENCE, SECOND_LOOK, SECOND_LOOK_MS, Word, outcome, reporter, start, wait_for_word};
-use crate::activity::{Ended, now_ms, source};
+use crate::activity::{ChildGuard, now_ms, source};
 use crate::{sample_command, value};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -11,8 +11,8 @@ use x11rb::connection::Connection;
 use x11rb::protocol::xproto::MOTION_NOTIFY_EVENT;
 use x11rb::protocol::xtest::ConnectionExt;
 
-/// Starts an X server, and tells its display's name.
-pub(super) fn x_server(command: &mut Command) -> (Ended, String) {
+/// Starts an X server; returns its display's name.
+pub(super) fn x_server(command: &mut Command) -> (ChildGuard, String) {
     let mut server = command
         .args(["-displayfd", "1", "-nolisten", "tcp", "-noreset"])
         .stdout(Stdio::piped())
@@ -22,11 +22,11 @@ pub(super) fn x_server(command: &mut Command) -> (Ended, String) {
     let mut number = String::new();
     let stdout = server.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut number).unwrap();
-    (Ended(server), format!(":{}", number.trim()))
+    (ChildGuard(server), format!(":{}", number.trim()))
 }
 
-/// An X server without a screen to see.
-pub(super) fn xvfb() -> (Ended, String) {
+/// Starts an X server without a screen.
+pub(super) fn xvfb() -> (ChildGuard, String) {
     x_server(&mut Command::new("Xvfb"))
 }
 
@@ -69,7 +69,7 @@ fn a_moved_pointer_is_seen_through_the_x_server() {
     let moved_ms = now_ms();
     move_pointer(&display);
     wait_for_session(run, "ok", |idle_ms| idle_ms < before_ms);
-    // Backdated to the movement, not to when it was asked about.
+    // The report has the time of the movement, not that of the question.
     let word = Word::read(&runtime_folder).unwrap();
     assert!(word.is_active_since(moved_ms), "{word:?} {moved_ms}");
     wait_for_session(run, "ok", longer(1000)); // left alone, it grows again
@@ -102,7 +102,7 @@ fn who_comes_back_to_the_x_server_is_seen_before_the_next_look() {
     assert!(waited_ms < SECOND_LOOK_MS, "{waited_ms} ms");
 }
 
-/// Waits until nobody has touched the server for as long as the reporter's alarm wants.
+/// Waits until the server has been idle for the time of the reporter's alarm.
 fn wait_until_idle(display: &str) {
     use x11rb::protocol::screensaver::ConnectionExt;
     let (connection, screen) = x11rb::connect(Some(display)).unwrap();

@@ -1,4 +1,4 @@
-//! Weeks without a collector, and then all at once.
+//! Weeks without a collector, then all records at once.
 
 use super::{is_whole, rows, ship, traced};
 use crate::collector::Collector;
@@ -12,8 +12,7 @@ use std::time::Duration;
 /// 60 days of a sample every 90 s.
 const SAMPLES: i64 = 57_600;
 
-/// Copies the newest sample with its rows, of which it keeps so many as a workstation's has, again and again,
-/// 90 s apart.
+/// Copies the newest sample again and again, 90 s apart, with as many of its rows as a workstation has.
 fn lengthen(database: &Path, samples: i64) {
     let connection = Connection::open(database).unwrap();
     let last: i64 = query(database, "SELECT max(sequence) FROM samples");
@@ -84,7 +83,7 @@ fn a_backlog_of_sixty_days_takes_no_more_memory_than_a_batch() {
     assert!(memory_kib < 48 << 10, "{memory_kib} KiB");
 }
 
-/// The oldest records are deleted while they are shipped: what is left arrives, and nothing else.
+/// The oldest records are deleted while they are shipped: the remainder arrives, and nothing else.
 #[test]
 fn records_that_are_deleted_meanwhile_are_passed_over() {
     let folder = tempfile::tempdir().unwrap();

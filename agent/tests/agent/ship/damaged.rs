@@ -1,4 +1,4 @@
-//! Damaged databases, and those that were set aside: what can be read of them is shipped, oldest first.
+//! Damaged databases and those set aside: their readable part is shipped, oldest first.
 
 use super::{is_whole, ship, traced};
 use crate::collector::Collector;
@@ -23,7 +23,7 @@ fn set_aside(folder: &Path, time: &str) -> PathBuf {
     aside
 }
 
-/// A leaf page of this table turns to noise.
+/// Overwrites a leaf page of this table with noise.
 fn damage(database: &Path, table: &str) {
     let query_page = format!(
         "SELECT pageno FROM dbstat WHERE name = '{table}' AND pagetype = 'leaf' ORDER BY pageno LIMIT 1 OFFSET 1"
@@ -94,7 +94,7 @@ fn what_can_be_read_of_damaged_databases_arrives_before_the_rest() {
     assert!(collector.state().taken.iter().all(|batch| !batch.repeated));
 }
 
-/// Numbers are left out at every boot, and a damaged one may be anything: neither takes long.
+/// Numbers are skipped at every boot, and a damaged number may be anything: neither takes long.
 #[test]
 fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +148,7 @@ fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {
     assert_eq!(output.status.code(), Some(4));
 }
 
-/// A time that no dataset has a place for is a damaged one: its record does not hold back the others.
+/// A time that no dataset has a place for counts as damage: its record does not hold back the others.
 #[test]
 fn a_record_of_an_impossible_time_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! The shipper is killed at work, again and again, while the sampler writes.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) says how often; `GLEANER_SEED` repeats a run.
+//! `GLEANER_KILL_ROUNDS` (20) sets the number of times; `GLEANER_SEED` repeats a run.
 
 use super::{acknowledged, is_whole, last_sequence, ship, traced};
 use crate::agent;
@@ -44,7 +44,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
             .values()
             .map(|kept| kept.mark)
             .max();
-        // Taken in over there, and not yet known here.
+        // Accepted by the collector, and not yet known here.
         unacknowledged += usize::from(mark > acknowledged(&database));
     }
     println!(

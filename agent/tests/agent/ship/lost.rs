@@ -1,4 +1,4 @@
-//! Records that are gone here and known at the collector: their numbers are not used again.
+//! Records lost here and known at the collector: their numbers are not used again.
 
 use super::{is_whole, last_sequence, ship, traced};
 use crate::collector::Collector;
@@ -32,7 +32,7 @@ fn samples_of_another_boot_leave_numbers_out() {
     is_whole(collector.state().only(), &database);
 }
 
-/// A database that was put back from an older copy: what it records from then on arrives.
+/// A database restored from an older copy: the records written from then on arrive.
 #[test]
 fn a_database_put_back_from_an_older_copy_goes_on_beyond_what_the_collector_has() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! The trace on its way to a collector: all of it, once, in order, whatever the network does.
+//! The trace on its way to a collector: complete, once, in order, whatever the network does.
 
 mod backlog;
 mod damaged;
 mod killed;
 mod lost;
 
-use crate::collector::{Collector, Fault, Kept};
+use crate::collector::{Collector, Fault, ReceivedRecords};
 use crate::running::{Running, column, query, wait_for};
 use crate::{agent, fail, program, succeed};
 use gleaner_schemas::rows::TABLES;
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `ship` on this database, with such keys of `[ship]` beside the collector's address. An answer may take half
-/// a minute, as it may on a busy machine, where no fault is made of that.
+/// Runs `ship` on this database, with additional `keys` of `[ship]`. The timeout is half a minute, as answers
+/// are slow on a busy machine.
 pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
     let config = database.with_file_name("agent.toml");
     let timeout = if keys.contains("timeout") {
@@ -37,7 +37,7 @@ pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
     command
 }
 
-/// A trace of so many samples, 100 ms apart.
+/// A trace of that many samples, 100 ms apart.
 pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
     let database = folder.join("trace.db");
     let run = ["run", "--interval", "100ms", "--samples", samples];
@@ -45,7 +45,7 @@ pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
     database
 }
 
-/// Of each table of the database the number of rows of each record.
+/// Row counts of each table of the database, by record.
 pub(crate) fn rows(database: &Path) -> BTreeMap<&'static str, BTreeMap<i64, i64>> {
     let connection = Connection::open(database).unwrap();
     let of_table = |name: &str| {
@@ -62,9 +62,9 @@ pub(crate) fn rows(database: &Path) -> BTreeMap<&'static str, BTreeMap<i64, i64>
     tables.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
-/// That the collector has what the database has.
+/// Asserts that the collector has all of the database.
 #[track_caller]
-pub(crate) fn is_whole(kept: &Kept, database: &Path) {
+pub(crate) fn is_whole(kept: &ReceivedRecords, database: &Path) {
     let stored = rows(database);
     for (table, rows) in &stored {
         assert_eq!(kept.rows.get(table), Some(rows), "{table}");
@@ -143,7 +143,7 @@ fn once_sends_what_is_there_and_only_what_is_new() {
     }
 }
 
-/// The sampler writes, the shipper follows it over one connection.
+/// The sampler writes, and the shipper follows it over one connection.
 #[test]
 fn it_follows_a_running_sampler_over_one_connection() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,7 @@ fn it_follows_a_running_sampler_over_one_connection() {
     assert_eq!((state.connections_count, state.marks_asked_count), (1, 1));
 }
 
-/// Each fault in turn, each between batches that are taken in: nothing is lost, nothing is there twice.
+/// Each fault in turn, each between batches that are accepted: no record is lost, none arrives twice.
 #[test]
 fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -239,7 +239,7 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     );
 }
 
-/// The record that the collector refuses stays with what follows it, and what comes before it arrives.
+/// A refused record holds back those that follow it; those before it arrive.
 #[test]
 fn a_refused_record_holds_back_what_follows_and_nothing_else() {
     {
@@ -275,7 +275,7 @@ fn a_record_above_the_collectors_limit_is_passed_over_and_the_rest_arrives() {
     is_passed_over(413, "is larger than the collector takes");
 }
 
-/// So is a record that the collector refuses for good, such as one from before 2000.
+/// A record that the collector refuses for good, such as one from before 2000, is passed over as well.
 #[test]
 fn a_record_refused_for_good_is_passed_over_and_the_rest_arrives() {
     is_passed_over(422, "is refused for good by the collector");
@@ -309,7 +309,7 @@ fn is_passed_over(status: u16, words: &str) {
     }
 }
 
-/// An outage is told of once when it begins and once when it is over.
+/// An outage is logged once when it begins and once when it ends.
 #[test]
 fn an_outage_is_waited_out_and_told_of_in_two_lines() {
     let folder = tempfile::tempdir().unwrap();

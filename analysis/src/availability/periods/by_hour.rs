@@ -1,7 +1,8 @@
-//! Whether regions are available by hour of the week, in the fleet's time zone, and stay so for one hour.
+//! Probability that regions are available, by hour of the week in the fleet's time zone, and that they stay
+//! so for one hour.
 //!
-//! The first as seen, the second as leases would have lasted: the same windows and the same count of instants as in
-//! all time, each instant in the hour in which it lies.
+//! The first counts seen periods, the second leases as they would have lasted: the same windows and instants
+//! as in all time, each instant in its hour.
 
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease::spell;
@@ -18,13 +19,13 @@ use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 /// Time ahead that is looked at.
 const AHEAD_MS: i64 = 3_600_000;
 
-/// Of every region size.
+/// Availability of every region size, by hour.
 #[derive(Clone, Debug)]
 pub(crate) struct AvailabilityByHour {
     /// The most memory that a host has.
     largest_physical_bytes: i64,
     all: ByRegion,
-    /// Of hosts that can tell when they were idle.
+    /// Availability on hosts whose idle times are known.
     idle: ByRegion,
 }
 
@@ -36,13 +37,13 @@ struct ByRegion {
     regions: Vec<Hours>,
 }
 
-/// One region's.
+/// Hours of one region size.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Hours {
     available: TimeByHour,
-    /// Of that, whose fate an hour later is known.
+    /// The part whose fate an hour later is known.
     counted: TimeByHour,
-    /// Of that, still available.
+    /// The part of that which is still available then.
     survived: TimeByHour,
 }
 

@@ -6,7 +6,7 @@ use crate::statistics::bootstrap::Resamples;
 use crate::statistics::incidence::cumulative_incidence;
 use crate::statistics::kaplan_meier::{Curve, Step};
 use crate::statistics::quantile_bound::{Lengths, Verdict};
-use crate::statistics::residual::Ahead;
+use crate::statistics::residual::FateTimes;
 use gleaner_schemas::findings::{
     AvailabilityOdds, AvailabilityPeriods, BoundVerdict, EndCause, FindingList, Findings, Notion,
     Parameters, PeriodBound, PeriodEnds, Scope, SurvivalPoint,
@@ -145,7 +145,7 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
     };
     let mut all = first.ahead.clone();
     others.iter().for_each(|host| all.merge(&host.ahead));
-    let record = |(i, ahead): (usize, &Ahead<CAUSES>)| {
+    let record = |(i, ahead): (usize, &FateTimes<CAUSES>)| {
         let sums = leases.hosts.iter().map(|host| {
             let ahead = host.ahead.ahead.get(i)?;
             Some((ahead.survived_ms as f64, ahead.counted_ms as f64))

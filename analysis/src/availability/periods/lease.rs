@@ -39,9 +39,9 @@ pub(crate) struct Lease {
 /// Leases of one region size on one host.
 #[derive(Debug)]
 pub(crate) struct HostLeases {
-    /// Those not shorter than the minimum, in order.
+    /// Periods not shorter than the minimum, in order.
     pub(crate) kept: Vec<Lease>,
-    /// Of all, short ones too.
+    /// Fates over all periods, short ones too.
     pub(crate) ahead: Residual<CAUSES>,
 }
 
@@ -64,7 +64,7 @@ impl Lease {
 }
 
 impl Leases {
-    /// Those of a region of `region_bytes` in one host's windows.
+    /// Leases of a region of `region_bytes` in one host's windows.
     pub(crate) fn of(
         time_ms: &[i64],
         available_bytes: &[i64],

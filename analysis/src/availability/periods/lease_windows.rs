@@ -20,7 +20,7 @@ use std::ops::Range;
 pub(crate) struct Break {
     /// Cause by which it ends a lease, as far as that can be told.
     pub(crate) end: Option<EndCause>,
-    /// Whether nothing can be followed across it.
+    /// True if nothing can be followed across it.
     pub(crate) is_blind: bool,
 }
 
@@ -39,10 +39,10 @@ pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     (0..runs.len()).map(after).collect()
 }
 
-/// One host's trace, as leases see it.
+/// One host's trace in the view of leases.
 pub(crate) struct LeaseWindows<'a> {
     host: &'a HostHistory<'a>,
-    /// One a run, after it.
+    /// Breaks, one after each run.
     breaks: Vec<Break>,
     /// Outages of the network in each run.
     outages: Vec<Vec<Outage>>,
@@ -80,7 +80,7 @@ impl<'a> LeaseWindows<'a> {
         runs.filter_map(window).flatten().collect()
     }
 
-    /// Scope `idle`.
+    /// Windows of the scope `idle`.
     pub(crate) fn of_absences(&self, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
         let runs = &self.host.trace.segments;
@@ -114,7 +114,7 @@ impl<'a> LeaseWindows<'a> {
             .collect()
     }
 
-    /// Whether what lies before a run ended every lease.
+    /// Returns true if the break before a run ended every lease.
     fn starts_after_an_end(&self, run: usize) -> bool {
         let before = run.checked_sub(1).and_then(|i| self.breaks.get(i));
         before.is_some_and(|b| b.end.is_some())

@@ -44,7 +44,7 @@ pub(crate) struct Periods {
 /// The periods of every region size by one notion.
 #[derive(Clone, Debug)]
 struct ByScope {
-    /// All time. Empty where no host knows the notion.
+    /// Regions in all time. Empty if no host has the notion.
     all: Vec<Region>,
     /// Idle time. Empty where, besides, none can tell when it was idle.
     idle: Vec<Region>,

@@ -15,7 +15,7 @@ struct SeenLength {
 /// Periods of one region size on one or several hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SeenPeriods {
-    /// Those not shorter than the minimum.
+    /// Lengths not shorter than the minimum.
     lengths: Vec<SeenLength>,
     /// Sum and number of the lengths of each host.
     by_host: Vec<(i64, i64)>,
@@ -65,7 +65,7 @@ impl SeenPeriods {
         self.covered_ms = self.covered_ms.saturating_add(other.covered_ms);
     }
 
-    /// Hosts pooled.
+    /// Number of pooled hosts.
     pub(crate) fn hosts_count(&self) -> usize {
         self.by_host.len()
     }

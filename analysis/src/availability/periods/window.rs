@@ -14,7 +14,7 @@ pub(crate) struct Window {
     pub(crate) samples: Range<usize>,
     /// A period that is still open there ends there.
     pub(crate) end_ms: i64,
-    /// Whether a period that is open at the first sample began there.
+    /// True if a period that is open at the first sample began there.
     pub(crate) start_seen: bool,
     /// Cause that ends a period that is still open; `None`: it goes on unseen.
     pub(crate) end: Option<EndCause>,
@@ -63,8 +63,8 @@ impl Window {
         first.map_or(0, |&first| self.end_ms.saturating_sub(first))
     }
 
-    /// Its parts in which a size is known; `known` are all stretches of samples that have it, in order. Where it is not,
-    /// nothing is seen: periods are cut there as at a gap that says nothing.
+    /// Parts of the window in which a size is known; `known` are all stretches of samples that have it, in
+    /// order. Where the size is unknown, periods are cut as at a gap without a cause.
     pub(crate) fn where_known<'a>(
         &'a self,
         time_ms: &'a [i64],
@@ -124,7 +124,7 @@ impl Period {
         self.to_ms.saturating_sub(self.from_ms)
     }
 
-    /// Whether it counts: one sample before a cut was not seen to last at all.
+    /// Returns true if the period counts: a single sample before a cut was not seen to last at all.
     pub(crate) fn is_kept(&self, minimum_ms: f64) -> bool {
         self.length_ms() > 0 && self.length_ms() as f64 >= minimum_ms
     }
@@ -169,7 +169,7 @@ mod tests {
     /// neighbour in the run is.
     fn slowly(time: &[i64], sizes: &[Option<i64>], run: &Range<usize>, bytes: i64) -> Vec<Brief> {
         let enough = |i: usize| sizes[i].is_some_and(|size| size >= bytes);
-        // Of a neighbour: `None` where nothing is known of it.
+        // A neighbour without the size: `None` if nothing is known of it.
         let lacks = |i: Option<usize>| {
             let i = i.filter(|i| run.contains(i))?;
             sizes[i].map(|size| size < bytes)

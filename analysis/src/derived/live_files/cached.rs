@@ -83,7 +83,7 @@ fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
     let (Some(mut size), Some(first)) = (run.iter().find_map(known), run.first()) else {
         return Vec::new();
     };
-    // What active processes map counts as theirs.
+    // Cached pages that active processes map count as theirs.
     let bytes = |(cached, mapped): (i64, i64), is_mapped: bool| {
         let mapped = if is_mapped { mapped.max(0) } else { 0 };
         (i128::from(cached) - i128::from(mapped)).max(0)

@@ -23,13 +23,13 @@ use gleaner_hosts::derived::{BusyPeriod, Idleness};
 use gleaner_schemas::findings::Category;
 use stretches::Stretches;
 
-/// By sample; `None` where idleness cannot be told, and all through a trace without files.
+/// Live files by sample; `None` if idleness is unknown, and throughout a trace without files.
 #[derive(Debug, Default)]
 pub(crate) struct LiveFiles {
     pub(crate) file_cache_bytes: Vec<Option<i64>>,
     /// Available by the paper's notion: available now, less the live files that are not in use now.
     pub(crate) available_bytes: Vec<Option<i64>>,
-    /// Whether a part of what counts for the sample could not be seen.
+    /// True if a part of the files that count for the sample could not be seen.
     pub(crate) is_cut: Vec<bool>,
 }
 

@@ -7,13 +7,14 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) samples: Range<usize>,
-    /// Whether what is accessed in the next stretch counts for this one: it is an absence, and its end was seen.
+    /// True if the files accessed in the next stretch count for this one: it is an absence, and its end was
+    /// seen.
     pub(super) leads: bool,
-    /// Whether a part of what counts for it could not be seen.
+    /// True if a part of the files that count for it could not be seen.
     pub(super) cut: bool,
 }
 
-/// All of one host, in order.
+/// All stretches of one host, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretches {
     pub(super) all: Vec<Stretch>,

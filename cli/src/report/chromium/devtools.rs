@@ -10,10 +10,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long the whole of it may take: a page of a thousand hosts is long.
+/// Time limit of the whole printing: a page of a thousand hosts is long.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Chromium reads what it is asked from descriptor 3 and answers on 4; the shell puts our pipes there.
+/// Chromium reads commands from descriptor 3 and answers on 4; the shell connects our pipes there.
 const START: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 
 const FLAGS: [&str; 13] = [
@@ -24,7 +24,7 @@ const FLAGS: [&str; 13] = [
     "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
-    // Nothing of it may reach the network.
+    // The page must not reach the network.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--disable-background-networking",
     "--disable-component-update",
@@ -37,12 +37,12 @@ pub(super) struct Browser {
     process: Child,
     input: ChildStdin,
     output: ChildStdout,
-    /// What was read and not yet understood.
+    /// Bytes that were read and not parsed yet.
     unread: Vec<u8>,
     last_id: u64,
     session: Option<String>,
     deadline: Instant,
-    /// Its profile and what it says; removed with it.
+    /// Folder of its profile and its log; removed with it.
     folder: TempDir,
 }
 
@@ -60,12 +60,12 @@ impl Browser {
                 "--user-data-dir={}",
                 folder.path().join("profile").display()
             ))
-            // What it keeps elsewhere would outlive it.
+            // Files that it keeps elsewhere would outlive it.
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path());
         if rustix::process::geteuid().is_root() {
-            // Its sandbox refuses to run as root; what it opens is a page of ours.
+            // Its sandbox refuses to run as root; it only opens a page of ours.
             command.arg("--no-sandbox");
         }
         let mut process = command
@@ -95,7 +95,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Opens a page, and waits until all of it is there.
+    /// Opens a page, and waits until it is loaded completely.
     pub(super) fn open(&mut self, url: &str) -> anyhow::Result<()> {
         let answer = self.ask("Page.navigate", json!({ "url": url }))?;
         if let Some(error) = answer["errorText"].as_str() {
@@ -121,7 +121,7 @@ impl Browser {
             return Err(self.failure());
         }
         loop {
-            // What happens meanwhile is told too, and does not matter.
+            // Events in between are skipped.
             let mut answer = self.next_message()?;
             if answer["id"].as_u64() == Some(self.last_id) {
                 ensure!(
@@ -162,7 +162,7 @@ impl Browser {
         Ok(())
     }
 
-    /// That it ended, and what it last said.
+    /// Error that Chromium ended, with its last output.
     fn failure(&self) -> anyhow::Error {
         let said = std::fs::read(self.folder.path().join("said")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);

@@ -10,7 +10,7 @@ use devtools::Browser;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Names that Chromium goes by.
+/// Names of Chromium's program.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -18,11 +18,12 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// The figures that answer questions; those of single hosts are on the page, and too many for files.
+/// The figures that answer questions; those of single hosts are only on the page, since they are too many for
+/// files.
 const FIGURES: &str = "[...document.querySelectorAll('figure[id]')]
     .filter((f) => f.querySelector('.plot') && !f.closest('details')).map((f) => f.id)";
 
-/// Where a figure lies on the page, once it is drawn.
+/// Position of a figure on the page, once it is drawn.
 const PLACE: &str = "(async (id) => {
     const figure = document.getElementById(id);
     figure.scrollIntoView({ behavior: 'instant' });
@@ -34,7 +35,7 @@ const PLACE: &str = "(async (id) => {
     return { x: x + scrollX - rim, y: y + scrollY - rim, width: width + 2 * rim, height: height + 2 * rim };
   })";
 
-/// The one that was named, else the first in PATH.
+/// Path of the given program, or of the first one in PATH.
 pub(super) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named.filter(|n| !n.as_os_str().is_empty()) {
         return Ok(named.to_owned());
@@ -66,7 +67,7 @@ type Pictures = Vec<(String, Vec<u8>)>;
 fn printed(chromium: &Path, page: &Path) -> anyhow::Result<(Vec<u8>, Pictures)> {
     let page = std::path::absolute(page)?;
     let mut browser = Browser::start(chromium)?;
-    // As wide as a page of A4 lets figures be, and sharp.
+    // As wide as an A4 page allows, and sharp.
     let screen = json!({ "width": 1000, "height": 800, "deviceScaleFactor": 2, "mobile": false });
     browser.ask("Emulation.setDeviceMetricsOverride", screen)?;
     let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });

@@ -1,14 +1,14 @@
 use super::*;
 use crate::report::week::week;
 
-fn asked(text: &str, zone_name: &str) -> Asked {
+fn asked(text: &str, zone_name: &str) -> RequestedTime {
     let Ok(Week::Of(of)) = week(text) else {
         panic!("{text}")
     };
     of_week(of, &zone(zone_name).unwrap()).unwrap()
 }
 
-fn hours(asked: &Asked) -> (i64, i64) {
+fn hours(asked: &RequestedTime) -> (i64, i64) {
     let span = asked.span.as_ref().unwrap();
     let before = span.from_ms - asked.before_from_ms.unwrap();
     ((span.until_ms - span.from_ms) / HOUR_MS, before / HOUR_MS)

@@ -1,4 +1,4 @@
-//! The table's columns: which of them a terminal has room for, and what stands in them.
+//! The table's columns: the choice for a terminal's width, and their content.
 
 use super::rows::{Owner, Row};
 use crate::top::args::Column;
@@ -9,7 +9,7 @@ use gleaner_schemas::findings::Category;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
-/// From left to right.
+/// Columns from left to right.
 pub(super) const ALL: [Column; 8] = [
     Column::Host,
     Column::State,
@@ -21,7 +21,7 @@ pub(super) const ALL: [Column; 8] = [
     Column::Age,
 ];
 
-/// What a narrow terminal keeps longest.
+/// Order in which columns are kept on a narrow terminal.
 const KEPT: [Column; 8] = [
     Column::Host,
     Column::Available,
@@ -61,7 +61,7 @@ fn least_width(column: Column) -> usize {
     }
 }
 
-/// Blanks before a column; text behind numbers needs more to be told from them.
+/// Blanks before a column; text needs more after numbers.
 const fn gap(column: Column) -> usize {
     match column {
         Column::Owner => 2,
@@ -101,7 +101,7 @@ impl Columns {
             .filter(|column| kept.contains(column))
             .map(|column| (column, least_width(column)))
             .collect();
-        // What is left over: names first, then the bar.
+        // The remaining width: names first, then the bar.
         for (wide, most) in [
             (Column::Host, 20),
             (Column::Memory, WIDEST_BAR),
@@ -120,7 +120,7 @@ impl Columns {
         self.widths.iter().any(|(has, _)| *has == column)
     }
 
-    /// Titles; that of the column by which hosts are sorted has an arrow before or behind it.
+    /// Titles; the column by which hosts are sorted has an arrow before or behind its title.
     pub(super) fn heading(&self, sorted_by: Column, is_reversed: bool) -> Line<'static> {
         let arrow = match (self.ink.is_unicode, is_reversed) {
             (true, false) => "↓",
@@ -135,7 +135,7 @@ impl Columns {
             let is_sorted = *column == sorted_by;
             let text = match (is_sorted, is_number(*column)) {
                 (false, _) => name.to_owned(),
-                // Where there is room for it.
+                // If there is room for the arrow.
                 (true, true) if name.len() < *width => format!("{arrow}{name}"),
                 (true, true) => name.to_owned(),
                 (true, false) => format!("{name}{arrow}"),
@@ -177,7 +177,7 @@ impl Columns {
         match column {
             Column::Host => (row.name().to_owned(), faint),
             Column::State => (row.state.word().to_owned(), self.state_style(row)),
-            // Without a column of its own, a state that is not well is told here.
+            // If the state has no column of its own, a bad state is shown here.
             Column::Owner if row.state != State::Well && !self.has(Column::State) => {
                 (row.state.word().to_owned(), self.state_style(row))
             }

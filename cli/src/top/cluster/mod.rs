@@ -7,7 +7,7 @@ mod view;
 use super::args::Top;
 use super::draw;
 use super::ink::Ink;
-use super::terminal::{Screen, Then};
+use super::terminal::{NextStep, Screen};
 use gleaner_collector::ask;
 use ratatui::Frame;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -21,28 +21,28 @@ use std::time::{Duration, Instant};
 use view::Page;
 
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// What `i` filters by.
+/// Filter of the key `i`.
 const IDLE: &str = "idle";
 
 /// A collector while it is watched.
-struct Watched {
+struct WatchedCollector {
     url: String,
     answers: Receiver<Result<Fleet, String>>,
     fleet: Option<Fleet>,
     answered: Instant,
     failure: Option<String>,
     choice: Choice,
-    /// Places in the fleet's rows of those that are shown, in their order.
+    /// Indexes of the shown rows among the fleet's, in their order.
     chosen: Vec<usize>,
     first: usize,
-    /// Hosts that the last frame had room for.
+    /// Number of hosts that fitted the last frame.
     page: usize,
     is_typing: bool,
     has_help: bool,
     ink: Ink,
 }
 
-impl Watched {
+impl WatchedCollector {
     fn start(args: &Top, url: &str, ink: Ink) -> Self {
         Self {
             answers: asked(url.to_owned(), args.interval.unwrap_or(ASK_AGAIN)),
@@ -50,7 +50,7 @@ impl Watched {
         }
     }
 
-    /// Nobody is asked yet.
+    /// A view before the first request.
     fn idle(args: &Top, url: &str, ink: Ink) -> Self {
         Self {
             url: url.to_owned(),
@@ -138,7 +138,7 @@ impl Watched {
     }
 }
 
-impl Screen for Watched {
+impl Screen for WatchedCollector {
     fn refresh(&mut self) {
         while let Ok(answer) = self.answers.try_recv() {
             self.take_in(answer);
@@ -175,21 +175,21 @@ impl Screen for Watched {
         }
     }
 
-    fn key(&mut self, key: KeyEvent) -> Then {
+    fn key(&mut self, key: KeyEvent) -> NextStep {
         if self.has_help {
             self.has_help = false;
             return if key.code == KeyCode::Char('q') {
-                Then::Quit
+                NextStep::Quit
             } else {
-                Then::Continue
+                NextStep::Continue
             };
         }
         if self.is_typing {
             self.typed(key.code);
-            return Then::Continue;
+            return NextStep::Continue;
         }
         match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return Then::Quit,
+            KeyCode::Char('q') | KeyCode::Esc => return NextStep::Quit,
             KeyCode::Char('?' | 'h') => self.has_help = true,
             KeyCode::Char('/') => self.is_typing = true,
             KeyCode::Char('i') if self.choice.filter == IDLE => self.filter(String::new()),
@@ -208,7 +208,7 @@ impl Screen for Watched {
             KeyCode::End => self.scroll_to(self.chosen.len()),
             _ => {}
         }
-        Then::Continue
+        NextStep::Continue
     }
 }
 
@@ -220,7 +220,8 @@ fn choice(args: &Top) -> Choice {
     }
 }
 
-/// Asks again and again; ten thousand hosts' answer is taken apart where no key waits for it.
+/// Requests the status repeatedly, and parses the answer, which may cover ten thousand hosts, in a thread of
+/// its own so that no key waits for it.
 fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
     let (sender, answers) = channel();
     thread::spawn(move || {
@@ -237,7 +238,7 @@ fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
 
 /// Watches a collector's hosts until somebody ends it.
 pub(super) fn watch(args: &Top, url: &str, ink: Ink) -> anyhow::Result<()> {
-    super::terminal::show(&mut Watched::start(args, url, ink))
+    super::terminal::show(&mut WatchedCollector::start(args, url, ink))
 }
 
 /// `gleaner top --cluster --json`: explained in docs/top.md.
@@ -249,9 +250,9 @@ struct Document<'a> {
     version: &'a str,
     is_well: bool,
     problems: Vec<Problem<'a>>,
-    /// Of the hosts that are heard of, whatever the filter.
+    /// Sums over the hosts that report, whatever the filter.
     totals: &'a Totals,
-    /// Those that the filter lets through, in their order.
+    /// Hosts that pass the filter, in their order.
     hosts: Vec<&'a Row>,
 }
 
@@ -266,12 +267,12 @@ struct Problem<'a> {
 /// # Errors
 /// When the collector does not answer.
 pub(super) fn once(args: &Top, url: &str, width: usize, ink: Ink) -> anyhow::Result<String> {
-    let mut watched = Watched::idle(args, url, ink);
+    let mut watched = WatchedCollector::idle(args, url, ink);
     watched.take_in(Ok(Fleet::of(ask::status(url)?)));
     Ok(watched.text(args.json, width)?)
 }
 
-impl Watched {
+impl WatchedCollector {
     fn text(&self, as_json: bool, width: usize) -> serde_json::Result<String> {
         let Some(fleet) = &self.fleet else {
             return Ok(String::new());

@@ -1,4 +1,4 @@
-//! Hosts as they are listed, their order, and what they sum to.
+//! Listed hosts, their order, and their sums.
 
 use crate::top::args::Column;
 use gleaner_collector::ask::{HostStatus, State, Status};
@@ -6,24 +6,24 @@ use gleaner_schemas::live::HostState;
 use serde::Serialize;
 use std::cmp::{Ordering, Reverse};
 
-/// One host.
+/// One host of the fleet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Row {
     pub(super) host_id: String,
     pub(super) host_name: Option<String>,
     pub(super) state: State,
-    /// Not heard of; its figures are what was so then, and count in no sum.
+    /// True if the host does not report; its figures are old, and count in no sum.
     pub(super) is_silent: bool,
-    /// Its last sample; null before the first.
+    /// Last sample; null before the first.
     pub(super) sample: Option<Sample>,
 }
 
 /// Memory and owner at the last sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Sample {
-    /// By the host's clock, ms since 1970-01-01 UTC.
+    /// Time by the host's clock, ms since 1970-01-01 UTC.
     pub(super) time_ms: i64,
-    /// By the collector's, the host's clock's error taken off.
+    /// Age by the collector's clock, corrected by the error of the host's clock, in ms.
     pub(super) age_ms: i64,
     pub(super) physical_bytes: u64,
     /// Static, dynamic, the reserve, the balloon.
@@ -36,14 +36,14 @@ pub(super) struct Sample {
     pub(super) quota_bytes: Option<u64>,
     pub(super) once_idle_bytes: Option<u64>,
     pub(super) owner: Owner,
-    /// Of `idle`: for how long, at the collector's time.
+    /// Idle time at the collector's time, in ms; only in the state `idle`.
     pub(super) idle_ms: Option<i64>,
     pub(super) owner_idle_ms: Option<i64>,
     pub(super) load5: Option<f64>,
     pub(super) pressure_share: Option<f64>,
 }
 
-/// Whose the host is, by the idle rule.
+/// State of the host by the idle rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Owner {
@@ -108,12 +108,12 @@ impl Row {
         }
     }
 
-    /// Its name, or its id.
+    /// Name of the host, or its id.
     pub(super) fn name(&self) -> &str {
         self.host_name.as_deref().unwrap_or(&self.host_id)
     }
 
-    /// Its sample, if that is of now.
+    /// Sample of the host, if it is recent.
     pub(super) fn live(&self) -> Option<&Sample> {
         self.sample.as_ref().filter(|_| !self.is_silent)
     }
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// Which hosts are shown, and in which order.
+/// Choice of the shown hosts, and their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) column: Column,
@@ -134,7 +134,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Places in `rows` of those that are shown.
+    /// Indexes of the shown hosts in `rows`.
     pub(super) fn of(&self, rows: &[Row]) -> Vec<usize> {
         let text = self.filter.trim().to_lowercase();
         let mut chosen: Vec<usize> = (0..rows.len()).filter(|at| rows[*at].has(&text)).collect();
@@ -153,7 +153,7 @@ impl Choice {
 
     fn compare(&self, a: &Row, b: &Row) -> Ordering {
         let most = |value: fn(&Sample) -> Option<u64>| {
-            // Those that are off come last, by what they said last.
+            // Hosts that are off come last, ordered by their last report.
             let of =
                 |row: &Row| Reverse((row.live().is_some(), row.sample.as_ref().and_then(value)));
             of(a).cmp(&of(b))
@@ -187,7 +187,7 @@ fn by_name(a: &Row, b: &Row) -> Ordering {
     (a.name(), &a.host_id).cmp(&(b.name(), &b.host_id))
 }
 
-/// Sums over the hosts that are heard of and have told a sample.
+/// Sums over the hosts that report and have sent a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Totals {
     pub(super) hosts_count: usize,
@@ -234,9 +234,9 @@ pub(super) struct Fleet {
     pub(super) time_ms: i64,
     pub(super) version: String,
     pub(super) is_well: bool,
-    /// How bad, and what; the worst first.
+    /// Severity and text of the problems; the worst first.
     pub(super) problems: Vec<(&'static str, String)>,
-    /// How many hosts are in each state, the worst first.
+    /// Number of hosts in each state, the worst first.
     pub(super) states: Vec<(State, u64)>,
     pub(super) totals: Totals,
     pub(super) rows: Vec<Row>,

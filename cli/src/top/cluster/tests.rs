@@ -1,7 +1,7 @@
-//! Frames of fleets that are as a test wants them, and what keys do to them.
+//! Frames of invented fleets, and the effect of keys.
 
 use super::rows::{Fleet, Row, Totals};
-use super::{Then, Watched};
+use super::{NextStep, WatchedCollector};
 use crate::args::{Args, Command};
 use crate::top::args::Top;
 use crate::top::frames::{drawn, same_as_golden};
@@ -101,20 +101,24 @@ fn fleet(hosts: u64) -> Fleet {
     }
 }
 
-fn watched(hosts: u64, more: &[&str]) -> Watched {
-    let mut watched = Watched::idle(&args(more), URL, Ink::PLAIN);
+fn watched(hosts: u64, more: &[&str]) -> WatchedCollector {
+    let mut watched = WatchedCollector::idle(&args(more), URL, Ink::PLAIN);
     watched.take_in(Ok(fleet(hosts)));
     watched.answered = Instant::now() + Duration::from_secs(3600); // 0 s ago, however busy the machine
     watched
 }
 
-fn frame(watched: &mut Watched, width: u16, height: u16) -> String {
+fn frame(watched: &mut WatchedCollector, width: u16, height: u16) -> String {
     drawn(width, height, |frame| watched.draw(frame))
 }
 
-fn press(watched: &mut Watched, keys: &[KeyCode]) {
+fn press(watched: &mut WatchedCollector, keys: &[KeyCode]) {
     for key in keys {
-        assert_eq!(watched.key(KeyEvent::from(*key)), Then::Continue, "{key}");
+        assert_eq!(
+            watched.key(KeyEvent::from(*key)),
+            NextStep::Continue,
+            "{key}"
+        );
     }
 }
 
@@ -122,7 +126,7 @@ fn typed(text: &str) -> Vec<KeyCode> {
     text.chars().map(KeyCode::Char).collect()
 }
 
-/// Names in the order in which they are shown.
+/// Names in the order shown.
 fn names(frame: &str) -> Vec<&str> {
     let words = frame.lines().filter_map(|line| line.split(' ').next());
     words.filter(|word| word.starts_with("desk-")).collect()
@@ -141,7 +145,7 @@ fn a_fleet_on_terminals_of_three_sizes() {
 #[test]
 fn keys_scroll_a_thousand_hosts() {
     let mut watched = watched(1000, &[]);
-    let first = |watched: &mut Watched| names(&frame(watched, 80, 24))[0].to_owned();
+    let first = |watched: &mut WatchedCollector| names(&frame(watched, 80, 24))[0].to_owned();
     assert_eq!(first(&mut watched), "desk-0001");
     press(&mut watched, &[KeyCode::Down, KeyCode::Down, KeyCode::Up]);
     assert_eq!(first(&mut watched), "desk-0002");
@@ -169,14 +173,14 @@ fn columns_sort_and_reverse() {
         let frame = frame(&mut watched, 132, 40);
         names(&frame)[..3].join(" ")
     };
-    // 0007 was turned away; 0010 is silent; 0005 has told nothing yet; 0010 lends nothing: it is off.
+    // 0007 was rejected; 0010 is silent; 0005 has not reported yet; 0010 lends nothing, since it is off.
     assert_eq!(sorted("state"), "desk-0007 desk-0010 desk-0001");
     assert_eq!(sorted("memory"), "desk-0003 desk-0007 desk-0011");
     assert_eq!(sorted("available"), "desk-0003 desk-0007 desk-0011");
     assert_eq!(sorted("lendable"), "desk-0003 desk-0006 desk-0009");
     assert_eq!(sorted("owner"), "desk-0012 desk-0009 desk-0006");
     assert_eq!(sorted("age"), "desk-0008 desk-0007 desk-0006");
-    // Whatever is sorted by memory, those that are off and those that have told nothing come last.
+    // When sorted by memory, hosts that are off or have not reported come last.
     let mut off = watched(12, &["--sort", "harvestable"]);
     let off = frame(&mut off, 80, 40);
     assert_eq!(names(&off)[10..], ["desk-0010", "desk-0005"]);
@@ -224,14 +228,20 @@ fn filters_are_typed_kept_and_dropped() {
     assert_eq!(watched.chosen.len(), 1000);
     press(&mut watched, &typed("/ SILENT "));
     assert_eq!(watched.chosen.len(), 100);
-    assert_eq!(watched.key(KeyEvent::from(KeyCode::Enter)), Then::Continue);
-    assert_eq!(watched.key(KeyEvent::from(KeyCode::Char('q'))), Then::Quit);
+    assert_eq!(
+        watched.key(KeyEvent::from(KeyCode::Enter)),
+        NextStep::Continue
+    );
+    assert_eq!(
+        watched.key(KeyEvent::from(KeyCode::Char('q'))),
+        NextStep::Quit
+    );
 }
 
 #[test]
 fn silent_hosts_count_in_no_sum() {
     let totals = fleet(20).totals;
-    // 20 without the two that are silent, and the one that has told nothing.
+    // 20 without the two silent hosts and the one that has not reported.
     assert_eq!(totals.hosts_count, 17);
     let hosts = (1..=20).filter(|n| n % 10 != 0 && *n != 5);
     let physical: u64 = hosts.map(|n| (8 * GIB) << (n % 4)).sum();
@@ -251,7 +261,7 @@ fn a_collector_that_stops_answering_leaves_what_it_said_last() {
     );
     watched.take_in(Ok(fleet(3)));
     assert!(!frame(&mut watched, 80, 24).contains("does not answer"));
-    let mut none = Watched::idle(&args(&[]), URL, Ink::PLAIN);
+    let mut none = WatchedCollector::idle(&args(&[]), URL, Ink::PLAIN);
     assert!(frame(&mut none, 80, 24).contains("Waiting for the collector's answer"));
 }
 

@@ -8,13 +8,13 @@ use gleaner_schemas::units::thousands;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// What a frame is made of, but for the hosts.
+/// Content of a frame, without the hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page<'a> {
     pub(super) url: &'a str,
-    /// Why the collector did not answer when it was last asked.
+    /// Reason why the collector did not answer the last request.
     pub(super) failure: Option<&'a str>,
-    /// How long ago it answered.
+    /// Age of its last answer, in ms.
     pub(super) age_ms: i64,
     pub(super) choice: &'a Choice,
     /// The filter is being typed.
@@ -24,7 +24,7 @@ pub(super) struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// What stands above the hosts.
+    /// Lines above the hosts.
     pub(super) fn head(&self, fleet: Option<&Fleet>) -> Vec<Line<'static>> {
         let mut lines = vec![self.title(fleet)];
         if let Some(failure) = self.failure {
@@ -127,7 +127,7 @@ impl Page<'_> {
         lines
     }
 
-    /// Names and sizes, as many a line as fit; those that have a part of the bar, with its colour.
+    /// Names and sizes, as many a line as fit; those with a part of the bar have its colour.
     fn amounts(&self, amounts: &[(Option<Paint>, &str, String)]) -> Vec<Line<'static>> {
         const APART: &str = "   ";
         let mut lines: Vec<Line<'static>> = Vec::new();
@@ -175,7 +175,7 @@ impl Page<'_> {
             .collect()
     }
 
-    /// Which hosts of how many are seen, and which keys there are.
+    /// Range and number of the shown hosts, and the keys.
     pub(super) fn foot(&self, first: usize, shown: usize, chosen: usize) -> Line<'static> {
         let filter = &self.choice.filter;
         let seen = if chosen == 0 {
@@ -213,7 +213,7 @@ impl Page<'_> {
     }
 }
 
-/// What is shown, and which keys there are.
+/// Help: the columns, and the keys.
 pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::styled("gleaner top: the cluster", Ink::bold()),

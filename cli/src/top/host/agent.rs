@@ -13,24 +13,24 @@ const AGAIN: Duration = Duration::from_secs(2);
 
 /// A line of the socket, or why there is none.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum AgentEvent {
     Message(Box<Message>),
     /// The connection failed or ended, and why.
     Lost(String),
 }
 
-/// What the agent has told so far.
+/// State received from the agent.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AgentState {
     pub(super) hello: Hello,
     pub(super) sample: Option<Box<Sample>>,
     pub(super) owner: Option<Owner>,
-    /// When it was last heard, by the clock that cannot be set.
+    /// Time of the last message, on the clock that cannot be set.
     pub(super) heard_ms: i64,
 }
 
-impl Told {
-    /// Takes a message in; why the agent refused, where it did.
+impl AgentState {
+    /// Processes a message; returns the reason if the agent refused the connection.
     pub(super) fn hear(&mut self, message: Message, monotonic_ms: i64) -> Option<String> {
         self.heard_ms = monotonic_ms;
         match message {
@@ -47,7 +47,7 @@ impl Told {
 }
 
 /// Listens to the agent at `socket`, again and again.
-pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<Heard> {
+pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
     let (sender, heard) = channel();
     thread::spawn(move || {
         loop {
@@ -58,7 +58,7 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<Heard> {
                 },
                 None => "no socket is configured".to_owned(),
             };
-            if sender.send(Heard::Lost(lost)).is_err() {
+            if sender.send(AgentEvent::Lost(lost)).is_err() {
                 return;
             }
             thread::sleep(AGAIN);
@@ -67,8 +67,8 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<Heard> {
     heard
 }
 
-/// One connection, to its end: why it ended, unless `tell` wants no more.
-fn connection(path: &Path, tell: impl Fn(Heard) -> bool) -> Option<String> {
+/// One connection, to its end. Returns the reason of the end; `None` if `tell` ended it.
+fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> {
     let failed = |e: std::io::Error| Some(format!("{}: {}", path.display(), reason(&e)));
     let stream = match UnixStream::connect(path) {
         Ok(stream) => stream,
@@ -85,19 +85,20 @@ fn connection(path: &Path, tell: impl Fn(Heard) -> bool) -> Option<String> {
             Ok(_) if line.ends_with(b"\n") => {
                 let message = serde_json::from_slice(&line).unwrap_or(Message::Other);
                 line.clear();
-                if !tell(Heard::Message(Box::new(message))) {
+                if !tell(AgentEvent::Message(Box::new(message))) {
                     return None;
                 }
             }
             Ok(_) => return Some("the agent has ended".to_owned()),
-            // What came of a line so far stays in it; silence shows by the age of what was heard.
+            // The part of a line that has come stays in the buffer; silence shows by the age of the last
+            // message.
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
             Err(e) => return failed(e),
         }
     }
 }
 
-/// What the system said, and what to do about it.
+/// Error of the system, and the remedy.
 fn reason(error: &std::io::Error) -> String {
     const START: &str = "start it with `systemctl start gleaner-agent`, or `gleaner-agent run`; --socket names another place";
     match error.kind() {

@@ -2,7 +2,7 @@
 
 use super::kernel::Reading;
 use super::owner::{self, State};
-use super::{Host, Now};
+use super::{FrameTime, Host};
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::quota::{Quota, Reason};
 use gleaner_schemas::live::Sample;
@@ -15,14 +15,14 @@ pub(super) struct Document<'a> {
     host_name: &'a str,
     /// Null while none answers.
     agent: Option<Agent<'a>>,
-    /// Why none does.
+    /// Reason why no agent answers.
     agent_failure: Option<&'a str>,
     owner: Option<Owner>,
     quota: Option<Lendable>,
     /// The last one, as the agent tells it.
     sample: Option<&'a Sample>,
     sample_age_ms: Option<i64>,
-    /// What the kernel says now.
+    /// Figures of the kernel now.
     kernel: Option<&'a Reading>,
 }
 
@@ -35,11 +35,11 @@ struct Agent<'a> {
 #[derive(Serialize)]
 struct Owner {
     state: &'static str,
-    /// Of `idle`.
+    /// Start of the idle period; only in the state `idle`.
     since_time_ms: Option<i64>,
-    /// Of `waiting`: when it will be idle, if nothing happens.
+    /// Time at which the host becomes idle if nothing happens; only in the state `waiting`.
     at_time_ms: Option<i64>,
-    /// Of `silent`.
+    /// Length of the silence; only in the state `silent`.
     silent_ms: Option<i64>,
 }
 
@@ -51,7 +51,7 @@ struct Lendable {
     reason: &'static str,
 }
 
-pub(super) fn of(host: &Host, now: Now) -> Document<'_> {
+pub(super) fn of(host: &Host, now: FrameTime) -> Document<'_> {
     let told = host.told.as_ref();
     let sample = told.and_then(|told| told.sample.as_deref());
     let state = told.and_then(|told| owner::state(told, now.monotonic_ms));

@@ -1,4 +1,4 @@
-//! What the kernel says now, between the agent's samples.
+//! Present figures of the kernel, between the agent's samples.
 
 use anyhow::Context;
 use gleaner_agent::read::loadavg::LoadAverage;
@@ -7,10 +7,10 @@ use gleaner_agent::read::pressure::Pressure;
 use serde::Serialize;
 use std::path::Path;
 
-/// One look at /proc.
+/// One reading of /proc.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Reading {
-    /// When, ms since 1970-01-01 UTC.
+    /// Time of the reading, ms since 1970-01-01 UTC.
     pub(super) time_ms: i64,
     pub(super) mem_total_bytes: u64,
     pub(super) mem_free_bytes: u64,

@@ -1,4 +1,4 @@
-//! This host: what its agent told last, and what the kernel says now.
+//! This host: the last messages of its agent, and the present figures of the kernel.
 
 mod agent;
 mod document;
@@ -7,9 +7,9 @@ mod owner;
 mod view;
 
 use super::ink::Ink;
-use super::terminal::{Screen, Then};
+use super::terminal::{NextStep, Screen};
 use super::{args::Top, draw};
-use agent::{Heard, Told};
+use agent::{AgentEvent, AgentState};
 use gleaner_agent::args::GlobalArgs;
 use gleaner_agent::config::Config;
 use gleaner_hosts::derived::unsigned;
@@ -31,18 +31,18 @@ const FIRST_SAMPLE: Duration = Duration::from_secs(5);
 /// Looks at /proc, and samples, that are remembered: as many as the widest terminal has columns.
 const REMEMBERED: usize = 500;
 
-/// What a frame is made of.
+/// Content of a frame.
 #[derive(Debug)]
 struct Host {
     name: String,
     zone: TimeZone,
     /// `None` while no agent answers.
-    told: Option<Told>,
-    /// Why none does.
+    told: Option<AgentState>,
+    /// Reason why no agent answers.
     lost: Option<String>,
     reading: Option<Reading>,
     before: Option<Reading>,
-    /// Why /proc says nothing.
+    /// Reason why /proc cannot be read.
     unreadable: Option<String>,
     interval: Duration,
     /// Frames follow each other; there are keys.
@@ -55,7 +55,7 @@ struct Host {
 
 /// Now, by the clock on the wall and by one that cannot be set.
 #[derive(Clone, Copy, Debug)]
-struct Now {
+struct FrameTime {
     time_ms: i64,
     monotonic_ms: i64,
 }
@@ -80,9 +80,9 @@ impl Host {
         }
     }
 
-    fn hear(&mut self, heard: Heard, now: Now) {
+    fn hear(&mut self, heard: AgentEvent, now: FrameTime) {
         let lost = match heard {
-            Heard::Message(message) => {
+            AgentEvent::Message(message) => {
                 if let Message::Sample(sample) = &*message {
                     let available = unsigned(sample.row.available_bytes);
                     remember(&mut self.samples, (sample.time_ms, available));
@@ -91,7 +91,7 @@ impl Host {
                 let told = self.told.get_or_insert_default();
                 told.hear(*message, now.monotonic_ms)
             }
-            Heard::Lost(reason) => Some(reason),
+            AgentEvent::Lost(reason) => Some(reason),
         };
         if lost.is_some() {
             self.told = None;
@@ -99,7 +99,7 @@ impl Host {
         }
     }
 
-    fn look(&mut self, proc: &Path, now: Now) {
+    fn look(&mut self, proc: &Path, now: FrameTime) {
         match Reading::take(proc, now.time_ms) {
             Ok(reading) => {
                 self.looks.extend(reading.mem_available_bytes);
@@ -120,7 +120,7 @@ fn remember<T>(all: &mut Vec<T>, one: T) {
     all.push(one);
 }
 
-/// Where the agent of this configuration listens; else, where there is one, the system's.
+/// Socket of the agent of this configuration, otherwise of the system's agent if there is one.
 fn configured() -> anyhow::Result<Option<PathBuf>> {
     let socket = Config::resolve(GlobalArgs::default())?.socket;
     let system = Path::new(SYSTEM_SOCKET);
@@ -133,16 +133,16 @@ fn configured() -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// The host while it is watched.
-struct Watched {
+struct WatchedHost {
     host: Host,
-    heard: Receiver<Heard>,
+    heard: Receiver<AgentEvent>,
     began: Instant,
     looked: Option<Instant>,
     ink: Ink,
     has_help: bool,
 }
 
-impl Watched {
+impl WatchedHost {
     fn start(args: &Top, ink: Ink) -> anyhow::Result<Self> {
         let socket = match &args.socket {
             Some(given) => Some(given.clone()),
@@ -158,8 +158,8 @@ impl Watched {
         })
     }
 
-    fn now(&self) -> Now {
-        Now {
+    fn now(&self) -> FrameTime {
+        FrameTime {
             time_ms: jiff::Timestamp::now().as_millisecond(),
             monotonic_ms: i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX),
         }
@@ -181,14 +181,14 @@ impl Watched {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
-        // What was told with it: the owner's state.
+        // The owner's state comes with it.
         while let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(50)) {
             self.host.hear(heard, self.now());
         }
     }
 }
 
-impl Screen for Watched {
+impl Screen for WatchedHost {
     fn refresh(&mut self) {
         while let Ok(heard) = self.heard.try_recv() {
             self.host.hear(heard, self.now());
@@ -211,28 +211,28 @@ impl Screen for Watched {
         frame.render_widget(Paragraph::new(lines), area);
     }
 
-    fn key(&mut self, key: KeyEvent) -> Then {
+    fn key(&mut self, key: KeyEvent) -> NextStep {
         match key.code {
-            KeyCode::Char('q') => return Then::Quit,
-            KeyCode::Esc if !self.has_help => return Then::Quit,
+            KeyCode::Char('q') => return NextStep::Quit,
+            KeyCode::Esc if !self.has_help => return NextStep::Quit,
             KeyCode::Char('?' | 'h') => self.has_help = !self.has_help,
             _ => self.has_help = false,
         }
-        Then::Continue
+        NextStep::Continue
     }
 }
 
 /// Watches this host until somebody ends it.
 pub(super) fn watch(args: &Top, ink: Ink) -> anyhow::Result<()> {
-    super::terminal::show(&mut Watched::start(args, ink)?)
+    super::terminal::show(&mut WatchedHost::start(args, ink)?)
 }
 
-/// This host now, as one text.
+/// Present state of this host as one text.
 ///
 /// # Errors
-/// Also when no agent answers: what is printed then is what /proc says.
+/// No agent answers; then only the figures of /proc are printed.
 pub(super) fn once(args: &Top, width: usize, ink: Ink) -> anyhow::Result<(String, Option<String>)> {
-    let mut watched = Watched::start(args, ink)?;
+    let mut watched = WatchedHost::start(args, ink)?;
     watched.host.is_watched = false;
     watched.look();
     watched.wait_for_a_sample();

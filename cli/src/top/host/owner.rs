@@ -1,12 +1,12 @@
-//! Whose the host is now, and what it could lend: the last sample and what came after it.
+//! Present user of the host, and the memory that it could lend: from the last sample and later messages.
 
-use super::agent::Told;
+use super::agent::AgentState;
 use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Limits, Quota, quota};
 use gleaner_schemas::live::{HostState, OwnerState, Sample};
 
-/// By the rule, as the agent tells it; silence counts as the owner's return.
+/// State by the idle rule, as the agent reports it; silence counts as the owner's return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Known(Verdict),
@@ -14,7 +14,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// As machines read it.
+    /// Name for programs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Known(Verdict::Idle { .. }) => "idle",
@@ -25,7 +25,7 @@ impl State {
         }
     }
 
-    /// What counts.
+    /// Verdict of the idle rule that applies.
     pub(super) fn verdict(self) -> Verdict {
         match self {
             Self::Known(verdict) => verdict,
@@ -34,8 +34,8 @@ impl State {
     }
 }
 
-/// The owner's state at `monotonic_ms`, the clock of [`Told::heard_ms`]; `None` before anything was told.
-pub(super) fn state(told: &Told, monotonic_ms: i64) -> Option<State> {
+/// State of the owner at `monotonic_ms`, the clock of [`AgentState::heard_ms`]; `None` before the first message.
+pub(super) fn state(told: &AgentState, monotonic_ms: i64) -> Option<State> {
     let silent_ms = monotonic_ms.saturating_sub(told.heard_ms);
     if silent_ms > told.hello.silent_after_ms.max(1) {
         return Some(State::Silent { for_ms: silent_ms });
@@ -52,7 +52,7 @@ pub(super) fn state(told: &Told, monotonic_ms: i64) -> Option<State> {
             since_ms: owner.since_time_ms.unwrap_or(owner.time_ms),
         },
         (OwnerState::Unknown, _) => Verdict::Unknown,
-        // They came back since the sample.
+        // The owner returned since the sample.
         (OwnerState::Active, Verdict::Idle { .. }) => Verdict::Waiting {
             at_ms: returned_at_ms,
         },
@@ -77,7 +77,7 @@ fn verdict(state: HostState) -> Verdict {
     }
 }
 
-/// What could be lent, by `policy::quota` without limits of the owner's.
+/// Memory that could be lent, by `policy::quota` without limits of the owner's.
 pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
     let limits = Limits {
         headroom_share: sample.headroom_share,
@@ -97,8 +97,8 @@ mod tests {
     use super::*;
     use gleaner_schemas::live::{Hello, Owner};
 
-    fn told(sample: HostState, owner: Option<Owner>) -> Told {
-        Told {
+    fn told(sample: HostState, owner: Option<Owner>) -> AgentState {
+        AgentState {
             hello: Hello {
                 silent_after_ms: 3000,
                 ..Hello::default()

@@ -1,11 +1,11 @@
 //! Frames of hosts that are as a test wants them.
 
-use super::agent::{Heard, Told};
+use super::agent::{AgentEvent, AgentState};
 use super::kernel::Reading;
-use super::{Host, Now, document, view};
+use super::{FrameTime, Host, document, view};
 use crate::top::frames::{drawn, same_as_golden};
 use crate::top::ink::Ink;
-use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Sample};
+use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
 use gleaner_schemas::rows::SampleRow;
 use jiff::tz::TimeZone;
 use ratatui::widgets::Paragraph;
@@ -16,7 +16,7 @@ const MIB: i64 = 1 << 20;
 const GIB: i64 = 1 << 30;
 /// 2026-11-22 14:03:27 UTC.
 const TIME_MS: i64 = 1_795_356_207_000;
-const NOW: Now = Now {
+const NOW: FrameTime = FrameTime {
     time_ms: TIME_MS,
     monotonic_ms: 600_000,
 };
@@ -74,7 +74,7 @@ fn host() -> Host {
     }
 }
 
-/// One whose agent told this.
+/// A host whose agent sent this state.
 fn told(state: HostState, owner: Option<Owner>) -> Host {
     let mut host = host();
     let hello = Hello {
@@ -89,7 +89,7 @@ fn told(state: HostState, owner: Option<Owner>) -> Host {
         Message::Sample(Box::new(sample(state))),
     ];
     for message in messages.into_iter().chain(owner.map(Message::Owner)) {
-        host.hear(Heard::Message(Box::new(message)), NOW);
+        host.hear(AgentEvent::Message(Box::new(message)), NOW);
     }
     host.samples = (0..12)
         .map(|n| (n * 90_000, ((18 + n % 3) * GIB) as u64))
@@ -102,7 +102,7 @@ fn idle() -> Host {
     told(HostState::Idle { since_time_ms }, None)
 }
 
-fn frame(host: &Host, now: Now, width: u16, height: u16) -> String {
+fn frame(host: &Host, now: FrameTime, width: u16, height: u16) -> String {
     drawn(width, height, |frame| {
         let lines = view::lines(host, now, width.into(), Ink::PLAIN);
         frame.render_widget(Paragraph::new(lines), frame.area());
@@ -119,7 +119,7 @@ fn an_idle_host_on_terminals_of_two_sizes() {
 fn without_an_agent_it_says_what_to_do_and_shows_what_the_kernel_says() {
     let mut host = host();
     let why = "/run/gleaner/agent.sock: there is no such file; start it with `systemctl start gleaner-agent`";
-    host.hear(Heard::Lost(why.to_owned()), NOW);
+    host.hear(AgentEvent::Lost(why.to_owned()), NOW);
     same_as_golden("host-no-agent-80", &frame(&host, NOW, 80, 24));
     let document = serde_json::to_value(document::of(&host, NOW)).unwrap();
     assert!(document["agent"].is_null() && document["quota"].is_null());
@@ -140,7 +140,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         since_time_ms: TIME_MS - 1_345_000,
     };
     let at_time_ms = TIME_MS + 60_000;
-    let silent = Now {
+    let silent = FrameTime {
         monotonic_ms: NOW.monotonic_ms + 7000,
         ..NOW
     };
@@ -206,10 +206,10 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
 #[test]
 fn an_agent_that_goes_and_comes_back_is_told_of() {
     let mut host = idle();
-    host.hear(Heard::Lost("the agent has ended".to_owned()), NOW);
+    host.hear(AgentEvent::Lost("the agent has ended".to_owned()), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("No agent answers: the agent has ended"));
     host.hear(
-        Heard::Message(Box::new(Message::Hello(Hello::default()))),
+        AgentEvent::Message(Box::new(Message::Hello(Hello::default()))),
         NOW,
     );
     let later = frame(&host, NOW, 80, 24);
@@ -218,19 +218,19 @@ fn an_agent_that_goes_and_comes_back_is_told_of() {
         "{later}"
     );
     host.hear(
-        Heard::Message(Box::new(Message::Alive(Alive::default()))),
+        AgentEvent::Message(Box::new(Message::Alive(SignOfLife::default()))),
         NOW,
     );
     assert_eq!(host.samples.len(), 12); // what was seen before stays
     let refused = r#"{"type":"refused","reason":"16 listeners"}"#;
     let refused: Message = serde_json::from_str(refused).unwrap();
-    host.hear(Heard::Message(Box::new(refused)), NOW);
+    host.hear(AgentEvent::Message(Box::new(refused)), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("16 listeners"));
 }
 
 #[test]
 fn no_terminal_is_too_small() {
-    let silent = Told::default();
+    let silent = AgentState::default();
     for width in [1, 2, 5, 12, 20, 33] {
         for height in [1, 3, 24] {
             let mut host = idle();

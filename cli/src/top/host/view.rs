@@ -1,9 +1,9 @@
 //! A frame of this host.
 
-use super::agent::Told;
+use super::agent::AgentState;
 use super::kernel::Reading;
 use super::owner::{self, State};
-use super::{Host, Now};
+use super::{FrameTime, Host};
 use crate::top::draw::{
     bar, ends, fitted, labelled, length, percent, share, size, sparkline, wrapped,
 };
@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// Columns of what stands before a bar, and behind it: two blanks, a size, a share.
+/// Widths of the text before and behind a bar: two blanks, a size, a share.
 const LABEL: usize = 17;
 const SIZE: usize = 11;
 const SHARE: usize = 8;
@@ -28,8 +28,8 @@ const RANGE: usize = 24;
 /// Narrower terminals have no shares.
 const WITH_SHARES: usize = 60;
 
-/// All of it, from the top.
-pub(super) fn lines(host: &Host, now: Now, width: usize, ink: Ink) -> Vec<Line<'static>> {
+/// All lines, from the top.
+pub(super) fn lines(host: &Host, now: FrameTime, width: usize, ink: Ink) -> Vec<Line<'static>> {
     let page = Page {
         host,
         now,
@@ -47,7 +47,7 @@ pub(super) fn lines(host: &Host, now: Now, width: usize, ink: Ink) -> Vec<Line<'
 
 struct Page<'a> {
     host: &'a Host,
-    now: Now,
+    now: FrameTime,
     width: usize,
     ink: Ink,
 }
@@ -76,7 +76,7 @@ impl Page<'_> {
         )
     }
 
-    fn of_agent(&self, told: &Told) -> Vec<Line<'static>> {
+    fn of_agent(&self, told: &AgentState) -> Vec<Line<'static>> {
         let mut lines = vec![Line::default()];
         let state = owner::state(told, self.now.monotonic_ms);
         let words = state.map_or_else(
@@ -141,7 +141,7 @@ impl Page<'_> {
         format!("last return {at}, after {away} away ({source})")
     }
 
-    fn sample(&self, told: &Told, sample: &Sample) -> Vec<Line<'static>> {
+    fn sample(&self, told: &AgentState, sample: &Sample) -> Vec<Line<'static>> {
         let row = &sample.row;
         let age = length(self.now.time_ms.saturating_sub(sample.time_ms));
         let every = Seconds::from_ms(told.hello.sample_interval_ms);
@@ -340,7 +340,7 @@ fn lendable(quota: &Quota) -> String {
     }
 }
 
-/// What is shown, and which keys there are.
+/// Help: the lines, and the keys.
 pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
     let mut lines = vec![
         Line::styled("gleaner top: this host", Ink::bold()),

@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt;
 
-/// One series of each host that has a value for it.
+/// One series with a sample of each host that has a value for it.
 struct Series {
     name: &'static str,
     help: &'static str,
@@ -94,7 +94,7 @@ const CATEGORIES: [(&str, SizeOf); 5] = [
     ("available", |figures| figures.available_bytes),
 ];
 
-/// A host that is off has no memory to give: what it said last is not told on.
+/// Memory of a host that reports; the last figures of a host that is off are not exported.
 fn live(host: &HostStatus) -> Option<&Memory> {
     host.known.memory.as_ref().filter(|_| !host.is_silent)
 }

@@ -1,5 +1,5 @@
-//! `/metrics`: OpenMetrics text. Names and units are told in docs/collector.md, and are Prometheus' own:
-//! seconds and bytes, `_total` for what only goes up.
+//! `/metrics`: OpenMetrics text. docs/collector.md lists the names. Units and suffixes follow Prometheus:
+//! seconds and bytes, `_total` for counters.
 
 mod hosts;
 
@@ -26,7 +26,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// Hosts with series of their own: those heard of latest. A Prometheus of common size bears as many.
 const HOSTS: usize = 10_000;
 
-/// Why requests are refused: a series each from the start, so that a first refusal is an increase.
+/// Reasons of refusals: a series each from the start, so that a first refusal is an increase.
 const REASONS: [&str; 11] = [
     "busy",
     "connection",
@@ -59,7 +59,7 @@ struct OfKind {
     severity: &'static str,
 }
 
-/// What is counted since the collector started.
+/// Counters since the collector started.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     batches: Counter,
@@ -136,7 +136,7 @@ fn text(app: &App) -> String {
     text
 }
 
-/// What only goes up.
+/// Registers the counters.
 fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     registry.register("batches", "Batches taken in", m.batches.clone());
     registry.register("rows", "Rows taken in, repeats included", m.rows.clone());
@@ -193,7 +193,7 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     );
 }
 
-/// What is so now.
+/// Registers the gauges.
 fn measured(registry: &mut Registry, status: &Status) {
     let version = vec![("version", status.version.clone())];
     registry.register("build", "The collector's version", Info::new(version));
@@ -286,7 +286,7 @@ fn measured(registry: &mut Registry, status: &Status) {
     registry.register("hosts_left_out", help, left_out);
 }
 
-/// Those heard of latest.
+/// Series of the hosts heard of latest.
 fn hosts(status: Status) -> HostSeries {
     let mut hosts = status.hosts;
     hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));

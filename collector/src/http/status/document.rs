@@ -1,4 +1,4 @@
-//! The answer to `GET /v1/status`. docs/collector.md tells its shape to those who read it: fields are added, not
+//! The answer to `GET /v1/status`. docs/collector.md describes it for its readers: fields are added, not
 //! changed.
 
 use super::problem::Problem;
@@ -18,69 +18,70 @@ pub struct Status {
     pub version: String,
     /// Now, by the collector's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// When it started.
+    /// Time of its start, ms since 1970-01-01 UTC.
     pub(crate) started_ms: i64,
     /// No problem is a fault.
     pub is_well: bool,
-    /// What is wrong, the worst first.
+    /// Problems, the worst first.
     pub(crate) problems: Vec<Problem>,
-    /// Open connections.
+    /// Number of open connections.
     pub(crate) connections_count: i64,
     /// Acknowledged, and not in the dataset yet.
     pub(crate) journal_bytes: u64,
     pub(crate) dataset_bytes: u64,
     pub(crate) dataset_rows_count: u64,
     pub(crate) dataset_files_count: u64,
-    /// What a day's records take, by the last seven days'; absent before there is an hour of them.
+    /// Bytes of a day's records, by the last seven days; absent before an hour of them.
     pub(crate) dataset_bytes_per_day: Option<u64>,
-    /// Why the dataset cannot be read; absent when it can, or when there is none yet.
+    /// Reason why the dataset cannot be read; absent when it can, or when there is none yet.
     pub(crate) dataset_failure: Option<String>,
     /// Free on the journal's disk.
     pub(crate) free_bytes: u64,
     /// Free on the dataset's disk, which may be the same.
     pub(crate) dataset_free_bytes: u64,
-    /// So much is left free: batches are refused before.
+    /// Free bytes at which batches are refused.
     pub(crate) reserve_bytes: u64,
-    /// When batches will be refused, at the present rate; absent when there is none to go by.
+    /// Days until batches will be refused, at the present rate; absent without a rate.
     pub(crate) disk_left_days: Option<f64>,
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
     pub(crate) certificate_until_ms: Option<i64>,
     pub(crate) seal: Progress,
     /// The copy on an object store; absent where there is none to be.
     pub(crate) publish: Option<publish::Progress>,
-    /// How many hosts there are.
+    /// Number of hosts.
     pub hosts_count: u64,
-    /// Not heard of for longer than their intervals explain; some of them may have been refused.
+    /// Number of hosts not heard of for longer than their intervals explain; some of them may have been
+    /// refused.
     pub hosts_silent_count: u64,
-    /// How many hosts are in each state.
+    /// Number of hosts in each state.
     pub hosts_by_state: BTreeMap<State, u64>,
-    /// Of the hosts that are heard of: how far the one in the middle is behind.
+    /// Median delay of the hosts that report, in ms.
     pub(crate) behind_median_ms: Option<i64>,
     /// The same of the one that is furthest behind.
     pub(crate) behind_most_ms: Option<i64>,
-    /// By id.
+    /// Hosts by id.
     pub hosts: Vec<HostStatus>,
 }
 
-/// How a host is; the first of these that holds.
+/// State of a host; the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Turned away when it last came.
     Refused,
-    /// Not heard of for longer than its interval explains.
+    /// The host is not heard of for longer than its interval explains.
     Silent,
-    /// Its clock is wrong by more than a minute.
+    /// The host's clock is wrong by more than a minute.
     ClockWrong,
-    /// None of these.
+    /// None of these problems.
     Well,
 }
 
 impl State {
-    /// All of them, the worst first.
+    /// All states, the worst first.
     pub const ALL: [Self; 4] = [Self::Refused, Self::Silent, Self::ClockWrong, Self::Well];
 
-    /// As JSON and addresses have it.
+    /// Name in JSON and addresses.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -90,7 +91,7 @@ impl State {
         }
     }
 
-    /// As people read it.
+    /// Word for people.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -100,19 +101,19 @@ impl State {
     }
 }
 
-/// One host.
+/// Status of one host.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HostStatus {
-    /// Its id.
+    /// Id of the host.
     pub host_id: String,
     /// The first of the states that holds.
     pub state: State,
-    /// Not heard of for longer than its interval explains.
+    /// True if it is not heard of for longer than its interval explains.
     pub is_silent: bool,
     /// Age of its newest record when it was last heard of, its clock's error taken off.
     pub behind_ms: Option<i64>,
     #[serde(flatten)]
-    /// What the collector knows of it.
+    /// Knowledge of the collector about it.
     pub known: Host,
 }
 
@@ -124,18 +125,18 @@ impl HostStatus {
 }
 
 impl Status {
-    /// What is wrong, the worst first: how bad it is, and what.
+    /// Problems with their severity, the worst first.
     pub fn told_problems(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let problems = self.problems.iter();
         problems.map(|problem| (problem.severity.word(), problem.text.as_str()))
     }
 
-    /// Of the journal's disk and the dataset's, what the fuller one has left.
+    /// Free bytes on the journal's or the dataset's disk, whichever has less.
     pub(crate) fn smallest_free_bytes(&self) -> u64 {
         self.free_bytes.min(self.dataset_free_bytes)
     }
 
-    /// How many hosts are in `state`.
+    /// Number of hosts in `state`.
     #[must_use]
     pub fn in_state(&self, state: State) -> u64 {
         self.hosts_by_state.get(&state).copied().unwrap_or_default()

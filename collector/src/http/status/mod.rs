@@ -1,4 +1,4 @@
-//! How the collector and its hosts are: `GET /v1/status`.
+//! State of the collector and its hosts: `GET /v1/status`.
 
 mod document;
 mod problem;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A host is silent that was not heard of for so many of its intervals, and [`SILENCE_MS`] besides.
+/// Number of a host's intervals, beside [`SILENCE_MS`], after which a host without news counts as silent.
 const SILENT_INTERVALS: i64 = 3;
 const SILENCE_MS: i64 = 600_000;
 

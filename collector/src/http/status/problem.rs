@@ -1,4 +1,4 @@
-//! One thing that is wrong: its kind, how bad it is, and what to do.
+//! A problem: its kind, severity and remedy.
 
 use crate::wording::count;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ impl Severity {
     }
 }
 
-/// What is wrong.
+/// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     DatasetUnreadable,
     /// Batches are refused for want of disk.
     DiskFull,
-    /// They soon will be.
+    /// Batches will soon be refused.
     DiskNearlyFull,
     /// The collector's certificate has ended or will within a month.
     CertificateEnding,
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// Where the page lists the hosts that have it.
+    /// Address of the page's list of the hosts with this problem.
     pub(in crate::http) fn hosts_address(self) -> &'static str {
         match self {
             Self::HostsRefused => "/?state=refused",
@@ -97,7 +97,7 @@ impl Kind {
         }
     }
 
-    /// As JSON and the metrics have it.
+    /// Name in JSON and metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::CannotSeal => "cannot_seal",
@@ -118,14 +118,14 @@ impl Kind {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) severity: Severity,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub(crate) text: String,
-    /// What to do about it.
+    /// Remedy.
     pub(crate) advice: String,
     /// Hosts that it is about.
     pub(crate) hosts_count: u64,

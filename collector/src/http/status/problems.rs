@@ -1,4 +1,4 @@
-//! What is wrong, in the order in which it should be mended: one list for the page, the status and the metrics.
+//! Problems in the order in which they should be mended: one list for the page, the status and the metrics.
 
 use super::document::{HostStatus, State, Status};
 use super::problem::{Kind, Problem};
@@ -25,7 +25,7 @@ fn problem(kind: Kind, text: impl Into<String>, advice: impl Into<String>) -> Pr
     }
 }
 
-/// All that is wrong, the worst first.
+/// All problems, the worst first.
 pub(super) fn problems(status: &Status) -> Vec<Problem> {
     let mut found = Vec::new();
     if let Some(reason) = &status.seal.failure {
@@ -172,7 +172,7 @@ fn certificate(status: &Status) -> Option<Problem> {
     ))
 }
 
-/// `otter (0a1b2c3d)`.
+/// Name of a host, as `otter (0a1b2c3d)`.
 fn named(host: &HostStatus) -> String {
     let name = host.known.host_name.as_deref().unwrap_or("unnamed");
     format!("{name} ({})", short(&host.host_id))
@@ -219,7 +219,7 @@ fn refused(status: &Status) -> Option<Problem> {
     )
 }
 
-/// What to do about a refusal of this kind, after its reason.
+/// Remedy for a refusal of this kind, to follow its reason.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",

@@ -36,17 +36,17 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         mode: 0o600,
         is_folder: false,
     };
-    let good = Found {
+    let good = CertificateFacts {
         dates: dates(10, 80),
         authority: dates(10, 3000),
         key_mode: Some(0o600),
-        ..Found::default()
+        ..CertificateFacts::default()
     };
     for (files, found, messages) in [
         (host(), good.clone(), vec![]),
         (
             host(),
-            Found {
+            CertificateFacts {
                 dates: dates(70, 20),
                 ..good.clone()
             },
@@ -54,7 +54,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             server(),
-            Found {
+            CertificateFacts {
                 dates: dates(300, 65),
                 ..good.clone()
             },
@@ -62,7 +62,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             server(),
-            Found {
+            CertificateFacts {
                 dates: dates(340, 25),
                 ..good.clone()
             },
@@ -70,7 +70,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 dates: ended,
                 ..good.clone()
             },
@@ -78,7 +78,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 dates: Some(Dates {
                     from: now + DAY,
                     until: now + DAY * 2,
@@ -89,7 +89,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 dates: None,
                 ..good.clone()
             },
@@ -97,7 +97,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 trouble: Some("x".to_owned()),
                 ..good.clone()
             },
@@ -105,7 +105,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 missing: Some("/x".into()),
                 ..good.clone()
             },
@@ -113,7 +113,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 unseen: Some("/x".into()),
                 ..good.clone()
             },
@@ -121,7 +121,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 closed: Some(("/x".into(), node)),
                 ..good.clone()
             },
@@ -129,7 +129,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 key_mode: Some(0o644),
                 ..good.clone()
             },
@@ -137,7 +137,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 key_mode: Some(0o640),
                 ..good.clone()
             },
@@ -145,7 +145,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 authority: dates(3000, 100),
                 ..good.clone()
             },
@@ -153,7 +153,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             host(),
-            Found {
+            CertificateFacts {
                 authority: ended,
                 ..good.clone()
             },
@@ -161,7 +161,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             server(),
-            Found {
+            CertificateFacts {
                 revoked: Some((now - DAY, Some(now + DAY))),
                 ..good.clone()
             },
@@ -169,7 +169,7 @@ fn certificates_are_judged_by_their_dates_and_readers() {
         ),
         (
             server(),
-            Found {
+            CertificateFacts {
                 revoked: Some((now - DAY * 9, Some(now - DAY))),
                 ..good.clone()
             },

@@ -1,13 +1,13 @@
 use super::*;
 
 fn judged(url: &str, end: Result<End, Trouble>) -> Vec<Finding> {
-    let way = Way {
+    let way = Approach {
         url: url.to_owned(),
         address: Address::parse(url).ok(),
         steps: vec!["connected in 1 ms".to_owned()],
         end,
     };
-    let mends = Mends {
+    let mends = NetworkRemedies {
         server: "collector",
         start: "start".to_owned(),
         enrol: "enrol".to_owned(),

@@ -3,21 +3,21 @@
 use super::failure::AttachError;
 use super::folder::Folder;
 use super::patience::Patience;
-use super::record::{Record, Way};
+use super::record::{DeviceWay, Record};
 use super::release::{self, release};
 use super::{clerk, fuse, group, kernel, process, swap};
-use crate::args::{By, Wanted};
+use crate::args::{AttachArgs, DeviceKind};
 use gleaner_paging::nbd::client::{Server, connect};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A server on this host answers in microseconds.
 const TO_ANSWER: Duration = Duration::from_secs(10);
-/// Of one step.
+/// Time limit of one step.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Attaches what is wanted; what was done of it is undone if it fails.
-pub(crate) fn attach(runtime: &Path, wanted: &Wanted) -> Result<Record, AttachError> {
+/// Attaches a device; undoes the finished steps if one fails.
+pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, AttachError> {
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
@@ -49,7 +49,7 @@ pub(crate) fn attach(runtime: &Path, wanted: &Wanted) -> Result<Record, AttachEr
     }
 }
 
-fn steps(folder: &Folder, record: &mut Record, wanted: &Wanted) -> Result<(), AttachError> {
+fn steps(folder: &Folder, record: &mut Record, wanted: &AttachArgs) -> Result<(), AttachError> {
     record.group = group::make(&wanted.name, &mut record.notes)?;
     folder.keep(record)?;
     record.socket = match &wanted.socket {
@@ -58,11 +58,11 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &Wanted) -> Result<(), At
     };
     record.bytes = size(&record.socket)?;
     match way(wanted.by)? {
-        By::Kernel => {
-            record.way = Some(Way::Kernel);
+        DeviceKind::Kernel => {
+            record.way = Some(DeviceWay::Kernel);
             record.device = Some(kernel::connect(&record.socket, wanted.swap)?);
         }
-        By::Fuse => {
+        DeviceKind::Fuse => {
             fuse::mount(folder, record)?;
             let path = folder.path().to_owned();
             record.device = Some(patiently(record, "losetup", move || fuse::device(&path))?);
@@ -89,15 +89,15 @@ fn size(socket: &Path) -> Result<u64, AttachError> {
     Ok(export.bytes)
 }
 
-fn way(by: Option<By>) -> Result<By, AttachError> {
+fn way(by: Option<DeviceKind>) -> Result<DeviceKind, AttachError> {
     let lacks = |by| match by {
-        By::Kernel => kernel::lacks(),
-        By::Fuse => fuse::lacks(),
+        DeviceKind::Kernel => kernel::lacks(),
+        DeviceKind::Fuse => fuse::lacks(),
     };
     match by {
         Some(by) => lacks(by).map_or(Ok(by), |lack| Err(AttachError::NoWay(lack))),
-        None if kernel::lacks().is_none() => Ok(By::Kernel),
-        None => fuse::lacks().map_or(Ok(By::Fuse), |lack| Err(AttachError::NoWay(lack))),
+        None if kernel::lacks().is_none() => Ok(DeviceKind::Kernel),
+        None => fuse::lacks().map_or(Ok(DeviceKind::Fuse), |lack| Err(AttachError::NoWay(lack))),
     }
 }
 

@@ -4,7 +4,7 @@ use super::failure::{AttachError, at};
 use super::folder::Folder;
 use super::group;
 use super::patience::wait_for;
-use super::process::{self, Runs};
+use super::process::{self, Launch};
 use super::program::last_words;
 use super::record::Record;
 use crate::args::DeviceArgs;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Of its files, in the attachment's folder.
+/// Name of its socket, in the attachment's folder.
 pub(crate) const SOCKET: &str = "clerk.sock";
 pub(crate) const STATUS: &str = "clerk-status.sock";
 pub(crate) const LOG: &str = "clerk.log";
@@ -45,7 +45,7 @@ pub(crate) fn start(
     }
     for (name, path) in [("--config", &device.config), ("--disk", &device.disk)] {
         if let Some(path) = path {
-            // It is started in another folder.
+            // The clerk is started in another folder, so that paths must be absolute.
             let is_path = path.as_os_str() != "none";
             let path = if is_path {
                 std::path::absolute(path).map_err(at(path))?
@@ -61,11 +61,11 @@ pub(crate) fn start(
     for url in &device.recruiter {
         option("--recruiter", url.as_ref());
     }
-    let clerk = Runs {
+    let clerk = Launch {
         program: "gleaner-clerk",
         path: "/proc/self/exe",
         package: "gleaner-clerk",
-        // It outlives who attaches: a pipe would break.
+        // The clerk outlives the attaching command, whose pipe would break.
         says: Stdio::from(File::create(&log).map_err(at(&log))?),
     };
     let door = record.group.as_deref().map(group::door).transpose()?;

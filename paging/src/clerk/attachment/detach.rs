@@ -2,26 +2,26 @@
 
 use super::failure::AttachError;
 use super::folder::{Folder, names};
-use super::release::{Released, device, release};
+use super::release::{ReleaseResult, device, release};
 use super::{process, room, swap};
 use std::path::Path;
 use std::time::Duration;
 
-/// How it is to be done.
+/// Options of detaching.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Detaching {
+pub(crate) struct DetachOptions {
     /// Even if memory may run out.
     pub(crate) is_forced: bool,
     /// A server that does not answer for so long is given up.
     pub(crate) patience: Duration,
 }
 
-/// Detaches `name`, or the only one there is; its name, and how it went.
+/// Detaches `name`, or the only attachment; returns its name and the result.
 pub(crate) fn detach(
     runtime: &Path,
     name: Option<&str>,
-    how: Detaching,
-) -> Result<(String, Released), AttachError> {
+    how: DetachOptions,
+) -> Result<(String, ReleaseResult), AttachError> {
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }

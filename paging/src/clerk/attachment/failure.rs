@@ -1,34 +1,34 @@
-//! What can go wrong.
+//! Errors of attaching and detaching.
 
 use gleaner_schemas::units::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why something could not be attached, or taken apart.
+/// Reason why a device could not be attached or detached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum AttachError {
     /// A file, a folder, a device.
     #[error("{}: {why}", path.display())]
     Path {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the kernel says.
+        /// Error of the kernel.
         why: io::Error,
     },
     /// Others could put things there, and root would believe them.
     #[error("{} belongs to somebody else, or others may write there: remove it", .0.display())]
     Foreign(PathBuf),
-    /// What was kept there is not what we write.
+    /// The record has an unknown form.
     #[error("{}: {why}", path.display())]
     Record {
-        /// Which.
+        /// Path of the record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of parsing.
         why: serde_json::Error,
     },
-    /// One of a name.
+    /// An attachment of this name exists.
     #[error("{0} is attached already: detach it, or give this one another --name")]
     Attached(String),
     /// Detached before, say.
@@ -43,39 +43,39 @@ pub(crate) enum AttachError {
     /// Somebody attaches or detaches it.
     #[error("{0} is being attached or detached right now")]
     AtWork(String),
-    /// Not root.
+    /// The command needs root.
     #[error("devices and swap are root's: run it as root")]
     NotRoot,
-    /// Not what NBD clients can use.
+    /// NBD clients cannot use the server.
     #[error("{}: {why}", socket.display())]
     Server {
-        /// Of whom.
+        /// Socket of the server.
         socket: PathBuf,
-        /// What it does instead.
+        /// Failure of the connection.
         why: gleaner_paging::nbd::client::ConnectError,
     },
     /// The wanted way is not there.
     #[error("no way to a block device: {0}")]
     NoWay(&'static str),
-    /// Not installed, mostly.
+    /// The program cannot be run; usually it is not installed.
     #[error("cannot run {program}: {why}; {package} has it")]
     Missing {
-        /// Which.
+        /// Name of the program.
         program: &'static str,
-        /// Debian's name.
+        /// Debian's package with the program.
         package: &'static str,
-        /// What the kernel says.
+        /// Error of the kernel.
         why: io::Error,
     },
-    /// It failed.
+    /// The program failed.
     #[error("{program}: {said}")]
     Program {
-        /// Which.
+        /// Name of the program.
         program: &'static str,
-        /// Its last words.
+        /// Last line of its error output.
         said: String,
     },
-    /// Its pages would lie in this host's memory twice.
+    /// Without direct I/O, its pages would take memory of this host twice.
     #[error(
         "{}: without direct I/O pages would stay in this host's own cache, and nothing would be gained", .0.display()
     )]
@@ -83,11 +83,11 @@ pub(crate) enum AttachError {
     /// A system call failed.
     #[error("{call} {}: {why}", device.display())]
     Call {
-        /// swapon, say.
+        /// Name of the system call, such as swapon.
         call: &'static str,
-        /// Of which device.
+        /// Path of the device.
         device: PathBuf,
-        /// What the kernel says.
+        /// Error of the kernel.
         why: io::Error,
     },
     /// Memory would run out.
@@ -97,9 +97,9 @@ pub(crate) enum AttachError {
         Bytes::from(*available_bytes)
     )]
     DoesNotFit {
-        /// Of the device.
+        /// Swapped-out bytes on the device.
         used_bytes: u64,
-        /// MemAvailable.
+        /// MemAvailable of the host, in bytes.
         available_bytes: u64,
     },
     /// Memory of a group would run out, whatever the host has.
@@ -111,17 +111,17 @@ pub(crate) enum AttachError {
         Bytes::from(*room_bytes)
     )]
     Crowded {
-        /// Which.
+        /// Folder of the group.
         group: PathBuf,
-        /// Of its programs.
+        /// Swapped-out bytes of its programs.
         swapped_bytes: u64,
         /// Below its limit.
         room_bytes: u64,
     },
-    /// It is mounted, say.
+    /// The device is in use, such as mounted.
     #[error("{} is in use{where_}: unmount it first", device.display())]
     InUse {
-        /// Which.
+        /// Path of the device.
         device: PathBuf,
         /// Mounted where, if that is known.
         where_: String,
@@ -129,35 +129,35 @@ pub(crate) enum AttachError {
     /// Even after the connection to the server was cut.
     #[error("{step} does not end, though its connection was cut {} s ago", waited.as_secs())]
     Hangs {
-        /// What does not.
+        /// Step that did not finish.
         step: &'static str,
-        /// How long.
+        /// Time waited.
         waited: Duration,
     },
-    /// It does not become what it should.
+    /// The device does not reach the expected state.
     #[error("{step}: not within {} s", waited.as_secs())]
     Slow {
-        /// What does not.
+        /// Step that did not finish.
         step: &'static str,
-        /// How long.
+        /// Time waited.
         waited: Duration,
     },
     /// A process that cannot be ended.
     #[error("{program}, process {pid}, does not end")]
     Undying {
-        /// What it runs.
+        /// Name of the program.
         program: String,
-        /// Which.
+        /// Id of the process.
         pid: u32,
     },
-    /// It failed, and so did undoing what had been done.
+    /// Attaching failed, and so did undoing it.
     #[error("{why}; and it is not undone: {left}. `gleaner-clerk detach {name}` tries that again")]
     Left {
-        /// Of which.
+        /// Name of the attachment.
         name: String,
-        /// Why it was to be undone.
+        /// Error that made it necessary to undo.
         why: Box<AttachError>,
-        /// Why it is not.
+        /// Error of undoing.
         left: Box<AttachError>,
     },
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const RECORD: &str = "attached.json";
 
-/// One attachment's, locked while this lives.
+/// Folder of one attachment, locked while this lives.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -39,7 +39,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Of what is attached, with its record.
+    /// Opens the folder of an attachment, with its record.
     pub(crate) fn open(runtime: &Path, name: &str) -> Result<(Self, Record), AttachError> {
         let nothing = || AttachError::Nothing(name.to_owned());
         if !runtime.join(name).exists() {
@@ -59,7 +59,7 @@ impl Folder {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Where its other files may lie.
+    /// Path of the folder, for its other files.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -77,7 +77,7 @@ impl Folder {
             .map_err(at(&path))
     }
 
-    /// Nothing is attached any more.
+    /// Removes the folder once nothing is attached any more.
     pub(crate) fn remove(&self) -> Result<(), AttachError> {
         let own_clerks = [clerk::LOG, clerk::SOCKET, clerk::STATUS];
         for name in own_clerks.into_iter().chain(["attached.json.new", RECORD]) {
@@ -99,7 +99,7 @@ pub(crate) fn read(runtime: &Path, name: &str) -> Result<Option<Record>, AttachE
         .map_err(|why| AttachError::Record { path, why })
 }
 
-/// What there is, by name.
+/// Names of the attachments.
 pub(crate) fn names(runtime: &Path) -> Result<Vec<String>, AttachError> {
     let entries = match fs::read_dir(runtime) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -115,7 +115,7 @@ pub(crate) fn names(runtime: &Path) -> Result<Vec<String>, AttachError> {
     Ok(names)
 }
 
-/// Of what may have been removed before.
+/// Ignores that a file to remove does not exist.
 pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -7,7 +7,7 @@ use super::mounts;
 use super::patience::wait_for;
 use super::process::{self, Process};
 use super::program::{self, last_words};
-use super::record::{Record, Way};
+use super::record::{DeviceWay, Record};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use std::time::Duration;
 const TO_MOUNT: Duration = Duration::from_secs(10);
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 
-/// What nbdfuse is mounted on.
+/// Mount point of nbdfuse.
 pub(crate) fn point(folder: &Path) -> PathBuf {
     folder.join("export")
 }
@@ -29,7 +29,7 @@ fn file(folder: &Path) -> PathBuf {
     point(folder).join("disk")
 }
 
-/// This host can go that way; else what it lacks.
+/// Missing prerequisite of this way on this host, if any.
 pub(crate) fn lacks() -> Option<&'static str> {
     let is_there = fs::exists("/dev/fuse").unwrap_or(false);
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
@@ -37,12 +37,12 @@ pub(crate) fn lacks() -> Option<&'static str> {
 
 /// Shows the export, in a group apart.
 pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
-    record.way = Some(Way::Fuse { connection: None });
+    record.way = Some(DeviceWay::Fuse { connection: None });
     let point = point(folder.path());
     fs::create_dir(&point).map_err(at(&point))?;
     let door = record.group.as_deref().map(group::door).transpose()?;
     let (file, socket) = (file(folder.path()), record.socket.clone());
-    let nbdfuse = process::Runs {
+    let nbdfuse = process::Launch {
         program: "nbdfuse",
         path: "nbdfuse",
         package: "libnbd-bin",
@@ -67,20 +67,20 @@ pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachEr
             format!("a stuck nbdfuse can only be killed: mount fusectl at {CONNECTIONS}: {e}");
         record.notes.push(note);
     }
-    record.way = Some(Way::Fuse {
+    record.way = Some(DeviceWay::Fuse {
         connection: Some(number),
     });
     folder.keep(record)
 }
 
-/// Of the file system mounted there, if there is one.
+/// Number of the FUSE connection mounted there, if there is one.
 fn connection(point: &Path) -> Result<Option<u32>, AttachError> {
     let mounts = mounts::table()?;
     let mount = mounts.iter().rfind(|mount| mount.point == point);
     Ok(mount.map(|mount| mount.device.1))
 }
 
-/// What nbdfuse says, once it has ended.
+/// Error of nbdfuse, if it has ended.
 fn ended(child: &mut Child) -> Result<(), AttachError> {
     let Ok(Some(status)) = child.try_wait() else {
         return Ok(());
@@ -128,7 +128,7 @@ fn of_loop(device: &Path, fact: &str) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-/// It is a loop device of some file.
+/// Returns true if the device is a loop device of a file.
 pub(crate) fn is_bound(device: &Path) -> bool {
     of_loop(device, "backing_file").is_some()
 }
@@ -163,7 +163,7 @@ pub(crate) fn unmount(folder: &Path) -> Result<(), AttachError> {
     gone(fs::remove_dir(&point)).map_err(at(&point))
 }
 
-/// Whatever waits for the server through it fails from now on.
+/// Makes every process that waits for the server through it fail from now on.
 pub(crate) fn cut(connection: Option<u32>, processes: &[Process]) {
     let is_cut = connection.is_some_and(|number| fs::write(switch(number), "1").is_ok());
     if !is_cut {

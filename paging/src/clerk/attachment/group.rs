@@ -1,6 +1,7 @@
-//! A control group apart for the programs that the kernel swaps through.
+//! A separate control group for the programs that the kernel swaps through.
 //!
-//! A program in the group that is short of memory would wait for itself: the kernel has it free memory by swapping, which it is to serve.
+//! In the group that is short of memory, such a program would wait for itself: the kernel would make it free
+//! memory by swapping, which it must serve.
 
 use super::failure::{AttachError, at};
 use super::folder::gone;
@@ -12,7 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Of a program's memory, what the kernel leaves alone (version 2 alone has that): nbdfuse has 8 MiB, and buffers of requests.
+/// Memory of a program that the kernel does not reclaim (version 2 only): nbdfuse has 8 MiB, and buffers of
+/// requests.
 const LEFT_ALONE: &str = "67108864";
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -41,7 +43,7 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     };
     let path = root.join(format!("gleaner-clerk-{name}"));
     match fs::create_dir(&path) {
-        // What a crash left is as good, if it is empty.
+        // An empty group that a crash left can be used.
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && members(&path)?.is_empty() => {}
         made => made.map_err(at(&path))?,
     }
@@ -53,7 +55,7 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     Ok(Some(path))
 }
 
-/// Where a process that writes `0` moves itself into the group.
+/// File of the group to which a process writes `0` to enter it.
 pub(crate) fn door(group: &Path) -> Result<File, AttachError> {
     let path = group.join("cgroup.procs");
     OpenOptions::new().write(true).open(&path).map_err(at(path))
@@ -87,7 +89,7 @@ fn members(group: &Path) -> Result<Vec<u32>, AttachError> {
     }
 }
 
-/// Where the memory controller is, if the kernel has one.
+/// Hierarchy with the memory controller, if the kernel has one.
 pub(crate) fn hierarchy() -> Result<Option<Hierarchy>, AttachError> {
     Ok(among(&mounts::table()?))
 }

@@ -14,7 +14,7 @@ const ANSWERS_WITHIN_S: u64 = 30;
 const TO_CONNECT: Duration = Duration::from_secs(10);
 const DEVICES_TRIED: usize = 3;
 
-/// This host can go that way; else what it lacks.
+/// Missing prerequisite of this way on this host, if any.
 pub(crate) fn lacks() -> Option<&'static str> {
     if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
         return Some("nbd-client is not installed");
@@ -66,7 +66,7 @@ fn free() -> Result<Vec<PathBuf>, AttachError> {
     Ok(devices.filter(|device| !is_connected(device)).collect())
 }
 
-/// It has a size.
+/// Returns true if the device is connected: it has a size.
 pub(crate) fn is_connected(device: &Path) -> bool {
     let name = device.file_name().unwrap_or_default();
     let size = fs::read_to_string(Path::new("/sys/block").join(name).join("size"));

@@ -21,4 +21,4 @@ mod room;
 mod swap;
 pub(crate) mod tell;
 
-pub(crate) use detach::Detaching;
+pub(crate) use detach::DetachOptions;

@@ -1,4 +1,4 @@
-//! What is mounted, as this process sees it.
+//! Mounts in the view of this process.
 
 use super::failure::{AttachError, at};
 use std::ffi::OsString;
@@ -10,17 +10,17 @@ use std::path::PathBuf;
 pub(crate) struct Mount {
     /// Major and minor number.
     pub(crate) device: (u32, u32),
-    /// Where.
+    /// Mount point.
     pub(crate) point: PathBuf,
     /// The file system.
     pub(crate) kind: String,
-    /// What it is of, where that is a path.
+    /// Path of the mounted device or file, if it is a path.
     pub(crate) source: PathBuf,
-    /// Of the file system as a whole: of a cgroup, its controllers.
+    /// Options of the file system as a whole: for a cgroup, its controllers.
     pub(crate) options: Vec<String>,
 }
 
-/// All there are; later ones lie above earlier ones.
+/// All mounts; later ones lie above earlier ones.
 pub(crate) fn table() -> Result<Vec<Mount>, AttachError> {
     const PATH: &str = "/proc/self/mountinfo";
     let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;

@@ -5,11 +5,12 @@ use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// What fails once its connection is cut does so at once; more than that is a fault.
+/// Wait after a connection was cut: processes that wait for it fail at once, so that a longer wait is a
+/// fault.
 const AFTER_CUT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// How long steps may stand still, and what makes them fail then.
+/// Time for which steps may make no progress, and the connection to cut after it.
 pub(crate) struct Patience<'a> {
     limit: Duration,
     cut: &'a dyn Fn(),
@@ -26,7 +27,7 @@ impl<'a> Patience<'a> {
         }
     }
 
-    /// It was out of patience once.
+    /// Returns true if the connection was cut.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut.get()
     }

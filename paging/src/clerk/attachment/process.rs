@@ -9,7 +9,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// It is done in milliseconds; who waits for a server that is gone is killed after that.
+/// Time to end, which normally takes milliseconds; a process that waits for a missing server is killed after
+/// it.
 const TO_END: Duration = Duration::from_secs(5);
 /// The kernel's PF_MEMALLOC_NOIO: it does not swap in order to give this thread memory.
 const IO_FLUSHER: u64 = 0x0008_0000;
@@ -17,16 +18,16 @@ const IO_FLUSHER: u64 = 0x0008_0000;
 /// A process, and no other one that has its number later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
-    /// What it runs, for people.
+    /// Name of the program, for people.
     pub(crate) program: String,
-    /// Its number.
+    /// Id of the process.
     pub(crate) pid: u32,
-    /// When it was started, in ticks since the host was.
+    /// Start time, in ticks since boot.
     pub(crate) start_ticks: u64,
 }
 
 impl Process {
-    /// Of a number; none if there is no such process.
+    /// Process of an id; `None` if it does not exist.
     pub(crate) fn of(program: &str, pid: u32) -> Option<Self> {
         let stat = stat(pid).filter(Stat::is_alive)?;
         Some(Self {
@@ -36,7 +37,7 @@ impl Process {
         })
     }
 
-    /// It is there.
+    /// Returns true while the process lives.
     pub(crate) fn is_alive(&self) -> bool {
         stat(self.pid).is_some_and(|stat| stat.is_alive() && stat.start_ticks == self.start_ticks)
     }
@@ -47,7 +48,7 @@ impl Process {
             let Some(handle) = self.handle() else {
                 return Ok(());
             };
-            // It may have ended in between.
+            // The process may have ended between.
             let _ = pidfd_send_signal(&handle, signal);
             if ends(&handle, TO_END) {
                 return Ok(());
@@ -66,14 +67,15 @@ impl Process {
         }
     }
 
-    /// By force, without waiting.
+    /// Kills the process, without waiting.
     pub(crate) fn kill(&self) {
         if let Some(handle) = self.handle() {
             let _ = pidfd_send_signal(&handle, Signal::KILL);
         }
     }
 
-    /// Whoever has the number when it is opened keeps the handle; looking at the start after that makes sure who it is.
+    /// Handle of the process: the check of the start time after opening it makes sure that the id was not
+    /// used again.
     fn handle(&self) -> Option<OwnedFd> {
         let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -91,29 +93,29 @@ fn ends(handle: &OwnedFd, limit: Duration) -> bool {
     poll(&mut one, Some(&limit)).is_ok_and(|ended| ended > 0)
 }
 
-/// What is to be run.
-pub(crate) struct Runs {
-    /// For people.
+/// Program to run.
+pub(crate) struct Launch {
+    /// Name of the program, for people.
     pub(crate) program: &'static str,
-    /// Where it is, or its name.
+    /// Path or name of the program.
     pub(crate) path: &'static str,
-    /// Which Debian package has it.
+    /// Debian's package with the program.
     pub(crate) package: &'static str,
-    /// Where its standard error goes.
+    /// Destination of its standard error.
     pub(crate) says: Stdio,
 }
 
-/// Starts a program as what the kernel swaps through must be: in its own group, session and place.
+/// Starts a program that the kernel swaps through: in its own group, session and folder.
 ///
-/// Whether it may be killed for memory, and whether the kernel swaps to give it memory, is settled before it runs; `notes` has what could
-/// not be had.
+/// It is protected from being killed for memory, and from swapping to get memory, before it runs; `notes`
+/// gets the protections that are not available.
 pub(crate) fn start<A: AsRef<OsStr>>(
-    Runs {
+    Launch {
         program,
         path,
         package,
         says,
-    }: Runs,
+    }: Launch,
     args: &[A],
     group: Option<&File>,
     notes: &mut Vec<String>,
@@ -158,7 +160,7 @@ pub(crate) fn stay_in_memory() {
     let _ = call::lock_own();
 }
 
-/// Of /proc/PID/stat.
+/// Fields of /proc/PID/stat.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
@@ -167,7 +169,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// It runs, or will again.
+    /// Returns true if the process runs or will run again.
     fn is_alive(&self) -> bool {
         !matches!(self.state, 'Z' | 'X' | 'x')
     }
@@ -201,7 +203,7 @@ mod call {
     const SET_IO_FLUSHER: libc::c_int = 57;
     const ON: libc::c_ulong = 1;
 
-    /// What the child does before it becomes the program.
+    /// Set-up in the child before it becomes the program.
     pub(super) fn apart(command: &mut Command, group: Option<RawFd>) {
         let settle = move || {
             if let Some(door) = group {
@@ -251,7 +253,7 @@ mod tests {
         later.kill();
         assert!(process.is_alive() && !later.is_alive());
         process.end().unwrap();
-        // Nobody has waited for it yet; it is none any more.
+        // The process has ended, though nobody has waited for it yet.
         assert!(!process.is_alive());
         child.wait().unwrap();
         process.end().unwrap();

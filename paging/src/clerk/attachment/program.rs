@@ -27,7 +27,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
     Ok(String::from_utf8_lossy(&ended.stdout).trim().to_owned())
 }
 
-/// The last line of what it said that says why, or how it ended.
+/// Last line of the error output that gives a reason, or the way in which the program ended.
 pub(crate) fn last_words(said: &[u8], ended: &str) -> String {
     let said = String::from_utf8_lossy(said);
     let mut lines = said.lines().rev().map(str::trim);

@@ -1,4 +1,4 @@
-//! What was done for an attachment, as it is kept.
+//! Record of the steps of an attachment.
 
 use super::process::Process;
 use serde::{Deserialize, Serialize};
@@ -7,16 +7,16 @@ use std::path::PathBuf;
 /// Everything that undoing it needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
-    /// What it is called.
+    /// Name of the attachment.
     pub(crate) name: String,
-    /// Of the server.
+    /// Socket of the server.
     pub(crate) socket: PathBuf,
     /// Unix time at which it was begun.
     pub(crate) since_ms: u64,
-    /// How large.
+    /// Size of the device, in bytes.
     pub(crate) bytes: u64,
-    /// Which way the device was made. None: there is none yet.
-    pub(crate) way: Option<Way>,
+    /// Way by which the device was made; `None` before that.
+    pub(crate) way: Option<DeviceWay>,
     /// The block device; none while it is made.
     pub(crate) device: Option<PathBuf>,
     /// Swap was, or is to be, turned on.
@@ -25,14 +25,14 @@ pub(crate) struct Record {
     pub(crate) group: Option<PathBuf>,
     /// In the order of their start.
     pub(crate) processes: Vec<Process>,
-    /// What could not be had that would make it safer.
+    /// Missing safeguards, as texts.
     pub(crate) notes: Vec<String>,
 }
 
-/// How pages become a block device.
+/// Way from pages to a block device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Way {
+pub(crate) enum DeviceWay {
     /// The kernel's nbd module.
     Kernel,
     /// nbdfuse and a loop device.

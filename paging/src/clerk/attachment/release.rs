@@ -3,7 +3,7 @@
 use super::failure::AttachError;
 use super::folder::Folder;
 use super::patience::{Patience, wait_for};
-use super::record::{Record, Way};
+use super::record::{DeviceWay, Record};
 use super::{fuse, group, kernel, mounts, swap};
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -12,15 +12,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A device goes when the last who looks at it (udev, say) closes it.
+/// Time until a device disappears: it does when its last user (such as udev) closes it.
 const TO_GO: Duration = Duration::from_secs(10);
 
-/// How it went.
+/// Result of detaching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Released {
+pub(crate) struct ReleaseResult {
     /// The server did not answer, or was gone.
     pub(crate) is_lost: bool,
-    /// What was swapped out when that was found: so much at most was lost.
+    /// Bytes that were swapped out when the loss was noticed: the most that was lost.
     pub(crate) lost_bytes: u64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn release(
     folder: &Folder,
     record: &Record,
     limit: Duration,
-) -> Result<Released, AttachError> {
+) -> Result<ReleaseResult, AttachError> {
     let device = device(folder, record);
     let used_bytes = || {
         let area = device.as_deref().map(swap::on_device);
@@ -62,16 +62,16 @@ pub(crate) fn release(
         patience.with("taking the device apart", &still, move || {
             take_apart(&off, way.as_ref())
         })??;
-        // Who still looks at it is waited for here: that is no reason to cut anything.
+        // Waits for processes that still look at the device: no reason to cut connections.
         wait_for("the device's end", TO_GO, || {
             Ok((!is_there(&device, record.way.as_ref())).then_some(()))
         })
         .map_err(|_| in_use(&device))?;
     }
-    if matches!(record.way, Some(Way::Fuse { .. })) {
+    if matches!(record.way, Some(DeviceWay::Fuse { .. })) {
         let path = folder.path().to_owned();
         patience.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // It sees that, and ends; cut off, it would wait for its server.
+        // nbdfuse sees that and ends; after a cut, it would wait for its server.
         for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
             if patience.is_cut() {
                 process.kill();
@@ -86,17 +86,17 @@ pub(crate) fn release(
         group::remove(group)?;
     }
     folder.remove()?;
-    Ok(Released {
+    Ok(ReleaseResult {
         is_lost: is_lost || patience.is_cut(),
         lost_bytes: lost_bytes.get(),
     })
 }
 
-/// Whatever waits for the server fails from now on.
+/// Makes every process that waits for the server fail from now on.
 pub(crate) fn cut(record: &Record) {
     match (&record.way, &record.device) {
-        (Some(Way::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
-        (Some(Way::Kernel), Some(device)) => drop(kernel::disconnect(device)),
+        (Some(DeviceWay::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
+        (Some(DeviceWay::Kernel), Some(device)) => drop(kernel::disconnect(device)),
         _ => {}
     }
 }
@@ -104,26 +104,26 @@ pub(crate) fn cut(record: &Record) {
 /// The device, as long as it is still this attachment's.
 pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
     match record.way.as_ref()? {
-        // By the file beneath: a number may be another's by now, or not have been kept yet.
-        Way::Fuse { .. } => fuse::found_device(folder.path()),
-        Way::Kernel => {
+        // Found by the file beneath: the number may be another device's by now, or not be recorded yet.
+        DeviceWay::Fuse { .. } => fuse::found_device(folder.path()),
+        DeviceWay::Kernel => {
             let device = record.device.clone()?;
             kernel::is_connected(&device).then_some(device)
         }
     }
 }
 
-fn take_apart(device: &Path, way: Option<&Way>) -> Result<(), AttachError> {
+fn take_apart(device: &Path, way: Option<&DeviceWay>) -> Result<(), AttachError> {
     unused(device)?;
     match way {
-        Some(Way::Kernel) => kernel::disconnect(device),
+        Some(DeviceWay::Kernel) => kernel::disconnect(device),
         _ => fuse::release(device),
     }
 }
 
-fn is_there(device: &Path, way: Option<&Way>) -> bool {
+fn is_there(device: &Path, way: Option<&DeviceWay>) -> bool {
     match way {
-        Some(Way::Kernel) => kernel::is_connected(device),
+        Some(DeviceWay::Kernel) => kernel::is_connected(device),
         _ => fuse::is_bound(device),
     }
 }
@@ -136,7 +136,7 @@ fn unused(device: &Path) -> Result<(), AttachError> {
         .open(device);
     match exclusive {
         Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Err(in_use(device)),
-        // What is wrong with it besides is no reason to keep it.
+        // Another fault of the device is no reason to keep it.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether what was swapped out has room in memory: in the host's, and below the limits of control groups.
+//! Check that swapped-out pages fit into memory: the host's, and within the limits of control groups.
 
 use super::failure::{AttachError, at};
 use super::group::{self, Hierarchy};
@@ -18,7 +18,7 @@ pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
             available_bytes,
         });
     }
-    // Where there is other swap, what does not fit into a group goes there.
+    // With other swap, pages beyond a group's limit go there.
     let is_only = swap::areas()?.len() == 1;
     match group::hierarchy()? {
         Some(hierarchy) if is_only && area.used_bytes > 0 => {
@@ -30,7 +30,7 @@ pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
 }
 
 fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachError> {
-    if let Some(held) = Held::of(group, hierarchy)
+    if let Some(held) = GroupMemory::of(group, hierarchy)
         && held.swapped_bytes > held.room_bytes()
     {
         return Err(AttachError::Crowded {
@@ -51,17 +51,17 @@ fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachEr
     Ok(())
 }
 
-/// Of a group and those within it.
+/// Memory of a group and of the groups within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
+struct GroupMemory {
     limit_bytes: u64,
     /// Memory that no file backs: files' pages make room.
     anonymous_bytes: u64,
     swapped_bytes: u64,
 }
 
-impl Held {
-    /// None of a group without a limit, the root among them.
+impl GroupMemory {
+    /// Limits of a group; `None` without a limit, as for the root.
     fn of(group: &Path, hierarchy: &Hierarchy) -> Option<Self> {
         let read = |name: &str| fs::read_to_string(group.join(name)).ok();
         let stat = read("memory.stat")?;
@@ -90,7 +90,7 @@ fn fact(stat: &str, key: &str) -> Option<u64> {
     stat.lines().find_map(value)
 }
 
-/// MemAvailable.
+/// MemAvailable of the host, in bytes.
 fn available_bytes() -> Result<u64, AttachError> {
     const PATH: &str = "/proc/meminfo";
     let text = fs::read_to_string(PATH).map_err(at(PATH))?;

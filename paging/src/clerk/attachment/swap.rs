@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 const PATH: &str = "/proc/swaps";
 
-/// What the kernel swaps on.
+/// A swap area of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Area {
-    /// Where.
+    /// Path of the device.
     pub(crate) device: PathBuf,
     /// Filled of it.
     pub(crate) used_bytes: u64,
@@ -20,13 +20,13 @@ pub(crate) struct Area {
     pub(crate) priority: i32,
 }
 
-/// All of it.
+/// All swap areas.
 pub(crate) fn areas() -> Result<Vec<Area>, AttachError> {
     let text = std::fs::read_to_string(PATH).map_err(at(PATH))?;
     Ok(parse(&text))
 }
 
-/// That of a device, if there is one.
+/// Swap area on a device, if there is one.
 pub(crate) fn on_device(device: &Path) -> Result<Option<Area>, AttachError> {
     Ok(areas()?.into_iter().find(|area| area.device == device))
 }

@@ -1,24 +1,24 @@
 //! The commands' answers, for people and as JSON.
 
 use super::attach;
-use super::detach::{self, Detaching};
+use super::detach::{self, DetachOptions};
 use super::failure::AttachError;
 use super::folder;
-use super::record::{Record, Way};
+use super::record::{DeviceWay, Record};
 use super::swap;
-use crate::args::Wanted;
+use crate::args::AttachArgs;
 use gleaner_schemas::units::{Bytes, Seconds};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// One of what is attached, as it is told.
+/// An attachment, as printed.
 #[derive(Debug, Serialize)]
-struct Told {
+struct AttachmentReport {
     name: String,
     device: Option<PathBuf>,
     bytes: u64,
-    /// None: the kernel does not swap there.
+    /// Bytes in use; `None` without swap on it.
     swap_used_bytes: Option<u64>,
     swap_priority: Option<i32>,
     since_ms: u64,
@@ -29,7 +29,7 @@ struct Told {
     notes: Vec<String>,
 }
 
-impl Told {
+impl AttachmentReport {
     fn of(record: Record) -> Result<Self, AttachError> {
         let area = record.device.as_deref().map(swap::on_device);
         let area = area.transpose()?.flatten();
@@ -39,8 +39,8 @@ impl Told {
             swap_used_bytes: area.as_ref().map(|area| area.used_bytes),
             swap_priority: area.map(|area| area.priority),
             by: record.way.map(|way| match way {
-                Way::Kernel => "kernel",
-                Way::Fuse { .. } => "fuse",
+                DeviceWay::Kernel => "kernel",
+                DeviceWay::Fuse { .. } => "fuse",
             }),
             lost: lost.map(|p| format!("{} ({})", p.program, p.pid)).collect(),
             name: record.name,
@@ -81,17 +81,17 @@ impl Told {
     }
 }
 
-/// How a detaching went, as it is told.
+/// Result of detaching, as printed.
 #[derive(Debug, Serialize)]
-struct Detached {
+struct DetachReport {
     name: String,
     server_was_lost: bool,
     lost_bytes: u64,
 }
 
 /// Attaches, and tells of it.
-pub(crate) fn attach(runtime: &Path, wanted: &Wanted, as_json: bool) -> Result<(), Failure> {
-    let told = Told::of(attach::attach(runtime, wanted)?)?;
+pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs, as_json: bool) -> Result<(), Failure> {
+    let told = AttachmentReport::of(attach::attach(runtime, wanted)?)?;
     for note in &told.notes {
         eprintln!("gleaner-clerk: {note}");
     }
@@ -106,12 +106,12 @@ pub(crate) fn attach(runtime: &Path, wanted: &Wanted, as_json: bool) -> Result<(
 pub(crate) fn detach(
     runtime: &Path,
     name: Option<&str>,
-    how: Detaching,
+    how: DetachOptions,
     as_json: bool,
 ) -> Result<(), Failure> {
     let (name, released) = detach::detach(runtime, name, how)?;
     if as_json {
-        return json(&Detached {
+        return json(&DetachReport {
             name,
             server_was_lost: released.is_lost,
             lost_bytes: released.lost_bytes,
@@ -125,26 +125,26 @@ pub(crate) fn detach(
     Ok(())
 }
 
-/// Tells what is attached.
+/// Prints the attachments.
 pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in folder::names(runtime)? {
         // It may have been detached since.
         if let Some(record) = folder::read(runtime, &name)? {
-            all.push(Told::of(record)?);
+            all.push(AttachmentReport::of(record)?);
         }
     }
     if as_json {
         return json(&all);
     }
-    all.iter().for_each(Told::print);
+    all.iter().for_each(AttachmentReport::print);
     if all.is_empty() {
         println!("nothing is attached");
     }
     Ok(())
 }
 
-/// Why a command failed.
+/// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// In what it does.

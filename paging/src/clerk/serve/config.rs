@@ -1,7 +1,7 @@
 //! The configuration, resolved: the command line over the environment over the file over the defaults.
 
-use crate::args::Serving;
-use gleaner_daemon::config::{self, ConfigError, Loaded, Origin, values};
+use crate::args::ServeArgs;
+use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::device::{PAGE, Revocation, Settings};
 use gleaner_paging::nbd::client::Source;
@@ -12,14 +12,14 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// As part of the names of the file and of variables.
+/// Name of the daemon in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "clerk";
 
-/// A page's number has 32 bits, two of which mean something else.
+/// Largest number of pages: a page's number has 32 bits, two values of which have another meaning.
 const MOST_PAGES: u64 = u32::MAX as u64 - 2;
 /// A lease is made of slabs of 2 MiB.
 const LEAST_LEASE: u64 = 2 << 20;
-/// Below that, what is written waits for what is sent.
+/// Smallest buffer: in a smaller one, writes would wait for pages on their way.
 const LEAST_BUFFER: u64 = 1 << 20;
 
 /// The file as written; unknown keys are refused.
@@ -54,35 +54,35 @@ struct ConfigFile {
     lock: Option<bool>,
 }
 
-/// How recruiters are spoken to.
+/// Settings of borrowing from recruiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Borrowing {
+pub(crate) struct BorrowSettings {
     /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
     pub(crate) urls: Vec<String>,
-    /// As whom, where no certificate says it.
+    /// Client name, if no certificate has it.
     pub(crate) client: Option<String>,
     /// Certificate, key and authority, where recruiters and servers want them.
     pub(crate) certificate: Option<(PathBuf, PathBuf, PathBuf)>,
-    /// How hosts are chosen; `None`: as the recruiter is configured.
+    /// Placement of leases; `None`: as the recruiter is configured.
     pub(crate) placement: Option<Placement>,
-    /// Of one lease.
+    /// Size of one lease, in bytes.
     pub(crate) lease_bytes: u64,
 }
 
-/// What the device is, and how it is kept.
+/// Configuration of the clerk.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// The device's.
+    /// Settings of the device.
     pub(crate) device: Settings,
-    /// Where NBD clients of this machine come.
+    /// Socket for NBD clients of this machine.
     pub(crate) listen: PathBuf,
-    /// Where is told how the device stands.
+    /// Socket for the status.
     pub(crate) status: PathBuf,
     /// Folder of the copy on disk; `None`: there is none.
     pub(crate) disk: Option<PathBuf>,
     /// Servers that are there without being leased.
     pub(crate) servers: Vec<Source>,
-    pub(crate) borrowing: Borrowing,
+    pub(crate) borrowing: BorrowSettings,
     /// A server that changed pages is left for so long.
     pub(crate) refraction: Duration,
     /// Keep all of this process in memory.
@@ -94,16 +94,16 @@ impl Config {
     ///
     /// # Errors
     /// What is wrong with them, the environment or the file; the want of a runtime folder.
-    pub(crate) fn load(args: &Serving) -> Result<Loaded<Self>, ConfigError> {
-        let Loaded {
+    pub(crate) fn load(args: &ServeArgs) -> Result<LoadedConfig<Self>, ConfigError> {
+        let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.device.config.as_deref())?;
         let values = Self::of(args, file, &origin)?;
-        Ok(Loaded { values, origin })
+        Ok(LoadedConfig { values, origin })
     }
 
-    fn of(args: &Serving, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
+    fn of(args: &ServeArgs, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
         let runtime = folders::runtime();
         let in_runtime = |typed: &Option<PathBuf>, given: Option<PathBuf>, name: &str| {
             let default = || Some(runtime.as_ref()?.join(name));
@@ -178,7 +178,7 @@ impl Config {
             status: in_runtime(&args.status, file.status, "clerk-status.sock")?,
             disk,
             servers,
-            borrowing: Borrowing {
+            borrowing: BorrowSettings {
                 urls: match &args.device.recruiter[..] {
                     [] => file.recruiters.unwrap_or_default(),
                     typed => typed.to_vec(),
@@ -204,7 +204,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clerk.toml");
         std::fs::write(&path, text).unwrap();
-        let args = Serving {
+        let args = ServeArgs {
             device: DeviceArgs {
                 config: Some(path),
                 ..DeviceArgs::default()

@@ -13,7 +13,7 @@ pub(super) fn settle() -> Vec<String> {
             "not locked in memory: {e}; swap on it is safe only with CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // Who attaches it for swap says what is missing; files need none of it.
+    // Attaching for swap reports if this fails; files do not need it.
     let _ = call::set_io_flusher();
     notes
 }
@@ -22,7 +22,7 @@ pub(super) fn settle() -> Vec<String> {
 mod call {
     use std::io;
 
-    /// All there is, and all to come, in memory before it is used.
+    /// Locks all present and future pages in memory, before they are used.
     pub(super) fn lock() -> io::Result<()> {
         // SAFETY: locking changes nothing that is in memory.
         let failed = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };

@@ -3,10 +3,10 @@
 //! They are named after this start of the clerk and last for half a minute: those of a clerk that is gone end by themselves, and
 //! their hosts have the memory back.
 
-use super::config::Borrowing;
-use gleaner_paging::borrow::{self, BorrowError, Recruiters, Unreachable};
+use super::config::BorrowSettings;
+use gleaner_paging::borrow::{self, BorrowError, Recruiters, UnreachableHosts};
 use gleaner_paging::device::PAGE;
-use gleaner_paging::device::run::{Demand, Handle, Told};
+use gleaner_paging::device::run::{Demand, Handle, LeaseNews};
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, RefusalKind, SLAB_BYTES};
 use gleaner_trust::ClientTrust;
 use std::collections::BTreeMap;
@@ -20,26 +20,26 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// After a refusal that does not say when to come again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// One lease.
-struct Held {
+/// One lease of the device.
+struct HeldLease {
     host: String,
     renewed: Instant,
     is_leaving: bool,
 }
 
-/// Who asks for leases, and has them.
+/// Requests and keeps leases.
 pub(super) struct Leases {
     recruiters: Recruiters,
     trust: Option<Arc<ClientTrust>>,
-    borrowing: Borrowing,
+    borrowing: BorrowSettings,
     copies: usize,
-    /// Of the whole device.
+    /// Size of the whole device, in pages.
     pages: u64,
     handle: Handle,
     session: String,
     asked: u64,
-    held: BTreeMap<String, Held>,
-    unreachable: Unreachable,
+    held: BTreeMap<String, HeldLease>,
+    unreachable: UnreachableHosts,
     not_before: Instant,
     began: Instant,
     said: String,
@@ -49,7 +49,7 @@ impl Leases {
     pub(super) fn new(
         recruiters: Recruiters,
         trust: Option<Arc<ClientTrust>>,
-        borrowing: Borrowing,
+        borrowing: BorrowSettings,
         (pages, copies): (u32, usize),
         refraction: Duration,
         handle: Handle,
@@ -65,7 +65,7 @@ impl Leases {
             session,
             asked: 0,
             held: BTreeMap::new(),
-            unreachable: Unreachable::new(ms(refraction)),
+            unreachable: UnreachableHosts::new(ms(refraction)),
             not_before: Instant::now(),
             began: Instant::now(),
             said: String::new(),
@@ -73,7 +73,7 @@ impl Leases {
     }
 
     /// Until the device has ended; its leases end with it.
-    pub(super) fn keep(mut self, told: &Receiver<Told>) {
+    pub(super) fn keep(mut self, told: &Receiver<LeaseNews>) {
         loop {
             let first = match told.recv_timeout(Duration::from_secs(1)) {
                 Ok(first) => Some(first),
@@ -84,14 +84,14 @@ impl Leases {
             let mut demanded = None;
             for one in first.into_iter().chain(told.try_iter()) {
                 match one {
-                    Told::Demand(demand) => demanded = Some(demand),
-                    Told::Released(lease) => {
+                    LeaseNews::Demand(demand) => demanded = Some(demand),
+                    LeaseNews::Released(lease) => {
                         self.held.remove(&lease);
                         let released = self.recruiters.release(&lease);
                         self.tell(released.err());
                     }
-                    Told::Unreachable(lease) => self.unreachable(&lease),
-                    Told::Over(lease) => {
+                    LeaseNews::Unreachable(lease) => self.unreachable(&lease),
+                    LeaseNews::Over(lease) => {
                         self.held.remove(&lease);
                     }
                 }
@@ -122,7 +122,8 @@ impl Leases {
         self.tell(released.err());
     }
 
-    /// One lease more when half of one is not free, one less when two and a half are.
+    /// Adjusts the leases to the demand: requests one more when less than half a lease is free, and returns
+    /// one when two and a half are.
     fn suit(&mut self, demand: Demand) {
         let lease = self.borrowing.lease_bytes / PAGE as u64;
         let most = self.pages * self.copies as u64;
@@ -172,7 +173,7 @@ impl Leases {
         let host = granted.host_id.clone();
         match borrow::source(granted, self.trust.as_deref()) {
             Ok(source) => {
-                let held = Held {
+                let held = HeldLease {
                     host,
                     renewed: Instant::now(),
                     is_leaving: false,
@@ -228,7 +229,8 @@ impl Leases {
                     if let Some(held) = self.held.get_mut(&lease) {
                         held.renewed = Instant::now();
                     }
-                    // Its host wants memory back, and begins with the oldest: the rest moves while it is there.
+                    // Its host wants memory back, beginning with the oldest part: the rest is moved while it
+                    // can be read.
                     if now.held_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }
@@ -249,7 +251,7 @@ impl Leases {
         }
     }
 
-    /// A refusal is told once, however often it comes.
+    /// Logs a refusal once, however often it is repeated.
     fn tell(&mut self, why: Option<BorrowError>) {
         let said = why.map(|why| why.to_string()).unwrap_or_default();
         if said != self.said && !said.is_empty() {

@@ -8,7 +8,7 @@ mod status;
 pub(crate) use config::{Config, DAEMON};
 pub(crate) use status::ask as ask_status;
 
-use crate::args::Serving;
+use crate::args::ServeArgs;
 use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::borrow::{Recruiters, Settings};
@@ -25,11 +25,11 @@ use std::time::Duration;
 /// A recruiter answers within milliseconds, and asks hosts for seconds at most.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Serves until SIGTERM or SIGINT. Contents are gone then: clients should have gone before.
+/// Serves until SIGTERM or SIGINT. The contents are lost then: clients should disconnect before.
 ///
 /// # Errors
-/// When it cannot begin.
-pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
+/// The device cannot start.
+pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let config = Config::load(args)?.values;
     let (mut end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
@@ -82,7 +82,7 @@ pub(crate) fn serve(args: &Serving) -> anyhow::Result<()> {
     println!("nbd+unix:///?socket={}", config.listen.display());
     let service = ServiceManager::of_this_process();
     service.ready("serves its device");
-    // One byte a signal.
+    // Each signal writes one byte.
     let _ = end.read(&mut [0]);
     service.stopping("gives its leases back");
     running.handle.end();

@@ -1,4 +1,4 @@
-//! How the device stands, for who asks on this machine.
+//! State of the device, for programs on this machine.
 
 use gleaner_paging::device::run::{DeviceStatus, Handle};
 use gleaner_paging::nbd::listen_at;
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// To take in an answer, or to give one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers whoever connects, with one JSON document.
+/// Answers every connection with one JSON document.
 pub(super) fn listen(path: &Path, handle: Handle) -> io::Result<()> {
     let listener = listen_at(path)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
@@ -39,10 +39,10 @@ fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
     stream.write_all(b"\n")
 }
 
-/// What a running clerk says at `path`: for people, or as it is.
+/// Status of a running clerk from the socket `path`: as text for people, or as JSON.
 ///
 /// # Errors
-/// There is none, or it does not answer.
+/// No clerk runs there, or it does not answer.
 pub(crate) fn ask(path: &Path, as_json: bool) -> anyhow::Result<String> {
     use anyhow::Context;
     let said = gleaner_paging::ask::clerk(path, PATIENCE).with_context(|| {

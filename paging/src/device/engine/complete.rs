@@ -3,8 +3,8 @@
 //! Servers and the disk share one table of requests, and a server chooses the number that it answers. A number alone must therefore
 //! complete nothing: an answer counts only for a request that was sent to that very server, and of that kind.
 
-use super::{Action, Device, Distrust, Op, Timed};
-use crate::device::servers::Standing;
+use super::{Action, Device, Distrust, Op, TimedRequest};
+use crate::device::servers::LeaseState;
 
 /// Kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) fn number(key: usize, generation: u32) -> u64 {
 impl Device {
     pub(super) fn insert(&mut self, op: Op, server: Option<u8>, sent_us: Option<i64>) -> usize {
         self.generation = (self.generation + 1) & (u32::MAX >> 1);
-        self.ops.insert(Timed {
+        self.ops.insert(TimedRequest {
             op,
             server,
             generation: self.generation,
@@ -42,7 +42,7 @@ impl Device {
     /// An answer that fits no request of its sender completes nothing. A server that sends one is disconnected and distrusted.
     pub(super) fn answered(&mut self, server: Option<u8>, op: u64, kind: Kind) -> Option<Op> {
         let key = (op & u64::from(u32::MAX)) as usize;
-        let is_answer = |timed: &Timed| {
+        let is_answer = |timed: &TimedRequest| {
             let is_of_kind = match timed.op {
                 Op::Read { .. } => kind != Kind::Write,
                 Op::Write { .. } => kind != Kind::Read,
@@ -64,7 +64,7 @@ impl Device {
     }
 
     /// A server's answer moves its window on, and the next requests go out.
-    fn heard(&mut self, timed: &Timed) {
+    fn heard(&mut self, timed: &TimedRequest) {
         let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) else {
             return;
         };
@@ -93,7 +93,7 @@ impl Device {
             return;
         };
         // The connection is closed already: the rest of what it had sent is of no account.
-        if !matches!(server.standing, Standing::Up | Standing::Draining) {
+        if !matches!(server.standing, LeaseState::Up | LeaseState::Draining) {
             return;
         }
         let host = server.host.clone();

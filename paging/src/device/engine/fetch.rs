@@ -1,10 +1,10 @@
-//! Reading: from what is on its way, a server, another one, the disk; in that order.
+//! Reading: from frames on their way, a server, another server, the disk; in that order.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
 use crate::device::fetched::{Part, Purpose};
 use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
-use crate::device::servers::Standing;
+use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 use std::sync::Arc;
@@ -85,13 +85,14 @@ impl Device {
         for (copy, place) in entry.places.into_iter().enumerate() {
             let is_there = matches!(
                 self.servers.standing(place),
-                Standing::Up | Standing::Draining
+                LeaseState::Up | LeaseState::Draining
             );
             if is_there
                 && tried & 1 << copy == 0
                 && let Some((server, _)) = place.at()
             {
-                // A page that moves is not used, and one of which a part is written is when all of it is.
+                // Moving a page does not count as use; a page that is partly written counts when all of it is
+                // written.
                 if matches!(purpose, Purpose::Answer(_)) {
                     self.order.used(page);
                 }
@@ -109,11 +110,11 @@ impl Device {
         self.strand(purpose, page, &entry);
     }
 
-    /// What only a server has that is not connected waits for it for a while; what nobody has is lost.
+    /// A page that only an unconnected server has waits for it for a while; a page without any copy is lost.
     fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
         let (now_ms, patience_ms) = (self.now_ms(), self.settings.give_up_after_ms);
         for place in entry.places {
-            if self.servers.standing(place) == Standing::Down
+            if self.servers.standing(place) == LeaseState::Down
                 && let Some((server, _)) = place.at()
                 && let Some(server) = self.servers.get_mut(server)
                 && now_ms - server.down_since_ms < patience_ms
@@ -186,7 +187,7 @@ impl Device {
         }
         match purpose {
             Purpose::Answer(part) => {
-                // What a server should have, and has not, is put there while it is at hand.
+                // If a server should have the page and does not, it is written there while it is at hand.
                 let copy = self.is_wanted_at_servers(page).then(|| {
                     let frame = self.frames.queue(page, Kind::Copy, Contents::Ready)?;
                     *self.frames.bytes_mut(frame) = *bytes;
@@ -267,7 +268,7 @@ impl Device {
         self.settle_order(page);
     }
 
-    /// That place had no answer: another one is asked.
+    /// Tries another place after one that did not answer.
     pub(super) fn missed(&mut self, op: Op) {
         let Op::Read {
             purpose,

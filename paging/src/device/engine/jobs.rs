@@ -5,29 +5,29 @@ use crate::nbd::wire::{Fault, SimpleReply};
 use slab::Slab;
 use std::collections::VecDeque;
 
-/// What a client is told.
+/// Answer to a client.
 #[derive(Debug)]
 pub struct Answer {
-    /// Whom.
+    /// Number of the client.
     pub client: u64,
-    /// As it is sent: a simple reply, and what was read.
+    /// Bytes to send: a simple reply, and the data read.
     pub bytes: Vec<u8>,
     /// Bytes that were set aside for it when its request began; an error needs fewer.
     pub room_bytes: usize,
 }
 
-/// One request.
+/// One request of a client.
 struct Job {
     client: u64,
     cookie: u64,
-    /// Pages that are not done, and one for the request itself until all are known.
+    /// Number of unfinished pages, and one for the request itself until all its pages are known.
     left: u32,
     fault: Option<Fault>,
     /// The answer as it becomes; as long as it will be without an error.
     reply: Vec<u8>,
 }
 
-/// Those that are under way.
+/// Requests in progress.
 #[derive(Default)]
 pub(super) struct Jobs {
     jobs: Slab<Job>,
@@ -49,7 +49,7 @@ impl Jobs {
         self.jobs.is_empty()
     }
 
-    /// One more frame that flushes have to wait for.
+    /// Adds one frame that flushes have to wait for.
     pub(super) fn enter_epoch(&mut self) -> u64 {
         if self.frames.is_empty() {
             self.frames.push_back(0);
@@ -74,7 +74,7 @@ const MOST_SPARE: usize = 256;
 const SPARE_BYTES: usize = 16 + (128 << 10);
 
 impl Device {
-    /// Whether one more request may begin.
+    /// Returns true if another request may begin.
     #[must_use]
     pub fn takes_requests(&self) -> bool {
         self.jobs.jobs.len() < MOST_JOBS && self.jobs.gathered_bytes < MOST_GATHERED_BYTES
@@ -96,7 +96,7 @@ impl Device {
         })
     }
 
-    /// All parts of a request are known.
+    /// Ends the splitting of a request: all its parts are known.
     pub fn end(&mut self, job: usize) {
         self.part_done(job);
     }

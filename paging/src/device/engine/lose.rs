@@ -1,33 +1,34 @@
-//! Servers come, go, and are given up.
+//! Servers are added, lost and abandoned.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Distrust, Op, Purpose};
-use crate::device::servers::Standing;
+use crate::device::servers::LeaseState;
 use crate::device::table::Place;
 use crate::nbd::wire::Fault;
 
-/// So many wrong pages, and a server is emptied and left.
+/// Number of wrong pages after which a server is emptied and abandoned.
 const MOST_WRONG: u64 = 8;
 
 impl Device {
-    /// A lease of so many pages; not connected yet. `None` where there are as many leases as can be told apart.
+    /// Adds a lease of this many pages, not connected yet. `None` if there are as many leases as can be
+    /// numbered.
     pub fn add_server(&mut self, host: &str, slots: u32) -> Option<u8> {
         let now_ms = self.now_ms();
         self.servers.add(host.to_owned(), slots, now_ms)
     }
 
-    /// It is connected, and has what it had.
+    /// The server is connected, and has its contents.
     pub fn server_up(&mut self, number: u8) {
         let now_us = self.now_us;
         let Some(server) = self.servers.get_mut(number) else {
             return;
         };
-        if server.standing != Standing::Down {
+        if server.standing != LeaseState::Down {
             return;
         }
         server.standing = match server.is_leaving {
-            true => Standing::Draining,
-            false => Standing::Up,
+            true => LeaseState::Draining,
+            false => LeaseState::Up,
         };
         server.up_since_us = now_us;
         let stranded = std::mem::take(&mut server.stranded);
@@ -36,38 +37,38 @@ impl Device {
         self.sweep.begin();
     }
 
-    /// Its connection has ended; it may come back.
+    /// The connection of the server has ended; it may come back.
     pub fn server_down(&mut self, number: u8) {
-        self.leave_server(number, Standing::Down);
+        self.leave_server(number, LeaseState::Down);
     }
 
-    /// Its contents are gone: the lease is over.
+    /// The contents of the server are lost: the lease has ended.
     pub fn server_gone(&mut self, number: u8) {
-        self.leave_server(number, Standing::Gone);
+        self.leave_server(number, LeaseState::Gone);
     }
 
-    /// It ends soon: what is there is moved, as far as is wanted, and then [`Action::Release`] follows.
+    /// The lease ends soon: its pages are moved, as far as wanted, and then [`Action::Release`] follows.
     pub fn drain(&mut self, number: u8) {
         if let Some(server) = self.servers.get_mut(number)
             && !server.is_leaving
         {
             server.is_leaving = true;
-            if server.standing == Standing::Up {
-                server.standing = Standing::Draining;
+            if server.standing == LeaseState::Up {
+                server.standing = LeaseState::Draining;
             }
             self.sweep.begin();
         }
     }
 
-    fn leave_server(&mut self, number: u8, standing: Standing) {
+    fn leave_server(&mut self, number: u8, standing: LeaseState) {
         let now_ms = self.now_ms();
         let Some(server) = self.servers.get_mut(number) else {
             return;
         };
-        if server.standing == Standing::Gone || server.standing == standing {
+        if server.standing == LeaseState::Gone || server.standing == standing {
             return;
         }
-        if server.standing != Standing::Down {
+        if server.standing != LeaseState::Down {
             server.down_since_ms = now_ms;
             server.counters.disconnects += 1;
             self.totals.disconnects += 1;
@@ -77,7 +78,7 @@ impl Device {
         server.backlog.clear();
         server.window = Default::default();
         let stranded = std::mem::take(&mut server.stranded);
-        let is_its = |timed: &super::Timed| timed.server == Some(number);
+        let is_its = |timed: &super::TimedRequest| timed.server == Some(number);
         let under_way: Vec<usize> = self
             .ops
             .iter()
@@ -90,7 +91,7 @@ impl Device {
             }
         }
         self.turn(stranded);
-        if standing == Standing::Gone {
+        if standing == LeaseState::Gone {
             self.sweep.begin();
             self.unpark();
         }
@@ -144,7 +145,7 @@ impl Device {
                 server.is_full();
             }
         }
-        // What is there is being given back, from the oldest on.
+        // The host gives its pages back, from the oldest on.
         if fault == Fault::Shutdown {
             self.forget_read(op);
             self.drain(number);
@@ -178,7 +179,7 @@ impl Device {
         }
     }
 
-    /// To be called a few times a second: gives up what takes too long, and goes on with what is done in the background.
+    /// To be called a few times a second: ends operations that timed out, and continues the background work.
     pub fn tick(&mut self) {
         for number in self.silent() {
             self.actions
@@ -189,7 +190,7 @@ impl Device {
         let numbers: Vec<u8> = self.servers.iter().map(|(number, _)| number).collect();
         for number in numbers {
             if let Some(server) = self.servers.get_mut(number)
-                && server.standing == Standing::Down
+                && server.standing == LeaseState::Down
                 && server.down_since_ms <= too_old_ms
             {
                 let stranded = std::mem::take(&mut server.stranded);
@@ -201,8 +202,9 @@ impl Device {
         self.sweep_some();
     }
 
-    /// Servers that have said nothing for too long, though they were asked. One that answers others first is only slow, and is sent less,
-    /// unless it leaves a request out, among answers to later ones, for as long as a server may be away.
+    /// Servers that have been silent for too long with a request pending. A server that answers other
+    /// requests first is only slow, and gets fewer, unless it skips a request, among answers to later ones,
+    /// for as long as a server may be unreachable.
     fn silent(&self) -> Vec<u8> {
         let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
         let left_out_us = self.now_us - self.settings.give_up_after_ms * 1000;
@@ -224,7 +226,7 @@ impl Device {
         silent
     }
 
-    /// Whether some copy of the page is missing that a server could have.
+    /// Returns true if the page lacks a copy that a server could have.
     pub(super) fn is_wanted_at_servers(&self, page: u32) -> bool {
         let entry = self.table.get(page);
         let has = entry
@@ -233,7 +235,7 @@ impl Device {
             .filter(|place| {
                 matches!(
                     self.servers.standing(**place),
-                    Standing::Up | Standing::Down
+                    LeaseState::Up | LeaseState::Down
                 )
             })
             .count();
@@ -244,7 +246,7 @@ impl Device {
             && self
                 .servers
                 .iter()
-                .any(|(_, server)| server.standing == Standing::Up)
+                .any(|(_, server)| server.standing == LeaseState::Up)
     }
 
     pub(super) fn has_free_slot(&self, not_at: &[Place]) -> bool {

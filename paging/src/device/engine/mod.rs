@@ -1,7 +1,7 @@
 //! The device itself, without a socket, a file or a clock: requests, answers and losses go in, [`Action`]s come out.
 //!
-//! Whoever drives it does the actions and tells what came of them. That way every order of events can be tried by a test, and one
-//! thread serves all connections without waiting for any.
+//! The caller performs the actions and reports their results. That way a test can try every order of events,
+//! and one thread serves all connections without waiting for any.
 
 mod complete;
 mod fetch;
@@ -15,7 +15,7 @@ pub use jobs::Answer;
 
 use super::frames::{Frames, PageBytes};
 use super::seal::{Seal, TagBytes};
-use super::servers::{Counters, Servers, Standing};
+use super::servers::{Counters, LeaseState, Servers};
 use super::table::{COPIES, Place, Table};
 use gleaner_policy::eviction::{Order, Policy};
 use jobs::Jobs;
@@ -23,37 +23,38 @@ use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What becomes of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section 4).
+/// Fate of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section
+/// 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Revocation {
-    /// They are dropped there: there is another copy.
+    /// Drops them there, since there is another copy.
     Drop,
-    /// They are moved to other servers.
+    /// Moves them to other servers.
     #[default]
     Migrate,
-    /// They are moved to this host's disk.
+    /// Moves them to this host's disk.
     Disk,
 }
 
-/// How the device keeps pages.
+/// Settings of the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Its size, in pages.
+    /// Size of the device, in pages.
     pub pages: u32,
-    /// Of a page, at servers on different hosts: 1 or 2.
+    /// Number of copies of a page, at servers on different hosts: 1 or 2.
     pub copies: usize,
-    /// Whether there is a copy on disk, too.
+    /// True for a further copy on disk.
     pub has_disk: bool,
     /// Pages on their way at once.
     pub frames: u32,
     /// Order in which pages leave servers that have no room for another.
     pub eviction: Policy,
-    /// [`Revocation`].
+    /// Fate of pages whose host wants its memory back.
     pub on_revocation: Revocation,
     /// A server that takes longer to answer is left.
     pub answer_within_ms: i64,
-    /// A read that can be answered by one server alone, which is gone, fails after so long.
+    /// Time after which a read fails that only one server can answer, while that server is unreachable.
     pub give_up_after_ms: i64,
 }
 
@@ -66,52 +67,52 @@ pub enum Distrust {
     Unasked,
 }
 
-/// What is to be done.
+/// Next step for the caller.
 #[derive(Debug)]
 pub enum Action {
     /// Ask a server for a page: answered by [`Device::server_read`] or [`Device::server_failed`].
     Read {
-        /// Which.
+        /// Number of the server.
         server: u8,
-        /// Of the lease, in pages.
+        /// Slot of the lease, in pages.
         slot: u32,
         /// Comes back with the answer.
         op: u64,
     },
     /// Send a page to a server: answered by [`Device::server_wrote`] or [`Device::server_failed`].
     Write {
-        /// Which.
+        /// Number of the server.
         server: u8,
-        /// Of the lease, in pages.
+        /// Slot of the lease, in pages.
         slot: u32,
         /// Comes back with the answer.
         op: u64,
-        /// The page.
+        /// Bytes of the page.
         bytes: Arc<PageBytes>,
     },
     /// Read a page from disk into that: answered by [`Device::disk_read`].
     DiskRead {
-        /// Where it is on disk.
+        /// Page on disk.
         page: u32,
         /// Comes back with the answer.
         op: u64,
-        /// Room.
+        /// Buffer for the bytes.
         bytes: Arc<PageBytes>,
     },
     /// Write a page to disk: answered by [`Device::disk_wrote`].
     DiskWrite {
-        /// Where it is on disk.
+        /// Page on disk.
         page: u32,
         /// Comes back with the answer.
         op: u64,
-        /// The page.
+        /// Bytes of the page.
         bytes: Arc<PageBytes>,
     },
     /// Answer a client.
     Answer(Answer),
     /// Close the connection to this server.
     Disconnect(u8, Distrust),
-    /// Nothing is stored there any more: end the lease.
+    /// Nothing is stored at this server any more: end the lease.
     Release(u8),
     /// For the log.
     Note(String),
@@ -125,14 +126,14 @@ enum Op {
         page: u32,
         version: u64,
         tag: TagBytes,
-        /// Which places were tried without success: a bit each, and one for the disk.
+        /// Places tried without success: one bit each, and one for the disk.
         tried: u8,
         /// `None`: the disk.
         from: Option<Place>,
     },
     Write {
         frame: u32,
-        /// Which copy; `None`: the disk's.
+        /// Number of the copy; `None`: the disk's.
         copy: Option<usize>,
         place: Place,
     },
@@ -140,7 +141,7 @@ enum Op {
 
 /// A request with its target and its time.
 #[derive(Clone, Copy, Debug)]
-struct Timed {
+struct TimedRequest {
     op: Op,
     /// `None`: the disk.
     server: Option<u8>,
@@ -150,7 +151,7 @@ struct Timed {
     sent_us: Option<i64>,
 }
 
-/// What is counted.
+/// Counters of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Totals {
@@ -184,24 +185,24 @@ pub struct Totals {
     pub disconnects: u64,
 }
 
-/// One lease, as it stands.
+/// State of one lease.
 #[derive(Clone, Debug)]
 pub struct ServerState {
-    /// By which it is named here.
+    /// Number of the server in the device.
     pub number: u8,
-    /// Where.
+    /// Address or name of the host.
     pub host: String,
-    /// What it is good for.
-    pub standing: Standing,
-    /// How many pages it has room for.
+    /// State of the connection and the lease.
+    pub standing: LeaseState,
+    /// Number of pages that fit.
     pub slots: u32,
-    /// Of them in use.
+    /// Number of pages in use.
     pub used: u32,
-    /// Of them free: what was given up with a request that was never answered is neither.
+    /// Number of free pages; pages abandoned with an unanswered request are neither free nor in use.
     pub free: u32,
     /// Requests that may be under way at once, as it has turned out.
     pub window: u32,
-    /// Since it came.
+    /// Counters since it joined.
     pub counters: Counters,
 }
 
@@ -214,7 +215,7 @@ pub struct Device {
     order: Order,
     servers: Servers,
     frames: Frames,
-    ops: Slab<Timed>,
+    ops: Slab<TimedRequest>,
     /// Generation of the newest request in `ops`.
     generation: u32,
     jobs: Jobs,
@@ -265,19 +266,19 @@ impl Device {
         })
     }
 
-    /// Its size.
+    /// Size of the device, in pages.
     #[must_use]
     pub fn pages(&self) -> u32 {
         self.table.pages()
     }
 
-    /// How many of its pages hold something.
+    /// Number of pages with content.
     #[must_use]
     pub fn stored_pages(&self) -> u32 {
         self.stored_pages
     }
 
-    /// As counted.
+    /// Counters of the device.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
@@ -299,7 +300,7 @@ impl Device {
         self.servers.iter().map(state).collect()
     }
 
-    /// What is to be done next.
+    /// Next step for the caller, if any.
     pub fn next_action(&mut self) -> Option<Action> {
         while let Some(frame) = self.starting.pop_front() {
             self.start(frame);
@@ -307,7 +308,7 @@ impl Device {
         self.actions.pop_front()
     }
 
-    /// What time it is, on a clock that never goes back.
+    /// Sets the present time, on a clock that never goes back.
     pub fn now(&mut self, us: i64) {
         self.now_us = us;
     }
@@ -323,7 +324,7 @@ impl Device {
         self.frames.free_count().saturating_sub(kept)
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if nothing is in progress.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.ops.is_empty() && self.jobs.is_empty() && self.actions.is_empty()

@@ -3,13 +3,13 @@
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
 use crate::device::frames::{Contents, Kind, PAGE};
-use crate::device::servers::Standing;
+use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 
-/// So often another server is tried for one frame.
+/// Number of other servers tried for one frame.
 const MOST_DETOURS: u8 = 4;
-/// So many pages are looked at for one that can leave.
+/// Number of pages examined to find one that can leave.
 const MOST_LOOKED_AT: usize = 64;
 
 impl Device {
@@ -49,7 +49,7 @@ impl Device {
         }
     }
 
-    /// Nothing is stored there from now on. The caller has seen to it that there is [`Self::room`].
+    /// Empties a page. The caller has checked [`Self::room`].
     pub fn zero(&mut self, page: u32) {
         if self.frames.last_of(page).is_none() {
             return self.clear(page);
@@ -86,7 +86,7 @@ impl Device {
         frame.contents = Contents::Ready;
     }
 
-    /// The rest of a frame is taken from the one before, where that is whole; else it is fetched when its turn comes.
+    /// Takes the remainder of a frame from the one before if that is complete; otherwise it is fetched later.
     fn complement(&mut self, number: u32, before: Option<u32>) {
         let Some(before) = before else {
             return;
@@ -126,7 +126,7 @@ impl Device {
         }
     }
 
-    /// What was there before has come, as it was written; `None`: nothing was.
+    /// Continues with the former contents of the page, as they were written; `None`: it was empty.
     pub(super) fn fill(&mut self, number: u32, before: Option<&[u8; PAGE]>) {
         match (self.frames.get(number).kind, before) {
             (Kind::Copy, Some(_)) => {
@@ -169,8 +169,8 @@ impl Device {
         for copy in 0..self.settings.copies {
             let standing = self.servers.standing(places[copy]);
             let is_kept = match kind {
-                Kind::Copy => matches!(standing, Standing::Up | Standing::Down),
-                _ => standing == Standing::Up,
+                Kind::Copy => matches!(standing, LeaseState::Up | LeaseState::Down),
+                _ => standing == LeaseState::Up,
             };
             if is_kept {
                 is_new[copy] = kind != Kind::Copy;
@@ -183,7 +183,7 @@ impl Device {
             let taken = is_for_servers.then(|| self.take(&others, page, may_evict));
             match taken.flatten() {
                 Some(place) => (places[copy], is_new[copy]) = (place, true),
-                // What is copied stays where it is as long as it is nowhere else.
+                // A copied page stays at its place as long as it has no other.
                 None if kind == Kind::Copy => {}
                 None => places[copy] = Place::NONE,
             }
@@ -198,7 +198,7 @@ impl Device {
                     self.servers.free(before);
                 }
             }
-            // Nobody reads it before the frame is done, and what was vacated is no longer this page's.
+            // Nobody reads it before the frame is done, and the vacated slot no longer belongs to this page.
             let on_its_way = Entry::new(entry.version(), entry.tag, places, entry.is_on_disk());
             self.table.set(page, on_its_way);
         }
@@ -232,7 +232,7 @@ impl Device {
         let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
         !self.settings.has_disk
             && self.servers.iter().any(|(_, server)| {
-                server.standing == Standing::Down && server.down_since_ms > too_old_ms
+                server.standing == LeaseState::Down && server.down_since_ms > too_old_ms
             })
     }
 
@@ -254,7 +254,7 @@ impl Device {
         for _ in 0..2 {
             let may_leave = |cold| {
                 let entry = self.table.get(cold);
-                let is_up = |place: &Place| self.servers.standing(*place) == Standing::Up;
+                let is_up = |place: &Place| self.servers.standing(*place) == LeaseState::Up;
                 cold != page
                     && entry.is_on_disk()
                     && entry.places.iter().any(is_up)
@@ -314,9 +314,9 @@ impl Device {
         }
     }
 
-    /// A copy did not come to its place: another one is tried.
+    /// A copy did not reach its place: tries another place.
     ///
-    /// What was not even sent leaves a slot that can be used for others.
+    /// If it was never sent, its slot can be used for other pages.
     pub(super) fn copy_failed(&mut self, op: Op, was_sent: bool) {
         let Op::Write {
             frame: number,
@@ -349,14 +349,14 @@ impl Device {
         }
     }
 
-    /// All places have been heard of.
+    /// All places have answered.
     fn complete(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind) = (frame.page, frame.kind);
         let places = frame
             .places
             .map(|place| match self.servers.standing(place) {
-                Standing::Gone => Place::NONE,
+                LeaseState::Gone => Place::NONE,
                 _ => place,
             });
         let stored = Entry::new(frame.version, frame.tag, places, frame.is_on_disk);
@@ -396,7 +396,7 @@ impl Device {
             }
             _ => {
                 if !before.is_zero() {
-                    // What was there before may be overwritten in part, and must not be read for what it was.
+                    // The former contents may be overwritten in part, and must not be read as valid.
                     let nowhere = [Place::NONE; COPIES];
                     let lost = Entry::new(before.version(), before.tag, nowhere, false);
                     self.table.set(page, lost);
@@ -409,7 +409,7 @@ impl Device {
         }
         match self.table.get(page).has_place() {
             true if !self.order.contains(page) => self.order.enter(page),
-            // What only moves is used no more than before.
+            // A page that only moves does not count as used.
             true if kind == Kind::Copy => {}
             true => self.order.used(page),
             false => self.order.leave(page),
@@ -417,7 +417,7 @@ impl Device {
         self.leave(number);
     }
 
-    /// Who waits for a frame is told; who does not by the next flush.
+    /// Answers the client that waits for a frame; without one, the next flush reports the fault.
     fn told(&mut self, number: u32, fault: Option<Fault>) {
         let kind = self.frames.get(number).kind;
         match (self.frames.get_mut(number).job.take(), fault) {

@@ -2,7 +2,7 @@
 
 use super::{Action, Device, Revocation};
 use crate::device::frames::{Contents, Kind};
-use crate::device::servers::Standing;
+use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use std::collections::HashSet;
 
@@ -13,16 +13,16 @@ const MOST_MOVING: usize = 64;
 /// Until pages that could not be moved are tried again.
 const PAUSE_MS: i64 = 1000;
 
-/// One pass over all pages after another, as long as there is a reason.
+/// Passes over all pages, repeated as long as there is a reason.
 #[derive(Default)]
 pub(super) struct Sweep {
     is_wanted: bool,
     at: u32,
     /// Something was left out: numbers may still be referred to.
     is_partial: bool,
-    /// Some page has fewer copies than it should, or nobody has looked since that may have come about.
+    /// True if a page may have fewer copies than it should, as far as known since the last pass.
     is_short: bool,
-    /// One was found, or came about, during this pass.
+    /// True if a reason was found or came up during this pass.
     has_found: bool,
     not_before_ms: i64,
     moving: HashSet<u32>,
@@ -60,7 +60,7 @@ impl Device {
     #[must_use]
     pub fn unreachable_pages(&self) -> u32 {
         let down = self.servers.iter().map(|(_, server)| server);
-        down.filter(|server| server.standing == Standing::Down)
+        down.filter(|server| server.standing == LeaseState::Down)
             .map(|server| server.used)
             .sum()
     }
@@ -70,7 +70,7 @@ impl Device {
         let is_there = |place: &&Place| {
             matches!(
                 self.servers.standing(**place),
-                Standing::Up | Standing::Down
+                LeaseState::Up | LeaseState::Down
             )
         };
         entry.has_place() && entry.places.iter().filter(is_there).count() < self.settings.copies
@@ -104,7 +104,7 @@ impl Device {
         }
         for copy in 0..COPIES {
             if entry.places[copy] != Place::NONE
-                && self.servers.standing(entry.places[copy]) == Standing::Gone
+                && self.servers.standing(entry.places[copy]) == LeaseState::Gone
             {
                 entry.places[copy] = Place::NONE;
                 self.table.set(page, entry);
@@ -116,7 +116,7 @@ impl Device {
         if self.is_short(&entry) {
             self.sweep.found_short();
         }
-        let is_leaving = |place: &Place| self.servers.standing(*place) == Standing::Draining;
+        let is_leaving = |place: &Place| self.servers.standing(*place) == LeaseState::Draining;
         let is_to_move = entry.places.iter().any(is_leaving) || self.lacks_copy(page, &entry);
         if !is_to_move {
             return;
@@ -129,16 +129,16 @@ impl Device {
         self.starting.push_back(frame);
     }
 
-    /// What is on disk alone comes back to servers when it is read.
+    /// Returns true if the page lacks a copy. A page that is only on disk returns to servers when it is read.
     fn lacks_copy(&self, page: u32, entry: &Entry) -> bool {
         (entry.has_place() || !entry.is_on_disk())
             && self.is_wanted_at_servers(page)
             && self.has_free_slot(&entry.places)
     }
 
-    /// Whether a page that moves goes to other servers, or only to disk.
+    /// Returns true if a page that moves goes to other servers, false if only to disk.
     pub(super) fn goes_to_servers(&self, entry: Entry) -> bool {
-        let is_leaving = |place: &Place| self.servers.standing(*place) == Standing::Draining;
+        let is_leaving = |place: &Place| self.servers.standing(*place) == LeaseState::Draining;
         !(entry.places.iter().any(is_leaving)
             && self.settings.has_disk
             && self.settings.on_revocation == Revocation::Disk)
@@ -149,11 +149,11 @@ impl Device {
         let mut entry = self.table.get(page);
         for copy in 0..COPIES {
             let place = entry.places[copy];
-            if self.servers.standing(place) != Standing::Draining {
+            if self.servers.standing(place) != LeaseState::Draining {
                 continue;
             }
             let other = entry.places[1 - copy];
-            let is_elsewhere = entry.is_on_disk() || self.servers.standing(other) == Standing::Up;
+            let is_elsewhere = entry.is_on_disk() || self.servers.standing(other) == LeaseState::Up;
             let may_leave = match self.settings.on_revocation {
                 Revocation::Drop => is_elsewhere,
                 Revocation::Disk => entry.is_on_disk(),
@@ -173,7 +173,7 @@ impl Device {
     fn swept(&mut self) {
         let is_partial =
             std::mem::take(&mut self.sweep.is_partial) || !self.sweep.moving.is_empty();
-        let numbers: Vec<(u8, Standing, u32)> = self
+        let numbers: Vec<(u8, LeaseState, u32)> = self
             .servers
             .iter()
             .map(|(number, server)| (number, server.standing, server.used))
@@ -185,13 +185,13 @@ impl Device {
         self.sweep.is_wanted = is_partial || self.sweep.is_short;
         for (number, standing, used) in numbers {
             match standing {
-                Standing::Gone if !is_partial => self.servers.remove(number),
-                Standing::Draining if used == 0 && !is_partial => {
+                LeaseState::Gone if !is_partial => self.servers.remove(number),
+                LeaseState::Draining if used == 0 && !is_partial => {
                     self.server_gone(number);
                     self.actions.push_back(Action::Release(number));
                 }
-                Standing::Gone | Standing::Draining => self.sweep.is_wanted = true,
-                Standing::Up | Standing::Down => {}
+                LeaseState::Gone | LeaseState::Draining => self.sweep.is_wanted = true,
+                LeaseState::Up | LeaseState::Down => {}
             }
         }
     }

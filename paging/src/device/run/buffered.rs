@@ -35,7 +35,7 @@ impl<S: Read + Write> BufferedStream<S> {
         &mut self.stream
     }
 
-    /// Takes in what has come; `false` when there was nothing, or no room for it.
+    /// Reads from the connection. Returns false if there was no input, or no room for it.
     ///
     /// # Errors
     /// The end of the connection is one.
@@ -69,7 +69,7 @@ impl<S: Read + Write> BufferedStream<S> {
         &self.inward[self.from..self.until]
     }
 
-    /// Takes so many bytes; `None` while fewer have come.
+    /// Takes this many bytes; `None` while fewer have come.
     pub(super) fn take(&mut self, count: usize) -> Option<&mut [u8]> {
         let taken = self.inward[self.from..self.until].get_mut(..count)?;
         self.from += count;

@@ -1,4 +1,4 @@
-//! One client of the device: the kernel, qemu, or whoever has connected to its socket. Nothing here waits.
+//! One client of the device: the kernel, qemu, or any program connected to its socket. Nothing here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::engine::{Answer, Device};
@@ -27,7 +27,7 @@ struct Current {
     job: usize,
     command: Command,
     is_durable: bool,
-    /// What is wrong with it: its bytes are taken all the same.
+    /// True for a faulty request: its bytes are read all the same.
     is_void: bool,
     offset: u64,
     left: u64,
@@ -45,7 +45,7 @@ impl Client {
         })
     }
 
-    /// Takes in what has come; `false` when there was nothing, or no room for it.
+    /// Reads from the connection. Returns false if there was no input, or no room for it.
     ///
     /// # Errors
     /// The end of the connection is one.
@@ -53,12 +53,12 @@ impl Client {
         self.stream.receive()
     }
 
-    /// Whether there is room for what may come.
+    /// Returns true if there is room for more input.
     pub(super) fn wants_more(&self) -> bool {
         self.stream.has_room() && !self.has_ended
     }
 
-    /// Whether the client has said that it ends, and everything was answered.
+    /// Returns true if the client has ended and everything was answered.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended && self.stream.unsent_bytes() == 0
     }
@@ -68,7 +68,7 @@ impl Client {
         self.stream.push(&answer.bytes);
     }
 
-    /// Tells that the client has to take answers before another request of its is looked at.
+    /// Returns true if the client has to read answers before its next request is handled.
     fn is_full(&self) -> bool {
         self.stream.unsent_bytes() + self.awaited_bytes > MOST_UNTAKEN
     }
@@ -78,10 +78,10 @@ impl Client {
         self.stream.send()
     }
 
-    /// Hands what has come on to the device, as far as it has room.
+    /// Passes received requests to the device, as far as it has room.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`]: what came is no request.
+    /// [`io::ErrorKind::InvalidData`]: the bytes are no request.
     pub(super) fn serve(&mut self, device: &mut Device) -> io::Result<()> {
         while !self.has_ended {
             if self.current.is_some() && !self.go_on(device) {
@@ -134,7 +134,7 @@ impl Client {
                     command: request.command,
                     is_durable,
                     is_void,
-                    // One that is void may lie anywhere, and nothing of it is stored.
+                    // A faulty request may have any offset, and nothing of it is stored.
                     offset: if is_void { 0 } else { request.offset },
                     left: u64::from(request.bytes),
                 });

@@ -5,13 +5,13 @@ use crate::nbd::client::{Source, connect};
 use std::thread;
 use std::time::Duration;
 
-/// One attempt.
+/// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Until the next attempt, at first and at most.
 const LEAST_PAUSE_US: i64 = 100_000;
 const MOST_PAUSE_US: i64 = 5_000_000;
 
-/// When to connect.
+/// Schedule of attempts to connect.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
     is_under_way: bool,
@@ -45,7 +45,7 @@ impl Attempts {
         *self = Self::default();
     }
 
-    /// Not before the refraction period is over.
+    /// Delays the next attempt until the refraction period is over.
     pub(super) fn refrain(&mut self, now_us: i64, refraction_us: i64) {
         self.not_before_us = now_us.saturating_add(refraction_us);
     }

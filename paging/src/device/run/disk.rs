@@ -19,7 +19,7 @@ const THREADS: usize = 4;
 /// Pages written by one call, where they lie side by side.
 const MOST_TOGETHER: usize = 64;
 
-/// Why there is no copy on disk.
+/// Reason why there is no copy on disk.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {what}: {source}")]
 pub struct DiskError {
@@ -28,15 +28,15 @@ pub struct DiskError {
     source: io::Error,
 }
 
-/// What is to be done.
-pub(super) struct Wanted {
+/// A request to the disk's thread.
+pub(super) struct DiskRequest {
     pub(super) op: u64,
     pub(super) page: u32,
     pub(super) bytes: Arc<PageBytes>,
 }
 
-/// What was done.
-pub(super) enum Done {
+/// A result of the disk's thread.
+pub(super) enum DiskResult {
     Read {
         op: u64,
         bytes: Arc<PageBytes>,
@@ -50,12 +50,12 @@ pub(super) enum Done {
 
 #[derive(Default)]
 struct Queue {
-    reads: VecDeque<Wanted>,
-    writes: VecDeque<Wanted>,
-    done: Vec<Done>,
+    reads: VecDeque<DiskRequest>,
+    writes: VecDeque<DiskRequest>,
+    done: Vec<DiskResult>,
 }
 
-struct Shared {
+struct DiskQueues {
     file: File,
     queue: Mutex<Queue>,
     news: Condvar,
@@ -64,7 +64,7 @@ struct Shared {
 }
 
 /// The file, and those who read and write it.
-pub(super) struct Disk(Arc<Shared>);
+pub(super) struct Disk(Arc<DiskQueues>);
 
 impl Disk {
     /// Takes the room for so many pages in `folder`, all of it now.
@@ -86,7 +86,7 @@ impl Disk {
         rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, bytes)
             .map_err(failed("no room for the device's copy on disk"))?;
         let bell = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(DiskQueues {
             file: File::from(file),
             queue: Mutex::default(),
             news: Condvar::new(),
@@ -109,30 +109,30 @@ impl Disk {
         &self.0.bell
     }
 
-    pub(super) fn read(&self, wanted: Wanted) {
+    pub(super) fn read(&self, wanted: DiskRequest) {
         self.0.queue().reads.push_back(wanted);
         self.0.news.notify_one();
     }
 
-    pub(super) fn write(&self, wanted: Wanted) {
+    pub(super) fn write(&self, wanted: DiskRequest) {
         self.0.queue().writes.push_back(wanted);
         self.0.news.notify_one();
     }
 
-    /// What was done since.
-    pub(super) fn done(&self, into: &mut Vec<Done>) {
+    /// Results since the last call.
+    pub(super) fn done(&self, into: &mut Vec<DiskResult>) {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.0.bell, &mut count); // that it rang is all there is to know
         into.append(&mut self.0.queue().done);
     }
 }
 
-enum Turn {
-    Read(Wanted),
-    Write(Vec<Wanted>),
+enum DiskTurn {
+    Read(DiskRequest),
+    Write(Vec<DiskRequest>),
 }
 
-impl Shared {
+impl DiskQueues {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,20 +141,20 @@ impl Shared {
     fn work(&self) {
         loop {
             let done = match self.next() {
-                Turn::Read(wanted) => vec![self.do_read(wanted)],
-                Turn::Write(together) => self.do_write(together),
+                DiskTurn::Read(wanted) => vec![self.do_read(wanted)],
+                DiskTurn::Write(together) => self.do_write(together),
             };
             self.queue().done.extend(done);
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes()); // full is rung, too
         }
     }
 
-    fn next(&self) -> Turn {
+    fn next(&self) -> DiskTurn {
         let mut queue = self.queue();
         loop {
-            // Somebody waits for what is read, and nobody for what is written behind.
+            // Reads go first: somebody waits for them, and nobody for writes.
             if let Some(wanted) = queue.reads.pop_front() {
-                return Turn::Read(wanted);
+                return DiskTurn::Read(wanted);
             }
             if let Some(first) = queue.writes.pop_front() {
                 let mut together = vec![first];
@@ -168,7 +168,7 @@ impl Shared {
                 {
                     together.push(next);
                 }
-                return Turn::Write(together);
+                return DiskTurn::Write(together);
             }
             queue = self
                 .news
@@ -177,18 +177,18 @@ impl Shared {
         }
     }
 
-    fn do_read(&self, mut wanted: Wanted) -> Done {
+    fn do_read(&self, mut wanted: DiskRequest) -> DiskResult {
         let bytes = &mut Arc::make_mut(&mut wanted.bytes).0;
         let at = u64::from(wanted.page) * PAGE as u64;
         let is_read = self.file.read_exact_at(bytes, at).is_ok();
-        Done::Read {
+        DiskResult::Read {
             op: wanted.op,
             bytes: wanted.bytes,
             is_read,
         }
     }
 
-    fn do_write(&self, together: Vec<Wanted>) -> Vec<Done> {
+    fn do_write(&self, together: Vec<DiskRequest>) -> Vec<DiskResult> {
         let at = together
             .first()
             .map_or(0, |first| u64::from(first.page) * PAGE as u64);
@@ -203,13 +203,13 @@ impl Shared {
             }
         };
         drop(slices);
-        let done = |(nth, wanted): (usize, Wanted)| {
+        let done = |(nth, wanted): (usize, DiskRequest)| {
             // A call that wrote less is made up for page by page.
             let is_written = (nth + 1) * PAGE <= written || {
                 let at = u64::from(wanted.page) * PAGE as u64;
                 self.file.write_all_at(&wanted.bytes.0, at).is_ok()
             };
-            Done::Written {
+            DiskResult::Written {
                 op: wanted.op,
                 is_written,
             }
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    fn wait(disk: &Disk, count: usize) -> Vec<Done> {
+    fn wait(disk: &Disk, count: usize) -> Vec<DiskResult> {
         let mut done = Vec::new();
         while done.len() < count {
             let bell = disk.bell();
@@ -240,7 +240,7 @@ mod tests {
         let disk = Disk::open(folder.path(), 200).unwrap();
         let page = |byte: u32| Arc::new(PageBytes([byte as u8; PAGE]));
         for number in 0..200 {
-            disk.write(Wanted {
+            disk.write(DiskRequest {
                 op: u64::from(number),
                 page: number,
                 bytes: page(number),
@@ -249,18 +249,18 @@ mod tests {
         let written = wait(&disk, 200);
         assert!(written.iter().all(|done| matches!(
             done,
-            Done::Written {
+            DiskResult::Written {
                 is_written: true,
                 ..
             }
         )));
         for number in [0, 63, 64, 199] {
-            disk.read(Wanted {
+            disk.read(DiskRequest {
                 op: 1,
                 page: number,
                 bytes: Arc::default(),
             });
-            let Done::Read { bytes, is_read, .. } = wait(&disk, 1).remove(0) else {
+            let DiskResult::Read { bytes, is_read, .. } = wait(&disk, 1).remove(0) else {
                 panic!("none of a read");
             };
             assert!(is_read && bytes.0 == page(number).0);

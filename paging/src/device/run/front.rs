@@ -1,8 +1,9 @@
-//! Where clients connect: the handshake is made on a thread of each, and then its connection is the device's.
+//! The socket for clients: each handshake has a thread of its own, and then the connection belongs to the
+//! device.
 
 use super::{Handle, Message, StartError};
 use crate::device::frames::PAGE;
-use crate::nbd::{Caller, Export, Exports, Refused, greet, listen_at};
+use crate::nbd::{Caller, Export, ExportRefusal, Exports, greet, listen_at};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A client that has not come to transmission by then is given up.
+/// Time for the handshake, after which a client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Handshakes at once.
 const MOST_HANDSHAKES: usize = 64;
@@ -20,11 +21,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The device, as clients are told of it.
 #[derive(Clone, Copy)]
-struct Told {
+struct Handshake {
     bytes: u64,
 }
 
-impl Export for Told {
+impl Export for Handshake {
     fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -34,13 +35,13 @@ impl Export for Told {
     }
 }
 
-impl Exports for Told {
+impl Exports for Handshake {
     type Contents = Self;
 
-    fn open(&self, name: &str, _caller: &Caller) -> Result<Self, Refused> {
+    fn open(&self, name: &str, _caller: &Caller) -> Result<Self, ExportRefusal> {
         match name {
             "" => Ok(*self),
-            name => Err(Refused::Unknown(format!(
+            name => Err(ExportRefusal::Unknown(format!(
                 "export {name:?}: there is one device here, which has no name"
             ))),
         }
@@ -59,7 +60,7 @@ pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), Star
     };
     let listener = listen_at(path).map_err(failed)?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
-    let told = Told {
+    let told = Handshake {
         bytes: u64::from(pages) * PAGE as u64,
     };
     let shaking = Arc::new(AtomicUsize::new(0));

@@ -1,6 +1,8 @@
-//! The device at work: one thread that serves its clients and asks its servers, and waits for nobody but all of them at once.
+//! The device at work: one thread that serves its clients and uses its servers, and waits for all of them at
+//! once.
 //!
-//! Whatever takes its time is done elsewhere and told: connecting ([`connect`]), the disk, asking the recruiter.
+//! Slow work is done in other threads, which report the result: connecting ([`connect`]), the disk, asking
+//! the recruiter.
 
 mod buffered;
 mod client;
@@ -27,29 +29,29 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use turn::Turn;
 
-/// What the device needs besides servers.
+/// Settings of the device and of its surroundings.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// [`Settings`].
+    /// Settings of the engine.
     pub device: Settings,
-    /// Where the copy on disk is, if there is to be one.
+    /// Path of the copy on disk, if there is to be one.
     pub disk: Option<PathBuf>,
-    /// Where clients connect: a Unix socket.
+    /// Unix socket for clients.
     pub socket: PathBuf,
     /// A server without a lease that was left is not tried again for so long (Dodo's refraction period).
     pub refraction: Duration,
 }
 
-/// Why a device could not begin.
+/// Reason why a device could not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// Nobody can connect.
+    /// The socket cannot be opened.
     #[error("listen at {path}: {source}")]
     Listen {
-        /// There.
+        /// Path of the socket.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
     /// No copy on disk.
@@ -73,29 +75,29 @@ pub fn count_answers(wire: Wire) -> io::Result<u64> {
     Ok(count)
 }
 
-/// What has become of leases, for who asked for them.
+/// News of leases for the program that requests them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// Nothing is stored there any more: it can be ended.
+pub enum LeaseNews {
+    /// Nothing is stored there any more: the lease can be ended.
     Released(String),
     /// Its server could not be connected in time: the lease can be ended.
     Unreachable(String),
-    /// Its server says that it is over.
+    /// Its server reports that the lease has ended.
     Over(String),
-    /// How things stand, now and then.
+    /// Pages in use and free, at intervals.
     Demand(Demand),
 }
 
-/// What the device has and needs, in pages.
+/// Pages that the device has and needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// That hold something.
+    /// Number of pages with content.
     pub stored: u64,
     /// Slots at servers that are there, as far as they can be used.
     pub slots: u64,
-    /// Of them free.
+    /// Number of free pages.
     pub free: u64,
-    /// Leases that have just come, and are being connected: what they have room for is not known yet.
+    /// Leases that are being connected: the number of their slots is not known yet.
     pub connecting: u64,
 }
 
@@ -109,7 +111,7 @@ enum Message {
     End,
 }
 
-/// Says things to the device's thread.
+/// Sends messages to the device's thread.
 #[derive(Clone)]
 pub struct Handle {
     messages: Sender<Message>,
@@ -118,17 +120,17 @@ pub struct Handle {
 
 impl Handle {
     fn tell(&self, message: Message) {
-        // The thread has ended: there is nobody to be told anything.
+        // The thread has ended: there is no receiver.
         let _ = self.messages.send(message);
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// One more server.
+    /// Adds a server.
     pub fn join(&self, source: Source) {
         self.tell(Message::Join(source));
     }
 
-    /// The lease ends soon, or is not needed: what is there is moved, and [`Told::Released`] follows.
+    /// The lease ends soon, or is not needed: what is there is moved, and [`LeaseNews::Released`] follows.
     pub fn leave(&self, lease: &str) {
         self.tell(Message::Leave(lease.to_owned()));
     }
@@ -138,7 +140,7 @@ impl Handle {
         self.tell(Message::Over(lease.to_owned()));
     }
 
-    /// How the device stands; `None` when it has ended.
+    /// State of the device; `None` when it has ended.
     #[must_use]
     pub fn status(&self) -> Option<DeviceStatus> {
         let (answer, answered) = channel();
@@ -160,14 +162,15 @@ pub struct Running {
 }
 
 impl Running {
-    /// Begins: from here on clients can connect, and what they write goes to disk until there are servers.
+    /// Starts the device: from here on clients can connect, and their writes go to disk until there are
+    /// servers.
     ///
     /// # Errors
     /// [`StartError`].
     pub fn start(
         options: &Options,
         key: &[u8; 32],
-        told: Sender<Told>,
+        told: Sender<LeaseNews>,
     ) -> Result<Self, StartError> {
         let disk = match &options.disk {
             Some(folder) => Some(disk::Disk::open(folder, options.device.pages)?),

@@ -1,4 +1,4 @@
-//! One connection to a memory server, from its first request on: nothing here waits.
+//! One connection to a memory server, from its first request on. Nothing here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::frames::{PAGE, PageBytes};
@@ -17,7 +17,7 @@ pub(super) struct Connection {
     stream: BufferedStream<Wire>,
 }
 
-/// What came.
+/// A reply of the server.
 pub(super) enum Reply<'a> {
     Read(u64, &'a mut [u8; PAGE]),
     Wrote(u64),
@@ -27,7 +27,7 @@ pub(super) enum Reply<'a> {
 impl Connection {
     pub(super) fn new(wire: Wire) -> io::Result<Self> {
         wire.set_nonblocking()?;
-        // Closed, it is over at once: pages that were not sent must not come to the server when it has other ones there.
+        // Closing drops unsent bytes: late pages must not reach the server after newer ones.
         set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
             stream: BufferedStream::new(wire),
@@ -75,7 +75,7 @@ impl Connection {
         Ok(false)
     }
 
-    /// Takes in what has come; `false` when there was nothing.
+    /// Reads from the connection. Returns false if there was no input.
     ///
     /// # Errors
     /// The end of the connection is one.

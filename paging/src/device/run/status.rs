@@ -1,24 +1,24 @@
-//! How a device stands, for people and programs.
+//! State of a device, for people and programs.
 
 use crate::device::engine::{ServerState, Totals};
 use crate::device::frames::PAGE;
-use crate::device::servers::Standing;
+use crate::device::servers::LeaseState;
 use crate::nbd::wire::{Request, SimpleReply};
 use serde::{Deserialize, Serialize};
 
 /// The whole. Fields that a clerk of another version may lack have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceStatus {
-    /// Its size.
+    /// Size of the device, in bytes.
     pub size_bytes: u64,
-    /// Of it in use.
+    /// Bytes in use.
     pub stored_bytes: u64,
     /// Clients that are connected.
     #[serde(default)]
     pub clients_count: usize,
-    /// Whether there is a copy on disk.
+    /// True if there is a copy on disk.
     pub has_disk: bool,
-    /// Each page at servers has as many copies as it should, all of them reachable.
+    /// True if each page at servers has its full number of copies, all of them reachable.
     #[serde(default)]
     pub has_all_copies: bool,
     /// Copies of pages at servers that are not connected: they count again only when the server is back.
@@ -26,23 +26,23 @@ pub struct DeviceStatus {
     pub unreachable_bytes: u64,
     /// Pages, as counted since the start.
     pub pages: Totals,
-    /// Where they are.
+    /// State of the servers.
     pub servers: Vec<ServerStatus>,
 }
 
-/// One lease.
+/// State of one lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
-    /// Where.
+    /// Address or name of the host.
     #[serde(default)]
     pub host: String,
     /// The lease; absent: it was given by hand.
     pub lease: Option<String>,
     /// `up`, `down`, `draining` or `gone`.
     pub standing: String,
-    /// What it has room for.
+    /// Size of the lease, in bytes.
     pub size_bytes: u64,
-    /// Of it in use.
+    /// Bytes in use.
     pub used_bytes: u64,
     /// Pages read from there.
     #[serde(default)]
@@ -56,7 +56,7 @@ pub struct ServerStatus {
     /// Pages that came back as other bytes than were sent.
     #[serde(default)]
     pub wrong: u64,
-    /// Heads of requests and answers: what was sent and received besides pages. TLS and TCP add their own.
+    /// Bytes of requests and answers sent and received besides pages. TLS and TCP add their own.
     #[serde(default)]
     pub control_bytes: u64,
     /// Times its connection ended.
@@ -84,10 +84,10 @@ impl ServerStatus {
             host: state.host.clone(),
             lease: lease.map(str::to_owned),
             standing: match state.standing {
-                Standing::Up => "up",
-                Standing::Down => "down",
-                Standing::Draining => "draining",
-                Standing::Gone => "gone",
+                LeaseState::Up => "up",
+                LeaseState::Down => "down",
+                LeaseState::Draining => "draining",
+                LeaseState::Gone => "gone",
             }
             .to_owned(),
             size_bytes: u64::from(state.slots) * PAGE as u64,

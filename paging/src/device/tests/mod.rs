@@ -50,7 +50,7 @@ proptest! {
         }
         world.settle();
         prop_assert!(world.device.is_idle());
-        // What was left of a lost connection comes to no page that is anybody's.
+        // Late bytes of a lost connection reach no page in use.
         let has_lied = steps.iter().any(|step| matches!(step, Step::Flip(_)));
         prop_assert!(has_lied || world.device.totals().wrong == 0);
     }
@@ -182,7 +182,7 @@ fn the_only_copy_lost_is_an_error_and_said_by_name() {
     assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
     let is_named = |words: &String| words.contains("page 3 cannot be read");
     assert!(world.notes.iter().any(is_named), "{:?}", world.notes);
-    // What was never written there is not affected, and what is written now has no place.
+    // A page never written there is not affected, and a page written now has no place.
     world.do_step(&Step::Read(4));
     world.do_step(&Step::Write(5, 1));
     world.settle();
@@ -216,7 +216,7 @@ fn a_server_that_is_slow_is_kept_and_one_that_is_silent_is_left() {
     for page in 0..PAGES {
         world.do_step(&Step::Write(page, 1));
     }
-    // Every answer comes late, but one comes every second.
+    // Every answer is late, but one arrives every second.
     while !world.under_way.is_empty() {
         world.wait(1000);
         world.do_step(&Step::Deliver(0));
@@ -270,7 +270,7 @@ fn copies_that_cannot_be_reached_do_not_count() {
     finish(&mut world);
     assert!(world.device.has_all_copies());
     world.do_step(&Step::Down(1));
-    // However long nobody looks: there is one copy of each page within reach.
+    // After any time: one copy of each page is reachable.
     finish(&mut world);
     assert!(!world.device.has_all_copies());
     assert_eq!(world.device.unreachable_pages(), PAGES);
@@ -284,7 +284,7 @@ fn a_forged_answer_takes_no_copy_from_the_disk() {
     let mut world = World::new(1, true, 1, 16, Revocation::Migrate);
     for page in 0..PAGES {
         world.do_step(&Step::Write(page, 9));
-        // Each page is still on its way to the disk, and the server answers that request in its stead.
+        // Each page is still on its way to the disk, and the server answers that request in its place.
         world.do_step(&Step::Forge(0, 0, Forgery::Failed));
         world.do_step(&Step::Forge(0, 0, Forgery::Wrote));
         world.do_step(&Step::Up(0));
@@ -301,7 +301,7 @@ fn a_request_that_is_left_out_among_answers_is_given_up() {
     world.do_step(&Step::Write(0, 1));
     world.do_step(&Step::Silent(0));
     world.do_step(&Step::Deliver(0));
-    // It says something again, a time and again, and nothing about that one.
+    // The server answers again, repeatedly, and not to that request.
     world.do_step(&Step::Up(0));
     for byte in 1..9 {
         world.do_step(&Step::Write(1, byte));

@@ -18,7 +18,7 @@ pub(super) enum Step {
     Read(u32),
     Zero(u32),
     Flush,
-    /// One of the things that are under way is done.
+    /// Completes one of the operations in progress.
     Deliver(usize),
     Down(usize),
     Up(usize),
@@ -31,7 +31,7 @@ pub(super) enum Step {
     Full(usize),
     /// A server stops to answer.
     Silent(usize),
-    /// What a connection that is gone has left is written after all.
+    /// Writes the late bytes of a lost connection after all.
     Late(usize),
     /// A server answers a request that another server, the disk or nobody was sent.
     Forge(usize, usize, Forgery),
@@ -98,9 +98,9 @@ struct Host {
     late: Vec<(i64, u32, [u8; PAGE])>,
 }
 
-/// What was asked for.
+/// A request of the engine.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Asked {
+pub(super) enum EngineRequest {
     /// A page, as it was from then on.
     Read(u32, usize),
     Write(u32),
@@ -114,7 +114,7 @@ pub(super) struct World {
     pub(super) under_way: Vec<Action>,
     /// Everything that each page has ever been.
     pages: Vec<Vec<[u8; PAGE]>>,
-    pub(super) asked: HashMap<u64, Asked>,
+    pub(super) asked: HashMap<u64, EngineRequest>,
     cookie: u64,
     now_us: i64,
     pub(super) failed_reads: u64,
@@ -222,7 +222,7 @@ impl World {
         let reply = SimpleReply::decode(head).unwrap();
         let asked = self.asked.remove(&reply.cookie).expect("asked for");
         match (asked, reply.error) {
-            (Asked::Read(page, since), 0) => {
+            (EngineRequest::Read(page, since), 0) => {
                 let all = &self.pages[page as usize];
                 let may_be = |was: &[u8; PAGE]| was == data;
                 // A write that failed may have been done or not, and others in part on top of it: every byte is one that was.
@@ -235,8 +235,8 @@ impl World {
                     all.iter().map(|was| &was[..8]).collect::<Vec<_>>()
                 );
             }
-            (Asked::Read(..), _) => self.failed_reads += 1,
-            (Asked::Write(page), 1..) => {
+            (EngineRequest::Read(..), _) => self.failed_reads += 1,
+            (EngineRequest::Write(page), 1..) => {
                 self.failed_writes += 1;
                 self.is_open[page as usize] = true;
             }
@@ -259,7 +259,7 @@ impl World {
         }
     }
 
-    /// One of them, if it is not too late for that.
+    /// Writes one of them, if it is not too late.
     fn write_late(&mut self, host: usize) {
         let now_us = self.now_us;
         let host = &mut self.hosts[host];
@@ -271,11 +271,11 @@ impl World {
         }
     }
 
-    fn begin(&mut self, asked: Asked) -> usize {
+    fn begin(&mut self, asked: EngineRequest) -> usize {
         self.cookie += 1;
         self.asked.insert(self.cookie, asked);
         let bytes = match asked {
-            Asked::Read(..) => PAGE,
+            EngineRequest::Read(..) => PAGE,
             _ => 0,
         };
         self.device.begin(1, self.cookie, bytes)
@@ -290,7 +290,7 @@ impl World {
             }
             Step::Read(page) => {
                 let since = self.pages[page as usize].len() - 1;
-                let job = self.begin(Asked::Read(page, since));
+                let job = self.begin(EngineRequest::Read(page, since));
                 self.device.read(job, page, 0, PAGE, 0);
                 self.device.end(job);
             }
@@ -299,7 +299,7 @@ impl World {
                 self.device.zero(page);
             }
             Step::Flush => {
-                let job = self.begin(Asked::Flush);
+                let job = self.begin(EngineRequest::Flush);
                 self.device.flush(job);
                 self.device.end(job);
             }
@@ -349,7 +349,7 @@ impl World {
         }
         let mut now = *self.pages[page as usize].last().unwrap();
         now[at..at + bytes.len()].copy_from_slice(bytes);
-        let job = self.begin(Asked::Write(page));
+        let job = self.begin(EngineRequest::Write(page));
         self.pages[page as usize].push(now);
         self.device.write(job, page, at, bytes, false);
         self.device.end(job);
@@ -529,7 +529,7 @@ impl World {
         }
     }
 
-    /// All pages, as a client sees them once everything has calmed down; `None`: not readable.
+    /// All pages as a client sees them once everything has settled; `None`: not readable.
     pub(super) fn contents(&mut self) -> Vec<bool> {
         (0..PAGES)
             .map(|page| {

@@ -5,30 +5,34 @@ use crate::clock;
 use crate::log::MOST_CLIENTS;
 use gleaner_paging::store;
 use gleaner_policy::lending::{Action, Cause, Event};
-use gleaner_schemas::lending::{Answer, Asked, GivenBack, GrantRequest, Outcome, Request};
+use gleaner_schemas::lending::{
+    Answer, GrantRequest, Outcome, ReclaimRecord, Request, RequestKind,
+};
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 /// In place of a link's number: the core itself asks.
 const OWN: usize = usize::MAX;
 
-/// What has been lent since nothing was.
+/// Memory lent since the last time when none was.
 #[derive(Debug, Default)]
-pub(super) struct Lent {
+pub(super) struct LentSpan {
     pub(super) since_time_ms: Option<i64>,
     peak_bytes: u64,
     clients: BTreeSet<String>,
 }
 
 impl Core {
-    /// Takes an event in and does what is to be done; what that gave back to the kernel.
+    /// Passes an event to the lender and carries out its actions. Returns the memory that this gave back to
+    /// the kernel.
     ///
-    /// `woke` is when it became known.
-    pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<GivenBack> {
+    /// `woke` is the time at which the event became known.
+    pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<ReclaimRecord> {
         let mut actions = VecDeque::from(self.lender.step(&event, clock::boot_ms()));
-        let (mut is_news, mut given_back) = (false, None::<GivenBack>);
-        // Of several the largest: a lease that ended because all of it was given back has nothing more to give.
-        let mut gave = |line: GivenBack| match &given_back {
+        let (mut is_news, mut given_back) = (false, None::<ReclaimRecord>);
+        // The largest of several: a lease that ended because all of it was given back has nothing more to
+        // give.
+        let mut gave = |line: ReclaimRecord| match &given_back {
             Some(before) if before.bytes >= line.bytes => {}
             _ => given_back = Some(line),
         };
@@ -80,11 +84,16 @@ impl Core {
         given_back
     }
 
-    /// Notes what was given back, and what is lent now.
-    fn record(&mut self, cause: Cause, given: store::GivenBack, is_step: bool) -> GivenBack {
+    /// Records the memory given back, and the memory lent now.
+    fn record(
+        &mut self,
+        cause: Cause,
+        given: store::ReclaimResult,
+        is_step: bool,
+    ) -> ReclaimRecord {
         let left_lent_bytes = self.quota().lent_bytes;
         let time_ms = clock::wall_ms();
-        let line = GivenBack {
+        let line = ReclaimRecord {
             time_ms,
             lent_since_time_ms: self.lent.since_time_ms.unwrap_or(time_ms),
             peak_lent_bytes: self.lent.peak_bytes,
@@ -103,7 +112,7 @@ impl Core {
         };
         super::said(written);
         if left_lent_bytes == 0 {
-            self.lent = Lent::default();
+            self.lent = LentSpan::default();
         }
         line
     }
@@ -139,7 +148,7 @@ impl Core {
         }
         let request = Request {
             request_id: 0,
-            asked: Asked::Grant(GrantRequest {
+            asked: RequestKind::Grant(GrantRequest {
                 client: "standalone".to_owned(),
                 key: "standalone".to_owned(),
                 bytes: standalone.bytes(),
@@ -156,10 +165,10 @@ impl Core {
 }
 
 /// Times count from when the reason became known.
-fn after(woke: Instant, give_back: impl FnOnce() -> store::GivenBack) -> store::GivenBack {
+fn after(woke: Instant, give_back: impl FnOnce() -> store::ReclaimResult) -> store::ReclaimResult {
     let late_us = u64::try_from(woke.elapsed().as_micros()).unwrap_or(u64::MAX);
     let given = give_back();
-    store::GivenBack {
+    store::ReclaimResult {
         bytes: given.bytes,
         first_us: given.first_us.saturating_add(late_us),
         all_us: given.all_us.saturating_add(late_us),

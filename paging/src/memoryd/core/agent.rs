@@ -18,7 +18,7 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// Reads from the agent before everybody else has their turn.
 const MOST_READS: usize = 4;
-/// Of what an agent says that is no message, so much is logged.
+/// Most characters that are logged of an agent's text that is no message.
 const MOST_SAID_CHARS: usize = 300;
 
 /// The connection to the agent.
@@ -27,9 +27,9 @@ pub(super) struct Agent {
     path: PathBuf,
     stream: Option<UnixStream>,
     line: Vec<u8>,
-    /// When it was last heard, or last looked for.
+    /// Time at which it was last heard or looked for.
     heard_ms: i64,
-    /// Why it is not heard, as told last.
+    /// Reason why it is not heard, as logged last.
     lost: Option<String>,
     /// To measure: the host counts as idle at every sample.
     always_idle: bool,
@@ -51,7 +51,7 @@ impl Agent {
         self.stream.as_ref()
     }
 
-    /// When something is due at the latest: silence that counts, or another look.
+    /// Time at which silence counts, or the next look is due.
     pub(super) fn due_ms(&self) -> i64 {
         let after = if self.stream.is_some() {
             SILENT_AFTER_MS
@@ -67,7 +67,7 @@ impl Agent {
             return Vec::new();
         }
         if self.stream.is_some() {
-            // It may have spoken while this host slept, or was too busy to listen.
+            // The agent may have sent messages while this host slept, or was too busy to read.
             let mut events = self.hear(now_ms);
             if now_ms >= self.due_ms() && self.stream.is_some() {
                 events.push(self.lose(now_ms, format!("silent for {SILENT_AFTER_MS} ms")));
@@ -131,7 +131,7 @@ impl Agent {
                     self.lost = None;
                     events.extend(self.event(message));
                 }
-                // Not the agent's language: what it meant may have been the owner's return.
+                // Not the agent's protocol: the message may have been the owner's return.
                 Err(e) => {
                     // A decoder's error quotes the whole text that it refuses.
                     let why: String = e.to_string().chars().take(MOST_SAID_CHARS).collect();
@@ -193,7 +193,7 @@ impl Agent {
         Event::Returned(Cause::AgentLost)
     }
 
-    /// Says once what is wrong, not each second.
+    /// Logs a fault once, and not each second.
     fn tell(&mut self, why: String) {
         if self.lost.as_ref() != Some(&why) {
             eprintln!(
@@ -333,7 +333,7 @@ mod tests {
             .unwrap();
         assert_eq!(agent.hear(1000), []);
         assert_eq!((agent.tick(3999), agent.due_ms()), (vec![], 4000));
-        // It spoke, and nobody had the time to hear it: no silence.
+        // The agent sent messages that nobody had the time to read: no silence.
         stream
             .write_all(b"{\"type\":\"alive\",\"time_ms\":2}\n")
             .unwrap();

@@ -25,7 +25,7 @@ const MOST_WAITING: usize = 4 << 20;
 
 /// A command, and who gives it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ReceivedCommand {
     pub(super) connection: u64,
     pub(super) peer: Peer,
     /// Or what is wrong with it.
@@ -75,7 +75,7 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        // Taking memory back is everybody's right who works here; what is not is asked for by name.
+        // Every user of the machine may take memory back; the commands check for privileges beyond that.
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         Ok(Self {
             group: fs::metadata(path)?.gid(),
@@ -91,7 +91,7 @@ impl Control {
         &self.listener
     }
 
-    /// Whom to wait for, and whether something waits to be written to them.
+    /// Connections to wait for, and whether output waits for them.
     pub(super) fn streams(&self) -> impl Iterator<Item = (u64, &UnixStream, bool)> {
         let stream = |(id, client): (&u64, _)| {
             let client: &Client = client;
@@ -108,13 +108,13 @@ impl Control {
         self.group
     }
 
-    /// Lets in who waits.
+    /// Accepts waiting clients.
     pub(super) fn accept(&mut self) {
         loop {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                // Nobody waits any more; or no descriptor is left, and the next look finds them again.
+                // No client waits any more; or no descriptor is left, and the next look finds them again.
                 Err(_) => return,
             };
             let Ok(peer) = Peer::of(&stream) else {
@@ -141,8 +141,8 @@ impl Control {
         }
     }
 
-    /// What a client has to say; who hung up, or never comes to an end, is forgotten.
-    pub(super) fn hear(&mut self, connection: u64) -> Vec<Asked> {
+    /// Commands of a client; drops a client that hung up or never ends its line.
+    pub(super) fn hear(&mut self, connection: u64) -> Vec<ReceivedCommand> {
         let mut asked = Vec::new();
         let Some(client) = self.clients.get_mut(&connection) else {
             return asked;
@@ -156,7 +156,7 @@ impl Control {
                 client.line.extend_from_slice(&buffer[..read]);
                 while let Some(end) = client.line.iter().position(|byte| *byte == b'\n') {
                     let line: Vec<u8> = client.line.drain(..=end).collect();
-                    asked.push(Asked {
+                    asked.push(ReceivedCommand {
                         connection,
                         peer: client.peer.clone(),
                         command: serde_json::from_slice(&line).map_err(|e| e.to_string()),

@@ -1,7 +1,7 @@
-//! What the core and the links to recruiters tell each other: links ask, the core answers and announces.
+//! Messages between the core and the links to recruiters: links ask, the core answers and announces.
 
 use gleaner_policy::lending::Settings;
-use gleaner_schemas::lending::{Announcement, Answer, Request, RevocationsHeld};
+use gleaner_schemas::lending::{Announcement, Answer, Request, RevocationCount};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::collections::BTreeSet;
@@ -12,54 +12,54 @@ use tokio::sync::{mpsc, watch};
 
 /// From any other thread to the core.
 #[derive(Debug)]
-pub(crate) enum Told {
-    /// A recruiter asks; exactly one answer comes back on that link's [`LinkEnd::answers`].
+pub(crate) enum CoreMessage {
+    /// A request of a recruiter; exactly one answer comes back on that link's [`LinkEnd::answers`].
     Request {
-        /// [`LinkEnd::link`].
+        /// Number of the link ([`LinkEnd::link`]).
         link: usize,
-        /// As it came.
+        /// Request as received.
         request: Request,
     },
     /// A link is up, or is not any more.
     Linked {
-        /// [`LinkEnd::link`].
+        /// Number of the link ([`LinkEnd::link`]).
         link: usize,
-        /// Up.
+        /// True if the link is up.
         is_up: bool,
     },
     /// Clients' certificates were checked again, by the lists in force.
     Revocations {
         /// Summary of the lists; absent: there is none.
-        held: Option<RevocationsHeld>,
+        held: Option<RevocationCount>,
         /// Leases that a revoked certificate has opened.
         lease_ids: Vec<String>,
     },
     /// The administrator wants it otherwise; heard once it is so, by what the core says that it does now.
     Configured {
-        /// How memory is lent.
+        /// Settings of lending.
         settings: Box<Settings>,
-        /// Told then.
+        /// Receiver of the result.
         done: Sender<String>,
     },
-    /// Where memory is, looked up for the owner who asked `connection`.
+    /// Memory use, looked up for the owner who asked on `connection`.
     Looked {
-        /// Of the owner's control.
+        /// Connection of the owner's command.
         connection: u64,
-        /// What was found.
+        /// Memory use that was found.
         memory: crate::itself::Memory,
     },
 }
 
-/// Tells the core, and wakes it.
+/// Sends messages to the core, and wakes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
-    sender: Sender<Told>,
+    sender: Sender<CoreMessage>,
     wake: Arc<OwnedFd>,
 }
 
 impl Inbox {
-    /// Whether the core is still there to hear it.
-    pub(crate) fn tell(&self, told: Told) -> bool {
+    /// Returns false if the core has ended.
+    pub(crate) fn tell(&self, told: CoreMessage) -> bool {
         let is_heard = self.sender.send(told).is_ok();
         // A counter that is full has woken it already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
@@ -67,14 +67,15 @@ impl Inbox {
     }
 }
 
-/// What one link needs of the core. The link runs in threads of its own, and may end and begin again at will.
+/// A link's connections to the core. The link runs in threads of its own, and may end and begin again at any
+/// time.
 #[derive(Debug)]
 pub(crate) struct LinkEnd {
-    /// Its number: its place in the configured recruiters.
+    /// Number of the link: its place among the configured recruiters.
     pub(crate) link: usize,
     /// Requests, and whether it is up.
     pub(crate) core: Inbox,
-    /// What to announce: on connecting, and whenever it changes (the core renews it at an interval).
+    /// Announcement to send on connecting and on every change (the core renews it at an interval).
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
     /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
@@ -83,7 +84,7 @@ pub(crate) struct LinkEnd {
 /// The core's side of all links.
 #[derive(Debug)]
 pub(crate) struct Links {
-    told: Receiver<Told>,
+    told: Receiver<CoreMessage>,
     inbox: Inbox,
     answers: Vec<mpsc::UnboundedSender<Answer>>,
     announced: watch::Sender<Arc<Announcement>>,
@@ -131,21 +132,21 @@ impl Links {
         self.inbox.clone()
     }
 
-    /// What wakes the core.
+    /// Descriptor that wakes the core.
     pub(crate) fn wait_on(&self) -> BorrowedFd<'_> {
         self.inbox.wake.as_fd()
     }
 
     /// Everything told since.
-    pub(crate) fn hear(&self) -> Vec<Told> {
-        // Emptied first: what comes in between wakes again.
+    pub(crate) fn hear(&self) -> Vec<CoreMessage> {
+        // Emptied first, so that a message in between wakes the core again.
         let _ = rustix::io::read(&self.inbox.wake, &mut [0; 8]);
         self.told.try_iter().collect()
     }
 
     /// The next that was told.
     #[cfg(test)]
-    pub(crate) fn hear_one(&self) -> Option<Told> {
+    pub(crate) fn hear_one(&self) -> Option<CoreMessage> {
         self.told.try_recv().ok()
     }
 

@@ -1,7 +1,6 @@
-//! One thread that waits for everything at once, asks [`Lender`] what is to be done about it, and does it.
+//! One thread that waits for all inputs at once, passes them to [`Lender`], and carries out its actions.
 //!
-//! What makes memory go back comes first: the agent's word is heard before any other, and nothing here waits for
-//! anybody else.
+//! Returning memory comes first: the agent's messages are read before any others, and nothing here blocks.
 
 mod act;
 mod agent;
@@ -12,15 +11,15 @@ mod pressure;
 mod served;
 mod wait;
 
-pub(crate) use links::{Inbox, LinkEnd, Links, Told};
+pub(crate) use links::{CoreMessage, Inbox, LinkEnd, Links};
 
 use crate::clock;
 use crate::config::Config;
 use crate::itself::{self, Memory};
 use crate::log::Log;
 use crate::standalone::Standalone;
-use crate::wishes::{Kept, Wishes};
-use act::Lent;
+use crate::wishes::{OwnerWishes, WishesFile};
+use act::LentSpan;
 use agent::Agent;
 use anyhow::Context;
 use control::Control;
@@ -29,13 +28,13 @@ use gleaner_paging::nbd::Load;
 use gleaner_paging::store::Store;
 use gleaner_policy::lending::{Cause, Event, Lender};
 use gleaner_schemas::lending::{
-    Announcement, GivenBack, HostQuota, Outcome, OwnerReply, QuotaReason, Refusal, Request,
-    RevocationsHeld, VERSION,
+    Announcement, HostQuota, Outcome, OwnerReply, QuotaReason, ReclaimRecord, Refusal, Request,
+    RevocationCount, VERSION,
 };
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::{hex, random};
 use pressure::{Available, Pressure};
-use served::Served;
+use served::ServedRequests;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -43,7 +42,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 use wait::LOOK_EVERY_MS;
 
-/// All that the core owns.
+/// State of the core.
 pub(crate) struct Core {
     lender: Lender,
     store: Arc<Store>,
@@ -53,20 +52,20 @@ pub(crate) struct Core {
     links: Links,
     /// Asks where memory is, and has wishes written, for a connection of the owner's control.
     looks: Sender<Look>,
-    /// What commands gave back whose answers wait for that look.
-    unanswered: BTreeMap<u64, Unanswered>,
+    /// Answers to commands that gave memory back, which wait for the look at it.
+    unanswered: BTreeMap<u64, PendingCommand>,
     /// Becomes readable on SIGTERM and SIGINT.
     end: UnixStream,
-    wishes: Wishes,
+    wishes: OwnerWishes,
     /// [`Self::wishes`] have changed since they were last handed to be written.
     has_new_wishes: bool,
     log: Log,
-    lent: Lent,
-    served: Served,
+    lent: LentSpan,
+    served: ServedRequests,
     serves_pages: bool,
     /// Revocation lists in force.
-    revocations: Option<RevocationsHeld>,
-    /// Memory is offered whose pages nobody could read or write.
+    revocations: Option<RevocationCount>,
+    /// True if memory is on offer whose pages no client could read or write.
     is_useless: bool,
     host_id: String,
     incarnation: String,
@@ -75,35 +74,35 @@ pub(crate) struct Core {
     announced_ms: i64,
     looked_ms: i64,
     manager: Arc<ServiceManager>,
-    /// When the service manager was last told that all is well.
+    /// Time of the last keep-alive to the service manager.
     alive_ms: i64,
-    /// What it was last told that goes on.
+    /// Status text sent last.
     status: String,
 }
 
-/// A command of the owner's whose answer needs what takes time: done by another thread.
+/// A command of the owner's whose answer takes time: another thread computes it.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) connection: u64,
     /// To be written before the answer.
-    pub(crate) wishes: Option<Wishes>,
+    pub(crate) wishes: Option<OwnerWishes>,
 }
 
-/// A command that waits for [`Told::Looked`].
+/// A command that waits for [`CoreMessage::Looked`].
 #[derive(Debug)]
-struct Unanswered {
-    given_back: Option<GivenBack>,
+struct PendingCommand {
+    given_back: Option<ReclaimRecord>,
     is_privileged: bool,
 }
 
-/// What the other threads need of the core.
-pub(crate) struct Ends {
-    /// One a recruiter, in their order.
+/// Other threads' ends of the core's channels.
+pub(crate) struct CoreEnds {
+    /// Ends of the links, in the order of the recruiters.
     pub(crate) links: Vec<LinkEnd>,
-    /// Asked where memory is; to be answered by [`Told::Looked`], once the wishes are written.
+    /// Requests for a look at memory; to be answered by [`CoreMessage::Looked`], after the wishes are written.
     pub(crate) looks: Receiver<Look>,
     /// File of the owner's wishes.
-    pub(crate) kept: Kept,
+    pub(crate) kept: WishesFile,
     pub(crate) inbox: Inbox,
 }
 
@@ -120,7 +119,7 @@ impl Core {
         standalone: Option<Standalone>,
         load: Arc<Load>,
         manager: Arc<ServiceManager>,
-    ) -> anyhow::Result<(Self, Ends)> {
+    ) -> anyhow::Result<(Self, CoreEnds)> {
         let (links, link_ends) = Links::new(&config.recruiters.urls)?;
         let (looks, looked_for) = channel();
         let socket = &config.socket;
@@ -135,12 +134,12 @@ impl Core {
                 None
             }
         };
-        let kept = Kept::new(&config.state);
+        let kept = WishesFile::new(&config.state);
         let wishes = kept.read().unwrap_or_else(|(wishes, why)| {
             eprintln!("gleaner-memoryd: {why}");
             wishes
         });
-        let ends = Ends {
+        let ends = CoreEnds {
             links: link_ends,
             looks: looked_for,
             kept,
@@ -158,8 +157,8 @@ impl Core {
             wishes,
             has_new_wishes: false,
             log: Log::open(&config.state),
-            lent: Lent::default(),
-            served: Served::new(load, clock::boot_ms()),
+            lent: LentSpan::default(),
+            served: ServedRequests::new(load, clock::boot_ms()),
             serves_pages: config.serving.listen.is_some(),
             revocations: None,
             is_useless: config.serving.note().is_some(),
@@ -222,7 +221,7 @@ impl Core {
         }
     }
 
-    /// What the owner wanted before the last end.
+    /// Restores the owner's wishes from before the last end.
     fn restore_wishes(&mut self) {
         let woke = Instant::now();
         if let Some(pause) = self.wishes.pause {
@@ -269,42 +268,42 @@ impl Core {
         }
     }
 
-    /// What guests' pages take up: slabs, unless they are not filled with huge pages.
+    /// Bytes that guests' pages take: whole slabs, unless they are not filled with huge pages.
     fn resident_bytes(&self) -> u64 {
         let held_bytes = self.store.held_bytes();
         itself::anonymous_bytes().map_or(held_bytes, |bytes| bytes.min(held_bytes))
     }
 
-    fn hear(&mut self, told: Told, woke: Instant) {
+    fn hear(&mut self, told: CoreMessage, woke: Instant) {
         match told {
-            Told::Request { link, request } => self.ask(link, request, woke),
-            Told::Linked { link, is_up } => {
+            CoreMessage::Request { link, request } => self.ask(link, request, woke),
+            CoreMessage::Linked { link, is_up } => {
                 if let Some(is_linked) = self.links.set_up(link, is_up) {
                     self.step(Event::Linked(is_linked), woke);
                 }
             }
-            Told::Revocations { held, lease_ids } => {
+            CoreMessage::Revocations { held, lease_ids } => {
                 self.revocations = held;
                 if !lease_ids.is_empty() {
                     self.step(Event::CertificateRevoked(lease_ids), woke);
                 }
             }
-            Told::Looked { connection, memory } => self.answer_owner(connection, memory),
-            Told::Configured { settings, done } => {
+            CoreMessage::Looked { connection, memory } => self.answer_owner(connection, memory),
+            CoreMessage::Configured { settings, done } => {
                 self.step(Event::Settings(*settings), woke);
                 let _ = done.send(self.doing()); // who asked may have gone
             }
         }
     }
 
-    /// When the service manager is to be told that all is well.
+    /// Time of the next keep-alive to the service manager.
     fn alive_due_ms(&self) -> Option<i64> {
         let every = self.manager.alive_every()?;
         let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
         Some(self.alive_ms.saturating_add(every_ms))
     }
 
-    /// What it does, in a few words.
+    /// Present activity, in a few words.
     fn doing(&self) -> String {
         if self.is_useless {
             return "lends nothing: no address serves pages (`listen`)".to_owned();
@@ -380,7 +379,7 @@ impl Core {
         }
     }
 
-    /// Where memory is, as the kernel tells it, goes to the owner who asked.
+    /// Sends the kernel's figures of memory to the owner who asked.
     fn answer_owner(&mut self, connection: u64, memory: Memory) {
         if let Some(asked) = self.unanswered.remove(&connection) {
             let lending = self.lending(memory, asked);

@@ -1,20 +1,20 @@
-//! The owner's commands: who may, and what comes of them.
+//! The owner's commands: permissions and effects.
 
-use super::control::{Asked, Peer};
-use super::{Core, Look, Unanswered};
+use super::control::{Peer, ReceivedCommand};
+use super::{Core, Look, PendingCommand};
 use crate::clock;
 use crate::itself::Memory;
-use crate::wishes::{Cap, Pause, Wishes};
+use crate::wishes::{Cap, OwnerWishes, Pause};
 use gleaner_policy::lending::Event;
 use gleaner_schemas::lending::{
-    GivenBack, HostQuota, Lending, OwnerCommand, OwnerReply, Refusal, RefusalKind,
+    HostQuota, LendingState, OwnerCommand, OwnerReply, ReclaimRecord, Refusal, RefusalKind,
 };
 use std::time::Instant;
 
 impl Core {
     /// Does what the owner wants, and answers when it is done.
-    pub(super) fn owner(&mut self, asked: Asked, woke: Instant) {
-        let Asked {
+    pub(super) fn owner(&mut self, asked: ReceivedCommand, woke: Instant) {
+        let ReceivedCommand {
             connection,
             peer,
             command,
@@ -42,7 +42,7 @@ impl Core {
                 let pause = paused(self.wishes.pause, for_ms, &peer, is_privileged, now_ms);
                 let until_ms = pause.until_time_ms.map(clock::on_boot_clock);
                 let given_back = self.step(Event::Pause { until_ms }, woke);
-                self.keep(Wishes {
+                self.keep(OwnerWishes {
                     pause: Some(pause),
                     ..self.wishes.clone()
                 });
@@ -54,7 +54,7 @@ impl Core {
                         Err(not_yours("paused", pause.by_uid))
                     }
                     _ => {
-                        self.keep(Wishes {
+                        self.keep(OwnerWishes {
                             pause: None,
                             ..self.wishes.clone()
                         });
@@ -74,7 +74,7 @@ impl Core {
                     let given_back = self.step(Event::Cap(bytes), woke);
                     let by_uid = peer.uid;
                     let cap = bytes.map(|bytes| Cap { bytes, by_uid });
-                    self.keep(Wishes {
+                    self.keep(OwnerWishes {
                         cap,
                         ..self.wishes.clone()
                     });
@@ -84,8 +84,8 @@ impl Core {
         };
         match done {
             Ok(given_back) => {
-                // Where memory is takes a while to look up: another thread does.
-                let asked = Unanswered {
+                // Looking up the memory takes a while: another thread does it.
+                let asked = PendingCommand {
                     given_back,
                     is_privileged,
                 };
@@ -102,23 +102,23 @@ impl Core {
         }
     }
 
-    fn keep(&mut self, wishes: Wishes) {
+    fn keep(&mut self, wishes: OwnerWishes) {
         if wishes != self.wishes {
             self.wishes = wishes;
             self.has_new_wishes = true;
         }
     }
 
-    /// How lending stands. A user without privilege sees sums alone: no lease, no client, and nothing that tells when the owner
-    /// came or went.
-    pub(super) fn lending(&self, memory: Memory, asked: Unanswered) -> Lending {
+    /// State of lending. A user without privilege sees only sums: no lease, no client, and no sign of the
+    /// owner's coming and going.
+    pub(super) fn lending(&self, memory: Memory, asked: PendingCommand) -> LendingState {
         let time_ms = clock::wall_ms();
         let pause = self.wishes.pause.filter(|pause| is_on(*pause, time_ms));
         let (quota, leases) = match asked.is_privileged {
             true => (self.quota(), self.lender.leases(clock::boot_ms())),
             false => (without_times(self.quota()), Vec::new()),
         };
-        Lending {
+        LendingState {
             time_ms,
             quota,
             leases,
@@ -155,8 +155,8 @@ fn without_times(quota: HostQuota) -> HostQuota {
     }
 }
 
-fn without_clients(given_back: GivenBack) -> GivenBack {
-    GivenBack {
+fn without_clients(given_back: ReclaimRecord) -> ReclaimRecord {
+    ReclaimRecord {
         clients: Vec::new(),
         lent_since_time_ms: given_back.time_ms,
         ..given_back

@@ -35,7 +35,7 @@ impl AsFd for Pressure {
     }
 }
 
-/// What /proc/meminfo says.
+/// Figures of /proc/meminfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Available {
     pub(super) available_bytes: u64,
@@ -63,8 +63,8 @@ impl Available {
         })
     }
 
-    /// Whether giving memory back would help. Tasks wait for memory as well where there is plenty: for huge pages to be put
-    /// together, as ours are, or within a control group's own limit.
+    /// Returns true if giving memory back would help. Tasks also wait for memory when there is plenty: for
+    /// the assembly of huge pages like ours, or within a control group's own limit.
     pub(super) fn is_short(self) -> bool {
         self.available_bytes < self.total_bytes / 4
     }

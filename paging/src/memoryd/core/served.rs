@@ -1,4 +1,4 @@
-//! How busy the pages of leases are.
+//! Load of the pages of leases.
 
 use gleaner_paging::nbd::{BOUNDS_US, Load};
 use gleaner_schemas::lending::{LatencyClass, PagesServed};
@@ -9,14 +9,14 @@ const LOOK_EVERY_MS: i64 = 1000;
 
 /// Requests served a second, lately.
 #[derive(Debug)]
-pub(super) struct Served {
+pub(super) struct ServedRequests {
     load: Arc<Load>,
     looked_ms: i64,
     requests: u64,
     per_s: f64,
 }
 
-impl Served {
+impl ServedRequests {
     pub(super) fn new(load: Arc<Load>, now_ms: i64) -> Self {
         Self {
             load,
@@ -26,7 +26,7 @@ impl Served {
         }
     }
 
-    /// All there was since the start.
+    /// All requests since the start.
     pub(super) fn told(&self) -> PagesServed {
         let counted = self.load.counted();
         let bounds = BOUNDS_US.iter().copied().map(Some).chain([None]);
@@ -44,7 +44,7 @@ impl Served {
         }
     }
 
-    /// Since the look before, if that was some time ago; else what was told then.
+    /// Requests a second since the look before; if that was just now, the rate of then.
     pub(super) fn per_s(&mut self, now_ms: i64) -> f64 {
         let passed_ms = now_ms.saturating_sub(self.looked_ms);
         if passed_ms >= LOOK_EVERY_MS {

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 /// Time between looks at what is available, while memory is lent.
 pub(super) const LOOK_EVERY_MS: i64 = 1000;
 
-/// What a wait has found.
+/// Result of a wait.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WaitResult {
     pub(super) agent: bool,
     pub(super) end: bool,
     pub(super) pressure: bool,
@@ -23,7 +23,7 @@ pub(super) struct Found {
 
 impl Core {
     /// Waits for whatever comes first.
-    pub(super) fn wait(&self, now_ms: i64) -> anyhow::Result<Found> {
+    pub(super) fn wait(&self, now_ms: i64) -> anyhow::Result<WaitResult> {
         let due_ms = self.due_ms(now_ms).saturating_sub(now_ms).max(0);
         let timeout = Timespec {
             tv_sec: due_ms / 1000,
@@ -53,12 +53,12 @@ impl Core {
         }
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) => {}
-            Err(Errno::INTR) => return Ok(Found::default()),
+            Err(Errno::INTR) => return Ok(WaitResult::default()),
             Err(e) => return Err(e).context("wait for events"),
         }
         let has = |at: usize| fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         let is_owner = |(at, connection): (usize, u64)| has(first_owner + at).then_some(connection);
-        Ok(Found {
+        Ok(WaitResult {
             end: has(0),
             told: has(1),
             newcomer: has(2),
@@ -72,7 +72,7 @@ impl Core {
         })
     }
 
-    /// When something is to be done even though nothing happens.
+    /// Time at which something is due without any input.
     fn due_ms(&self, now_ms: i64) -> i64 {
         let look_ms = self
             .lent

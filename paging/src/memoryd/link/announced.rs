@@ -4,15 +4,15 @@ use gleaner_schemas::lending::Announcement;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is to be told, from when it was true.
+/// Announcement to send, with the time since which it holds.
 #[derive(Clone, Debug)]
-pub(super) struct Announced {
+pub(super) struct TimedAnnouncement {
     at: Instant,
     announcement: Arc<Announcement>,
 }
 
-impl Announced {
-    /// What has just been said.
+impl TimedAnnouncement {
+    /// An announcement that holds from now on.
     pub(super) fn now(announcement: Arc<Announcement>) -> Self {
         Self {
             at: Instant::now(),
@@ -20,7 +20,7 @@ impl Announced {
         }
     }
 
-    /// With its lengths of time as they are at `now`: recruiters that come late are told it late.
+    /// Announcement with its lengths of time adjusted to `now`, for recruiters that connect later.
     pub(super) fn told_at(&self, now: Instant) -> Announcement {
         let passed = now.saturating_duration_since(self.at).as_millis();
         let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);
@@ -61,7 +61,7 @@ mod tests {
             leases: vec![lease],
             ..Announcement::default()
         };
-        let announced = Announced::now(Arc::new(announcement.clone()));
+        let announced = TimedAnnouncement::now(Arc::new(announcement.clone()));
         assert_eq!(announced.told_at(announced.at), announcement);
         let told = announced.told_at(announced.at + Duration::from_secs(2));
         let quota = told.quota;

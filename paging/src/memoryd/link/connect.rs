@@ -36,18 +36,18 @@ pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 
 /// Certificates that a recruiter has shown, and the name that it was asked for.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct PeerCertificates {
     pub(super) certificates: Vec<CertificateDer<'static>>,
     pub(super) name: ServerName<'static>,
 }
 
 /// A connection to a recruiter.
-pub(super) struct Connected {
+pub(super) struct RecruiterConnection {
     pub(super) socket: Socket,
     /// Address of this host on the connection.
     pub(super) here: IpAddr,
     /// `None` without TLS.
-    pub(super) shown: Option<Shown>,
+    pub(super) shown: Option<PeerCertificates>,
 }
 
 /// Connects to a recruiter, as this host. A recruiter whose certificate is revoked is refused.
@@ -56,7 +56,7 @@ pub(super) async fn connect(
     host_id: &str,
     identity: &Identity,
     entrance: &Entrance,
-) -> Result<Connected, LinkError> {
+) -> Result<RecruiterConnection, LinkError> {
     let trust = match address.is_secret() {
         true => Some(identity.now()?),
         false => None,
@@ -74,7 +74,7 @@ pub(super) async fn connect(
             let connecting = TlsConnector::from(config).connect(name.clone(), stream);
             let stream = in_time(connecting).await?;
             let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-            shown = Some(Shown {
+            shown = Some(PeerCertificates {
                 certificates: certificates
                     .iter()
                     .map(|c| c.clone().into_owned())
@@ -96,7 +96,7 @@ pub(super) async fn connect(
     let upgrade = client_async_with_config(url, stream, Some(config));
     match timeout(PATIENCE, upgrade).await {
         Err(_) => Err(LinkError::Connect(io::ErrorKind::TimedOut.into())),
-        Ok(Ok((socket, _))) => Ok(Connected {
+        Ok(Ok((socket, _))) => Ok(RecruiterConnection {
             socket,
             here,
             shown,
@@ -115,7 +115,7 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<T, Link
     done.map_err(LinkError::Connect)
 }
 
-/// One line of a log, of what may be anything.
+/// One line for a log, from arbitrary bytes.
 fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

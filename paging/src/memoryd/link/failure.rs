@@ -1,13 +1,13 @@
-//! Why there is no link.
+//! Reasons why there is no link.
 
 use gleaner_schemas::lending::Refusal;
 use std::time::Duration;
 
-/// Why a recruiter cannot be linked with.
+/// Reason why a recruiter cannot be linked with.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LinkError {
-    /// As it is named.
+    /// The address is malformed.
     #[error("recruiter {0}")]
     Address(#[from] gleaner_trust::AddressError),
     /// Without a name nothing can be told apart from others'.
@@ -23,36 +23,36 @@ pub(crate) enum LinkError {
     /// The recruiter's certificate was revoked or has ended since the link began.
     #[error("it is no longer trusted: {0}")]
     Distrusted(gleaner_trust::TrustError),
-    /// No thread.
+    /// The thread cannot be started.
     #[error("cannot start the thread of the links: {0}")]
     Start(std::io::Error),
-    /// It is not there, or not for us.
+    /// The recruiter is unreachable, or not for this host.
     #[error("cannot connect: {0}")]
     Connect(std::io::Error),
-    /// It answers, and refuses the link.
+    /// The recruiter refuses the link.
     #[error("it answers {status}: {said}")]
     Answered {
-        /// HTTP's.
+        /// Status of HTTP.
         status: u16,
         /// The first of what it says.
         said: String,
     },
-    /// It says why it ends the link.
+    /// The recruiter ends the link with a reason.
     #[error("refused: {}", .0.detail)]
     Refused(Refusal),
-    /// It does not speak as it should.
+    /// The recruiter breaks the WebSocket protocol.
     #[error("{0}")]
     Socket(#[from] Box<tokio_tungstenite::tungstenite::Error>),
-    /// It said something else than the protocol has.
+    /// The recruiter's message is not of the protocol.
     #[error("it says what is no message: {0}")]
     Message(serde_json::Error),
-    /// It has ended the connection.
+    /// The recruiter closed the connection.
     #[error("it has ended the connection")]
     Ended,
-    /// Nothing was heard.
+    /// The recruiter was silent for this time.
     #[error("nothing was heard of it for {} s", .0.as_secs_f32())]
     Silent(Duration),
-    /// It takes nothing in.
+    /// The recruiter does not read.
     #[error("it takes nothing in")]
     Stuck,
 }

@@ -1,7 +1,7 @@
-//! Who this host is to recruiters.
+//! Identity of this host towards recruiters.
 
 use super::LinkError;
-use super::connect::Shown;
+use super::connect::PeerCertificates;
 use crate::entrance::Entrance;
 use gleaner_trust::{ClientPaths, ClientTrust};
 use std::sync::{Arc, OnceLock};
@@ -22,10 +22,10 @@ impl Identity {
         }
     }
 
-    /// As the files have it now; of no use, those from before are gone on with.
+    /// Identity from the present files; if they are unusable, the earlier one stays in use.
     ///
     /// # Errors
-    /// [`LinkError::Trust`] where it has never been of use.
+    /// [`LinkError::Trust`] if no usable one was ever read.
     pub(super) fn now(&self) -> Result<&ClientTrust, LinkError> {
         if let Some(trust) = self.loaded.get() {
             let _ = trust.reload_if_changed();
@@ -39,8 +39,12 @@ impl Identity {
     ///
     /// # Errors
     /// [`LinkError::Distrusted`].
-    pub(super) fn recheck(&self, shown: &Shown, entrance: &Entrance) -> Result<(), LinkError> {
-        let Shown { certificates, name } = shown;
+    pub(super) fn recheck(
+        &self,
+        shown: &PeerCertificates,
+        entrance: &Entrance,
+    ) -> Result<(), LinkError> {
+        let PeerCertificates { certificates, name } = shown;
         self.now()?
             .credentials()
             .recheck_server(certificates, name, entrance.lists(), SystemTime::now())

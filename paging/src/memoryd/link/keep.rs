@@ -1,10 +1,10 @@
-//! One link, kept up.
+//! Keeps one link up.
 
-use super::announced::Announced;
-use super::connect::{Connected, Shown, Socket, connect};
+use super::announced::TimedAnnouncement;
+use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
 use super::identity::Identity;
 use super::{FAREWELL, LinkError, PagesAt, REQUESTS_AT_ONCE};
-use crate::core::{LinkEnd, Told};
+use crate::core::{CoreMessage, LinkEnd};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
@@ -26,12 +26,12 @@ const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Longest wait that a recruiter may ask for.
 const LONGEST_ASKED_MS: i64 = 60_000;
-/// Of what a recruiter says, so much is logged.
+/// Most characters of a recruiter's text that are logged.
 const MOST_SAID_CHARS: usize = 300;
-/// When a request that found too many others waiting may come again.
+/// Wait after which a request rejected for too many waiting ones may come again.
 const BUSY_MS: i64 = 1000;
 
-/// One recruiter's.
+/// Link to one recruiter.
 pub(super) struct Link {
     pub(super) address: Address,
     pub(super) host_id: String,
@@ -42,10 +42,10 @@ pub(super) struct Link {
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PagesAt>,
     pub(super) end: LinkEnd,
-    /// What the core has said last; `None`: nothing so far.
-    pub(super) latest: Option<Announced>,
-    /// By which connection each request came that the core has not answered yet; it answers in their order. The ids
-    /// of requests are no help: each connection has its own.
+    /// Last announcement of the core; `None` before the first.
+    pub(super) latest: Option<TimedAnnouncement>,
+    /// Connection of each request that the core has not answered yet; it answers in their order. Ids of
+    /// requests do not help, as each connection has its own.
     pub(super) waiting: VecDeque<u64>,
     /// The number of the connection.
     pub(super) connection: u64,
@@ -54,9 +54,9 @@ pub(super) struct Link {
 /// A connection of a link.
 struct Connection {
     socket: Socket,
-    /// This host's address on it.
+    /// Address of this host on it.
     here: IpAddr,
-    shown: Option<Shown>,
+    shown: Option<PeerCertificates>,
     heard_at: Instant,
     pinged_at: Instant,
 }
@@ -102,7 +102,7 @@ impl Link {
 
     async fn connect_and_talk(&mut self, said: &mut Option<String>) -> Result<End, LinkError> {
         let connecting = connect(&self.address, &self.host_id, &self.identity, &self.entrance);
-        let Connected {
+        let RecruiterConnection {
             socket,
             here,
             shown,
@@ -137,11 +137,11 @@ impl Link {
 
     fn set_up(&self, is_up: bool) {
         let link = self.end.link;
-        self.end.core.tell(Told::Linked { link, is_up });
+        self.end.core.tell(CoreMessage::Linked { link, is_up });
     }
 
     async fn talk(&mut self, connection: &mut Connection) -> Result<End, LinkError> {
-        // A partition says nothing: what answers no ping is gone.
+        // A partition sends no error: a peer that answers no ping counts as disconnected.
         let silence = self.announce_every * 2;
         let mut lists = self.entrance.changes();
         self.recheck(connection)?; // some may have come since the handshake
@@ -222,7 +222,8 @@ impl Link {
         }
     }
 
-    /// Takes in revocation lists. Wrong ones end no link: what else the recruiter says may be right.
+    /// Takes in revocation lists. A wrong list does not end the link: the recruiter's other messages may be
+    /// right.
     fn take_in(&mut self, pem: &str) {
         let rejected = self.entrance.receive(pem).err();
         let rejected = rejected.map(|error| one_line(&error.to_string()));
@@ -254,7 +255,7 @@ impl Link {
             return Ok(None);
         }
         let link = self.end.link;
-        if !self.end.core.tell(Told::Request { link, request }) {
+        if !self.end.core.tell(CoreMessage::Request { link, request }) {
             return Ok(Some(End));
         }
         self.waiting.push_back(self.connection);
@@ -307,16 +308,16 @@ fn one_line(words: &str) -> String {
     words.chars().take(MOST_SAID_CHARS).map(plain).collect()
 }
 
-/// What the core says, if it has said anything.
-fn look(end: &mut LinkEnd, latest: &mut Option<Announced>) {
+/// Takes the core's latest announcement, if there is a new one.
+fn look(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) {
     let announcement = end.announcements.borrow_and_update().clone();
     if announcement.version > 0 {
-        *latest = Some(Announced::now(announcement));
+        *latest = Some(TimedAnnouncement::now(announcement));
     }
 }
 
-/// Waits for the core's end; what it says meanwhile is taken up as it comes.
-async fn core_gone(end: &mut LinkEnd, latest: &mut Option<Announced>) -> End {
+/// Waits for the end of the core; takes in its announcements until then.
+async fn core_gone(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) -> End {
     loop {
         let changed = end.announcements.changed().await;
         look(end, latest);

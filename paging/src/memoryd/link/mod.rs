@@ -1,8 +1,8 @@
 //! The links with the recruiters: one WebSocket (RFC 6455) to each, all on one thread.
 //!
-//! Announcements go out at once on connecting, and whenever the core has another one; requests go to the core, its answers
-//! back the way that they came. A recruiter that is slow, gone or mad costs the core nothing: of each so many requests wait at
-//! most, and nothing here is waited for.
+//! Announcements go out at once on connecting, and whenever the core has another one; requests go to the
+//! core, and its answers back the same way. A slow, dead or misbehaving recruiter costs the core nothing: the
+//! number of waiting requests of each is limited, and the core never waits for a link.
 
 mod announced;
 mod connect;
@@ -28,34 +28,34 @@ const REQUESTS_AT_ONCE: usize = 64;
 /// A recruiter that does not take in the last word is not waited for.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Where leases' pages are served.
+/// Address at which leases' pages are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PagesAt {
-    /// `HOST:PORT`.
+    /// Address as `HOST:PORT`.
     Named(String),
-    /// At that port of every address: a recruiter is told the one by which this host reaches it.
+    /// This port at every address: a recruiter gets the address at which it reaches this host.
     Port(u16),
 }
 
-/// To whom, and as whom.
+/// Recruiters to link with, and the identity of this host.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// URLs of the recruiters; all are linked with at once.
     pub(crate) urls: Vec<String>,
-    /// Of this host: 32 lower-case hex digits. `None`: it has no name to be known by.
+    /// Id of this host: 32 lower-case hex digits. `None`: it has no id.
     pub(crate) host_id: Option<String>,
     /// For those with `https://`.
     pub(crate) certificates: ClientPaths,
     /// The core announces so often when nothing happens.
     pub(crate) announce_every: Duration,
-    /// `None`: nowhere.
+    /// Address of leases' pages; `None`: not served.
     pub(crate) pages: Option<PagesAt>,
 }
 
-/// Connects, and goes on trying until the core is gone: then the last word goes out, and the thread ends.
+/// Connects, and keeps trying until the core ends: then the last announcement is sent, and the thread ends.
 ///
 /// # Errors
-/// What can never work: addresses, no name, no thread. Certificates that are not there yet are waited for.
+/// Permanent faults: addresses, no host id, no thread. Missing certificates are no error, but waited for.
 pub(crate) fn start(
     settings: &Settings,
     ends: Vec<LinkEnd>,

@@ -1,12 +1,12 @@
 //! The link, with recruiters of the test's own.
 
 use super::*;
-use crate::core::{Links, Told};
+use crate::core::{CoreMessage, Links};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_paging::store::{Options, Store};
 use gleaner_schemas::lending::{
-    Announcement, Answer, Asked, FromHost, GrantRequest, HostQuota, Lease, Outcome, Refusal,
-    RefusalKind, Request, Revocations, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, FromHost, GrantRequest, HostQuota, Lease, Outcome, Refusal, RefusalKind,
+    Request, RequestKind, Revocations, SLAB_BYTES, ToHost, VERSION,
 };
 use gleaner_trust::{Authority, ClientPaths, Role, ServerPaths, ServerTrust};
 use std::path::Path;
@@ -80,7 +80,7 @@ impl Core {
         Self { links, thread }
     }
 
-    fn told(&self) -> Told {
+    fn told(&self) -> CoreMessage {
         let begin = Instant::now();
         loop {
             if let Some(told) = self.waiting() {
@@ -91,11 +91,11 @@ impl Core {
         }
     }
 
-    fn waiting(&self) -> Option<Told> {
-        // One at a time, as the tests go.
+    fn waiting(&self) -> Option<CoreMessage> {
+        // One at a time, as in the tests.
         loop {
             match self.links.hear_one()? {
-                Told::Revocations { .. } => {}
+                CoreMessage::Revocations { .. } => {}
                 told => return Some(told),
             }
         }
@@ -104,7 +104,7 @@ impl Core {
     #[track_caller]
     fn is_up(&self, expected: bool) {
         match self.told() {
-            Told::Linked { is_up, .. } => assert_eq!(is_up, expected),
+            CoreMessage::Linked { is_up, .. } => assert_eq!(is_up, expected),
             other => panic!("{other:?}"),
         }
     }
@@ -113,8 +113,8 @@ impl Core {
     fn request(&self) -> (usize, u64) {
         loop {
             match self.told() {
-                Told::Request { link, request } => return (link, request.request_id),
-                Told::Linked { .. } => (),
+                CoreMessage::Request { link, request } => return (link, request.request_id),
+                CoreMessage::Linked { .. } => (),
                 other => panic!("{other:?}"),
             }
         }
@@ -167,7 +167,7 @@ async fn ask<S>(socket: &mut WebSocketStream<S>, request_id: u64)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
-    let asked = Asked::Grant(GrantRequest {
+    let asked = RequestKind::Grant(GrantRequest {
         client: "c".to_owned(),
         key: "k".to_owned(),
         bytes: 1,
@@ -247,7 +247,8 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
     };
     assert_eq!((got.request_id, got.free_bytes), (17, 7));
 
-    // The connection of the other is gone before its answer: the next one, which asks by the same number, does not get it.
+    // The other's connection ends before its answer: the next connection, with a request of the same number,
+    // does not get the answer.
     drop(one);
     let mut one = accept(&first).await;
     ask(&mut one, 17).await;
@@ -313,7 +314,7 @@ async fn what_ends_or_falls_silent_is_connected_to_anew() {
     // Mad.
     again.send(Message::Text("{".into())).await.unwrap();
     let mut again = accept(&listener).await;
-    // Of a later version: passed over.
+    // A message of a later version is skipped.
     let later = "{\"type\":\"fanfare\"}";
     again.send(Message::Text(later.into())).await.unwrap();
     ask(&mut again, 3).await;
@@ -345,7 +346,7 @@ async fn the_last_word_goes_out_before_the_end() {
     drop(socket);
     end.join().unwrap();
 
-    // Nobody there, or somebody who takes nothing in: nothing is waited for.
+    // A missing recruiter, or one that reads nothing, blocks nobody.
     let begin = Instant::now();
     let core = Core::start(&settings(&[&url], HOUR));
     let socket = accept(&listener).await;
@@ -405,7 +406,7 @@ fn issue_host(authority: &Authority, paths: &ClientPaths) {
 async fn through_tls_both_sides_are_who_they_say() {
     let folder = tempfile::tempdir().unwrap();
     let (server, client, authority) = certificates(folder.path());
-    // Not enrolled yet: it is waited for.
+    // Waits for the enrolment.
     for path in [&client.certificate, &client.key] {
         std::fs::remove_file(path).unwrap();
     }
@@ -516,8 +517,8 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     let mut send = async |pem: String| {
         let text = serde_json::to_string(&ToHost::Revocations(Revocations { pem })).unwrap();
         one.send(Message::Text(text.into())).await.unwrap();
-        // What is rejected ends no link: what comes after it is heard, in its order.
-        let asked = Asked::Release {
+        // A rejected message ends no link: later messages are handled, in order.
+        let asked = RequestKind::Release {
             client: None,
             lease_id: "k".to_owned(),
         };
@@ -548,7 +549,7 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     let begin = Instant::now();
     loop {
         match core.told() {
-            Told::Linked { link, is_up } if (link, is_up) == (1, false) => break,
+            CoreMessage::Linked { link, is_up } if (link, is_up) == (1, false) => break,
             told => assert!(begin.elapsed() < PATIENCE, "{told:?}"),
         }
     }
@@ -561,13 +562,13 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     assert_eq!(held.len(), 1);
     kept.receive(&older).unwrap();
     assert_eq!(kept.lists(), held);
-    // Kept across a restart, and verified again.
+    // Lists are kept across a restart, and verified again.
     let (links, _ends) = Links::new(&[]).unwrap();
     let again = entrance(&settings, &state, &links);
     assert_eq!(again.lists(), held);
     assert!(matches!(
         links.hear_one(),
-        Some(Told::Revocations { held: Some(held), .. }) if held.certificates_count == 1
+        Some(CoreMessage::Revocations { held: Some(held), .. }) if held.certificates_count == 1
     ));
     core.end();
 }

@@ -2,7 +2,7 @@
 
 use super::tls::Tls;
 use super::wire::Wire;
-use crate::nbd::channel::{Plain, left};
+use crate::nbd::channel::{PlainStream, left};
 use crate::nbd::wire::{
     GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, REPLY_MAGIC, handshake, info, option, reply, take,
 };
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// Longer answers to an option are none.
 const MOST_ANSWER_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
-/// A server has a few facts to tell; one that never ends is none.
+/// Most replies of a server to one option; one that never ends is faulty.
 const MOST_ANSWERS: usize = 64;
 
 /// Address of a server.
@@ -76,7 +76,7 @@ pub struct Export {
     pub name: String,
     /// Size of the export.
     pub bytes: u64,
-    /// [`crate::nbd::wire::transmission`].
+    /// Flags of the export ([`crate::nbd::wire::transmission`]).
     pub flags: u16,
 }
 
@@ -98,7 +98,8 @@ pub enum ConnectError {
     Refused(String),
 }
 
-/// Connects, within `patience` all told. What is left of it is the caller's: the connection waits for ever.
+/// Connects within `patience` in all. The connection itself has no time limit afterwards; the caller sets
+/// one.
 ///
 /// # Errors
 /// [`ConnectError`].
@@ -110,8 +111,8 @@ pub fn connect(
 ) -> Result<(Wire, Export), ConnectError> {
     let until = Instant::now() + patience;
     let plain = match server {
-        Server::Tcp(address) => Plain::tcp(tcp(address, until)?)?,
-        Server::Unix(path) => Plain::Unix(UnixStream::connect(path)?),
+        Server::Tcp(address) => PlainStream::tcp(tcp(address, until)?)?,
+        Server::Unix(path) => PlainStream::Unix(UnixStream::connect(path)?),
     };
     introduce(Wire::plain(plain), export, tls, left(until)?)
 }
@@ -265,7 +266,7 @@ fn own_name(data: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// What is told of that, if it is.
+/// Fact of this kind in the reply, if there is one.
 fn fact(data: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = data;
     let is_it = u16::from_be_bytes(take(&mut rest)?) == kind;

@@ -1,4 +1,4 @@
-//! The client's side: how a server is reached. What goes over the connection then is up to who has it.
+//! The client's side: connecting to a server. The use of the connection is up to the caller.
 
 mod connect;
 mod source;

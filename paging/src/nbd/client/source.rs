@@ -1,4 +1,4 @@
-//! Memory servers, by address or by lease: where they are and how they show that they are the ones.
+//! Memory servers, by address or by lease: their addresses and their authentication.
 
 use super::connect::Server;
 use super::tls::Tls;

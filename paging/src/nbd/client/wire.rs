@@ -1,7 +1,7 @@
 //! A client's connection: with TLS or without, waiting or not.
 
 use super::tls::Tls;
-use crate::nbd::channel::{InTime, Plain};
+use crate::nbd::channel::{PlainStream, TimedStream};
 use rustls::ClientConnection;
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 /// Bytes to and from a server.
 #[derive(Debug)]
 pub struct Wire {
-    plain: Plain,
+    plain: PlainStream,
     tls: Option<Box<ClientConnection>>,
 }
 
 impl Wire {
-    pub(in crate::nbd) fn plain(plain: Plain) -> Self {
+    pub(in crate::nbd) fn plain(plain: PlainStream) -> Self {
         Self { plain, tls: None }
     }
 
@@ -23,7 +23,7 @@ impl Wire {
         let new = ClientConnection::new(tls.config.clone(), tls.name.clone());
         let mut connection = new.map_err(io::Error::other)?;
         while connection.is_handshaking() {
-            connection.complete_io(&mut InTime {
+            connection.complete_io(&mut TimedStream {
                 plain: &mut self.plain,
                 until,
             })?;
@@ -32,10 +32,10 @@ impl Wire {
         Ok(self)
     }
 
-    /// How long one read or write may take; `None`: for ever.
+    /// Sets the limit of one read or write; `None`: no limit.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         self.plain.set_patience(patience)
     }
@@ -48,7 +48,7 @@ impl Wire {
         self.plain.set_nonblocking()
     }
 
-    /// Whether something that was written lies here still: [`Write::flush`] once the socket takes more.
+    /// Returns true if written bytes are still buffered: call [`Write::flush`] once the socket is writable.
     #[must_use]
     pub fn wants_write(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.wants_write())

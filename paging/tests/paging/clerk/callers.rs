@@ -12,14 +12,14 @@ use std::os::unix::net::UnixStream;
 use tempfile::TempDir;
 
 /// A clerk that is attacked, and a client of its device's upper half, which no liar writes to.
-struct Attacked {
+struct AttackedClerk {
     clerk: Clerk,
     neighbour: Load,
     before_bytes: u64,
     _disk: TempDir,
 }
 
-impl Attacked {
+impl AttackedClerk {
     fn start(hosts: usize) -> Self {
         let disk = tempfile::tempdir().unwrap();
         let path = disk.path().display().to_string();
@@ -56,7 +56,7 @@ impl Attacked {
 
 #[test]
 fn mutated_messages_of_the_devices_client_are_answered_or_end_its_connection_alone() {
-    let mut attacked = Attacked::start(2);
+    let mut attacked = AttackedClerk::start(2);
     let victim = attacked.victim();
     while_attacked(&victim, &attacks(""), || attacked.neighbour.step());
     attacked.stands();
@@ -64,7 +64,7 @@ fn mutated_messages_of_the_devices_client_are_answered_or_end_its_connection_alo
 
 #[test]
 fn answers_that_the_devices_client_does_not_take_take_little_memory() {
-    let mut attacked = Attacked::start(2);
+    let mut attacked = AttackedClerk::start(2);
     let victim = attacked.victim();
     let mut held = Vec::new();
     for (command, bytes) in [
@@ -88,7 +88,7 @@ fn answers_that_the_devices_client_does_not_take_take_little_memory() {
 #[test]
 fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
     const CROWD: usize = 500;
-    let attacked = Attacked::start(1);
+    let attacked = AttackedClerk::start(1);
     let clerk = &attacked.clerk;
     let status = clerk.folder.path().join("status.sock");
     let asking: Vec<UnixStream> = (0..CROWD)

@@ -1,12 +1,14 @@
 //! An agent that lies, at the other end of a memory server's socket.
 
 use super::MOST_GROWN_BYTES;
-use super::stage::{Honest, Stage};
+use super::stage::{HonestRecruiter, Stage};
 use crate::host::{Agent, Daemon, Host, MIB, idle, row};
 use crate::recruiter::{HOST_ID, grant};
 use gleaner_harness::{bytes_at, mutations, now_ms, peak_bytes, wait_for};
 use gleaner_schemas::lending::{Outcome, QuotaReason};
-use gleaner_schemas::live::{Alive, Hello, HostState, Message, Owner, OwnerState, Refused, Sample};
+use gleaner_schemas::live::{
+    Hello, HostState, ListenerRefusal, Message, Owner, OwnerState, Sample, SignOfLife,
+};
 use gleaner_schemas::rows::SampleRow;
 use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
@@ -51,8 +53,8 @@ fn conversation() -> Vec<(Value, Value)> {
         to_value(Message::Hello(Hello::default())).unwrap(),
         owner(OwnerState::Idle, None),
         owner(OwnerState::Active, Some("input")),
-        to_value(Message::Alive(Alive { time_ms: now_ms() })).unwrap(),
-        to_value(Message::Refused(Refused::default())).unwrap(),
+        to_value(Message::Alive(SignOfLife { time_ms: now_ms() })).unwrap(),
+        to_value(Message::Refused(ListenerRefusal::default())).unwrap(),
     ];
     let whole = whole.into_iter().map(|message| (message, json!({})));
     whole.chain([(mutated.into(), kept.into())]).collect()
@@ -81,7 +83,7 @@ fn machine_bytes() -> u64 {
 /// A memory server without a cap, whose agent is the test.
 struct Victim {
     host: Host,
-    honest: Honest,
+    honest: HonestRecruiter,
     daemon: Daemon,
     peak_bytes: u64,
 }
@@ -89,7 +91,7 @@ struct Victim {
 impl Victim {
     fn start() -> Self {
         let host = Host::new();
-        let honest = Honest::start();
+        let honest = HonestRecruiter::start();
         host.write_configuration(&format!(
             "host_id = \"{HOST_ID}\"\nrecruiters = [\"{}\"]\nannounce_every = \"1s\"\nrise_after = \"0s\"\n\
              pressure_pause = \"0s\"\nlock = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n",
@@ -253,7 +255,7 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
 fn a_flood_of_an_agents_words_holds_nobody_up() {
     let mut stage = Stage::start(&[]);
     let has_ended = AtomicBool::new(false);
-    let alive = to_value(Message::Alive(Alive { time_ms: 1 })).unwrap();
+    let alive = to_value(Message::Alive(SignOfLife { time_ms: 1 })).unwrap();
     let owner = json!({ "type": "owner", "state": "idle", "time_ms": now_ms() });
     let flood = format!("{alive}\n{{\"type\":\"later\"}}\n{owner}\n").repeat(600);
     let agent = stage.agent.clone();

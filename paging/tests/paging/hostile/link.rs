@@ -4,7 +4,7 @@ use super::stage::Stage;
 use crate::recruiter::{Link, Recruiter, grant};
 use gleaner_harness::{PATIENCE, mutations};
 use gleaner_schemas::lending::{
-    Asked, FromHost, Outcome, Refusal, RefusalKind, Request, Revocations, ToHost,
+    FromHost, Outcome, Refusal, RefusalKind, Request, RequestKind, Revocations, ToHost,
 };
 use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
 /// Longest answer to what makes no sense: it repeats no word of the recruiter's that is longer than a name may be.
 const LONGEST_REFUSAL_BYTES: usize = 2000;
 
-fn request(request_id: u64, asked: Asked) -> Value {
+fn request(request_id: u64, asked: RequestKind) -> Value {
     to_value(ToHost::Request(Request { request_id, asked })).unwrap()
 }
 
@@ -33,13 +33,13 @@ fn conversation() -> Vec<Value> {
         request(1, grant("liar", "k", 1)),
         request(
             2,
-            Asked::Renew {
+            RequestKind::Renew {
                 client: client.clone(),
                 lease_id: lease_id.clone(),
                 term_ms: 1000,
             },
         ),
-        request(3, Asked::Release { client, lease_id }),
+        request(3, RequestKind::Release { client, lease_id }),
         to_value(ToHost::Revocations(Revocations {
             pem: "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n".to_owned(),
         }))
@@ -96,7 +96,7 @@ fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
     }
     // What it was granted meanwhile is in nobody's way.
     for lease_id in leases_of(&mut link, "neighbour") {
-        let release = Asked::Release {
+        let release = RequestKind::Release {
             client: None,
             lease_id,
         };
@@ -259,7 +259,7 @@ fn leases_for_ever_new_clients_leave_the_owners_log_small() {
         let client = format!("{number:0>256}");
         let lease = link.lease(grant(&client, "k", 1));
         let lease_id = lease.lease_id;
-        let release = Asked::Release {
+        let release = RequestKind::Release {
             client: Some(client),
             lease_id: lease_id.clone(),
         };

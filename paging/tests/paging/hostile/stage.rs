@@ -7,7 +7,7 @@ use crate::recruiter::{HOST_ID, Link, Recruiter, grant};
 use gleaner_harness::{PATIENCE, peak_bytes, wait_for, wait_for_some};
 use gleaner_paging::nbd::client::Server;
 use gleaner_paging::nbd::export_name;
-use gleaner_schemas::lending::{Announcement, Asked, FromHost, Lease, Outcome};
+use gleaner_schemas::lending::{Announcement, FromHost, Lease, Outcome, RequestKind};
 use gleaner_schemas::live::OwnerState;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -27,31 +27,31 @@ const ALIVE_EVERY: Duration = Duration::from_millis(400);
 const NO_HANG: Duration = Duration::from_secs(30);
 
 struct Ask {
-    asked: Asked,
+    asked: RequestKind,
     answer: Sender<Outcome>,
 }
 
 /// Announcements of the memory server to the honest recruiter.
 #[derive(Clone, Default)]
-pub(super) struct Heard {
+pub(super) struct HeardAnnouncements {
     pub(super) latest: Announcement,
     /// Largest quota of all announcements.
     pub(super) most_quota_bytes: u64,
 }
 
 /// A recruiter that stays linked, on a thread of its own.
-pub(super) struct Honest {
+pub(super) struct HonestRecruiter {
     pub(super) url: String,
     asks: Sender<Ask>,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<HeardAnnouncements>>,
 }
 
-impl Honest {
+impl HonestRecruiter {
     pub(super) fn start() -> Self {
         let recruiter = Recruiter::new();
         let url = recruiter.url.clone();
         let (asks, asked) = channel();
-        let heard = Arc::<Mutex<Heard>>::default();
+        let heard = Arc::<Mutex<HeardAnnouncements>>::default();
         let shared = heard.clone();
         std::thread::spawn(move || {
             loop {
@@ -71,13 +71,13 @@ impl Honest {
         Self { url, asks, heard }
     }
 
-    pub(super) fn heard(&self) -> Heard {
+    pub(super) fn heard(&self) -> HeardAnnouncements {
         self.heard.lock().unwrap().clone()
     }
 
     /// Outcome of a request, which is made again where the link ended meanwhile.
     #[track_caller]
-    pub(super) fn ask(&self, asked: &Asked) -> Outcome {
+    pub(super) fn ask(&self, asked: &RequestKind) -> Outcome {
         wait_for_some("an answer to the honest recruiter", || {
             let (answer, outcome) = channel();
             let ask = Ask {
@@ -100,7 +100,7 @@ impl Honest {
 }
 
 /// Speaks with the memory server until the link ends (`true`) or nobody asks any more.
-fn keep(link: &mut Link, asked: &Receiver<Ask>, heard: &Mutex<Heard>) -> bool {
+fn keep(link: &mut Link, asked: &Receiver<Ask>, heard: &Mutex<HeardAnnouncements>) -> bool {
     link.socket.get_ref().set_read_timeout(Some(TURN)).unwrap();
     let mut waiting = BTreeMap::new();
     loop {
@@ -137,7 +137,7 @@ fn keep(link: &mut Link, asked: &Receiver<Ask>, heard: &Mutex<Heard>) -> bool {
 /// A memory server with an agent, an honest recruiter and its client.
 pub(super) struct Stage {
     pub(super) daemon: Daemon,
-    pub(super) honest: Honest,
+    pub(super) honest: HonestRecruiter,
     pub(super) agent: Arc<Mutex<Agent>>,
     lease: Lease,
     load: Load,
@@ -154,7 +154,7 @@ impl Stage {
     /// One that announces so often when nothing happens.
     pub(super) fn announcing(others: &[String], every: &str) -> Self {
         let host = Host::new();
-        let honest = Honest::start();
+        let honest = HonestRecruiter::start();
         let mut urls = vec![honest.url.clone()];
         urls.extend_from_slice(others);
         host.write_configuration(&format!(
@@ -199,7 +199,7 @@ impl Stage {
         for _ in 0..4 {
             self.load.step();
         }
-        let renewal = Asked::Renew {
+        let renewal = RequestKind::Renew {
             client: Some("neighbour".to_owned()),
             lease_id: self.lease.lease_id.clone(),
             term_ms: 3_600_000,

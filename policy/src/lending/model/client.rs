@@ -1,8 +1,8 @@
-//! A client that wants one lease, by one key, and asks again when it hears nothing.
+//! A client that wants one lease, by one key, and repeats its request without an answer.
 
 use super::{SLAB, TERM_MS};
 use crate::lending::Event;
-use gleaner_schemas::lending::{Asked, GrantRequest, Lease, Request};
+use gleaner_schemas::lending::{GrantRequest, Lease, Request, RequestKind};
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client {
@@ -70,21 +70,21 @@ impl Client {
         Some(self.message(client, What::Renew(lease_id)))
     }
 
-    /// It uses the lease no more, and may ask again.
+    /// The client stops using the lease, and may ask again.
     pub(super) fn release(&mut self, client: usize) -> Option<Message> {
         self.left[2] -= 1;
         let (lease_id, _) = self.lease.take()?;
         Some(self.message(client, What::Release(lease_id)))
     }
 
-    /// It believes whatever it hears, however old that is.
+    /// The client believes every message, however old it is.
     pub(super) fn hear(&mut self, lease: &Lease) {
         self.lease = Some((lease.lease_id.clone(), lease.generation));
     }
 }
 
 impl Message {
-    /// Its number says whose it is and by which link it came.
+    /// Id of a request, which contains the client and the link.
     pub(super) fn request_id(&self) -> u64 {
         (self.link * 2 + self.client) as u64
     }
@@ -92,18 +92,18 @@ impl Message {
     pub(super) fn event(&self, fresh_id: &str) -> Event {
         let client = client_name(self.client);
         let asked = match &self.what {
-            What::Grant(slabs) => Asked::Grant(GrantRequest {
+            What::Grant(slabs) => RequestKind::Grant(GrantRequest {
                 client,
                 key: "k".into(),
                 bytes: slabs * SLAB,
                 term_ms: TERM_MS,
             }),
-            What::Renew(lease_id) => Asked::Renew {
+            What::Renew(lease_id) => RequestKind::Renew {
                 client: Some(client),
                 lease_id: lease_id.clone(),
                 term_ms: TERM_MS,
             },
-            What::Release(lease_id) => Asked::Release {
+            What::Release(lease_id) => RequestKind::Release {
                 client: Some(client),
                 lease_id: lease_id.clone(),
             },

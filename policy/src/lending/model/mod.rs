@@ -1,6 +1,6 @@
-//! Every interleaving of a small case: the real [`Lender`], a store that does as it is told, two clients, two links, a
-//! network that loses (delivers never), repeats, delays and reorders, an owner who comes and goes, memory that runs short, time, outages of
-//! the recruiters, and memory servers that are killed.
+//! Every interleaving of a small case: the real [`Lender`], a store that performs the actions, two clients,
+//! two links, a network that loses, repeats, delays and reorders messages, an owner who leaves and returns,
+//! memory that runs short, time, outages of the recruiters, and memory servers that are killed.
 //!
 //! The properties in `properties` are in terms of the history (the `Ghost`), never of the lender's memory.
 

@@ -1,4 +1,4 @@
-//! Whatever comes, in whatever order.
+//! Any events, in any order.
 
 use super::*;
 use proptest::prelude::*;
@@ -46,18 +46,18 @@ fn request() -> impl Strategy<Value = Event> {
             let client = client.to_string();
             let lease_id = format!("{id:032x}");
             let asked = match what {
-                0 => Asked::Grant(GrantRequest {
+                0 => RequestKind::Grant(GrantRequest {
                     client,
                     key: key.to_string(),
                     bytes,
                     term_ms,
                 }),
-                1 => Asked::Renew {
+                1 => RequestKind::Renew {
                     client: (!is_admin).then_some(client),
                     lease_id,
                     term_ms,
                 },
-                _ => Asked::Release {
+                _ => RequestKind::Release {
                     client: (!is_admin).then_some(client),
                     lease_id,
                 },

@@ -75,7 +75,7 @@ impl Host {
         self.step(&available, now_ms)
     }
 
-    pub(super) fn ask(&mut self, asked: Asked, now_ms: i64) -> (Vec<Action>, Outcome) {
+    pub(super) fn ask(&mut self, asked: RequestKind, now_ms: i64) -> (Vec<Action>, Outcome) {
         self.ids += 1;
         let event = Event::Request {
             link: 3,
@@ -97,7 +97,7 @@ impl Host {
     }
 
     pub(super) fn grant(&mut self, key: &str, slabs: u64, now_ms: i64) -> (Vec<Action>, Outcome) {
-        let asked = Asked::Grant(GrantRequest {
+        let asked = RequestKind::Grant(GrantRequest {
             client: "c".into(),
             key: key.into(),
             bytes: slabs * SLAB,

@@ -37,7 +37,7 @@ fn an_idle_host_lends_and_takes_all_back() {
     };
     assert_eq!(actions, [open]);
     assert_eq!(host.quota(1), (8, 3, 5, QuotaReason::Idle));
-    // By the same key: the same lease, and nothing is opened. Its time goes on.
+    // The same key gives the same lease, and opens nothing. Its term goes on.
     let again = host.grant("a", 3, 51);
     let lease = Lease {
         expires_in_ms: 250,
@@ -78,7 +78,7 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
         change(&mut settings);
         Event::Settings(settings)
     };
-    // Nothing else than before: nothing is done.
+    // The same event again changes nothing.
     assert_eq!(host.step(&with(|_| {}), 10), []);
     assert_eq!(host.quota(10), (8, 6, 2, QuotaReason::Idle));
     // A lower cap: step by step.
@@ -167,7 +167,7 @@ fn refusals_say_what_why_and_when() {
     assert_eq!((kind, retry), (RefusalKind::Malformed, None));
     assert!(detail.contains("\"a\" has a lease of 4.0 MiB"), "{detail}");
     for (key, bytes, term_ms) in [("", 1, 1), ("k", 0, 1), ("k", u64::MAX, 1), ("k", 1, 0)] {
-        let asked = Asked::Grant(GrantRequest {
+        let asked = RequestKind::Grant(GrantRequest {
             client: "c".into(),
             key: key.into(),
             bytes,
@@ -209,7 +209,7 @@ fn leases_are_renewed_released_and_run_out() {
     let mut host = Host::idle(10);
     let a = host.granted("a", 1, 0);
     let b = host.granted("b", 1, 0);
-    let renew = |client: Option<&str>, lease: &Lease, term_ms| Asked::Renew {
+    let renew = |client: Option<&str>, lease: &Lease, term_ms| RequestKind::Renew {
         client: client.map(str::to_owned),
         lease_id: lease.lease_id.clone(),
         term_ms,
@@ -233,7 +233,7 @@ fn leases_are_renewed_released_and_run_out() {
     assert_eq!(host.step(&Event::Tick, 300), revoke(&b, Cause::Expired));
     let (_, outcome) = host.ask(renew(Some("c"), &b, 300), 301);
     assert_eq!(kind(outcome), RefusalKind::UnknownLease);
-    let release = |client: &str| Asked::Release {
+    let release = |client: &str| RequestKind::Release {
         client: Some(client.into()),
         lease_id: a.lease_id.clone(),
     };
@@ -261,7 +261,7 @@ fn a_revoked_certificate_ends_its_leases_and_no_other() {
     assert_eq!(host.quota(10), (8, 2, 6, QuotaReason::Idle));
     assert_eq!(host.lender.leases(10)[0].lease_id, b.lease_id);
     assert_eq!(host.step(&revoked(&[&a, &c]), 11), []);
-    // Its key is free: what is granted by it is another lease.
+    // Its key is free: a grant with the key is another lease.
     assert_ne!(host.granted("a", 2, 12).lease_id, a.lease_id);
     // A recruiter learns of it.
     let actions = host.lender.step(&revoked(&[&b]), 13);
@@ -309,7 +309,7 @@ fn a_smaller_quota_is_given_back_step_by_step() {
     assert_eq!(host.step(&Event::Tick, 30), shrink(1, Cause::Quota));
     assert_eq!(host.step(&Event::Shrunk(vec![given_back(&a, 1)]), 31), []);
     assert_eq!(host.held(31), [1, 2]);
-    // Nothing is left of the first: it is over.
+    // The first lease has no memory any more: it has ended.
     assert_eq!(host.available(0, 3, 50), shrink(2, Cause::Quota));
     let shrunk = Event::Shrunk(vec![given_back(&a, 1), given_back(&b, 1)]);
     assert_eq!(host.step(&shrunk, 51), revoke(&a, Cause::Quota));
@@ -442,7 +442,7 @@ fn only_news_is_announced() {
         resident_bytes: 0,
     };
     assert!(!is_told(Event::Tick, 1));
-    // Of 32 slabs a sixteenth is 2.
+    // A sixteenth of 32 slabs is 2.
     assert!(!is_told(available(32), 2));
     assert!(is_told(available(31), 3));
     assert!(!is_told(available(30), 4));
@@ -452,7 +452,7 @@ fn only_news_is_announced() {
         fresh_id: "f".into(),
     };
     let grant = || {
-        Asked::Grant(GrantRequest {
+        RequestKind::Grant(GrantRequest {
             client: "c".into(),
             key: "k".into(),
             bytes: 1,
@@ -461,7 +461,7 @@ fn only_news_is_announced() {
     };
     assert!(is_told(request(1, grant()), 5));
     assert!(!is_told(request(2, grant()), 6));
-    let renew = Asked::Renew {
+    let renew = RequestKind::Renew {
         client: None,
         lease_id: "f".into(),
         term_ms: 500,

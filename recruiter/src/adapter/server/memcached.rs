@@ -1,7 +1,7 @@
 //! memcached, by its text protocol (`doc/protocol.txt`).
 //!
-//! `cache_memlimit` alone gives nothing back while the pages are full; `slabs reassign CLASS 0` empties one page of a
-//! class, evicting what it holds, and frees it.
+//! `cache_memlimit` alone gives nothing back while the pages are full; `slabs reassign CLASS 0` empties one
+//! page of a class, evicting its items, and frees it.
 
 use super::{Failure, PATIENCE, State};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -121,7 +121,8 @@ impl Memcached {
         })
     }
 
-    /// After a failure nobody knows which answer comes next: the connection goes.
+    /// Runs a command; closes the connection after a failure, since the next answer could belong to either
+    /// command.
     fn try_with<T>(
         &mut self,
         work: impl FnOnce(&mut BufReader<Box<dyn Stream>>) -> io::Result<T>,

@@ -3,7 +3,7 @@
 mod memcached;
 mod redis;
 
-use super::{Failure, Follow};
+use super::{Failure, FollowArgs};
 use std::time::Duration;
 
 /// An answer may take so long.
@@ -27,7 +27,7 @@ pub(super) enum Server {
 impl Server {
     /// # Errors
     /// [`Failure::File`] where the password cannot be read.
-    pub(super) fn new(args: &Follow) -> Result<Self, Failure> {
+    pub(super) fn new(args: &FollowArgs) -> Result<Self, Failure> {
         Ok(match (&args.memcached, &args.redis) {
             (Some(address), _) => Self::Memcached(memcached::Memcached::new(address)),
             (None, address) => {
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// Has it give back, for a while, what it holds above its limit.
+    /// Makes the server give back, for a while, memory above its limit.
     pub(super) fn give_back(&mut self) -> Result<(), Failure> {
         match self {
             Self::Memcached(server) => server.give_back(),
@@ -69,12 +69,12 @@ impl Server {
         }
     }
 
-    /// Whether it gives back more when it is asked again at once.
+    /// Returns true if the server gives back more when asked again at once.
     pub(super) fn gives_back_by_and_by(&self) -> bool {
         matches!(self, Self::Memcached(_))
     }
 
-    /// Whether it evicts what is above its limit.
+    /// Returns true if the server evicts data above its limit.
     pub(super) fn evicts(&mut self) -> Result<bool, Failure> {
         match self {
             Self::Memcached(_) => Ok(true),

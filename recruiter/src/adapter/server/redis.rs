@@ -1,6 +1,7 @@
-//! Redis and Valkey: `maxmemory`, which evicts at once where `maxmemory-policy` allows it, and refuses writes where not.
+//! Redis and Valkey: `maxmemory`, which evicts at once if `maxmemory-policy` allows it, and refuses writes
+//! otherwise.
 
-use super::super::Follow;
+use super::super::FollowArgs;
 use super::{Failure, PATIENCE, State};
 use ::redis::{
     Client, Connection, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo,
@@ -15,7 +16,7 @@ pub(in super::super) struct Redis {
 }
 
 impl Redis {
-    pub(super) fn new(address: &str, args: &Follow) -> Result<Self, Failure> {
+    pub(super) fn new(address: &str, args: &FollowArgs) -> Result<Self, Failure> {
         let mut settings = RedisConnectionInfo::default();
         if let Some(path) = &args.password_file {
             let password = std::fs::read_to_string(path).map_err(|source| Failure::File {
@@ -84,7 +85,7 @@ impl Redis {
         self.try_with(|connection| cmd("MEMORY").arg("PURGE").query(connection))
     }
 
-    /// Whether anything is evicted at all.
+    /// Returns true if an eviction policy is set.
     pub(super) fn evicts(&mut self) -> Result<bool, Failure> {
         let found: HashMap<String, String> = self.try_with(|connection| {
             let mut command = cmd("CONFIG");

@@ -1,29 +1,34 @@
 //! A file of quotas that its writer replaces.
 
-use super::{Failure, Heard, Pick};
+use super::{Failure, HostChoice, QuotaNews};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
 
-/// Asked for a file's dates so often: of a host whose owner has come back, that long more is taken up.
+/// Interval of looks at the file's times; the owner's return is noticed that much later.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Until nobody listens.
-pub(super) fn follow(path: &Path, lost_after: Duration, pick: Pick, heard: &Sender<Heard>) {
+pub(super) fn follow(
+    path: &Path,
+    lost_after: Duration,
+    pick: HostChoice,
+    heard: &Sender<QuotaNews>,
+) {
     let mut seen = None;
     loop {
         let says = match fs::metadata(path) {
             Ok(metadata) if seen == Some(version(&metadata)) => None,
             Ok(metadata) => {
                 seen = Some(version(&metadata));
-                Some(read(path, &metadata, lost_after, &pick).unwrap_or_else(Heard::Trouble))
+                Some(read(path, &metadata, lost_after, &pick).unwrap_or_else(QuotaNews::Trouble))
             }
             Err(source) => {
                 seen = None;
                 let path = path.to_owned();
-                Some(Heard::Trouble(Failure::File { path, source }))
+                Some(QuotaNews::Trouble(Failure::File { path, source }))
             }
         };
         if says.is_some_and(|says| heard.send(says).is_err()) {
@@ -43,13 +48,13 @@ fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
     )
 }
 
-/// One that was left behind says nothing of now.
+/// Reads the file; an old one that was left behind does not count.
 fn read(
     path: &Path,
     metadata: &Metadata,
     lost_after: Duration,
-    pick: &Pick,
-) -> Result<Heard, Failure> {
+    pick: &HostChoice,
+) -> Result<QuotaNews, Failure> {
     let failed = |source| Failure::File {
         path: path.to_owned(),
         source,

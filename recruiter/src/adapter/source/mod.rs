@@ -4,17 +4,17 @@ mod file;
 mod pick;
 mod watch;
 
-use super::{Failure, Follow};
+use super::{Failure, FollowArgs};
 use gleaner_schemas::lending::{HostQuota, Quotas};
-use pick::Pick;
+use pick::HostChoice;
 use std::sync::mpsc::Sender;
 
 /// News of the host's quota.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum QuotaNews {
     /// The quota as it is.
     Quota(HostQuota),
-    /// As before, and its source is well.
+    /// The quota is unchanged, and its source is well.
     AsBefore,
     /// The source knows nothing of the host (any more).
     Nothing(Failure),
@@ -24,12 +24,12 @@ pub(super) enum Heard {
     End,
 }
 
-/// Follows what was named, on a thread of its own.
+/// Follows the named source, in a thread of its own.
 ///
 /// # Errors
-/// [`Failure::Trust`], [`Failure::Recruiter`] where it can never work.
-pub(super) fn start(args: &Follow, heard: Sender<Heard>) -> Result<(), Failure> {
-    let pick = Pick::new(args.host.clone());
+/// [`Failure::Trust`], [`Failure::Recruiter`] for a permanent fault.
+pub(super) fn start(args: &FollowArgs, heard: Sender<QuotaNews>) -> Result<(), Failure> {
+    let pick = HostChoice::new(args.host.clone());
     if let Some(path) = &args.file {
         let (path, lost_after) = (path.clone(), args.lost_after);
         std::thread::spawn(move || file::follow(&path, lost_after, pick, &heard));

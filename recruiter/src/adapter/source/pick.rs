@@ -1,22 +1,22 @@
-//! One host's quota among all.
+//! Selection of one host's quota.
 
-use super::{Failure, Heard};
+use super::{Failure, QuotaNews};
 use gleaner_schemas::lending::Quotas;
 
 /// Choice of the host whose quota counts.
 #[derive(Clone, Debug)]
-pub(super) struct Pick {
+pub(super) struct HostChoice {
     host_id: Option<String>,
 }
 
-impl Pick {
-    /// That of `host_id`, or of the only host there is.
+impl HostChoice {
+    /// Selects `host_id`, or the only host.
     pub(super) fn new(host_id: Option<String>) -> Self {
         Self { host_id }
     }
 
     /// From the quotas of all hosts.
-    pub(super) fn of_all(&self, quotas: Quotas, from: &str) -> Heard {
+    pub(super) fn of_all(&self, quotas: Quotas, from: &str) -> QuotaNews {
         let count = quotas.hosts.len();
         let mut named = quotas.hosts.into_iter();
         let found = match &self.host_id {
@@ -24,19 +24,21 @@ impl Pick {
             None => named.next().filter(|_| count == 1),
         };
         match (found, &self.host_id) {
-            (Some(quota), _) => Heard::Quota(quota),
-            (None, Some(id)) => Heard::Nothing(Failure::Host(format!("{from} has no host {id}"))),
-            (None, None) => Heard::Nothing(Failure::Host(format!(
+            (Some(quota), _) => QuotaNews::Quota(quota),
+            (None, Some(id)) => {
+                QuotaNews::Nothing(Failure::Host(format!("{from} has no host {id}")))
+            }
+            (None, None) => QuotaNews::Nothing(Failure::Host(format!(
                 "{from} has the quotas of {count} hosts"
             ))),
         }
     }
 
     /// From those of the hosts that have changed.
-    pub(super) fn of_changed(&self, quotas: Quotas, only: &str) -> Heard {
+    pub(super) fn of_changed(&self, quotas: Quotas, only: &str) -> QuotaNews {
         let id = self.host_id.as_deref().unwrap_or(only);
         let found = quotas.hosts.into_iter().find(|host| host.host_id == id);
-        found.map_or(Heard::AsBefore, Heard::Quota)
+        found.map_or(QuotaNews::AsBefore, QuotaNews::Quota)
     }
 }
 
@@ -59,10 +61,10 @@ mod tests {
     #[test]
     fn another_hosts_quota_is_never_taken() {
         let id = |heard| match heard {
-            Heard::Quota(quota) => Some(quota.host_id),
+            QuotaNews::Quota(quota) => Some(quota.host_id),
             _ => None,
         };
-        let (any, b) = (Pick::new(None), Pick::new(Some("b".to_owned())));
+        let (any, b) = (HostChoice::new(None), HostChoice::new(Some("b".to_owned())));
         assert_eq!(id(any.of_all(of(&["a"]), "f")).as_deref(), Some("a"));
         assert_eq!(id(any.of_all(of(&["a", "b"]), "f")), None);
         assert_eq!(id(any.of_all(of(&[]), "f")), None);

@@ -1,7 +1,7 @@
 //! A recruiter's `GET /v1/quotas/watch`: server-sent events (WHATWG HTML, 9.2).
 
-use super::super::Follow;
-use super::{Failure, Heard, Pick};
+use super::super::FollowArgs;
+use super::{Failure, HostChoice, QuotaNews};
 use gleaner_trust::http::{HttpClient, Limits};
 use gleaner_trust::{Address, ClientPaths, ClientTrust};
 use std::io::{BufRead, BufReader, Read};
@@ -22,7 +22,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(url: &str, args: &Follow) -> Result<Self, Failure> {
+    pub(super) fn new(url: &str, args: &FollowArgs) -> Result<Self, Failure> {
         let refuse = |why: String| Failure::Recruiter {
             url: url.to_owned(),
             why,
@@ -56,10 +56,10 @@ impl Watch {
     }
 
     /// Until nobody listens.
-    pub(super) fn follow(mut self, pick: Pick, heard: &Sender<Heard>) {
+    pub(super) fn follow(mut self, pick: HostChoice, heard: &Sender<QuotaNews>) {
         loop {
             if let Err(failure) = self.listen(&pick, heard)
-                && heard.send(Heard::Trouble(failure)).is_err()
+                && heard.send(QuotaNews::Trouble(failure)).is_err()
             {
                 return;
             }
@@ -67,8 +67,8 @@ impl Watch {
         }
     }
 
-    /// One connection: all hosts' quotas at first, then those that change.
-    fn listen(&mut self, pick: &Pick, heard: &Sender<Heard>) -> Result<(), Failure> {
+    /// Reads one connection: all hosts' quotas at first, then those that change.
+    fn listen(&mut self, pick: &HostChoice, heard: &Sender<QuotaNews>) -> Result<(), Failure> {
         let url = self.url.clone();
         let failed = |why: String| Failure::Recruiter {
             url: url.clone(),
@@ -112,7 +112,7 @@ impl Watch {
                 Some(id) => pick.of_changed(quotas, id),
                 None => {
                     let says = pick.of_all(quotas, &url);
-                    if let Heard::Quota(quota) = &says {
+                    if let QuotaNews::Quota(quota) = &says {
                         only = Some(quota.host_id.clone());
                     }
                     says

@@ -63,10 +63,10 @@ pub(super) fn once(args: &[&str]) -> Output {
 }
 
 /// Killed when the test fails.
-pub(super) struct Following(pub(super) Running);
+pub(super) struct RunningAdapter(pub(super) Running);
 
-impl Following {
-    /// With `--json`.
+impl RunningAdapter {
+    /// Starts the adapter with `--json`.
     pub(super) fn start(args: &[&str]) -> Self {
         let mut command = command(args);
         Self(Running::start(command.arg("--json").stdout(Stdio::piped())))

@@ -1,6 +1,6 @@
 //! A memcached on what a host may lend.
 
-use super::following::{Following, MIB, QuotaFile, quota, wait_for};
+use super::following::{MIB, QuotaFile, RunningAdapter, quota, wait_for};
 use super::servers::{Server, Talk, unused_address};
 
 const VALUE_BYTES: usize = 50_000;
@@ -20,7 +20,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::memcached(&unused_address(), 64);
     let file = QuotaFile::new(folder.path(), &[quota("a", 160), quota("b", 7)]);
-    let following = Following::start(&[
+    let following = RunningAdapter::start(&[
         "--file",
         file.path(),
         "--host",
@@ -98,7 +98,7 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let used = talk.stats("slabs")["total_malloced"];
     assert!(used > 28 * MIB, "{used}");
     let file = QuotaFile::new(folder.path(), &[quota("a", 100)]);
-    let following = Following::start(&[
+    let following = RunningAdapter::start(&[
         "--file",
         file.path(),
         "--memcached",
@@ -113,7 +113,7 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
     assert_eq!(following.change()["limit_bytes"], limit);
 
-    // It takes what it may, the next sample finds so much less free, and its limit stays.
+    // It uses its limit, the next sample finds that much less available, and its limit stays.
     fill(&mut talk, 1200);
     let more = talk.stats("slabs")["total_malloced"] - used;
     assert!(more > 20 * MIB, "{more}");
@@ -133,7 +133,7 @@ fn without_news_it_has_the_least() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::memcached(&unused_address(), 64);
     let file = QuotaFile::new(folder.path(), &[quota("a", 100)]);
-    let following = Following::start(&[
+    let following = RunningAdapter::start(&[
         "--file",
         file.path(),
         "--memcached",

@@ -1,6 +1,6 @@
 //! A Redis on what a host may lend.
 
-use super::following::{Following, MIB, QuotaFile, once, quota, wait_for};
+use super::following::{MIB, QuotaFile, RunningAdapter, once, quota, wait_for};
 use super::servers::{Server, unused_address};
 
 fn figure(info: &str, name: &str) -> u64 {
@@ -18,7 +18,7 @@ fn its_limit_follows_the_quota_and_keys_are_evicted() {
     let password = folder.path().join("password");
     std::fs::write(&password, "secret\n").unwrap();
     let file = QuotaFile::new(folder.path(), &[quota("a", 160)]);
-    let following = Following::start(&[
+    let following = RunningAdapter::start(&[
         "--file",
         file.path(),
         "--redis",

@@ -32,7 +32,7 @@ impl Server {
         Self::start(command, address)
     }
 
-    /// Debian's `redis-server`.
+    /// Starts Debian's `redis-server`.
     pub(super) fn redis(folder: &Path, address: &str, words: &str) -> Self {
         let (host, port) = address.split_once(':').unwrap();
         let mut command = unpacked("redis", "redis-server");
@@ -46,7 +46,7 @@ impl Server {
             running: Running::start(command.stdout(Stdio::null())),
             address: address.to_owned(),
         };
-        // It answers: one that has only begun to listen may reset its first connections.
+        // Waits for an answer: a server that has only begun to listen may reset its first connections.
         wait_for("the server", || {
             let answer = || -> std::io::Result<()> {
                 let mut stream = TcpStream::connect(address)?;
@@ -102,7 +102,7 @@ impl Talk {
         line.trim_end().to_owned()
     }
 
-    /// memcached's figures.
+    /// Figures of memcached.
     pub(super) fn stats(&mut self, which: &str) -> BTreeMap<String, u64> {
         let mut line = self.line(format!("stats {which}\r\n").replace(" \r", "\r").as_bytes());
         let mut figures = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! A recruiter's stream of quotas, here of the test's own making so that it can break.
 
-use super::following::{Following, MIB, quota, quotas, wait_for};
+use super::following::{MIB, RunningAdapter, quota, quotas, wait_for};
 use super::servers::{Server, unused_address};
 use gleaner_schemas::lending::HostQuota;
 use std::io::{BufRead, BufReader, Write};
@@ -36,7 +36,7 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
     let server = Server::memcached(&unused_address(), 64);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let following = Following::start(&[
+    let following = RunningAdapter::start(&[
         "--recruiter",
         &url,
         "--host",
@@ -57,7 +57,7 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
     tell_quotas(&mut stream, &[quota("b", 80)]);
     assert_eq!(following.change()["limit_bytes"], 80 * MIB);
 
-    // It dies, and one that knows nothing of the host yet takes its place.
+    // The recruiter dies, and one that does not know the host yet takes its place.
     drop(stream);
     let mut stream = accept(&listener);
     tell_quotas(&mut stream, &[quota("a", 400)]);

@@ -20,7 +20,7 @@ fn of_class<'a>(
     all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns > 0)
 }
 
-/// Both modes beside each other.
+/// Sentence that compares both modes.
 pub(super) fn words(view: &View) -> Option<String> {
     let f = view.findings;
     let paper = pooled(f, LendingMode::Paper);
@@ -62,7 +62,7 @@ fn capital(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// By mode and class of hosts.
+/// Table by mode and class of hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let mut classes: Vec<&str> = Vec::new();

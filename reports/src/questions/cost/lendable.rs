@@ -13,16 +13,16 @@ use plotly::{Scatter, Trace};
 use std::collections::HashMap;
 
 /// A number of a point of all hosts together.
-type Of = fn(&ClusterPoint) -> Option<f64>;
+type PointValue = fn(&ClusterPoint) -> Option<f64>;
 
-const PAPER: Of = |p| p.idle_recruitable_bytes;
-const GENTLE: Of = |p| p.idle_harvestable_bytes;
+const PAPER: PointValue = |p| p.idle_recruitable_bytes;
+const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
 /// Over the week, the week before's paper line pale; absent where it cannot be told of any host whether it is idle.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let points = &view.findings.cluster_over_time;
     let (first_ms, last_ms) = (points.first()?.time_ms, points.last()?.time_ms);
-    let largest = |of: Of| points.iter().filter_map(of).reduce(f64::max);
+    let largest = |of: PointValue| points.iter().filter_map(of).reduce(f64::max);
     let (most, of) = match largest(PAPER) {
         Some(most) => (most, PAPER),
         None => (largest(GENTLE)?, GENTLE),
@@ -31,7 +31,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let mut times: Vec<Vec<i64>> = Vec::new();
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
     let mut key = Vec::new();
-    let mut add = |points: &[ClusterPoint], of: Of, shift_ms: i64, colour, label: &str| {
+    let mut add = |points: &[ClusterPoint], of: PointValue, shift_ms: i64, colour, label: &str| {
         if points.iter().all(|p| of(p).is_none()) {
             return;
         }
@@ -69,7 +69,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         "lent in the paper’s way",
     );
     add(points, GENTLE, 0, "harvestable", "lent gently");
-    // This week's first.
+    // This week's figures first.
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
@@ -94,7 +94,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-fn sentence(view: &View, of: Of) -> String {
+fn sentence(view: &View, of: PointValue) -> String {
     let points = &view.findings.cluster_over_time;
     let known = points.iter().filter_map(|p| Some((of(p)?, p.time_ms)));
     let least = known.clone().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -121,7 +121,7 @@ fn sentence(view: &View, of: Of) -> String {
     )
 }
 
-/// Each host: what it would have lent while idle, and what that would have cost.
+/// Table of each host: memory that it would have lent while idle, and the cost of that.
 pub(super) fn by_host(view: &View) -> Option<Table> {
     let f = view.findings;
     let contexts = contexts_by_host(f);
@@ -184,7 +184,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     )))
 }
 
-/// By host id, and whether the mode is the paper's.
+/// Contexts by host id, and whether the mode is the paper's.
 fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
     let all = f.memory_context.iter();
     all.filter_map(|c| Some(((c.host.as_deref()?, c.mode == LendingMode::Paper), c)))

@@ -11,7 +11,7 @@ fn pooled(f: &Findings) -> impl Iterator<Item = &OwnerCost> {
     all.filter(|c| c.size_class == "all" && c.windows > 0)
 }
 
-/// Whether anything was lent, and what that did to returns.
+/// Sentences on whether memory was lent, and on its effect on returns.
 pub(super) fn words(view: &View) -> Option<String> {
     let of = |lent| {
         let mut all = pooled(view.findings);

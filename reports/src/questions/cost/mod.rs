@@ -180,7 +180,7 @@ const fn mode_words(mode: LendingMode) -> &'static str {
     }
 }
 
-/// Said beneath tables that have both.
+/// Note below tables with both modes.
 const MODES: &str = "Paper: everything that is not in use, less the headroom, idle processes’ pages included. Gentle: of that, what can be \
                      taken without pushing the owner’s pages out.";
 

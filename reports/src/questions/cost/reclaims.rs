@@ -18,12 +18,12 @@ fn of_class<'a>(findings: &'a Findings, class: &str) -> Option<&'a Reclaims> {
     all.find(|r| r.host.is_none() && r.size_class == class && r.observed_days > 0.0)
 }
 
-/// By class of hosts, and all.
+/// Table by class of hosts, and of all.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let before = view.before.filter(|b| pooled(b).is_some());
     let classes: Vec<&Reclaims> = f.reclaims.iter().filter(|r| r.host.is_none()).collect();
-    // One class is all there are.
+    // A single class equals all hosts.
     let one = classes.len() <= 2;
     let rows = classes
         .into_iter()

@@ -90,7 +90,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let cost = Cost::of(f);
     let all = settings(f);
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
-    // Those that lend less at many times the cost of the best are left to who zooms out.
+    // Settings that lend less at many times the cost of the best are visible only after zooming out.
     let told = all.iter().filter(|w| w.on_frontier || is_default(w));
     let most = ROOM * told.map(|w| cost_of(w)).reduce(f64::max)?;
     let beyond = all.iter().filter(|w| cost_of(w) > most && most > 0.0);

@@ -1,4 +1,4 @@
-//! All hosts together over time: available on idle hosts and on hosts in use, below what their owners use.
+//! All hosts together over time: memory available on idle hosts and on hosts in use, below their owners' use.
 
 use crate::fleet::{self, earlier_points, mean, runs};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};

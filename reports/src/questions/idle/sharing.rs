@@ -131,7 +131,7 @@ pub(super) fn pooling_sentence(view: &View) -> Option<String> {
     ))
 }
 
-/// By size of the pools.
+/// Table by size of the pools.
 pub(super) fn pooling(view: &View) -> Option<Table> {
     let rows = of_peak(view, Peak::Max)
         .filter(|p| p.pool_hosts_count > 1)

@@ -6,7 +6,7 @@ use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Scope};
 
 /// Mean use by category, over all hosts.
 pub(super) fn usage(view: &View) -> Option<Table> {
-    // What no host has (balloon, guest) is no row of people's.
+    // A category that no host has (balloon, guest) gets no row for people.
     let mut rows: Vec<&MemoryUsage> = of_class(view.findings, ALL)
         .filter(|u| u.max_bytes != 0)
         .collect();
@@ -137,7 +137,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// One row; `has_parts` where rows before it sum to physical memory.
+/// One row; `has_parts` if the rows before it sum to physical memory.
 fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
     let share = Cell::share(usage.mean_share);
     let (name, share) = match (category_named(&usage.category), usage.category.as_str()) {

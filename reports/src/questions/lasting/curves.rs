@@ -21,7 +21,7 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &SurvivalPoint> {
 /// Share of the periods that last longer than each age, by size; absent without curves.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
-    // Where no period was seen to end there is no curve to draw.
+    // Without a period that was seen to end there is no curve to draw.
     pooled(f).find(|p| p.ended > 0)?;
     let (from_s, to_s) = ends(pooled(f).map(|p| p.age_s))?;
     let mut sizes: Vec<i64> = pooled(f).map(|p| p.region_bytes).collect();
@@ -55,7 +55,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             if curve.is_empty() {
                 continue;
             }
-            // All of them are there before the first ends.
+            // All periods last until the first end.
             let ages = std::iter::once(from_s / 1.5).chain(curve.iter().map(|p| p.age_s));
             let shares = std::iter::once(100.0).chain(curve.iter().map(|p| percent(p.survival)));
             let label = format!("{}, {}", size(*region), scope_words(scope));

@@ -150,7 +150,7 @@ fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
     Some(other)
 }
 
-/// Whether so many periods were cut that the mean says "at least".
+/// Returns true if so many periods were cut that the mean is a lower bound.
 fn is_cut(periods: &AvailabilityPeriods) -> bool {
     2 * periods.censored >= periods.periods
 }

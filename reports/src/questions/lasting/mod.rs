@@ -98,7 +98,7 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let table = largest.and_then(|_| tables::availability(view));
     let has_odds = odds::answer(view).is_some();
     let lengths = parts([
-        // Where there are odds, they are the answer, and this is said here.
+        // If there are odds, they are the answer, and this sentence follows here.
         words.clone().filter(|_| has_odds).map(Part::Say),
         curves::figure(view).map(Part::figure),
         figure.map(Part::figure),

@@ -1,4 +1,4 @@
-//! Whether what is available now is still there some time later.
+//! Odds that memory available now still is some time later.
 
 use super::axes::log_time_axis;
 use super::regions::{self, odds_of, pooled};
@@ -250,7 +250,7 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
     })
 }
 
-/// Said beneath tables that have that column.
+/// Note below tables with that column.
 pub(super) const SCOPE_NOTE: &str = "Time: all of it, whatever the owner does, or idle time alone, in which the owner’s return is a loss too.";
 
 /// The odds of some sizes at a few times ahead, and how that of an hour changed.
@@ -315,7 +315,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     ))
 }
 
-/// All odds, the size first that sentences speak of.
+/// All odds, beginning with the size of the sentences.
 pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     let middle = regions::middle(f);
     let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
@@ -382,7 +382,7 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
     ))
 }
 
-/// Whether there are odds of idle time.
+/// Returns true if there are odds of idle time.
 pub(super) fn idle_is_known(findings: &Findings) -> bool {
     pooled(findings).any(|o| o.scope == Scope::Idle)
 }

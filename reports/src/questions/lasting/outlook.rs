@@ -50,7 +50,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     parts
 }
 
-/// Of half of a host's memory, those of hosts that were there at the end.
+/// Forecasts for half of a host's memory, of hosts present at the end.
 fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
     let end_ms = view.span_ms().map_or(0, |(_, to)| to);
     let halves = view.findings.forecasts.iter();
@@ -61,17 +61,17 @@ fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
 
 /// Hosts, and bytes, of one scope that stay for so long.
 #[derive(Default)]
-struct Stays {
+struct RemainingMemory {
     hosts: i64,
     bytes: f64,
     sure_hosts: i64,
     sure_bytes: f64,
-    /// Each region by its probability.
+    /// Sum of the regions, each weighted by its probability.
     expected_bytes: f64,
 }
 
-fn sum(current: &[&Forecast], scope: Scope, ahead_s: i64) -> Stays {
-    let mut stays = Stays::default();
+fn sum(current: &[&Forecast], scope: Scope, ahead_s: i64) -> RemainingMemory {
+    let mut stays = RemainingMemory::default();
     for x in current
         .iter()
         .filter(|x| x.scope == scope && x.ahead_s == ahead_s)

@@ -17,7 +17,7 @@ pub(super) fn pooled(findings: &Findings) -> impl Iterator<Item = &AvailabilityO
         .filter(|o| o.size_class == "all" && o.notion == Notion::Available)
 }
 
-/// One record of them.
+/// Odds of one size in one scope.
 pub(super) fn odds_of(
     findings: &Findings,
     scope: Scope,
@@ -67,7 +67,7 @@ pub(super) fn shown(findings: &Findings) -> Vec<i64> {
     shown
 }
 
-/// Whether two sizes fare alike at every time ahead.
+/// Returns true if two sizes have the same odds at every time ahead.
 fn alike(findings: &Findings, a: i64, b: i64) -> bool {
     let of = |size| {
         pooled(findings)

@@ -16,7 +16,7 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
         .filter(|p| p.notion == Notion::Available)
         .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1)
         .collect();
-    // All hosts together first: these stand on the page, and the classes where there is room.
+    // All hosts together first: these are on the page, and the classes if there is room.
     shown.sort_by_key(|p| p.size_class != "all");
     let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![

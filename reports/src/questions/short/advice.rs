@@ -19,7 +19,7 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 
 /// Observations of a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct Observations {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
     /// The most that was in use at a time, of the memory that there was then.
@@ -36,13 +36,13 @@ pub(crate) struct Seen {
 /// Advice for a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Advice {
-    /// It is short: so much more would have left room at its worst moment.
+    /// The host is short: so many more bytes would have left room at its worst moment.
     Add { bytes: f64 },
-    /// It never used half of its memory: so much could go to a host that is short.
+    /// The host never used half of its memory: so many bytes could go to a host that is short.
     Move { bytes: f64 },
     /// The same, but nobody needs it: it could be lent.
     Spare { bytes: f64 },
-    /// Neither.
+    /// No change is advised.
     Leave,
     /// Too little was seen of it.
     Watch,
@@ -60,7 +60,7 @@ impl Advice {
     }
 }
 
-impl Seen {
+impl Observations {
     /// The most that was in use at a time, as a part of the memory that it has now; 1 where it had more and used
     /// more then.
     pub(crate) fn most_used_share(&self) -> f64 {
@@ -131,8 +131,8 @@ mod tests {
 
     const GIB: f64 = 1_073_741_824.0;
 
-    fn seen(physical_gib: f64, least_gib: f64, short: Option<f64>) -> Seen {
-        Seen {
+    fn seen(physical_gib: f64, least_gib: f64, short: Option<f64>) -> Observations {
+        Observations {
             has_sizes: true,
             physical_bytes: physical_gib * GIB,
             least_available_bytes: least_gib * GIB,
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(seen.advice(), advised, "{seen:?}");
         }
         for (days, traced_s) in [(4, 1e6), (7, 3600.0)] {
-            let seen = Seen {
+            let seen = Observations {
                 days,
                 traced_s,
                 ..seen(16.0, 1.0, Some(0.5))
@@ -189,7 +189,7 @@ mod tests {
             for used in 0..=1000 {
                 let used = f64::from(used) / 1000.0;
                 for short in [None, Some(0.0), Some(0.009), Some(0.01), Some(1.0)] {
-                    // Where samples are short, the least is.
+                    // If samples are short, the smallest is.
                     if short.is_some_and(|s| s > 0.0) && used <= 1.0 - SHORT_SHARE {
                         continue;
                     }
@@ -238,7 +238,7 @@ mod tests {
             [Some(2), None, None]
         );
         assert_eq!(pairs(&[spare(8.0)]), [None]);
-        // Nobody gives more than it has to spare.
+        // No host gives more than it has to spare.
         let many: Vec<Advice> = (0..200)
             .map(|i| match i % 3 {
                 0 => spare(f64::from(i % 17)),

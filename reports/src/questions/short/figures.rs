@@ -11,7 +11,7 @@ use plotly::common::{DashType, Marker, MarkerSymbol, Mode};
 use plotly::layout::{HoverMode, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
 
-/// One dot of each group of hosts looks alike.
+/// A group of hosts with dots of one look.
 struct Group {
     label: &'static str,
     colour: &'static str,
@@ -57,7 +57,7 @@ fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-/// All hosts as dots: used on average along, used at most up.
+/// All hosts as dots: mean use on the horizontal axis, peak use on the vertical one.
 pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
     let seen = |host: &Host| Some((host.memory.clone()?, host.seen?));
     if hosts.iter().filter_map(seen).count() < 2 {

@@ -1,6 +1,6 @@
-//! Each host with what was seen of it and what is advised.
+//! Each host with its observations and the advice.
 
-use super::advice::{Advice, SHORT_SHARE, Seen, pairs};
+use super::advice::{Advice, Observations, SHORT_SHARE, pairs};
 use crate::imported::has_sizes;
 use crate::view::{Memory, View};
 use crate::wording::{bytes, count, list, seconds, share, size};
@@ -10,17 +10,17 @@ use std::collections::{HashMap, HashSet};
 /// Hosts that a reason names; the others are counted.
 const MOST_NAMED: usize = 3;
 
-/// One host.
+/// One host with its advice.
 pub(crate) struct Host<'a> {
     pub summary: &'a HostSummary,
     /// Absent without samples, as all that was seen.
     pub memory: Option<Memory>,
-    pub seen: Option<Seen>,
+    pub seen: Option<Observations>,
     /// Time at which least was available.
     pub least_time_ms: Option<i64>,
     /// Sample intervals in which it was short; absent where nobody counted.
     pub short_intervals: Option<i64>,
-    /// Its deepest time of being short.
+    /// Deepest time of being short.
     pub worst: Option<&'a WorstDip>,
     /// Programs that ran then, largest first.
     pub ran: Vec<&'a DipProcess>,
@@ -29,7 +29,7 @@ pub(crate) struct Host<'a> {
     pub partners: Vec<usize>,
 }
 
-/// All hosts, in the order of the findings. Linear in what there is.
+/// All hosts, in the order of the findings. Linear in the number of records.
 pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
     let findings = view.findings;
     let mut memories = view.memories();
@@ -115,13 +115,13 @@ fn seen(
     memory: &Memory,
     short_samples_share: Option<f64>,
     days: Option<&HashSet<String>>,
-) -> Seen {
+) -> Observations {
     let all_day = || {
         view.clock
             .day_parts(host.from_time_ms, host.to_time_ms)
             .len()
     };
-    Seen {
+    Observations {
         physical_bytes: memory.physical_bytes,
         least_available_bytes: memory.least_available_bytes,
         most_used_bytes: memory.most_used_bytes,
@@ -206,10 +206,10 @@ impl Host<'_> {
     }
 
     /// `below 10 % of its memory in 3.2 % of samples, worst 0.4 GiB on Tue 17 Nov, 14:10 while code held 11 GiB`.
-    fn short_words(&self, view: &View, seen: &Seen) -> String {
-        // Where the least was reached several times, that which is explained.
+    fn short_words(&self, view: &View, seen: &Observations) -> String {
+        // If the least was reached several times, the time that is explained.
         let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
-        // It may wrap: cells are narrow.
+        // It may wrap, since cells are narrow.
         let moment = |t| view.clock.moment_to_minute(t).replace('\u{a0}', " ");
         let when = worst.map(|t| format!(" on {}", moment(t)));
         let program = self.ran.first().map(|p| {

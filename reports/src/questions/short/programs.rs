@@ -33,7 +33,7 @@ fn programs<'a>(view: &View<'a>) -> HashMap<&'a str, Program> {
     programs
 }
 
-/// By what they held, the largest first.
+/// Table by memory held, the largest first.
 pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let found = programs(view);
     let before = earlier.map(programs).filter(|p| !p.is_empty());

@@ -9,7 +9,7 @@ use crate::wording::bytes;
 use gleaner_schemas::findings::{DipProcess, WorstDip};
 use std::collections::HashMap;
 
-/// One row a host, those that are short first; all of them, for this table finds a host.
+/// One row a host, those that are short first; all rows are shown, since readers look up hosts in this table.
 pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> Option<Table> {
     let then: HashMap<&str, &Memory> = before
         .unwrap_or_default()
@@ -107,7 +107,8 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
 /// Time at which each host was shortest, and of what: the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
-        // Of what the host had then, which its last sample does not tell where memory was added or taken away.
+        // Share of the host's memory at that time, which its last sample does not have if memory was added or
+        // removed.
         let then = dip
             .threshold_share
             .filter(|share| *share > 0.0 && dip.threshold_bytes > 0)

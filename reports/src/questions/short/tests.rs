@@ -10,7 +10,7 @@ const DAY_MS: i64 = 86_400_000;
 /// Tuesday 17 November 2026, 14:10 UTC.
 const WORST_MS: i64 = 1_794_924_600_000;
 
-struct Made {
+struct TestHost {
     name: &'static str,
     memory_gib: i64,
     used_gib: i64,
@@ -19,7 +19,7 @@ struct Made {
     days: i64,
 }
 
-fn findings(hosts: &[Made]) -> Findings {
+fn findings(hosts: &[TestHost]) -> Findings {
     let mut f = Findings::default();
     for made in hosts {
         let host = || format!("id of {}", made.name);
@@ -66,7 +66,7 @@ fn findings(hosts: &[Made]) -> Findings {
                 usual_process_bytes: Some((2 * GIB) as f64),
                 ..WorstDip::default()
             });
-            // As they come: not by rank.
+            // In arbitrary order, not by rank.
             for (rank, name, gib) in [(2, "chrome", 2), (1, "code", 11)] {
                 f.dip_processes.push(DipProcess {
                     host: host(),
@@ -92,8 +92,8 @@ fn findings(hosts: &[Made]) -> Findings {
     f
 }
 
-const fn made(name: &'static str, memory_gib: i64, used_at_most_gib: i64, short: i64) -> Made {
-    Made {
+const fn made(name: &'static str, memory_gib: i64, used_at_most_gib: i64, short: i64) -> TestHost {
+    TestHost {
         name,
         memory_gib,
         used_gib: memory_gib / 4,
@@ -308,7 +308,7 @@ fn hours_of_the_week_in_which_memory_was_short_are_drawn_when_there_are_any() {
 
 #[test]
 fn a_thousand_hosts_are_all_in_the_table() {
-    let names: Vec<Made> = (0..1000).map(|_| made("same", 16, 15, 2)).collect();
+    let names: Vec<TestHost> = (0..1000).map(|_| made("same", 16, 15, 2)).collect();
     let mut findings = findings(&names);
     for (number, host) in findings.hosts.iter_mut().enumerate() {
         host.host = number.to_string();

@@ -80,7 +80,7 @@ pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
     said
 }
 
-/// Those hosts in a table.
+/// Table of those hosts.
 pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     let mut rows: Vec<Vec<Cell>> = gone(view)
         .into_iter()
@@ -142,7 +142,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
     let rows = groups.into_iter().map(|((measure, form), told)| {
         let all = told.iter().any(|(host, _)| *host == "all");
         let hosts: HashSet<&str> = told.iter().map(|(host, _)| *host).collect();
-        // Where the same reason comes with several numbers, none of them is everybody's.
+        // If one reason has several numbers, none of them applies to all.
         let same = told.iter().all(|(_, reason)| *reason == told[0].1);
         let reason = if same { told[0].1.to_owned() } else { form };
         let whole = if all {
@@ -168,7 +168,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Said where nothing at all is missing.
+/// Sentence for a report without any missing time.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
     let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();

@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::wording::{count, seconds, share};
 use std::collections::{BTreeMap, HashSet};
 
-/// So many hosts on the page: those of which least was seen.
+/// Number of hosts on the page: those seen for the shortest time.
 const ROWS_SHOWN: usize = 20;
 
 pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {

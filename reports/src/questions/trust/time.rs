@@ -13,11 +13,11 @@ pub(super) const OUTSIDE_LIMIT: f64 = 0.5;
 /// A host is silent when its last sample is this share of the time before the end.
 const SILENT_SHARE: f64 = 0.02;
 
-/// One host's time, in seconds.
+/// Time of one host, in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct HostTime<'a> {
     pub host: &'a HostSummary,
-    /// All that was asked for.
+    /// Requested time, in seconds.
     pub asked_s: f64,
     pub covered_s: f64,
     /// Asleep or switched off.
@@ -115,7 +115,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
             gaps.filter(|gap| cause(gap) == wanted)
                 .fold(0.0, |sum, gap| sum + gap.duration_s)
         };
-        // One sample stands for the time to the next.
+        // One sample covers the time to the next.
         let interval_s = host.sample_interval_s.unwrap_or(0.0);
         let ends = [
             seconds(from_ms, host.from_time_ms),
@@ -138,7 +138,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
     view.findings.hosts.iter().map(of_host).collect()
 }
 
-/// Of each cause: gaps, hosts that have one, and how long they are together.
+/// Number of gaps, hosts with one, and total length, by cause.
 pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
     for gap in gaps {

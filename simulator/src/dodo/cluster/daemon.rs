@@ -5,7 +5,7 @@ use crate::event::{MS, Ticket};
 use crate::hosts::{self, Change, Presence};
 use gleaner_policy::eviction::Order;
 use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
-use gleaner_schemas::lending::{Asked, GrantRequest, Outcome, QuotaReason, Request};
+use gleaner_schemas::lending::{GrantRequest, Outcome, QuotaReason, Request, RequestKind};
 
 /// One host.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
         link: 0,
         request: Request {
             request_id: 0,
-            asked: Asked::Grant(GrantRequest {
+            asked: RequestKind::Grant(GrantRequest {
                 client: client.to_owned(),
                 key: region.to_string(),
                 bytes,
@@ -84,7 +84,7 @@ pub(super) fn release(region: u32) -> Event {
         link: 0,
         request: Request {
             request_id: 0,
-            asked: Asked::Release {
+            asked: RequestKind::Release {
                 client: None,
                 lease_id: region.to_string(),
             },

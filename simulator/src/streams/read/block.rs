@@ -1,13 +1,13 @@
 //! Requests to a volume, as requests for its blocks.
 
 use crate::Request;
-use crate::streams::{Client, Recorded};
+use crate::streams::{Client, StreamRequest};
 
 /// The size of the blocks that requests to volumes are told in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockBytes(u32);
 
-/// Of an object's number, those that say which block of a volume it is; the others say whose volume.
+/// Bits of an object's number for its block in a volume; the others number the volume.
 const BLOCK_BITS: u32 = 44;
 
 impl BlockBytes {
@@ -43,15 +43,15 @@ pub(super) struct Blocks {
     offset_bytes: u64,
     left_bytes: u32,
     is_told: bool,
-    first: Recorded,
+    first: StreamRequest,
 }
 
-/// Nothing is left.
+/// No blocks remain.
 pub(super) const TOLD: Blocks = Blocks {
     offset_bytes: 0,
     left_bytes: 0,
     is_told: true,
-    first: Recorded {
+    first: StreamRequest {
         at_ns: 0,
         client: Client::FIRST,
         request: Request {
@@ -69,7 +69,7 @@ impl Blocks {
     /// # Errors
     /// The volume has no such blocks.
     pub(super) fn of(
-        recorded: Recorded,
+        recorded: StreamRequest,
         offset_bytes: u64,
         block: BlockBytes,
     ) -> Result<Self, String> {
@@ -90,7 +90,7 @@ impl Blocks {
     }
 
     /// The request for the next block. A request of no bytes is one, for none of its block's bytes.
-    pub(super) fn next(&mut self, block: BlockBytes) -> Option<Recorded> {
+    pub(super) fn next(&mut self, block: BlockBytes) -> Option<StreamRequest> {
         if self.is_told {
             return None;
         }
@@ -98,7 +98,7 @@ impl Blocks {
         let number = self.offset_bytes / block_bytes;
         let room_bytes = block_bytes - self.offset_bytes % block_bytes;
         let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // no more than is left
-        let recorded = Recorded {
+        let recorded = StreamRequest {
             request: Request {
                 object: u64::from(self.first.client.number()) << BLOCK_BITS | number,
                 bytes,
@@ -119,8 +119,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn split(client: u32, offset_bytes: u64, bytes: u32, block_bytes: u32) -> Vec<Recorded> {
-        let recorded = Recorded {
+    fn split(client: u32, offset_bytes: u64, bytes: u32, block_bytes: u32) -> Vec<StreamRequest> {
+        let recorded = StreamRequest {
             at_ns: 9,
             client: Client::of(0, client).unwrap(),
             request: Request {
@@ -157,8 +157,13 @@ mod tests {
             ]
         );
         assert_eq!(split(0, 512, 0, 512).len(), 1);
-        let of =
-            |offset_bytes| Blocks::of(Recorded::default(), offset_bytes, BlockBytes::default());
+        let of = |offset_bytes| {
+            Blocks::of(
+                StreamRequest::default(),
+                offset_bytes,
+                BlockBytes::default(),
+            )
+        };
         assert!(of((1 << 56) - 1).is_ok());
         assert!(of(1 << 56).is_err() && of(u64::MAX).is_err());
         for wrong in [0, 256, 1000, u32::MAX] {

@@ -8,7 +8,7 @@ use super::number::TimeUnit;
 use super::rows::Rows;
 use super::{Reading, number};
 use crate::Request;
-use crate::streams::{Recorded, StreamError};
+use crate::streams::{StreamError, StreamRequest};
 
 /// Reads such a file.
 pub(super) struct BlockCsv {
@@ -87,7 +87,7 @@ impl BlockCsv {
 }
 
 impl Reading for BlockCsv {
-    fn read(&mut self) -> Result<Option<Recorded>, StreamError> {
+    fn read(&mut self) -> Result<Option<StreamRequest>, StreamError> {
         loop {
             if let Some(recorded) = self.blocks.next(self.block) {
                 return Ok(Some(recorded));
@@ -102,13 +102,13 @@ impl Reading for BlockCsv {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Until;
+    use super::super::UntilError;
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &[u8]) -> Vec<Result<Recorded, String>> {
+    fn read(text: &[u8]) -> Vec<Result<StreamRequest, String>> {
         match BlockCsv::new(Input::of(text), BlockBytes::default(), 0) {
-            Ok(reading) => Until::error(reading)
+            Ok(reading) => UntilError::error(reading)
                 .map(|read| read.map_err(|error| error.to_string()))
                 .collect(),
             Err(error) => vec![Err(error.to_string())],

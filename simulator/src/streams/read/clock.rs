@@ -1,7 +1,7 @@
 //! Time that each client waited with its next request.
 
 use crate::Request;
-use crate::streams::{Client, Recorded};
+use crate::streams::{Client, StreamRequest};
 use std::collections::HashMap;
 
 /// Time of each client's last request.
@@ -15,7 +15,7 @@ pub(super) struct Clock {
 impl Clock {
     /// The request as one of its client at this time; its own `think_ns` does not matter.
     #[inline]
-    pub(super) fn told(&mut self, client: Client, at_ns: u64, request: Request) -> Recorded {
+    pub(super) fn told(&mut self, client: Client, at_ns: u64, request: Request) -> StreamRequest {
         let before_ns = match self.newest {
             Some((newest, ns)) if newest == client => Some(ns),
             other => {
@@ -27,7 +27,7 @@ impl Clock {
         };
         self.newest = Some((client, at_ns));
         let think_ns = at_ns.saturating_sub(before_ns.unwrap_or(at_ns));
-        Recorded {
+        StreamRequest {
             at_ns,
             client,
             request: Request {

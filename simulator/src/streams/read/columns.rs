@@ -14,13 +14,13 @@ pub struct Columns {
     pub(super) client: Option<usize>,
     pub(super) has_header: bool,
     pub(super) delimiter: u8,
-    /// Else its text is hashed.
+    /// True if the object is a number; otherwise its text is hashed.
     pub(super) object_is_number: bool,
     pub(super) time_unit: TimeUnit,
 }
 
 impl Columns {
-    /// Of the CSV that is written by [`crate::streams::write::csv`].
+    /// Columns of the CSV that [`crate::streams::write::csv`] writes.
     #[must_use]
     pub fn ours() -> Self {
         Self {

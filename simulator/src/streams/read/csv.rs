@@ -6,7 +6,7 @@ use super::input::Input;
 use super::rows::Rows;
 use super::{Reading, number};
 use crate::Request;
-use crate::streams::{Client, Recorded, StreamError};
+use crate::streams::{Client, StreamError, StreamRequest};
 
 /// Reads such a file.
 pub(super) struct Csv {
@@ -49,7 +49,7 @@ impl Csv {
 }
 
 impl Reading for Csv {
-    fn read(&mut self) -> Result<Option<Recorded>, StreamError> {
+    fn read(&mut self) -> Result<Option<StreamRequest>, StreamError> {
         if !self.is_begun {
             self.is_begun = true;
             if self.columns.has_header && !self.rows.next()? {
@@ -89,13 +89,13 @@ fn hashed(name: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Until;
+    use super::super::UntilError;
     use super::*;
     use proptest::prelude::*;
 
-    fn read(columns: &str, text: &[u8]) -> Vec<Result<Recorded, String>> {
+    fn read(columns: &str, text: &[u8]) -> Vec<Result<StreamRequest, String>> {
         let columns = Columns::of(columns).unwrap();
-        Until::error(Csv::new(Input::of(text), &columns, 0))
+        UntilError::error(Csv::new(Input::of(text), &columns, 0))
             .map(|read| read.map_err(|error| error.to_string()))
             .collect()
     }
@@ -106,11 +106,11 @@ mod tests {
         let text =
             b"version,time,op,size,lbn\n1,5633898,2a,512,42932745\n1,5633899.25,2a,6656,0x10\n";
         let columns = "time-col=2,obj-id-col=5,obj-size-col=4,has-header=true";
-        let read: Vec<Recorded> = read(columns, text)
+        let read: Vec<StreamRequest> = read(columns, text)
             .into_iter()
             .map(Result::unwrap)
             .collect();
-        let told = |at_ns, object, bytes, think_ns| Recorded {
+        let told = |at_ns, object, bytes, think_ns| StreamRequest {
             at_ns,
             client: Client::default(),
             request: Request {
@@ -136,13 +136,13 @@ mod tests {
             "obj-id-col=1,op-col=2,client-col=3,delimiter=;,obj-id-is-num=false",
             text,
         );
-        let read: Vec<Recorded> = read.into_iter().map(Result::unwrap).collect();
+        let read: Vec<StreamRequest> = read.into_iter().map(Result::unwrap).collect();
         let [first, second, third] = &read[..] else {
             panic!()
         };
         assert_eq!(first.request.object, second.request.object);
         assert_ne!(first.request.object, third.request.object);
-        let told = |read: &Recorded| {
+        let told = |read: &StreamRequest| {
             (
                 read.request.is_write,
                 read.client.number(),

@@ -24,7 +24,7 @@ impl Fields {
         }
     }
 
-    /// Splits `line`.
+    /// Splits `line` into fields.
     pub(super) fn split(&mut self, line: &str) {
         self.fields.clear();
         if line.contains('"') {

@@ -31,7 +31,7 @@ impl Input {
         })
     }
 
-    /// Its bytes, by large pieces.
+    /// Bytes of the file, read in large pieces.
     pub(super) fn buffered(self) -> (PathBuf, BufReader<Box<dyn Read + Send>>) {
         (self.path, BufReader::with_capacity(1 << 17, self.bytes))
     }
@@ -51,7 +51,7 @@ impl Read for Input {
     }
 }
 
-/// As the public traces of libCacheSim are named.
+/// Returns true for compressed files, by the names of libCacheSim's public traces.
 fn is_compressed(path: &Path) -> bool {
     decompressed(&name(path)).is_some()
 }

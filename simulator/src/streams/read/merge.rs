@@ -1,7 +1,7 @@
 //! Several files as one stream, in the order of time.
 
 use super::{Format, Requests, open};
-use crate::streams::{Client, Recorded, StreamError};
+use crate::streams::{Client, StreamError, StreamRequest};
 use std::path::PathBuf;
 
 /// Opens files that were recorded at once, on one clock, each with clients of its own ([`Client`]). Requests come in the order of time,
@@ -34,7 +34,7 @@ pub(super) fn too_many_files(file: u32) -> StreamError {
 
 /// The files, each with the request that it has next.
 struct Merge {
-    files: Vec<(Recorded, Requests)>,
+    files: Vec<(StreamRequest, Requests)>,
     /// Error of the first read.
     error: Option<StreamError>,
 }
@@ -57,7 +57,7 @@ impl Merge {
 }
 
 impl Iterator for Merge {
-    type Item = Result<Recorded, StreamError>;
+    type Item = Result<StreamRequest, StreamError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(error) = self.error.take() {
@@ -89,10 +89,10 @@ mod tests {
     fn file(number: u32, times: &[u64]) -> Requests {
         let times = times.to_vec();
         Box::new(times.into_iter().map(move |at_ns| {
-            Ok(Recorded {
+            Ok(StreamRequest {
                 at_ns,
                 client: Client::of(number, 0).unwrap(),
-                ..Recorded::default()
+                ..StreamRequest::default()
             })
         }))
     }

@@ -21,7 +21,7 @@ pub use named::FormatName;
 pub use number::TimeUnit;
 pub use oracle_general::OracleGeneral;
 
-use super::{Client, Recorded, StreamError};
+use super::{Client, StreamError, StreamRequest};
 use block_csv::BlockCsv;
 use csv::Csv;
 use input::Input;
@@ -29,7 +29,7 @@ use spc::Spc;
 use std::path::Path;
 
 /// A stream's requests in the order of the recording. After an error there are no more.
-pub type Requests = Box<dyn Iterator<Item = Result<Recorded, StreamError>> + Send>;
+pub type Requests = Box<dyn Iterator<Item = Result<StreamRequest, StreamError>> + Send>;
 
 /// Format of a recorded stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,30 +52,30 @@ pub enum Format {
 pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamError> {
     let input = Input::open(path)?;
     Ok(match format {
-        Format::OracleGeneral => Box::new(Until::error(OracleGeneral::new(input, file)?)),
-        Format::Csv(columns) => Box::new(Until::error(Csv::new(input, columns, file))),
-        Format::Spc(block) => Box::new(Until::error(Spc::new(input, *block, file))),
-        Format::BlockCsv(block) => Box::new(Until::error(BlockCsv::new(input, *block, file)?)),
+        Format::OracleGeneral => Box::new(UntilError::error(OracleGeneral::new(input, file)?)),
+        Format::Csv(columns) => Box::new(UntilError::error(Csv::new(input, columns, file))),
+        Format::Spc(block) => Box::new(UntilError::error(Spc::new(input, *block, file))),
+        Format::BlockCsv(block) => Box::new(UntilError::error(BlockCsv::new(input, *block, file)?)),
     })
 }
 
 /// Reader of one request after the other.
 trait Reading {
     /// The next request; none at the end.
-    fn read(&mut self) -> Result<Option<Recorded>, StreamError>;
+    fn read(&mut self) -> Result<Option<StreamRequest>, StreamError>;
 }
 
 /// An iterator that ends with the first error.
-struct Until<R>(Option<R>);
+struct UntilError<R>(Option<R>);
 
-impl<R: Reading> Until<R> {
+impl<R: Reading> UntilError<R> {
     fn error(reading: R) -> Self {
         Self(Some(reading))
     }
 }
 
-impl<R: Reading> Iterator for Until<R> {
-    type Item = Result<Recorded, StreamError>;
+impl<R: Reading> Iterator for UntilError<R> {
+    type Item = Result<StreamRequest, StreamError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {

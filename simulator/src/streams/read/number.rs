@@ -3,7 +3,7 @@
 /// In what a trace tells its times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// Seconds.
+    /// Unit of a second.
     #[default]
     S,
     /// Thousandths of a second.
@@ -63,7 +63,7 @@ pub(super) fn bytes(text: &str) -> Result<u32, &'static str> {
     bytes.ok_or("a number of bytes from 0 to below 2^32")
 }
 
-/// Whether it is written.
+/// Returns true for a write.
 pub(super) fn is_write(text: &str) -> Result<bool, &'static str> {
     const READS: [&str; 3] = ["r", "read", "get"];
     const WRITES: [&str; 4] = ["w", "write", "set", "put"];

@@ -5,10 +5,10 @@ use super::Reading;
 use super::clock::Clock;
 use super::input::Input;
 use crate::Request;
-use crate::streams::{Client, Recorded, StreamError};
+use crate::streams::{Client, StreamError, StreamRequest};
 use std::io::{ErrorKind, Read};
 
-/// Of a request.
+/// Size of a request's record, in bytes.
 pub(crate) const RECORD_BYTES: usize = 24;
 /// Bytes of one read: whole records.
 const BUFFER_BYTES: usize = RECORD_BYTES << 12;
@@ -25,7 +25,7 @@ pub struct OracleGeneral {
     /// Place in the buffer of the first record that was not returned.
     at: usize,
     end: usize,
-    /// Of the file: where `at` is.
+    /// Offset of `at` in the file.
     offset: u64,
 }
 
@@ -70,7 +70,7 @@ impl OracleGeneral {
 
 impl Reading for OracleGeneral {
     #[inline]
-    fn read(&mut self) -> Result<Option<Recorded>, StreamError> {
+    fn read(&mut self) -> Result<Option<StreamRequest>, StreamError> {
         if self.at == self.end && !self.fill()? {
             return Ok(None);
         }
@@ -140,13 +140,13 @@ fn parts(record: &[u8; RECORD_BYTES]) -> (u32, u64, u32, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Until;
+    use super::super::UntilError;
     use super::*;
     use proptest::prelude::*;
 
-    fn read(bytes: &[u8]) -> Vec<Result<Recorded, String>> {
+    fn read(bytes: &[u8]) -> Vec<Result<StreamRequest, String>> {
         let reading = OracleGeneral::new(Input::of(bytes), 0).unwrap();
-        Until::error(reading)
+        UntilError::error(reading)
             .map(|read| read.map_err(|error| error.to_string()))
             .collect()
     }
@@ -163,8 +163,8 @@ mod tests {
     fn a_record_is_a_request() {
         let mut bytes = record(5, u64::MAX, 512, -1);
         bytes.extend(record(7, 1, 0, i64::MAX));
-        let read: Vec<Recorded> = read(&bytes).into_iter().map(Result::unwrap).collect();
-        let told = |at_s: u64, object, bytes, think_s: u64| Recorded {
+        let read: Vec<StreamRequest> = read(&bytes).into_iter().map(Result::unwrap).collect();
+        let told = |at_s: u64, object, bytes, think_s: u64| StreamRequest {
             at_ns: at_s * NS_PER_S,
             client: Client::default(),
             request: Request {

@@ -108,7 +108,7 @@ impl Rows {
 const IS_TEXT: &str = "the format is text: name the format that the file is in";
 const COLUMNS: &str = "say which columns and which header the file has, or mend the line";
 
-/// As much of a text as fits a message.
+/// Cuts a text to the length that fits a message.
 fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     let mut cut: String = text.chars().take(CHARACTERS).collect();

@@ -8,7 +8,7 @@ use super::number::TimeUnit;
 use super::rows::Rows;
 use super::{Reading, number};
 use crate::Request;
-use crate::streams::{Recorded, StreamError};
+use crate::streams::{StreamError, StreamRequest};
 
 /// Unit of an LBA.
 const SECTOR_BYTES: u64 = 512;
@@ -61,7 +61,7 @@ impl Spc {
 const NOT_SPC: &str = "is the file of SPC: ASU, LBA, size, opcode, timestamp?";
 
 impl Reading for Spc {
-    fn read(&mut self) -> Result<Option<Recorded>, StreamError> {
+    fn read(&mut self) -> Result<Option<StreamRequest>, StreamError> {
         loop {
             if let Some(recorded) = self.blocks.next(self.block) {
                 return Ok(Some(recorded));
@@ -76,12 +76,12 @@ impl Reading for Spc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Until;
+    use super::super::UntilError;
     use super::*;
     use proptest::prelude::*;
 
-    fn read(text: &[u8]) -> Vec<Result<Recorded, String>> {
-        Until::error(Spc::new(Input::of(text), BlockBytes::default(), 0))
+    fn read(text: &[u8]) -> Vec<Result<StreamRequest, String>> {
+        UntilError::error(Spc::new(Input::of(text), BlockBytes::default(), 0))
             .map(|read| read.map_err(|error| error.to_string()))
             .collect()
     }

@@ -1,9 +1,9 @@
 //! CSV with the header `time,obj_id,obj_size,op,client`: time in seconds, to the nanosecond, `op` read or write. Every word of a stream is
 //! kept: [`Columns::ours`](crate::streams::read::Columns::ours) reads it back as it was.
 
-use super::Written;
-use super::unfinished::{Output, Unfinished};
-use crate::streams::{Recorded, StreamError};
+use super::StreamSummary;
+use super::unfinished::{Output, UnfinishedStream};
+use crate::streams::{StreamError, StreamRequest};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,9 +15,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// The stream's own; what the system refused. Nothing is at `place` then that was not before.
 pub fn csv(
     place: &Path,
-    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
-) -> Result<Written, StreamError> {
-    let (unfinished, file) = Unfinished::begin(place, ".unfinished")?;
+    stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
+) -> Result<StreamSummary, StreamError> {
+    let (unfinished, file) = UnfinishedStream::begin(place, ".unfinished")?;
     let io = |error| StreamError::io("write", place)(error);
     let mut output = Output::to(place, file).map_err(io)?;
     output
@@ -29,14 +29,14 @@ pub fn csv(
         requests += 1;
     }
     let file = output.end().map_err(io)?;
-    Ok(Written {
+    Ok(StreamSummary {
         requests,
         bytes: unfinished.finish(&file)?,
     })
 }
 
-fn row(output: &mut Output, recorded: &Recorded) -> io::Result<()> {
-    let Recorded {
+fn row(output: &mut Output, recorded: &StreamRequest) -> io::Result<()> {
+    let StreamRequest {
         at_ns,
         client,
         request,

@@ -10,9 +10,9 @@ pub use oracle_general::oracle_general;
 
 /// Counts of a written stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
-    /// Requests.
+pub struct StreamSummary {
+    /// Number of requests.
     pub requests: u64,
-    /// Of the file.
+    /// Size of the file, in bytes.
     pub bytes: u64,
 }

@@ -3,9 +3,9 @@
 //! The next request is known only afterwards. The stream is written first as it comes, without; then the file is gone through from its
 //! end, piece by piece, with the number of each object's next request in memory: one number an object, however many requests there are.
 
-use super::Written;
-use super::unfinished::{Output, Unfinished, is_compressed};
-use crate::streams::{Objects, Recorded, StreamError};
+use super::StreamSummary;
+use super::unfinished::{Output, UnfinishedStream, is_compressed};
+use crate::streams::{Objects, StreamError, StreamRequest};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -16,7 +16,7 @@ const PIECE_RECORDS: usize = 1 << 13;
 /// Bytes of the object in a record, and of the object's next request.
 const OBJECT: std::ops::Range<usize> = 4..12;
 const NEXT: std::ops::Range<usize> = 16..24;
-/// There is none.
+/// Value for an object without a next request.
 const NEVER: i64 = -1;
 const NS_PER_S: u64 = 1_000_000_000;
 
@@ -27,9 +27,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Nothing is at `place` then that was not before.
 pub fn oracle_general(
     place: &Path,
-    stream: impl Iterator<Item = Result<Recorded, StreamError>>,
-) -> Result<Written, StreamError> {
-    let (unfinished, file) = Unfinished::begin(place, ".unfinished")?;
+    stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
+) -> Result<StreamSummary, StreamError> {
+    let (unfinished, file) = UnfinishedStream::begin(place, ".unfinished")?;
     let io = |error| StreamError::io("write", place)(error);
     let mut output = BufWriter::with_capacity(1 << 17, file);
     let mut requests = 0;
@@ -50,17 +50,17 @@ pub fn oracle_general(
         });
     }
     let bytes = if is_compressed(place) {
-        let (compressed, into) = Unfinished::begin(place, ".unfinished.zst")?;
+        let (compressed, into) = UnfinishedStream::begin(place, ".unfinished.zst")?;
         let into = compress(file, place, into).map_err(io)?;
         compressed.finish(&into)?
     } else {
         unfinished.finish(&file)?
     };
-    Ok(Written { requests, bytes })
+    Ok(StreamSummary { requests, bytes })
 }
 
 fn record(
-    recorded: &Recorded,
+    recorded: &StreamRequest,
     place: &Path,
     number: u64,
 ) -> Result<[u8; RECORD_BYTES], StreamError> {
@@ -81,7 +81,7 @@ fn record(
 /// Fills in the next requests, from the end on; whether all objects could be told apart.
 fn link(file: &mut File, requests: u64) -> io::Result<bool> {
     let mut objects = Objects::default();
-    // By object, the number of the request seen last, which is the next one for those before it.
+    // By object: the number of the request seen last, which is the next one for those before it.
     let mut seen: Vec<i64> = Vec::new();
     let mut piece = vec![0; PIECE_RECORDS * RECORD_BYTES];
     let mut left = requests;

@@ -6,13 +6,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Lies beside its place until it is finished; removed if it never is.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedStream {
     place: PathBuf,
     path: PathBuf,
     is_finished: bool,
 }
 
-impl Unfinished {
+impl UnfinishedStream {
     /// Begins a file that shall lie at `place`; `what` tells several for one place apart.
     pub(super) fn begin(place: &Path, what: &str) -> Result<(Self, File), StreamError> {
         let mut name = place.file_name().unwrap_or_default().to_owned();
@@ -29,7 +29,7 @@ impl Unfinished {
         Ok((unfinished, file))
     }
 
-    /// It is whole: it goes to its place. How large it is.
+    /// Moves the finished file to its place; returns its size in bytes.
     pub(super) fn finish(mut self, file: &File) -> Result<u64, StreamError> {
         let io = |action| StreamError::io(action, &self.path);
         file.sync_all().map_err(io("write"))?;
@@ -40,10 +40,10 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedStream {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Nothing to be done about a file that cannot be removed.
+            // A file that cannot be removed stays.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -68,7 +68,7 @@ impl Output {
         })
     }
 
-    /// All is written; the file, with all of it.
+    /// Finishes the writing; returns the complete file.
     pub(super) fn end(self) -> io::Result<File> {
         let file = match self {
             Self::Plain(file) => file,
@@ -94,7 +94,7 @@ impl Write for Output {
     }
 }
 
-/// Whether a file at this place is compressed.
+/// Returns true if a file at this path is compressed.
 pub(super) fn is_compressed(place: &Path) -> bool {
     place.extension().is_some_and(|ending| ending == "zst")
 }

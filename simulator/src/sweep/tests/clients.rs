@@ -114,11 +114,11 @@ fn two_clients_on_two_hosts_of_which_one_or_both_lend() {
     assert_eq!(value(small, "hit_share"), Some(20.0 / 22.0));
     assert_eq!(value(small, "saved_from_disk_bytes"), Some(20.0 * 512.0));
     assert_eq!(value(small, "disk_bytes"), Some(2.0 * 4096.0));
-    // Of 8192 bytes even at best it takes 8192 + 10 * 1000: there is nothing to gain.
+    // At best 8192 bytes take 8192 + 10 * 1000: there is no possible gain.
     assert!(value(large, "ideal_speedup").unwrap() < 1.0);
     assert_eq!(value(large, "gain_share"), None);
 
-    // Both hosts are worked on: each asks in vain, and has all from disk.
+    // Both hosts are in use: each client asks in vain, and reads all from disk.
     let both = clients(&format!("host = '{}'", hosts[1]));
     let found = rows(&file(&both, folder), folder, ONE).unwrap();
     assert_eq!(names_and_ends(&found[0].clients[0]), ends(15_632 + 10));

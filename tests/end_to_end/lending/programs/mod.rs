@@ -13,9 +13,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// What each program has; it needs twice that, or more.
+/// Memory of each program, which needs twice that, or more.
 const LIMIT_BYTES: u64 = 48 * MIB;
-/// Of each program's, on the clerk's device, so that it counts.
+/// Least amount of each program on the clerk's device, so that the test counts.
 const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
 const RATE: &str = "1gbit";
 
@@ -91,9 +91,9 @@ impl Drop for Group {
 }
 
 /// Ended with the value.
-struct Ends(Child);
+struct ProgramGuard(Child);
 
-impl Drop for Ends {
+impl Drop for ProgramGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -162,13 +162,13 @@ impl Drop for Swap {
 }
 
 /// A program, as it is called, and the file that it writes.
-struct Called {
+struct NamedProgram {
     name: &'static str,
     words: Vec<String>,
     makes: PathBuf,
 }
 
-impl Called {
+impl NamedProgram {
     fn made(&self) -> Vec<u8> {
         let made = fs::read(&self.makes).unwrap();
         assert!(!made.is_empty(), "{} made nothing", self.name);
@@ -191,7 +191,7 @@ impl Called {
         let said = swap.lenders.file("said");
         let file = fs::File::create(&said).unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null());
-        let mut running = Ends(command.stderr(file).spawn().unwrap());
+        let mut running = ProgramGuard(command.stderr(file).spawn().unwrap());
         let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
         wait_for(self.name, || {
             // A program that waits for room stands still until then; a look at the swap takes longer than that.
@@ -234,7 +234,7 @@ fn lines(path: &Path) {
     file.flush().unwrap();
 }
 
-fn programs(lenders: &Lenders) -> [Called; 3] {
+fn programs(lenders: &Lenders) -> [NamedProgram; 3] {
     let file = |name: &str| lenders.file(name).to_str().unwrap().to_owned();
     let here = |name: &str| {
         let path = repository().join("tests/end_to_end/lending/programs");
@@ -242,7 +242,7 @@ fn programs(lenders: &Lenders) -> [Called; 3] {
     };
     let python = repository().join(".venv/bin/python");
     lines(&lenders.file("lines"));
-    let called = |name, makes: &str, words: &str| Called {
+    let called = |name, makes: &str, words: &str| NamedProgram {
         name,
         words: words.split(' ').map(str::to_owned).collect(),
         makes: lenders.file(makes),

@@ -1,8 +1,9 @@
-//! The fields of a line, quoted ones included (RFC 4180). A line is a row: quotes that are left open spoil no other.
+//! The fields of a line, quoted ones included (RFC 4180). A row is one line, so that an unclosed quote spoils
+//! no other row.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-/// Splits lines.
+/// Splits lines into fields.
 pub(super) struct Fields {
     reader: Reader,
     text: Vec<u8>,
@@ -38,7 +39,7 @@ impl Fields {
         ends.map(|&end| {
             let field = self.text.get(start..end).unwrap_or_default();
             start = end;
-            // Cut at ASCII characters alone, what was UTF-8 stays it.
+            // Cutting at ASCII characters keeps UTF-8 valid.
             std::str::from_utf8(field).unwrap_or_default().trim()
         })
         .collect()

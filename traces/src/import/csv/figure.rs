@@ -8,12 +8,12 @@ use gleaner_schemas::column::Column as Stored;
 /// Whole numbers are held exactly up to here.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
-/// Where a figure comes from.
+/// Source of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
     from: Origin,
     unit: Unit,
-    /// The unit's name, for people; empty where there is none.
+    /// Name of the unit, for people; empty without a unit.
     unit_name: String,
     /// No more than that.
     largest: f64,
@@ -22,20 +22,20 @@ pub(super) struct Figure {
 #[derive(Clone, Debug, PartialEq)]
 enum Origin {
     Column(Column),
-    /// What is used of physical memory: the figure is the rest.
+    /// Used part of physical memory: the figure is the remainder.
     Used(Column),
     Constant(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Unit {
-    /// So many of ours.
+    /// Factor from the unit to ours.
     Factor(f64),
-    /// So many hundredths of another figure.
+    /// Hundredths of another figure.
     ShareOf(String),
 }
 
-/// Units of bytes, and how many those are.
+/// Units of bytes, with their size in bytes.
 const BYTES: [(&str, f64); 10] = [
     ("B", 1.0),
     ("KB", 1e3),
@@ -48,11 +48,11 @@ const BYTES: [(&str, f64); 10] = [
     ("TiB", 1_099_511_627_776.0),
     ("pages", 0.0), // as many as the mapping says
 ];
-/// Units of time, and how many microseconds those are.
+/// Units of time, with their length in microseconds.
 const TIMES: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
 
 impl Figure {
-    /// For the column `stored`; else what is wrong with the keys.
+    /// Figure for the column `stored`. The error describes the fault of the keys.
     pub(super) fn of(stored: &Stored, keys: FigureKeys, page_bytes: u32) -> Result<Self, String> {
         let from = match (keys.column, keys.used, keys.value) {
             (Some(column), None, None) => Origin::Column(column),
@@ -138,7 +138,7 @@ impl Figure {
         }
     }
 
-    /// For people.
+    /// Description for people.
     pub(super) fn told(&self) -> String {
         let unit = if self.unit_name.is_empty() {
             String::new()
@@ -156,9 +156,9 @@ impl Figure {
         }
     }
 
-    /// Its value in our unit: `field` gives the text of its column, `other` the figure that it is a share of. Absent where
-    /// the file says nothing; else what is wrong. Of what is used, what is left of `physical`: below 0 where that
-    /// is too much.
+    /// Value in our unit: `field` returns the text of a column, `other` the figure that this is a share of.
+    /// `None` if the file has no value; the error describes a fault. For a used part, the result is the
+    /// remainder of `physical`, below 0 if more is used than there is.
     pub(super) fn value<'t>(
         &self,
         field: impl FnOnce(&Column) -> Result<&'t str, String>,

@@ -1,10 +1,10 @@
-//! The keys of a mapping file as typed; what is not one of them is refused.
+//! The keys of a mapping file as typed; unknown keys are refused.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// What says that there is no value, beside nothing at all.
+/// Texts that mean a missing value, beside the empty one.
 pub(super) const ABSENT: [&str; 5] = ["-", "NA", "NaN", "nan", "null"];
 
 /// A column of the file: by its name in the header, or by its number from 1.
@@ -42,7 +42,7 @@ pub(super) struct File {
     pub(super) machine: Option<MachineKeys>,
     pub(super) samples: BTreeMap<Spanned<String>, FigureKeys>,
     #[serde(default)]
-    pub(super) hosts: BTreeMap<Spanned<String>, GivenKeys>,
+    pub(super) hosts: BTreeMap<Spanned<String>, FactKeys>,
 }
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ pub(super) struct FigureKeys {
 
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GivenKeys {
+pub(super) struct FactKeys {
     pub(super) column: Option<Column>,
     pub(super) value: Option<String>,
 }

@@ -1,10 +1,10 @@
-//! The mapping file: which column of a CSV is which of ours, in which unit. Read from TOML, and checked as a whole
-//! before any row is looked at.
+//! The mapping file: assigns columns and units of a CSV to ours. Read from TOML, and checked as a whole
+//! before any row is read.
 
 use super::figure::Figure;
-use super::keys::{ABSENT, Column, FigureKeys, File, GivenKeys, TimeKeys};
+use super::keys::{ABSENT, Column, FactKeys, FigureKeys, File, TimeKeys};
 use super::time::TimeFormat;
-use crate::import::{Filled, ImportError};
+use crate::import::{ColumnOrigin, ImportError};
 use gleaner_schemas::column::{Column as Stored, Kind, Row as _, Value};
 use gleaner_schemas::rows::{HostRow, SampleRow};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ const FACTS: [&str; 5] = [
     "machine_model",
 ];
 
-/// How files are to be read.
+/// Rules for reading files.
 #[derive(Clone, Debug)]
 pub struct Mapping {
     pub(super) path: PathBuf,
@@ -34,45 +34,45 @@ pub struct Mapping {
     pub(super) has_header: bool,
     pub(super) has_decimal_comma: bool,
     pub(super) time: (Column, TimeFormat),
-    /// Else the file's name is the machine's.
+    /// Column with the machine's name; `None`: the file's name is the machine's.
     pub(super) machine: Option<Column>,
     pub(super) physical: Figure,
     pub(super) available: Figure,
-    pub(super) cpus: Option<Given>,
+    pub(super) cpus: Option<FactSource>,
     /// Further columns of `samples`, in order.
     pub(super) further: Vec<(&'static str, Figure)>,
     /// Further columns of `hosts`.
-    pub(super) facts: Vec<(&'static str, Given)>,
-    /// What is filled from what: table, column, and words.
+    pub(super) facts: Vec<(&'static str, FactSource)>,
+    /// Filled columns: table, column, and description of the source.
     fills: Vec<(&'static str, &'static str, String)>,
 }
 
-/// Where something comes from that has no unit.
+/// Source of a value without a unit.
 #[derive(Clone, Debug)]
-pub(super) enum Given {
+pub(super) enum FactSource {
     Column(Column),
     Constant(String),
 }
 
-/// Something wrong, and where it begins.
-type Wrong = (Range<usize>, String);
+/// Position and description of a fault.
+type MappingFault = (Range<usize>, String);
 
 impl Mapping {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`ImportError`]: what is wrong, by its line.
+    /// [`ImportError`], with the line of the fault.
     pub fn read(path: &Path) -> Result<Self, ImportError> {
         let text = std::fs::read_to_string(path).map_err(ImportError::io("read", path))?;
         Self::parse(path, &text)
     }
 
-    /// Reads `text`, which stands in `path`.
+    /// Parses `text`, the content of `path`.
     ///
     /// # Errors
     /// [`ImportError::Line`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, ImportError> {
-        let file: Result<File, Wrong> = toml::from_str(text)
+        let file: Result<File, MappingFault> = toml::from_str(text)
             .map_err(|e| (e.span().unwrap_or_default(), e.message().to_owned()));
         file.and_then(|file| Self::of(path, file))
             .map_err(|(span, found)| {
@@ -86,7 +86,7 @@ impl Mapping {
             })
     }
 
-    fn of(path: &Path, file: File) -> Result<Self, Wrong> {
+    fn of(path: &Path, file: File) -> Result<Self, MappingFault> {
         if file.name.get_ref().trim().is_empty() || file.name.get_ref().contains('\0') {
             let found = "name is empty: host ids are made from it".to_owned();
             return Err((file.name.span(), found));
@@ -140,8 +140,8 @@ impl Mapping {
             .iter()
             .chain(self.facts.iter().map(|(_, given)| given));
         let given = given.filter_map(|given| match given {
-            Given::Column(column) => Some(column),
-            Given::Constant(_) => None,
+            FactSource::Column(column) => Some(column),
+            FactSource::Constant(_) => None,
         });
         std::iter::once(&self.time.0)
             .chain(&self.machine)
@@ -151,10 +151,14 @@ impl Mapping {
     }
 
     /// The columns that are filled.
-    pub(super) fn fills(&self) -> Vec<Filled<'_>> {
+    pub(super) fn fills(&self) -> Vec<ColumnOrigin<'_>> {
         let own = self.fills.iter();
-        let own = own.map(|(table, column, from)| Filled::new(table, column, from));
-        let all = [Filled::INTERVAL_MS, Filled::FILES_WHOLE, Filled::SOURCE];
+        let own = own.map(|(table, column, from)| ColumnOrigin::new(table, column, from));
+        let all = [
+            ColumnOrigin::INTERVAL_MS,
+            ColumnOrigin::FILES_WHOLE,
+            ColumnOrigin::SOURCE,
+        ];
         all.into_iter().chain(own).collect()
     }
 
@@ -185,7 +189,7 @@ impl Mapping {
     }
 }
 
-fn separator(key: Option<Spanned<char>>) -> Result<u8, Wrong> {
+fn separator(key: Option<Spanned<char>>) -> Result<u8, MappingFault> {
     match key {
         None => Ok(b','),
         Some(s) if s.get_ref().is_ascii() && !"\"\r\n".contains(*s.get_ref()) => {
@@ -198,7 +202,7 @@ fn separator(key: Option<Spanned<char>>) -> Result<u8, Wrong> {
     }
 }
 
-fn is_comma(key: &Spanned<char>) -> Result<bool, Wrong> {
+fn is_comma(key: &Spanned<char>) -> Result<bool, MappingFault> {
     match key.get_ref() {
         '.' => Ok(false),
         ',' => Ok(true),
@@ -206,7 +210,7 @@ fn is_comma(key: &Spanned<char>) -> Result<bool, Wrong> {
     }
 }
 
-fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), Wrong> {
+fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), MappingFault> {
     let (format, zone) = (keys.format, keys.zone);
     let named = zone.as_ref().map(|zone| zone.get_ref().as_str());
     let read = TimeFormat::of(format.get_ref(), named);
@@ -218,7 +222,7 @@ fn time(keys: TimeKeys) -> Result<(Column, TimeFormat), Wrong> {
 fn figures(
     samples: &BTreeMap<Spanned<String>, FigureKeys>,
     page_size_bytes: u32,
-) -> Result<BTreeMap<&'static str, Figure>, Wrong> {
+) -> Result<BTreeMap<&'static str, Figure>, MappingFault> {
     let is_figure =
         |c: &&Stored| matches!(c.kind, Kind::Integer | Kind::Real) && !DERIVED.contains(&c.name);
     let mut figures: BTreeMap<&'static str, Figure> = BTreeMap::new();
@@ -248,16 +252,16 @@ fn figures(
     Ok(figures)
 }
 
-/// Where the number of CPUs comes from, if anywhere, and further facts of a host.
-type Facts = (Option<Given>, Vec<(&'static str, Given)>);
+/// Source of the number of CPUs, if any, and sources of further facts of a host.
+type Facts = (Option<FactSource>, Vec<(&'static str, FactSource)>);
 
-fn facts(hosts: BTreeMap<Spanned<String>, GivenKeys>) -> Result<Facts, Wrong> {
+fn facts(hosts: BTreeMap<Spanned<String>, FactKeys>) -> Result<Facts, MappingFault> {
     let (mut cpus, mut facts) = (None, Vec::new());
     for (key, keys) in hosts {
         let name = key.get_ref().as_str();
         let given = match (keys.column, keys.value) {
-            (Some(column), None) => Given::Column(column),
-            (None, Some(value)) => Given::Constant(value),
+            (Some(column), None) => FactSource::Column(column),
+            (None, Some(value)) => FactSource::Constant(value),
             _ => {
                 let found = format!("hosts.{name}: either a column or a value, in quotes");
                 return Err((key.span(), found));
@@ -275,7 +279,7 @@ fn facts(hosts: BTreeMap<Spanned<String>, GivenKeys>) -> Result<Facts, Wrong> {
     Ok((cpus, facts))
 }
 
-impl Given {
+impl FactSource {
     fn told(&self) -> String {
         match self {
             Self::Column(column) => column.to_string(),

@@ -1,4 +1,4 @@
-//! Plain CSV, by a mapping file that says which column is what ([`Mapping`]).
+//! Plain CSV, with a mapping file that describes the columns ([`Mapping`]).
 //!
 //! ```text
 //! MAP.toml ──► keys ──► mapping ──► rows ──► Readings     figure: units; time: formats and zones; fields: quotes
@@ -13,32 +13,34 @@ mod time;
 
 pub use mapping::Mapping;
 
-use super::grouped::{self, Grouped};
+use super::grouped::{self, MachineTable};
 use super::readings;
-use super::{Facts, Filled, ImportError, Importer, Listed, Mended, Reading, Readings, Source};
+use super::{
+    ColumnOrigin, Facts, ImportError, Importer, MachineList, Reading, Readings, Repairs, Source,
+};
 use rows::{Row, Rows};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Memory for rows that are held at once, where a file holds many machines.
+/// Memory for the rows held at once, if a file holds many machines.
 const HELD_BYTES: usize = 512 << 20;
 
 /// CSV files and their mapping.
 pub struct Csv<'m> {
     table: Files<'m>,
-    fills: Vec<Filled<'m>>,
+    fills: Vec<ColumnOrigin<'m>>,
     columns: Vec<&'static str>,
     machines: Machines,
 }
 
-/// Where the rows of a machine are.
+/// Place of the rows of a machine.
 enum Machines {
-    /// Not looked for yet.
+    /// Not determined yet.
     Unknown,
     /// In files that bear its name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// Among others'.
-    Among(Box<Grouped<Row>>),
+    /// In files shared with other machines.
+    Among(Box<MachineTable<Row>>),
 }
 
 struct Files<'m> {
@@ -46,18 +48,18 @@ struct Files<'m> {
     paths: Vec<PathBuf>,
 }
 
-/// What the mapping makes of a line.
+/// Result of the mapping for one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The line, from 1.
     pub line: u64,
-    /// The machine that it is of, or why that cannot be said.
+    /// Machine of the line, or the reason why it is unknown.
     pub machine: Result<String, String>,
-    /// What it says, or what is wrong with it.
+    /// Values of the line, or its fault.
     pub row: Result<PreviewRow, String>,
 }
 
-/// What the mapping makes of a row.
+/// Result of the mapping for one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRow {
     /// Time, memory, CPUs.
@@ -69,7 +71,7 @@ pub struct PreviewRow {
 }
 
 impl<'m> Csv<'m> {
-    /// Of the files at `paths`, as `mapping` says.
+    /// Importer of the files at `paths`, by `mapping`.
     #[must_use]
     pub fn new(mapping: &'m Mapping, paths: &[PathBuf]) -> Self {
         Self {
@@ -83,7 +85,7 @@ impl<'m> Csv<'m> {
         }
     }
 
-    /// What the mapping makes of the first `count` rows of the first file.
+    /// Results of the mapping for the first `count` rows of the first file.
     ///
     /// # Errors
     /// [`ImportError`]: there is no such file, or its header lacks a column.
@@ -136,18 +138,18 @@ impl Importer for Csv<'_> {
         grouped::Table::origin(&self.table)
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
         for path in &self.table.paths {
             Rows::open(self.table.mapping, path)?;
         }
         if self.table.mapping.machine.is_some() {
             let row_bytes = size_of::<Row>() + self.columns.len() * size_of::<Option<f64>>() + 256;
-            let grouped = Grouped::list(&mut self.table, HELD_BYTES / row_bytes)?;
+            let grouped = MachineTable::list(&mut self.table, HELD_BYTES / row_bytes)?;
             let machines = grouped.names();
             self.machines = Machines::Among(Box::new(grouped));
-            return Ok(Listed {
+            return Ok(MachineList {
                 machines,
-                ..Listed::default()
+                ..MachineList::default()
             });
         }
         let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
@@ -159,16 +161,16 @@ impl Importer for Csv<'_> {
         }
         let machines = files.keys().cloned().collect();
         self.machines = Machines::OfFiles(files);
-        Ok(Listed {
+        Ok(MachineList {
             machines,
-            ..Listed::default()
+            ..MachineList::default()
         })
     }
 
-    fn of_no_machine(&mut self) -> Mended {
+    fn of_no_machine(&mut self) -> Repairs {
         match &mut self.machines {
             Machines::Among(grouped) => grouped.of_no_machine(),
-            Machines::Unknown | Machines::OfFiles(_) => Mended::default(),
+            Machines::Unknown | Machines::OfFiles(_) => Repairs::default(),
         }
     }
 
@@ -225,7 +227,10 @@ impl Files<'_> {
 impl grouped::Table for Files<'_> {
     type Row = Row;
 
-    fn scan(&mut self, each: &mut dyn FnMut(grouped::Found<'_, Row>)) -> Result<(), ImportError> {
+    fn scan(
+        &mut self,
+        each: &mut dyn FnMut(grouped::GroupedRow<'_, Row>),
+    ) -> Result<(), ImportError> {
         for path in &self.paths {
             let mut rows = Rows::open(self.mapping, path)?;
             while let Some(found) = rows.next().map_err(ImportError::io("read", path))? {
@@ -234,7 +239,7 @@ impl grouped::Table for Files<'_> {
                     Ok(name) => (name, None),
                     Err(why) => (String::new(), Some(why)),
                 };
-                each(grouped::Found {
+                each(grouped::GroupedRow {
                     place: &format_args!("{} line {}", path.display(), found.line),
                     machine: why.map_or(Ok(name.as_str()), Err),
                     row: found.row,

@@ -3,22 +3,22 @@
 use super::fields::Fields;
 use super::figure::decimal;
 use super::keys::Column;
-use super::mapping::{Given, Mapping, fact};
+use super::mapping::{FactSource, Mapping, fact};
 use crate::import::files::{Line, Lines, cut};
 use crate::import::{Facts, ImportError, Reading};
 use std::fs::File;
 use std::path::Path;
 
-/// A row as it was read.
+/// A row as read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) reading: Reading,
-    /// Of the further columns, in the mapping's order.
+    /// Values of the further columns, in the mapping's order.
     pub(super) values: Box<[Option<f64>]>,
     pub(super) facts: Facts,
 }
 
-/// A file, and where its columns stand.
+/// A file, and the positions of its columns.
 pub(super) struct Rows<'m> {
     mapping: &'m Mapping,
     lines: Lines<File>,
@@ -27,19 +27,19 @@ pub(super) struct Rows<'m> {
     header: Vec<String>,
 }
 
-/// What a line came to.
-pub(super) struct Found {
+/// Result of reading a line.
+pub(super) struct LineResult {
     pub(super) line: u64,
-    /// None where the file's name is the machine's.
+    /// Name of the machine; `None` if the file's name is the machine's.
     pub(super) machine: Option<Result<String, String>>,
     pub(super) row: Result<Row, String>,
 }
 
 impl<'m> Rows<'m> {
-    /// Opens a file, and looks for the mapped columns in its header.
+    /// Opens a file, and finds the mapped columns in its header.
     ///
     /// # Errors
-    /// [`ImportError::Line`] where one is missing.
+    /// [`ImportError::Line`] if one is missing.
     pub(super) fn open(mapping: &'m Mapping, path: &Path) -> Result<Self, ImportError> {
         let lines = Lines::open(path).map_err(ImportError::io("open", path))?;
         let mut rows = Self {
@@ -84,7 +84,7 @@ impl<'m> Rows<'m> {
     }
 
     /// The next row.
-    pub(super) fn next(&mut self) -> std::io::Result<Option<Found>> {
+    pub(super) fn next(&mut self) -> std::io::Result<Option<LineResult>> {
         loop {
             let Some((line, text)) = self.lines.next()? else {
                 return Ok(None);
@@ -94,7 +94,7 @@ impl<'m> Rows<'m> {
                 Line::Text(text) if line == 1 => text.trim_start_matches('\u{feff}'),
                 Line::Text(text) => text,
                 Line::Unreadable(why) => {
-                    return Ok(Some(Found {
+                    return Ok(Some(LineResult {
                         line,
                         machine: self.mapping.machine.as_ref().map(|_| Err(why.to_owned())),
                         row: Err(why.to_owned()),
@@ -106,7 +106,7 @@ impl<'m> Rows<'m> {
                 texts: self.fields.of(text),
             };
             let machine = self.mapping.machine.as_ref();
-            return Ok(Some(Found {
+            return Ok(Some(LineResult {
                 line,
                 machine: machine.map(|column| given.machine(column)),
                 row: given.row(self.mapping),
@@ -121,7 +121,7 @@ struct Texts<'r> {
     texts: Vec<&'r str>,
 }
 
-/// Where a column stands, from 0.
+/// Position of a column, from 0.
 fn place(column: &Column, header: &[String]) -> Option<usize> {
     match column {
         Column::Name(name) => header.iter().position(|n| n == name),
@@ -194,7 +194,7 @@ impl Texts<'_> {
             None => 0,
             Some(given) => {
                 // A constant is the mapping's own, in TOML's spelling.
-                let comma = comma && matches!(given, Given::Column(_));
+                let comma = comma && matches!(given, FactSource::Column(_));
                 cpus(self.given(given)?, comma)?
             }
         };
@@ -215,15 +215,15 @@ impl Texts<'_> {
         })
     }
 
-    fn given<'t>(&'t self, given: &'t Given) -> Result<&'t str, String> {
+    fn given<'t>(&'t self, given: &'t FactSource) -> Result<&'t str, String> {
         match given {
-            Given::Constant(value) => Ok(value),
-            Given::Column(column) => self.text(column),
+            FactSource::Constant(value) => Ok(value),
+            FactSource::Column(column) => self.text(column),
         }
     }
 }
 
-/// Parses a number of CPUs; 0 where the field is empty.
+/// Number of CPUs; 0 if the text is empty.
 fn cpus(text: &str, has_decimal_comma: bool) -> Result<i64, String> {
     if fact("", text).is_none() {
         return Ok(0);

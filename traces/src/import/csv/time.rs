@@ -1,4 +1,4 @@
-//! How a file writes times.
+//! Formats of times in a file.
 
 use crate::import::TIMES_MS;
 use crate::import::files::cut;
@@ -11,16 +11,16 @@ use jiff::{Timestamp, Zoned};
 pub(super) enum TimeFormat {
     /// Numbers since 1970, so many of them a ms.
     Unix { per_ms: f64 },
-    /// As `2024-03-01T12:00:00+01:00`.
+    /// Times like `2024-03-01T12:00:00+01:00`.
     Rfc3339,
-    /// By strptime's letters, with the offset from UTC in it.
+    /// Format in strptime's letters, with the offset from UTC.
     Instant(String),
-    /// By strptime's letters, in local time.
+    /// Format in strptime's letters, in local time.
     Local(String, TimeZone),
 }
 
 impl TimeFormat {
-    /// Of the mapping's keys; else what is wrong with them.
+    /// Format from the mapping's keys. The error describes their fault.
     pub(super) fn of(format: &str, zone: Option<&str>) -> Result<Self, String> {
         let plain = match format {
             "unix_s" => Some(Self::Unix { per_ms: 1e-3 }),
@@ -62,7 +62,7 @@ impl TimeFormat {
         Ok(made)
     }
 
-    /// Reads a time: ms since 1970-01-01 UTC, within [`TIMES_MS`]; else what is wrong.
+    /// Reads a time: ms since 1970-01-01 UTC, within [`TIMES_MS`]; the error describes the fault.
     pub(super) fn time_ms(&self, text: &str) -> Result<i64, String> {
         let ms = self.read(text)?;
         if TIMES_MS.contains(&ms) {
@@ -90,7 +90,7 @@ impl TimeFormat {
             }
             Self::Local(format, zone) => {
                 let local = DateTime::strptime(format, text).map_err(wrong)?;
-                // Twice, or never, where clocks are put back or forward: nobody knows which.
+                // A local time occurs twice, or never, when clocks are put back or forward: it is ambiguous.
                 let time = zone.to_ambiguous_timestamp(local).unambiguous();
                 time.map(|t| t.as_millisecond()).map_err(wrong)
             }

@@ -1,5 +1,5 @@
-//! The samples of an archive. `pmlogger` records what is asked of it group by group, each in a record of its own and
-//! each as often as its configuration says: the records of one moment are one sample.
+//! The samples of an archive. `pmlogger` records groups of metrics, each in a record of its own and at its
+//! configured interval: the records of one moment are one sample.
 
 use super::dump::Line;
 use super::metrics::{
@@ -14,22 +14,22 @@ const MOMENT_MS: i64 = 500;
 /// More than any machine has: 1 EiB.
 const MEMORY_BYTES: f64 = (1_u64 << 60) as f64;
 
-/// What an archive says, in the order in which it does.
+/// Contents of an archive, in their order.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Said {
+pub(super) enum ArchiveItem {
     Sample {
         reading: Reading,
         /// In the order of [`NAMES`].
         values: Vec<Option<f64>>,
         facts: Facts,
     },
-    /// What was recorded at the time is no sample.
+    /// The record at this time is no sample.
     Unreadable { time_ms: i64, why: String },
     /// Recording was interrupted.
     Mark { time_ms: i64 },
 }
 
-/// What stands until it is said anew: it is recorded once, or when it changes.
+/// Values that hold until they change; each is recorded once, or when it changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Inventory {
     physical_bytes: Option<f64>,
@@ -38,18 +38,18 @@ pub(super) struct Inventory {
     facts: [Option<Value>; FACTS.len()],
 }
 
-/// An archive, as far as it was read.
+/// State of reading an archive.
 #[derive(Debug)]
 pub(super) struct Archive {
     pub(super) host: Option<String>,
     pub(super) inventory: Inventory,
-    /// Of the first record.
+    /// Time of the first record.
     pub(super) first_ms: Option<i64>,
     /// A metric that is needed and not in a unit of its kind.
     pub(super) foreign_unit: Option<String>,
-    /// Those asked for, in the order of the values of a record.
-    wanted: Vec<Wanted>,
-    /// The metric that is being described, and that whose instances follow.
+    /// Metrics that are read, in the order of the values of a record.
+    wanted: Vec<WantedMetric>,
+    /// Metric of the present description, and metric of the instances that follow.
     metric: String,
     is_single: bool,
     record: Option<Record>,
@@ -57,10 +57,10 @@ pub(super) struct Archive {
 }
 
 #[derive(Debug)]
-struct Wanted {
+struct WantedMetric {
     metric: Metric,
     column: &'static str,
-    /// What one of its units is in the column's.
+    /// Factor from the metric's unit to the column's.
     scale: f64,
     is_single: bool,
 }
@@ -76,21 +76,21 @@ struct Record {
 #[derive(Debug)]
 struct Moment {
     first_ms: i64,
-    /// When memory was read.
+    /// Time at which memory was read.
     available_ms: Option<i64>,
     values: Vec<Option<f64>>,
     wrong: Option<String>,
 }
 
 impl Archive {
-    /// `inventory` is what stands at its start.
+    /// Starts with the values `inventory`.
     pub(super) fn new(inventory: Inventory) -> Self {
         let needed = NEEDED.map(|(name, column)| (Metric::plain(name), column));
         let columns = COLUMNS
             .iter()
             .flat_map(|column| column.metrics.iter().map(|metric| (*metric, column.name)));
         let wanted = needed.into_iter().chain(columns);
-        let wanted = wanted.map(|(metric, column)| Wanted {
+        let wanted = wanted.map(|(metric, column)| WantedMetric {
             metric,
             column,
             scale: 1.0,
@@ -109,13 +109,13 @@ impl Archive {
         }
     }
 
-    /// Whether memory is known, as of now.
+    /// Returns true if memory is known at this point.
     pub(super) fn has_memory(&self) -> bool {
         self.inventory.physical_bytes.is_some()
     }
 
-    /// Takes in a line; what it ends is added to `said`.
-    pub(super) fn take(&mut self, line: Line<'_>, said: &mut Vec<Said>) {
+    /// Reads a line, and appends the contents that it completes to `said`.
+    pub(super) fn take(&mut self, line: Line<'_>, said: &mut Vec<ArchiveItem>) {
         match line {
             Line::Host(host) => self.host = Some(host.to_owned()),
             Line::Metric(metric) => metric.clone_into(&mut self.metric),
@@ -132,7 +132,7 @@ impl Archive {
             }
             Line::Mark { time_ms } => {
                 self.ends(said);
-                said.push(Said::Mark { time_ms });
+                said.push(ArchiveItem::Mark { time_ms });
             }
             Line::Instances { metric } => metric.clone_into(&mut self.metric),
             Line::Instance { instance, value } => {
@@ -149,8 +149,8 @@ impl Archive {
         }
     }
 
-    /// There are no more lines.
-    pub(super) fn ends(&mut self, said: &mut Vec<Said>) {
+    /// Ends the archive after its last line.
+    pub(super) fn ends(&mut self, said: &mut Vec<ArchiveItem>) {
         self.record_ends(said);
         self.moment_ends(said);
     }
@@ -192,7 +192,7 @@ impl Archive {
                 continue;
             }
             let number = if wanted.is_single {
-                // As it was before it became 32 bits: 0.26, and not 0.25999999.
+                // Restores the value from before its rounding to 32 bits: 0.26, and not 0.25999999.
                 let single = value.parse::<f32>().ok();
                 single.and_then(|single| single.to_string().parse().ok())
             } else {
@@ -209,7 +209,7 @@ impl Archive {
         }
     }
 
-    fn record_ends(&mut self, said: &mut Vec<Said>) {
+    fn record_ends(&mut self, said: &mut Vec<ArchiveItem>) {
         let Some(record) = self.record.take() else {
             return;
         };
@@ -240,16 +240,16 @@ impl Archive {
         moment.wrong = moment.wrong.take().or(record.wrong);
     }
 
-    fn moment_ends(&mut self, said: &mut Vec<Said>) {
+    fn moment_ends(&mut self, said: &mut Vec<ArchiveItem>) {
         let Some(moment) = self.moment.take() else {
             return;
         };
         if let Some(why) = moment.wrong {
             let time_ms = moment.first_ms;
-            said.push(Said::Unreadable { time_ms, why });
+            said.push(ArchiveItem::Unreadable { time_ms, why });
             return;
         }
-        // What is recorded between samples of memory is of no sample.
+        // Values recorded between samples of memory belong to no sample.
         let Some(time_ms) = moment.available_ms else {
             return;
         };
@@ -263,12 +263,12 @@ impl Archive {
         let total = total.filter(|bytes| *bytes > 0.0);
         let (Some(total), Some(available)) = (total, plain(AVAILABLE)) else {
             let why = format!("neither {PHYSICAL} nor {USED} and {FREE} are in the archive");
-            said.push(Said::Unreadable { time_ms, why });
+            said.push(ArchiveItem::Unreadable { time_ms, why });
             return;
         };
         if total > MEMORY_BYTES || available > total {
             let why = format!("{available} bytes of {total} are said to be available");
-            said.push(Said::Unreadable { time_ms, why });
+            said.push(ArchiveItem::Unreadable { time_ms, why });
             return;
         }
         let (total, available) = (total as i64, available as i64);
@@ -281,7 +281,7 @@ impl Archive {
         values.extend(COLUMNS.iter().map(column));
         let known = FACTS.iter().zip(&self.inventory.facts);
         let known = known.filter_map(|((column, _), fact)| Some((*column, fact.clone()?)));
-        said.push(Said::Sample {
+        said.push(ArchiveItem::Sample {
             reading,
             values,
             facts: known.chain([kernel::headroom()]).collect(),
@@ -308,7 +308,7 @@ PMID: 60.2.0 (kernel.all.load)
     Semantics: instant  Units: none
 ";
 
-    fn read(text: &str) -> (Archive, Vec<Said>) {
+    fn read(text: &str) -> (Archive, Vec<ArchiveItem>) {
         let mut archive = Archive::new(Inventory::default());
         let mut said = Vec::new();
         for text in DESCRIBED.lines().chain(text.lines()) {
@@ -348,7 +348,7 @@ Sat Nov 21 23:00:00.110000 2026 1 metric
         let samples: Vec<_> = said
             .iter()
             .map(|said| match said {
-                Said::Sample {
+                ArchiveItem::Sample {
                     reading, values, ..
                 } => {
                     let load = ["load1", "load5", "load15"].map(|name| value(values, name));
@@ -388,7 +388,7 @@ Sat Nov 21 23:00:00.110000 2026 1 metric
             ),
         ] {
             let (_, said) = read(&format!("Sat Nov 21 22:59:50.000000 2026 1 metric\n{text}"));
-            let [Said::Unreadable { why: found, .. }] = said.as_slice() else {
+            let [ArchiveItem::Unreadable { why: found, .. }] = said.as_slice() else {
                 panic!("{said:?}");
             };
             assert!(found.contains(why), "{found}");
@@ -425,7 +425,7 @@ PMID: 60.1.2 (mem.util.free)
         let told: Vec<_> = said
             .iter()
             .map(|said| match said {
-                Said::Sample {
+                ArchiveItem::Sample {
                     reading,
                     values,
                     facts,
@@ -441,8 +441,8 @@ PMID: 60.1.2 (mem.util.free)
                     let faults = value(values, "major_fault_total_count").is_some();
                     Some((reading.available_bytes >> 10, faults))
                 }
-                Said::Mark { .. } => None,
-                Said::Unreadable { .. } => panic!("{said:?}"),
+                ArchiveItem::Mark { .. } => None,
+                ArchiveItem::Unreadable { .. } => panic!("{said:?}"),
             })
             .collect();
         let expected = [

@@ -1,5 +1,4 @@
-//! What `pmdumplog -ldmMx -Z UTC` prints of an archive, line by line: every value as it was recorded, none of it
-//! interpolated.
+//! Output of `pmdumplog -ldmMx -Z UTC`, line by line: every value as recorded, without interpolation.
 //!
 //! ```text
 //! Performance metrics from host a
@@ -21,32 +20,32 @@
 use jiff::civil::Time;
 use jiff::tz::Offset;
 
-/// A line, as far as it matters.
+/// A line of the output, as far as it is used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Line<'d> {
     /// The archive's host.
     Host(&'d str),
-    /// What follows describes this metric.
+    /// Begins the description of a metric.
     Metric(&'d str),
-    /// Whether its values are 32-bit floating point.
+    /// Type of its values: true for 32-bit floating point.
     Type { is_single: bool },
-    /// Its unit.
+    /// Unit of its values.
     Units(&'d str),
-    /// What follows was recorded then, ms since 1970-01-01 UTC.
+    /// Begins a record of this time, ms since 1970-01-01 UTC.
     Record { time_ms: i64 },
     /// Recording was interrupted.
     Mark { time_ms: i64 },
-    /// A value, of an instance where there are several.
+    /// A value, of an instance if there are several.
     Value {
         metric: &'d str,
         instance: Option<&'d str>,
         value: &'d str,
     },
-    /// What follows are values of this metric's instances.
+    /// Begins the values of this metric's instances.
     Instances { metric: &'d str },
     /// The value of one of them.
     Instance { instance: &'d str, value: &'d str },
-    /// Nothing that matters.
+    /// Any other line.
     Other,
 }
 
@@ -93,7 +92,7 @@ fn value(text: &str) -> Option<Line<'_>> {
     })
 }
 
-/// `60.1.0 (a or b)`: the first name, and what follows.
+/// `60.1.0 (a or b)`: the first name, and the text after it.
 fn named(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once(" (")?;
     let (names, rest) = rest.split_once(')')?;
@@ -121,7 +120,7 @@ fn described(text: &str) -> Option<Line<'_>> {
     Some(Line::Units(units.trim()))
 }
 
-/// `Sat Nov 21 22:59:50.045566 2026 3 metrics`, and what a record without any looks like.
+/// `Sat Nov 21 22:59:50.045566 2026 3 metrics`, and the form of a record without metrics.
 fn moment(text: &str) -> Option<Line<'_>> {
     let mut words = text.split_whitespace();
     let _weekday = words.next().filter(|day| day.len() == 3)?;

@@ -1,13 +1,13 @@
-//! Which column is made of which metric.
+//! Assignment of metrics to columns.
 
-use crate::import::{Filled, kernel};
+use crate::import::{ColumnOrigin, kernel};
 
-/// A column of `samples`, and the metrics of which the first that the archive has gives it.
+/// A column of `samples`, and its metrics; the first that the archive has is used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) metrics: &'static [Metric],
-    /// For people.
+    /// Description for people.
     from: &'static str,
 }
 
@@ -62,8 +62,8 @@ pub(super) const NEEDED: [(&str, &str); 5] = [
     (BOOTED, "booted_s"),
 ];
 
-/// What one of `units`, as archives name them, is in the unit that a column's name ends with; `None` where that is
-/// no such thing.
+/// Factor from `units`, in the archives' notation, to the unit at the end of a column's name; `None` if they
+/// do not convert.
 pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     let bytes = || {
         let power = ["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte"]
@@ -94,7 +94,7 @@ pub(super) const FACTS: [(&str, &str); 5] = [
     ("page_size_bytes", "hinv.pagesize"),
 ];
 
-/// Those of `samples` beside [`kernel::COLUMNS`].
+/// Columns of `samples` beside [`kernel::COLUMNS`].
 #[rustfmt::skip]
 pub(super) const COLUMNS: [Column; 40] = [
     column("mem_free_bytes", &[one("mem.util.free"), one("mem.freemem")], "mem.util.free, or mem.freemem"),
@@ -158,37 +158,37 @@ pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
 
 const MEM_TOTAL: &str = "mem.physmem, which is MemTotal; or mem.util.used and mem.util.free";
 
-const BEFORE: [Filled<'static>; 9] = [
-    Filled::new("samples", "boot_id", "a hash of kernel.all.boottime"),
-    Filled::new("samples", "boottime_ms", "time since kernel.all.boottime"),
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new("samples", "physical_bytes", MEM_TOTAL),
+const BEFORE: [ColumnOrigin<'static>; 9] = [
+    ColumnOrigin::new("samples", "boot_id", "a hash of kernel.all.boottime"),
+    ColumnOrigin::new("samples", "boottime_ms", "time since kernel.all.boottime"),
+    ColumnOrigin::INTERVAL_MS,
+    ColumnOrigin::FILES_WHOLE,
+    ColumnOrigin::new("samples", "physical_bytes", MEM_TOTAL),
     kernel::AVAILABLE_BYTES,
     kernel::HARVESTABLE_BYTES,
-    Filled::new("samples", "mem_total_bytes", MEM_TOTAL),
-    Filled::new("samples", "mem_available_bytes", AVAILABLE),
+    ColumnOrigin::new("samples", "mem_total_bytes", MEM_TOTAL),
+    ColumnOrigin::new("samples", "mem_available_bytes", AVAILABLE),
 ];
 
-const AFTER: [Filled<'static>; 12] = [
-    Filled::new("gaps", "from_time_ms", "the last sample before a `<mark>`"),
-    Filled::new("gaps", "to_time_ms", "the first sample after it"),
-    Filled::new("gaps", "cause", "`stopped`: `<mark>` records"),
-    Filled::new("hosts", "host_name", "the archive's host"),
-    Filled::new("hosts", FACTS[0].0, FACTS[0].1),
-    Filled::new("hosts", FACTS[1].0, FACTS[1].1),
-    Filled::new("hosts", FACTS[2].0, FACTS[2].1),
-    Filled::new("hosts", FACTS[3].0, FACTS[3].1),
-    Filled::new("hosts", FACTS[4].0, FACTS[4].1),
-    Filled::new("hosts", "physical_bytes", "as in `samples`"),
+const AFTER: [ColumnOrigin<'static>; 12] = [
+    ColumnOrigin::new("gaps", "from_time_ms", "the last sample before a `<mark>`"),
+    ColumnOrigin::new("gaps", "to_time_ms", "the first sample after it"),
+    ColumnOrigin::new("gaps", "cause", "`stopped`: `<mark>` records"),
+    ColumnOrigin::new("hosts", "host_name", "the archive's host"),
+    ColumnOrigin::new("hosts", FACTS[0].0, FACTS[0].1),
+    ColumnOrigin::new("hosts", FACTS[1].0, FACTS[1].1),
+    ColumnOrigin::new("hosts", FACTS[2].0, FACTS[2].1),
+    ColumnOrigin::new("hosts", FACTS[3].0, FACTS[3].1),
+    ColumnOrigin::new("hosts", FACTS[4].0, FACTS[4].1),
+    ColumnOrigin::new("hosts", "physical_bytes", "as in `samples`"),
     kernel::HEADROOM_SHARE,
-    Filled::SOURCE,
+    ColumnOrigin::SOURCE,
 ];
 
-const CPUS_COUNT: Filled<'static> = Filled::new("hosts", "cpus_count", CPUS);
+const CPUS_COUNT: ColumnOrigin<'static> = ColumnOrigin::new("hosts", "cpus_count", CPUS);
 
-/// All that is filled.
-pub(super) const FILLS: [Filled<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1] = {
+/// All columns that are filled.
+pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1] = {
     let mut fills = [CPUS_COUNT; BEFORE.len() + COLUMNS.len() + AFTER.len() + 1];
     let mut at = 0;
     while at < BEFORE.len() {
@@ -197,7 +197,7 @@ pub(super) const FILLS: [Filled<'static>; BEFORE.len() + COLUMNS.len() + AFTER.l
     }
     while at < BEFORE.len() + COLUMNS.len() {
         let column = &COLUMNS[at - BEFORE.len()];
-        fills[at] = Filled::new("samples", column.name, column.from);
+        fills[at] = ColumnOrigin::new("samples", column.name, column.from);
         at += 1;
     }
     while at < fills.len() - 1 {

@@ -6,11 +6,11 @@ mod archive;
 mod dump;
 mod metrics;
 
-use self::archive::{Archive, Inventory, Said};
+use self::archive::{Archive, ArchiveItem, Inventory};
 use self::metrics::{AVAILABLE, COLUMNS, FACTS, NEEDED};
 use super::files::{Line, Lines};
 use super::tool::{Tool, failed};
-use super::{ImportError, Importer, Listed, Readings, Source, kernel};
+use super::{ImportError, Importer, MachineList, Readings, Source, kernel};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,19 +30,19 @@ const PMLOGDUMP: Tool = Tool {
 };
 /// Label, descriptions, values and marks; dates and not only times of day; in UTC.
 const OPTIONS: [&str; 3] = ["-ldmMx", "-Z", "UTC"];
-/// What it says of metrics that an archive lacks, as it may.
+/// Tool's message about a metric that an archive lacks, as it may.
 const LACKS: &str = "Unknown metric name";
 
 /// Archives of PCP's, of any number of machines.
 #[derive(Debug)]
 pub struct Pcp {
     inputs: Vec<PathBuf>,
-    archives: Vec<Known>,
+    archives: Vec<OpenedArchive>,
 }
 
 /// An archive whose start was read.
 #[derive(Debug)]
-struct Known {
+struct OpenedArchive {
     host: String,
     first_ms: Option<i64>,
     path: PathBuf,
@@ -50,7 +50,7 @@ struct Known {
 }
 
 impl Pcp {
-    /// Of archives (by their common name, or any of their files), and folders of archives.
+    /// Importer of archives (by their common name, or any of their files) and of folders of archives.
     #[must_use]
     pub fn new(inputs: &[PathBuf]) -> Self {
         Self {
@@ -70,8 +70,8 @@ impl Importer for Pcp {
         inputs.collect::<Vec<_>>().join(", ")
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
-        let (mut listed, mut unusable) = (Listed::default(), Vec::new());
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
+        let (mut listed, mut unusable) = (MachineList::default(), Vec::new());
         for input in &self.inputs {
             let paths = if input.is_dir() {
                 of_folder(input, &mut listed.passed_over)?
@@ -83,7 +83,7 @@ impl Importer for Pcp {
             for path in paths {
                 match known(path) {
                     Ok(known) => self.archives.push(known),
-                    // One archive of many says nothing of the others.
+                    // A fault of one archive does not concern the others.
                     Err(error @ (ImportError::Tool { .. } | ImportError::Unfit { .. })) => {
                         unusable.push(error);
                     }
@@ -98,7 +98,8 @@ impl Importer for Pcp {
             return Err(error);
         }
         self.archives.sort_by(|a, b| {
-            let key = |known: &Known| (known.host.clone(), known.first_ms, known.path.clone());
+            let key =
+                |known: &OpenedArchive| (known.host.clone(), known.first_ms, known.path.clone());
             key(a).cmp(&key(b))
         });
         self.archives.dedup_by(|a, b| a.path == b.path);
@@ -119,9 +120,9 @@ impl Importer for Pcp {
                 .unwrap_or(known.path.as_os_str())
                 .to_string_lossy();
             let (mut samples, mut facts_now) = (0_u64, None);
-            let take = |said: Said, _: &Archive| {
+            let take = |said: ArchiveItem, _: &Archive| {
                 match said {
-                    Said::Sample {
+                    ArchiveItem::Sample {
                         reading,
                         values,
                         facts,
@@ -133,14 +134,14 @@ impl Importer for Pcp {
                         readings.push(reading, &values);
                         samples += 1;
                     }
-                    Said::Unreadable { time_ms, why } => {
+                    ArchiveItem::Unreadable { time_ms, why } => {
                         let time = jiff::Timestamp::from_millisecond(time_ms);
                         let time =
                             time.map_or_else(|_| time_ms.to_string(), |time| time.to_string());
                         readings.unreadable(format_args!("{name} at {time}"), why);
                         samples += 1;
                     }
-                    Said::Mark { time_ms } => readings.stopped_at(time_ms, "stopped"),
+                    ArchiveItem::Mark { time_ms } => readings.stopped_at(time_ms, "stopped"),
                 }
                 true
             };
@@ -158,11 +159,12 @@ impl Importer for Pcp {
     }
 }
 
-/// Reads an archive until its end, or until `take` has had enough; what the tool said where it failed.
+/// Reads an archive until its end, or until `take` returns false. Returns the error output of the tool if it
+/// failed.
 fn read(
     path: &Path,
     inventory: Inventory,
-    mut take: impl FnMut(Said, &Archive) -> bool,
+    mut take: impl FnMut(ArchiveItem, &Archive) -> bool,
 ) -> Result<(Archive, Option<String>), ImportError> {
     let names = NEEDED.iter().map(|(name, _)| *name);
     let names = names.chain(FACTS.iter().map(|(_, name)| *name));
@@ -191,7 +193,7 @@ fn read(
 }
 
 /// Reads the start of an archive: until it is known how much memory the machine has.
-fn known(path: PathBuf) -> Result<Known, ImportError> {
+fn known(path: PathBuf) -> Result<OpenedArchive, ImportError> {
     let (archive, said) = read(&path, Inventory::default(), |_, archive| {
         !archive.has_memory()
     })?;
@@ -205,7 +207,7 @@ fn known(path: PathBuf) -> Result<Known, ImportError> {
             found,
             advice: "that is no unit of its kind: is it an archive of a Linux host?".to_owned(),
         }),
-        (Some(host), None) => Ok(Known {
+        (Some(host), None) => Ok(OpenedArchive {
             host,
             first_ms: archive.first_ms,
             path,
@@ -214,7 +216,7 @@ fn known(path: PathBuf) -> Result<Known, ImportError> {
     }
 }
 
-/// The archives in a folder, in the order of their names; and the names of what else lies there.
+/// Archives in a folder, in the order of their names; and the names of all other entries.
 fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf>, ImportError> {
     let listed = ImportError::io("list folder", folder);
     let (mut archives, mut others) = (Vec::new(), Vec::new());

@@ -12,11 +12,11 @@ pub(super) struct Matrix<'a> {
     values: Vec<(f64, &'a str)>,
 }
 
-/// What became of a question.
+/// Outcome of a query.
 #[derive(Debug, PartialEq)]
 pub(super) enum Answer<'a> {
     Series(Vec<Matrix<'a>>),
-    /// It could not be done so: `kind` is one of the API's error types.
+    /// The server refused the query; `kind` is one of the API's error types.
     Refused {
         kind: String,
         why: String,
@@ -43,11 +43,11 @@ struct Data<'a> {
     #[serde(rename = "resultType")]
     result_type: String,
     #[serde(borrow)]
-    result: Vec<Found<'a>>,
+    result: Vec<SeriesResult<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Found<'a> {
+struct SeriesResult<'a> {
     metric: BTreeMap<String, String>,
     #[serde(borrow, default)]
     values: Vec<(f64, &'a str)>, // numbers: never escaped
@@ -57,7 +57,7 @@ impl<'a> Answer<'a> {
     /// Reads the answer to a query of a range vector, or of a range.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Description of the fault.
     pub(super) fn of(text: &'a [u8]) -> Result<Self, String> {
         let document: Document<'_> = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         if document.status != "success" {
@@ -82,15 +82,15 @@ impl<'a> Answer<'a> {
 }
 
 impl Matrix<'_> {
-    /// The label `name`; empty where there is none, as Prometheus has it.
+    /// The label `name`; empty if it is missing, as in Prometheus.
     pub(super) fn label(&self, name: &str) -> &str {
         self.labels.get(name).map_or("", String::as_str)
     }
 
-    /// Times in ms and values.
+    /// Times in ms, and values.
     ///
     /// # Errors
-    /// What is wrong with one, in words.
+    /// Description of the fault.
     pub(super) fn samples(&self) -> impl Iterator<Item = Result<(i64, f64), String>> {
         self.values.iter().map(|(time_s, text)| {
             let value = text.parse().map_err(|_| format!("a value is {text:?}"))?;
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As Prometheus 2.42 answered, but for the names.
+    /// An answer of Prometheus 2.42, with other names.
     const MATRIX: &[u8] = br##"{"status":"success","data":{"resultType":"matrix","result":[
         {"metric":{"__name__":"node_load1","instance":"otter:9100","job":"node"},
          "values":[[1795302063.053,"0.33"],[1795302064.053,"0.3"],[1795302065,"NaN"],[1795302066.053,"+Inf"]]},

@@ -7,10 +7,10 @@
 use super::machine::Label;
 use std::borrow::Cow;
 
-/// Where the labels of a line end.
+/// Splits a line at the end of its labels.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// Description of the fault.
 pub(super) fn split(line: &str) -> Result<(&str, &str), String> {
     let mut is_quoted = false;
     let mut is_escaped = false;
@@ -26,10 +26,10 @@ pub(super) fn split(line: &str) -> Result<(&str, &str), String> {
     Err("its labels have no end".to_owned())
 }
 
-/// What follows the labels: value and time in ms.
+/// Parses the text after the labels: value and time in ms.
 ///
 /// # Errors
-/// What is wrong with it, in words.
+/// Description of the fault.
 pub(super) fn sample(rest: &str) -> Result<(f64, i64), String> {
     let mut parts = rest.split_ascii_whitespace();
     let value = parts.next().and_then(|text| text.parse().ok());
@@ -44,10 +44,11 @@ pub(super) fn sample(rest: &str) -> Result<(f64, i64), String> {
 pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Labels<'a> {
-    /// From text in braces. Values are written as Go writes strings; since version 3 names may be in quotes as well.
+    /// Parses text in braces. Values are written as Go writes strings; since version 3 names may be in quotes
+    /// as well.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Description of the fault.
     pub(super) fn of(text: &'a str) -> Result<Self, String> {
         let inside = text.strip_prefix('{').and_then(|t| t.strip_suffix('}'));
         let mut rest = inside.ok_or("there are no braces around its labels")?;
@@ -73,7 +74,7 @@ impl<'a> Labels<'a> {
         Ok(Self(labels))
     }
 
-    /// The label `name`; empty where there is none, as Prometheus has it.
+    /// The label `name`; empty if it is missing, as in Prometheus.
     pub(super) fn get(&self, name: &str) -> &str {
         self.iter().find(|(n, _)| *n == name).map_or("", |l| l.1)
     }
@@ -83,7 +84,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// A string in quotes, and what follows it.
+/// A quoted string, and the text after it.
 fn string(text: &str) -> Result<(Cow<'_, str>, &str), String> {
     let no_string = || {
         format!(
@@ -202,7 +203,7 @@ mod tests {
         }
     }
 
-    /// As Go's strconv.Quote does, with the escapes that it may choose.
+    /// Quotes a text as Go's strconv.Quote does, with the escapes that it may choose.
     fn quoted(text: &str, seed: u64) -> String {
         let mut quoted = String::from("\"");
         for (at, c) in text.chars().enumerate() {

@@ -1,54 +1,54 @@
-//! What can go wrong between Prometheus and us, where, and what to do about it.
+//! Errors between Prometheus and the importer, with the place and the remedy.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why Prometheus' samples could not be had.
+/// Reason why Prometheus' samples could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrometheusError {
-    /// Nobody answers there.
+    /// The server does not answer.
     #[error("cannot ask {url}: {why}; see that Prometheus runs there, and that --url names it")]
     Unreachable {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What went wrong.
+        /// Error of the connection.
         why: String,
     },
-    /// Whoever answers does not want to.
+    /// The server rejects the request.
     #[error(
         "{url} answers {status}; name a file with a token that may read by --bearer-file, or ask its owner"
     )]
     NotAdmitted {
-        /// What was asked.
+        /// URL of the request.
         url: String,
         /// Status of the answer.
         status: u16,
     },
-    /// Whoever answers is no Prometheus.
+    /// The server is no Prometheus.
     #[error("{url} answers {status} and not as Prometheus does ({why}); see that --url names one")]
     Stranger {
-        /// What was asked.
+        /// URL of the request.
         url: String,
         /// Status of the answer.
         status: u16,
-        /// What is wrong with the answer.
+        /// Fault of the answer.
         why: String,
     },
     /// Prometheus does not do it.
     #[error("{url} refuses: {why}; see what --selector, --from and --until say")]
     Refused {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What it says.
+        /// Error text of the server.
         why: String,
     },
-    /// It says that something may be missing.
+    /// The server warns that the answer may be incomplete.
     #[error("{url} warns that its answer may not be whole: {why}; import again when it is")]
     Partial {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What it says.
+        /// Warning of the server.
         why: String,
     },
     /// Even a short time is too much for it.
@@ -56,17 +56,17 @@ pub enum PrometheusError {
         "{url} cannot answer for so much: {why}; ask for fewer machines or a shorter time by --selector, --from and --until"
     )]
     TooMuch {
-        /// What was asked.
+        /// URL of the request.
         url: String,
-        /// What it says.
+        /// Error text of the server.
         why: String,
     },
     /// The token cannot be sent, or the certificates cannot be used.
     #[error("{}: {why}", path.display())]
     Credentials {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Fault of the file.
         why: String,
     },
     /// The folder is none of Prometheus'.
@@ -74,41 +74,41 @@ pub enum PrometheusError {
         "{} holds neither a folder `wal` nor a block of samples; name what Prometheus' --storage.tsdb.path names, or a snapshot", folder.display()
     )]
     NoTsdb {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
     },
     /// The system did not do it.
     #[error("cannot read {}: {source}", folder.display())]
     Io {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What it said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There is no promtool.
+    /// promtool is not installed.
     #[error(
         "cannot run promtool, which reads Prometheus' folders: {source}; it is in Debian's package `prometheus`"
     )]
     NoPromtool {
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// `promtool` gave up.
     #[error("promtool cannot read {}: {said}", folder.display())]
     Promtool {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// What it says.
+        /// Error output of promtool.
         said: String,
     },
-    /// `promtool` prints something else.
+    /// The output of promtool has an unknown form.
     #[error("promtool prints of {} what cannot be read: line {number}: {why}; say so to Gleaner's makers, with its version", folder.display())]
     Dump {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
         /// Line, from 1.
         number: u64,
-        /// What is wrong with it.
+        /// Fault of the output.
         why: String,
     },
     /// No series is one of node_exporter's.

@@ -12,16 +12,16 @@ use super::{MEMORY, Origin, Target, Targets, Times, UP};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Scrapes that are held at once, some 500 bytes each; a machine that has more is read alone.
+/// Number of scrapes held at once, some 500 bytes each; a machine with more is read alone.
 const SCRAPES_AT_ONCE: u64 = 200_000;
 
 pub(super) struct Folder {
     promtool: Promtool,
     selector: Selector,
     times: Times,
-    /// Machines, each with how many scrapes there are.
+    /// Machines, with the number of scrapes of each.
     counts: BTreeMap<Target, u64>,
-    /// Those read ahead.
+    /// Machines read ahead, with their samples.
     ahead: BTreeMap<Target, Samples>,
 }
 
@@ -42,7 +42,7 @@ impl Folder {
 
     /// Reads `machine` and as many after it as go together.
     fn read_ahead(&mut self, machine: &Target) -> Result<(), PrometheusError> {
-        let mut gathering = Gathering::default();
+        let mut gathering = SampleReader::default();
         let mut scrapes_count = 0;
         for (target, count) in self.counts.range(machine..) {
             scrapes_count += count;
@@ -66,7 +66,7 @@ impl Folder {
 
 impl Origin for Folder {
     fn targets(&mut self) -> Result<Targets, PrometheusError> {
-        let mut counting = Counting::default();
+        let mut counting = ScrapeCounter::default();
         let wanted = self.selector.of(&[MEMORY, UP], &[]);
         self.promtool.dump(&wanted, self.times, &mut counting)?;
         self.counts = counting.machines;
@@ -85,14 +85,14 @@ impl Origin for Folder {
 }
 
 #[derive(Default)]
-struct Counting {
+struct ScrapeCounter {
     machines: BTreeMap<Target, u64>,
     all: BTreeSet<Target>,
-    /// Whose samples come, and whether they are of memory.
+    /// Machine of the present series, and whether the series is of memory.
     now: Option<(Target, bool)>,
 }
 
-impl Sink for Counting {
+impl Sink for ScrapeCounter {
     fn series(&mut self, labels: &Labels<'_>) {
         let is_memory = labels.get("__name__") == MEMORY;
         let target = Target::of(|name| labels.get(name));
@@ -115,13 +115,13 @@ impl Sink for Counting {
 }
 
 #[derive(Default)]
-struct Gathering {
+struct SampleReader {
     machines: BTreeMap<Target, Samples>,
-    /// The series whose samples come, and whose it is.
+    /// Machine of the present series, and the series.
     now: Option<(Target, Stream)>,
 }
 
-impl Sink for Gathering {
+impl Sink for SampleReader {
     fn series(&mut self, labels: &Labels<'_>) {
         let target = Target::of(|name| labels.get(name));
         let machine = self.machines.get_mut(&target);

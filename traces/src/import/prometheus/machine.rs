@@ -1,4 +1,4 @@
-//! What the series of one machine say, put together by time: a scrape's samples share theirs.
+//! Samples of one machine from its series, joined by time: the values of one scrape have the same time.
 
 use super::series::{Figures, Series, values};
 use crate::import::{Facts, Reading, Readings, kernel};
@@ -13,15 +13,15 @@ const BOOTS_S: std::ops::Range<f64> = 946_684_800.0..4_102_444_800.0;
 /// A label of a series.
 pub(super) type Label<'a> = (&'a str, &'a str);
 
-/// Samples of one machine as they come: series by series.
+/// Samples of one machine as they arrive: series by series.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     scrapes: BTreeMap<i64, Scrape>,
-    /// What labels said of the machine, each once.
+    /// Facts of the machine from labels, each once.
     facts: Vec<Facts>,
 }
 
-/// What has the same time.
+/// Values of one time.
 #[derive(Debug)]
 struct Scrape {
     figures: Figures,
@@ -29,16 +29,16 @@ struct Scrape {
     contradicted: Option<Series>,
 }
 
-/// A series whose samples come next.
+/// A series whose samples follow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     series: Series,
-    /// What stands for a sample's value, where its labels matter and not that.
+    /// Value that replaces a sample's, if only its labels matter.
     stands_for: Option<f64>,
 }
 
 impl Samples {
-    /// The series of these labels; `None` where it is not read.
+    /// The series with these labels; `None` if it is not read.
     pub(super) fn stream<'a>(
         &mut self,
         name: &str,
@@ -69,7 +69,8 @@ impl Samples {
         Some(Stream { series, stands_for })
     }
 
-    /// Adds a sample. What is no number marks the end of a series, or that nothing was measured: it is absent.
+    /// Adds a sample. A value that is no number marks the end of a series, or a failed measurement: it is
+    /// absent.
     pub(super) fn add(&mut self, stream: Stream, time_ms: i64, value: f64) {
         if !value.is_finite() {
             return;
@@ -85,7 +86,7 @@ impl Samples {
         }
         let value = stream.stands_for.unwrap_or(value);
         if !place.is_nan() && *place != value {
-            // Which of them comes first must make no difference.
+            // The order of the two must make no difference.
             let first = scrape.contradicted.map_or(usize::MAX, |s| s as usize);
             if (stream.series as usize) < first {
                 scrape.contradicted = Some(stream.series);
@@ -109,7 +110,7 @@ impl Samples {
     }
 }
 
-/// What a scrape says of the machine.
+/// Reading of the machine from one scrape.
 fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
     let figures = &scrape.figures;
     if let Some(series) = scrape.contradicted {
@@ -144,7 +145,7 @@ fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
     })
 }
 
-/// What the series of labels said at that time.
+/// Facts from the labels of the series at that time.
 fn facts(known: &[Facts], figures: &Figures) -> Facts {
     let mut facts = vec![kernel::headroom()];
     for series in [Series::Uname, Series::Os, Series::Dmi, Series::CpuInfo] {
@@ -248,7 +249,7 @@ mod tests {
         assert_eq!(*seen.facts, facts);
     }
 
-    /// What Prometheus writes where a series ends is no figure, and a time that has nothing else is no scrape.
+    /// The value with which Prometheus ends a series is no figure, and a time with nothing else is no scrape.
     #[test]
     fn what_is_no_number_is_absent_and_never_0() {
         let mut samples = scrape(1000);
@@ -297,7 +298,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// From a server they come machine by machine and hour by hour, from a dump series by series.
+        /// A server gives samples machine by machine and hour by hour, a dump series by series.
         #[test]
         fn the_order_in_which_samples_come_makes_no_difference(
             mut samples in proptest::collection::vec((

@@ -22,14 +22,14 @@ pub use error::PrometheusError;
 pub use selector::Selector;
 pub use server::Address;
 
-use super::{ImportError, Importer, Listed, Readings, Source, kernel};
+use super::{ImportError, Importer, MachineList, Readings, Source, kernel};
 use folder::Folder;
 use machine::Samples;
 use server::Server;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What it fills.
+/// Columns that are filled, and the meaning of available memory.
 pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
@@ -44,7 +44,7 @@ const MEMORY: &str = "node_memory_MemTotal_bytes";
 /// The series that every target has.
 const UP: &str = "up";
 
-/// Which times are wanted: all where nothing is said.
+/// Range of times to import; by default all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// The first, ms since 1970-01-01 UTC.
@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// What Prometheus takes for one target: the labels of its own among those of its series.
+/// One target of Prometheus: the labels of its own among those of its series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     instance: String,
@@ -76,18 +76,18 @@ impl Target {
     }
 }
 
-/// Where samples are.
+/// Origin of samples: a server or a folder.
 trait Origin {
-    /// Asked first.
+    /// Lists the targets. Called before all else.
     fn targets(&mut self) -> Result<Targets, PrometheusError>;
 
-    /// All samples of a machine: asked once for each, in their order.
+    /// All samples of a machine. Called once for each, in their order.
     fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError>;
 }
 
-/// What there is, in order.
+/// Targets in order.
 struct Targets {
-    /// Those with memory.
+    /// Targets with memory.
     machines: Vec<Target>,
     all: Vec<Target>,
 }
@@ -101,7 +101,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Of the server at `address`.
+    /// Importer from the server at `address`.
     ///
     /// # Errors
     /// [`PrometheusError::Credentials`].
@@ -114,10 +114,10 @@ impl Prometheus {
         Ok(Self::of(server, address.url.clone()))
     }
 
-    /// Of Prometheus' folder, which is not written to.
+    /// Importer from Prometheus' folder, which is not written to.
     ///
     /// # Errors
-    /// [`PrometheusError`]: it is none, or cannot be read.
+    /// [`PrometheusError`] if it is no such folder, or cannot be read.
     pub fn folder(folder: &Path, selector: Selector, times: Times) -> Result<Self, ImportError> {
         let place = folder.display().to_string();
         Ok(Self::of(Folder::at(folder, selector, times)?, place))
@@ -132,7 +132,7 @@ impl Prometheus {
         }
     }
 
-    /// Tells its machines from those of another Prometheus that have the same names.
+    /// Sets a name that distinguishes these machines from equally named ones of another Prometheus.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = format!("{} {name}", SOURCE.name);
@@ -152,7 +152,7 @@ impl Importer for Prometheus {
         self.place.clone()
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
         let Targets { machines, mut all } = self.origin.targets()?;
         if machines.is_empty() {
             let origin = self.place.clone();
@@ -163,7 +163,7 @@ impl Importer for Prometheus {
         let others = others.map(|name| format!("{name} (it has no {MEMORY})"));
         let listed = names(&machines);
         self.machines = listed.iter().cloned().zip(machines).collect();
-        Ok(Listed {
+        Ok(MachineList {
             machines: listed,
             passed_over: others.collect(),
             set_aside: Vec::new(),
@@ -178,7 +178,7 @@ impl Importer for Prometheus {
     }
 }
 
-/// Names of machines: the instance; with the job as well, where several jobs have it.
+/// Names of machines: the instance; with the job as well, if several jobs have the instance.
 fn names(targets: &[Target]) -> Vec<String> {
     let mut of_instance: BTreeMap<&str, usize> = BTreeMap::new();
     for target in targets {

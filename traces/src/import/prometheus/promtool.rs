@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 
-/// Of what promtool says when it fails.
+/// Length of promtool's error output in a message, in characters.
 const SAID_CHARACTERS: usize = 600;
 
-/// Who takes in what is dumped: of each series its labels, then its samples.
+/// Receiver of a dump: for each series its labels, then its samples.
 pub(super) trait Sink {
     fn series(&mut self, labels: &Labels<'_>);
     fn sample(&mut self, time_ms: i64, value: f64);
@@ -22,13 +22,13 @@ pub(super) trait Sink {
 
 pub(super) struct Promtool {
     folder: PathBuf,
-    /// What it is given in the folder's place: it makes files of its own beside what it reads.
+    /// Folder passed to promtool in place of the original, since it creates files beside its input.
     links: TempDir,
 }
 
 impl Promtool {
     /// # Errors
-    /// [`PrometheusError::NoTsdb`]; or what the system refused.
+    /// [`PrometheusError::NoTsdb`]; or an error of the system.
     pub(super) fn of(folder: &Path) -> Result<Self, PrometheusError> {
         let failed = |source| PrometheusError::Io {
             folder: folder.to_owned(),
@@ -135,8 +135,8 @@ fn line_of(
     Ok(())
 }
 
-/// A folder with a folder `data` that has what is in `folder`, but for what promtool makes itself; `None` where that is
-/// nothing. Blocks are folders of links and not links: promtool passes links over.
+/// A folder whose folder `data` has the entries of `folder`, except for promtool's own; `None` without
+/// entries. Blocks are folders of links and not links, since promtool skips links.
 fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     let folder = folder.canonicalize()?;
     let links = tempfile::tempdir()?;
@@ -165,7 +165,7 @@ fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     Ok((!is_empty).then_some(links))
 }
 
-/// Ends the program when nobody reads on.
+/// Ends the program when its output is no longer read.
 struct Running(Child);
 
 impl Drop for Running {
@@ -180,9 +180,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Heard(Vec<String>);
+    struct SinkLog(Vec<String>);
 
-    impl Sink for Heard {
+    impl Sink for SinkLog {
         fn series(&mut self, labels: &Labels<'_>) {
             self.0.push(labels.get("__name__").to_owned());
         }
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_series_is_told_once_and_times_are_kept_to() {
-        let mut heard = Heard::default();
+        let mut heard = SinkLog::default();
         let mut before = String::new();
         let times = Times {
             from_ms: Some(2),

@@ -1,17 +1,17 @@
-//! What is asked of Prometheus, in its own language.
+//! Queries to Prometheus, in its own language.
 
 use super::series::Series;
 use std::fmt::Write as _;
 
-/// Which machines are wanted: matchers of labels, as in `{job="node"}`.
+/// Selection of machines: matchers of labels, as in `{job="node"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(String);
 
 impl Selector {
-    /// Reads the inside of `{job="node"}`, with its braces or without. Whether it is right, Prometheus says.
+    /// Parses the inside of `{job="node"}`, with or without braces. Prometheus itself checks the matchers.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// Description of the fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let inside = match text.strip_prefix('{') {
@@ -42,7 +42,7 @@ impl Selector {
         selector
     }
 
-    /// Every series that is read, and `more`: matchers. Those without a mode match as well.
+    /// Selector of every series that is read, with the matchers `more`. Series without a mode match as well.
     pub(super) fn of_figures(&self, more: &[String]) -> String {
         let idle = "mode=~\"|idle\"".to_owned();
         let more: Vec<String> = std::iter::once(idle).chain(more.iter().cloned()).collect();
@@ -67,7 +67,7 @@ pub(super) fn one_of<'a>(label: &str, values: impl Iterator<Item = &'a str>) -> 
     format!("{label}=~{}", quoted(&pattern))
 }
 
-/// As a string of PromQL, which has Go's escapes.
+/// Quotes a text as a string of PromQL, which has Go's escapes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -1,6 +1,6 @@
-//! The series that are read, and what becomes of each: the one place that converts their units.
+//! The series that are read, and their columns: the one place that converts their units.
 
-use crate::import::{Filled, kernel};
+use crate::import::{ColumnOrigin, kernel};
 use gleaner_schemas::units::seconds_to_us;
 
 macro_rules! series {
@@ -83,7 +83,7 @@ impl Series {
         all.find(|(_, n)| *n == name).map(|(series, _)| series)
     }
 
-    /// What its labels say of the machine: columns of `hosts`, each with its label.
+    /// Facts of the machine in its labels: columns of `hosts`, each with its label.
     pub(super) fn facts(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Uname => &[
@@ -99,25 +99,25 @@ impl Series {
     }
 }
 
-/// What series say at one time; NaN where they say nothing.
+/// Values of all series at one time; NaN for a missing one.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figures(pub(super) [f64; Series::NAMES.len()]);
 
 impl Figures {
     pub(super) const NONE: Self = Self([f64::NAN; Series::NAMES.len()]);
 
-    /// What `series` says.
+    /// Value of `series`.
     pub(super) fn get(&self, series: Series) -> Option<f64> {
         Some(self.0[series as usize]).filter(|value| value.is_finite())
     }
 
-    /// What `series` says in seconds.
+    /// Value of `series`, which is in seconds, in microseconds.
     fn us(&self, series: Series) -> Option<f64> {
         self.get(series).map(seconds_to_us)
     }
 }
 
-/// How a column of `samples` is made.
+/// A column of `samples` and its source.
 struct Column {
     name: &'static str,
     from: &'static str,
@@ -134,7 +134,7 @@ const fn column(
 
 use Series as S;
 
-/// Columns beside those that every source of the kernel's figures has. As the agent makes them.
+/// Columns beside those of every source with the kernel's figures; computed as in the agent.
 #[rustfmt::skip] // one line a column
 const OWN: [Column; 43] = [
     column("mem_free_bytes", "`node_memory_MemFree_bytes`", |f| f.get(S::MemFree)),
@@ -185,55 +185,55 @@ const OWN: [Column; 43] = [
     column("arc_min_bytes", "`node_zfs_arc_c_min`", |f| f.get(S::ArcMin)),
 ];
 
-/// What is filled beside [`OWN`].
-const SHARED: [Filled<'static>; 19] = [
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new(
+/// Columns filled beside [`OWN`].
+const SHARED: [ColumnOrigin<'static>; 19] = [
+    ColumnOrigin::INTERVAL_MS,
+    ColumnOrigin::FILES_WHOLE,
+    ColumnOrigin::new(
         "samples",
         "boot_id",
         "made of the machine and `node_boot_time_seconds`",
     ),
-    Filled::new(
+    ColumnOrigin::new(
         "samples",
         "boottime_ms",
         "time since `node_boot_time_seconds`, which is whole s",
     ),
-    Filled::new("samples", "physical_bytes", "`node_memory_MemTotal_bytes`"),
+    ColumnOrigin::new("samples", "physical_bytes", "`node_memory_MemTotal_bytes`"),
     kernel::AVAILABLE_BYTES,
-    Filled::new("samples", "mem_total_bytes", "`node_memory_MemTotal_bytes`"),
-    Filled::new(
+    ColumnOrigin::new("samples", "mem_total_bytes", "`node_memory_MemTotal_bytes`"),
+    ColumnOrigin::new(
         "samples",
         "mem_available_bytes",
         "`node_memory_MemAvailable_bytes`",
     ),
     kernel::HARVESTABLE_BYTES,
-    Filled::new(
+    ColumnOrigin::new(
         "hosts",
         "host_name",
         "`nodename` of `node_uname_info`; else the machine's name",
     ),
-    Filled::new("hosts", "kernel_release", "`release` of `node_uname_info`"),
-    Filled::new("hosts", "architecture", "`machine` of `node_uname_info`"),
-    Filled::new("hosts", "os_name", "`pretty_name` of `node_os_info`"),
-    Filled::new(
+    ColumnOrigin::new("hosts", "kernel_release", "`release` of `node_uname_info`"),
+    ColumnOrigin::new("hosts", "architecture", "`machine` of `node_uname_info`"),
+    ColumnOrigin::new("hosts", "os_name", "`pretty_name` of `node_os_info`"),
+    ColumnOrigin::new(
         "hosts",
         "machine_model",
         "`product_name` of `node_dmi_info`",
     ),
-    Filled::new(
+    ColumnOrigin::new(
         "hosts",
         "cpu_model",
         "`model_name` of `node_cpu_info` of CPU 0 (`--collector.cpu.info`)",
     ),
-    Filled::new(
+    ColumnOrigin::new(
         "hosts",
         "cpus_count",
         "how many CPUs `node_cpu_seconds_total` has with the mode `idle`",
     ),
-    Filled::new("hosts", "physical_bytes", "`node_memory_MemTotal_bytes`"),
+    ColumnOrigin::new("hosts", "physical_bytes", "`node_memory_MemTotal_bytes`"),
     kernel::HEADROOM_SHARE,
-    Filled::new(
+    ColumnOrigin::new(
         "hosts",
         "source",
         "`Prometheus node_exporter`, and what `--name` says",
@@ -241,7 +241,7 @@ const SHARED: [Filled<'static>; 19] = [
 ];
 
 /// All columns that are filled.
-pub(super) const FILLS: [Filled<'static>; SHARED.len() + OWN.len()] = {
+pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     let mut fills = [SHARED[0]; SHARED.len() + OWN.len()];
     let mut at = 0;
     while at < fills.len() {
@@ -249,14 +249,14 @@ pub(super) const FILLS: [Filled<'static>; SHARED.len() + OWN.len()] = {
             SHARED[at]
         } else {
             let own = &OWN[at - SHARED.len()];
-            Filled::new("samples", own.name, own.from)
+            ColumnOrigin::new("samples", own.name, own.from)
         };
         at += 1;
     }
     fills
 };
 
-/// Those of `samples` that readings carry.
+/// Columns of `samples` in the readings.
 pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     let mut columns = [""; kernel::COLUMNS.len() + OWN.len()];
     let mut at = 0;
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// As the agent reads /proc/meminfo of such kernels.
+    /// Older kernels lack some fields, as in the agent's reader of /proc/meminfo.
     #[test]
     fn older_kernels_say_it_otherwise() {
         let value = |column: &str, said: &[(Series, f64)]| {

@@ -1,7 +1,7 @@
-//! A Prometheus that runs, asked through its HTTP API.
+//! A running Prometheus, queried through its HTTP API.
 //!
-//! Samples are had as they were stored: a selector with a range, evaluated at one time (`query`), gives them with
-//! their own times, where `query_range` would give the last before every step, again and again or never.
+//! Samples come as they were stored: a selector with a range, evaluated at one time (`query`), returns them
+//! with their own times, while `query_range` would return the last before every step, repeated or not at all.
 
 use super::answer::{Answer, Matrix};
 use super::error::PrometheusError;
@@ -17,27 +17,27 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Timeout};
 
 const DAY_MS: i64 = 86_400_000;
-/// What is looked through where no time is given: more than Prometheus keeps.
+/// Time searched if none is given: longer than Prometheus keeps samples.
 const LONGEST_MS: i64 = 10 * 365 * DAY_MS;
-/// A shorter time than this is not asked for.
+/// Shortest time of one query.
 const SHORTEST_MS: i64 = 60_000;
-/// A longer answer is given up, and less asked for: it is held in memory.
+/// Size limit of an answer, which is held in memory; after a longer one, a shorter time is queried.
 const ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// Prometheus itself gives up after two minutes (`--query.timeout`).
+/// Longest wait for an answer; Prometheus itself stops after two minutes (`--query.timeout`).
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// Who stands before Prometheus was not willing to wait.
+/// Status with which a proxy before Prometheus reports a timeout.
 const GATEWAY_TIMEOUT: u16 = 504;
 
-/// Where Prometheus is, and how it is spoken to.
+/// Address and credentials of Prometheus.
 #[derive(Clone, Debug, Default)]
 pub struct Address {
-    /// `http://host:9090`, with a path where it has one.
+    /// URL like `http://host:9090`, with a path if needed.
     pub url: String,
     /// A file that holds a token, sent as `Authorization: Bearer …`.
     pub bearer_file: Option<PathBuf>,
-    /// Certificates (PEM) of who vouches for it; else those that the system trusts.
+    /// Certificates (PEM) of the authority; `None`: those of the system.
     pub authority: Option<PathBuf>,
 }
 
@@ -49,11 +49,11 @@ pub(super) struct Server {
     times: Times,
     /// UTC days on which machines have samples: their begin in ms.
     days: BTreeMap<Target, Vec<i64>>,
-    /// Of a day as much as is asked for at once.
+    /// Part of a day that one query covers, in ms.
     window_ms: i64,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 enum Trouble {
     /// Less might do.
     TooMuch(String),
@@ -97,12 +97,12 @@ impl Server {
         })
     }
 
-    /// Targets that have samples of `series`, with the days on which there are any.
+    /// Targets with samples of `series`, and the days on which they have any.
     fn days_of(&self, series: &str) -> Result<BTreeMap<Target, Vec<i64>>, PrometheusError> {
         let until_ms = self.times.until_ms.unwrap_or_else(now_ms);
         let from_ms = self.times.from_ms.unwrap_or(until_ms - LONGEST_MS);
         let day = |time_ms: i64| time_ms.div_euclid(DAY_MS) * DAY_MS;
-        // Each asked for at its last ms.
+        // Each day is queried at its last ms.
         let query = format!(
             "sum by (job,instance) (count_over_time({}[1d]))",
             self.selector.of(&[series], &[])
@@ -135,7 +135,8 @@ impl Server {
         times: std::ops::Range<i64>,
         samples: &mut Samples,
     ) -> Result<(), Trouble> {
-        // Whether the first ms of a range belongs to it depends on Prometheus' version; the last does.
+        // The first ms of a range belongs to it or not, depending on Prometheus' version; the last always
+        // does.
         let length_ms = times.end - times.start;
         let parameters = [
             ("query", format!("{wanted}[{length_ms}ms]")),
@@ -155,7 +156,7 @@ impl Server {
         })
     }
 
-    /// Asks `endpoint`, and gives `each` series to whoever wants it.
+    /// Queries `endpoint`, and passes every series to `each`.
     fn ask(
         &self,
         endpoint: &str,
@@ -164,7 +165,7 @@ impl Server {
     ) -> Result<(), Trouble> {
         let url = || self.endpoint(endpoint);
         let failed = |error: ureq::Error| match error {
-            // Once it was asked: it works on it for too long, or says too much.
+            // The query took too long, or its answer is too large.
             ureq::Error::Timeout(Timeout::RecvResponse | Timeout::RecvBody)
             | ureq::Error::BodyExceedsLimit(_) => Trouble::TooMuch(error.to_string()),
             error => Trouble::Failed(PrometheusError::Unreachable {
@@ -266,7 +267,7 @@ fn is_too_much(kind: &str, why: &str) -> bool {
     ["timeout", "canceled"].contains(&kind) || why.contains("too many samples")
 }
 
-/// As the API takes times.
+/// Time in seconds, as the API takes it.
 fn seconds(time_ms: i64) -> String {
     format!(
         "{}.{:03}",

@@ -1,17 +1,17 @@
-//! Which column is made of which figures.
+//! Assignment of figures to columns.
 
 use super::figures::Figures;
-use crate::import::{Filled, kernel};
+use crate::import::{ColumnOrigin, kernel};
 
 /// A column of `samples`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     name: &'static str,
-    /// Figures of which it is the sum.
+    /// Figures whose sum it is.
     figures: &'static [&'static str],
-    /// What one of them is in the column's unit.
+    /// Factor from the figures' unit to the column's.
     scale: f64,
-    /// For people.
+    /// Description for people.
     from: &'static str,
 }
 
@@ -39,7 +39,7 @@ const fn plain(name: &'static str, figures: &'static [&'static str], from: &'sta
     }
 }
 
-/// Those beside [`kernel::COLUMNS`].
+/// Columns beside [`kernel::COLUMNS`].
 pub(super) const COLUMNS: [Column; 19] = [
     kib("mem_free_bytes", &["memfree"], "memfree [KiB]"),
     kib("buffers_bytes", &["buffers"], "buffers [KiB]"),
@@ -100,43 +100,43 @@ pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
 const MEM_TOTAL: &str = "MemTotal, which `memused` and what that leaves out sum to [KiB]: memfree before sysstat 11.4.10, 11.6.4 and \
      11.7.4; memfree, buffers, cached and slab up to 12.7.7; avail since";
 
-const BEFORE: [Filled<'static>; 7] = [
-    Filled::INTERVAL_MS,
-    Filled::FILES_WHOLE,
-    Filled::new("samples", "physical_bytes", MEM_TOTAL),
+const BEFORE: [ColumnOrigin<'static>; 7] = [
+    ColumnOrigin::INTERVAL_MS,
+    ColumnOrigin::FILES_WHOLE,
+    ColumnOrigin::new("samples", "physical_bytes", MEM_TOTAL),
     kernel::AVAILABLE_BYTES,
     kernel::HARVESTABLE_BYTES,
-    Filled::new("samples", "mem_total_bytes", MEM_TOTAL),
-    Filled::new("samples", "mem_available_bytes", "avail [KiB]"),
+    ColumnOrigin::new("samples", "mem_total_bytes", MEM_TOTAL),
+    ColumnOrigin::new("samples", "mem_available_bytes", "avail [KiB]"),
 ];
 
-const AFTER: [Filled<'static>; 10] = [
-    Filled::new("gaps", "from_time_ms", "the last sample before a restart"),
-    Filled::new("gaps", "to_time_ms", "the first sample after it"),
-    Filled::new("gaps", "cause", "`boot`: restarts"),
-    Filled::new("hosts", "host_name", "nodename"),
-    Filled::new("hosts", "kernel_release", "release"),
-    Filled::new("hosts", "architecture", "machine"),
-    Filled::new(
+const AFTER: [ColumnOrigin<'static>; 10] = [
+    ColumnOrigin::new("gaps", "from_time_ms", "the last sample before a restart"),
+    ColumnOrigin::new("gaps", "to_time_ms", "the first sample after it"),
+    ColumnOrigin::new("gaps", "cause", "`boot`: restarts"),
+    ColumnOrigin::new("hosts", "host_name", "nodename"),
+    ColumnOrigin::new("hosts", "kernel_release", "release"),
+    ColumnOrigin::new("hosts", "architecture", "machine"),
+    ColumnOrigin::new(
         "hosts",
         "cpus_count",
         "number-of-cpus; cpu_count of a restart",
     ),
-    Filled::new("hosts", "physical_bytes", "as in `samples`"),
+    ColumnOrigin::new("hosts", "physical_bytes", "as in `samples`"),
     kernel::HEADROOM_SHARE,
-    Filled::SOURCE,
+    ColumnOrigin::SOURCE,
 ];
 
-/// All that is filled.
-pub(super) const FILLS: [Filled<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len()] = {
-    let mut fills = [Filled::SOURCE; BEFORE.len() + COLUMNS.len() + AFTER.len()];
+/// All columns that are filled.
+pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + AFTER.len()] = {
+    let mut fills = [ColumnOrigin::SOURCE; BEFORE.len() + COLUMNS.len() + AFTER.len()];
     let mut at = 0;
     while at < fills.len() {
         fills[at] = if at < BEFORE.len() {
             BEFORE[at]
         } else if at < BEFORE.len() + COLUMNS.len() {
             let column = &COLUMNS[at - BEFORE.len()];
-            Filled::new("samples", column.name, column.from)
+            ColumnOrigin::new("samples", column.name, column.from)
         } else {
             AFTER[at - BEFORE.len() - COLUMNS.len()]
         };

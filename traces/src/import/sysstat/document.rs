@@ -1,4 +1,5 @@
-//! What `sadf -j` prints, read entry by entry: of a day of samples a second apart, some hundred bytes a sample are kept.
+//! Output of `sadf -j`, read entry by entry: some hundred bytes a sample are kept, even of a day of samples a
+//! second apart.
 //!
 //! ```text
 //! {"sysstat": {"hosts": [{"nodename": "a", "release": …, "machine": …, "number-of-cpus": 2, …,
@@ -36,7 +37,7 @@ pub(super) struct Entry {
     pub(super) stamp: Stamp,
     /// In KiB, tasks or as they are.
     pub(super) figures: Figures,
-    /// The first figure that is none, and what is there.
+    /// First figure that is no number, with its text.
     pub(super) wrong: Option<String>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Restart {
     pub(super) cpus_count: Option<i64>,
 }
 
-/// A time as it stands there.
+/// A time as written in the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Stamp {
     date: Option<jiff::civil::Date>,
@@ -61,12 +62,12 @@ impl Stamp {
     }
 }
 
-/// What its clock shows.
+/// Time zone of a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Zone {
-    /// So many seconds more than UTC.
+    /// Offset from UTC in seconds.
     Offset(Offset),
-    /// Somebody's local time: that of the host or of whoever printed it.
+    /// Local time of the host, or of the machine that printed the document.
     #[default]
     Local,
 }
@@ -75,23 +76,23 @@ pub(super) enum Zone {
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) hosts: Vec<Host>,
-    /// What is wrong with the rest, by line: what stands above it is there, if cut short.
+    /// Fault of the rest, with its line; the part above it is read.
     pub(super) cut: Option<String>,
-    /// Whether no more was read than was asked for.
+    /// True if reading stopped after the requested number of entries.
     pub(super) is_enough: bool,
 }
 
 /// Reads at most `most` entries in all; what follows is not looked at.
 pub(super) fn read(from: impl Read, most: usize) -> Document {
-    let mut found = Found {
+    let mut found = DocumentState {
         most,
-        ..Found::default()
+        ..DocumentState::default()
     };
     let mut json = serde_json::Deserializer::from_reader(from);
     let mut cut = None;
-    // One document after the other, where files were put together.
+    // Several documents may follow one another in one file.
     loop {
-        let walk = Walk {
+        let walk = DocumentPass {
             place: Place::Document,
             found: &mut found,
         };
@@ -115,7 +116,7 @@ pub(super) fn read(from: impl Read, most: usize) -> Document {
 }
 
 #[derive(Default)]
-struct Found {
+struct DocumentState {
     hosts: Vec<Host>,
     most: usize,
     entries_count: usize,
@@ -124,13 +125,13 @@ struct Found {
     restart: Restart,
 }
 
-impl Found {
+impl DocumentState {
     fn is_enough(&self) -> bool {
         self.entries_count >= self.most
     }
 }
 
-/// Where in the document.
+/// Place in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Document,
@@ -147,7 +148,7 @@ enum Place {
 }
 
 impl Place {
-    /// Where the value of `key` leads.
+    /// Place of the value of `key`.
     fn under(self, key: &str) -> Option<Self> {
         Some(match (self, key) {
             (Self::Document, "sysstat") => Self::Sysstat,
@@ -161,7 +162,7 @@ impl Place {
         })
     }
 
-    /// Where its elements lead.
+    /// Place of the elements.
     fn element(self) -> Option<Self> {
         Some(match self {
             Self::Hosts => Self::Host,
@@ -171,7 +172,7 @@ impl Place {
         })
     }
 
-    /// Whether what is said under it is kept.
+    /// Returns true if the values at this place are kept.
     fn keeps(self) -> bool {
         matches!(
             self,
@@ -180,13 +181,13 @@ impl Place {
     }
 }
 
-/// One way through the document.
-struct Walk<'f> {
+/// One pass through the document.
+struct DocumentPass<'f> {
     place: Place,
-    found: &'f mut Found,
+    found: &'f mut DocumentState,
 }
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for DocumentPass<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
@@ -197,7 +198,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for DocumentPass<'_> {
     type Value = ();
 
     fn expecting(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -213,7 +214,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
             if place == Place::Host {
                 found.hosts.push(Host::default());
             }
-            let walk = Walk { place, found };
+            let walk = DocumentPass { place, found };
             let is_there = elements.next_element_seed(walk)?.is_some();
             let found = &mut *self.found;
             if !is_there {
@@ -243,7 +244,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         while let Some(key) = values.next_key::<String>()? {
             if let Some(place) = self.place.under(&key) {
                 let found = &mut *self.found;
-                values.next_value_seed(Walk { place, found })?;
+                values.next_value_seed(DocumentPass { place, found })?;
             } else if self.place.keeps() {
                 self.found.keep(self.place, &key, values.next_value()?);
             } else {
@@ -254,7 +255,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 }
 
-impl Found {
+impl DocumentState {
     fn keep(&mut self, place: Place, key: &str, value: Value) {
         match place {
             Place::Host => {
@@ -304,7 +305,8 @@ impl Stamp {
     }
 }
 
-/// Of a time zone's name, where it says it: `UTC`, and `+03` or `-0330`, as zones without letters are called.
+/// Offset in a time zone's name, if it has one: `UTC`, and `+03` or `-0330`, the names of zones without
+/// letters.
 fn offset(name: &str) -> Option<Offset> {
     if matches!(name, "UTC" | "GMT" | "UCT") {
         return Some(Offset::UTC);
@@ -322,7 +324,7 @@ fn offset(name: &str) -> Option<Offset> {
     Offset::from_seconds(sign * seconds).ok()
 }
 
-/// As much of a text as fits a message.
+/// Cuts a text to the length that fits a message.
 fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     text.chars().take(CHARACTERS).collect()
@@ -333,7 +335,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Of one machine, by three versions.
+    /// One machine, printed by three versions.
     const PRINTED: [&str; 3] = [
         include_str!("../../../tests/data/sysstat/11.5.7.json"),
         include_str!("../../../tests/data/sysstat/12.6.1.json"),
@@ -351,7 +353,8 @@ mod tests {
             assert_eq!((host.nodename.as_str(), host.cpus_count), ("desk", Some(2)));
             assert_eq!(host.architecture.as_deref(), Some("x86_64"));
             assert_eq!(host.entries.len(), 3);
-            let used = super::super::AllBut::of(host.entries.iter().map(|e| &e.figures)).unwrap();
+            let used =
+                super::super::UsedExclusion::of(host.entries.iter().map(|e| &e.figures)).unwrap();
             for entry in &host.entries {
                 assert_eq!(used.mem_total_kib(&entry.figures), Some(24_684_096.0));
                 assert_eq!(entry.stamp.zone, Zone::Offset(Offset::UTC));

@@ -1,9 +1,9 @@
-//! The figures of an entry, and how much memory the machine has by them.
+//! The figures of an entry, and the machine's memory computed from them.
 
 /// A figure that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Figure {
-    /// The object in which it stands.
+    /// Object that contains the figure.
     pub(super) group: &'static str,
     pub(super) name: &'static str,
 }
@@ -29,7 +29,7 @@ const fn queue(name: &'static str) -> Figure {
     }
 }
 
-/// All that are read, memory in KiB.
+/// All figures that are read, memory in KiB.
 pub(super) const FIGURES: [Figure; 23] = [
     memory("memfree"),
     memory("avail"),
@@ -56,7 +56,7 @@ pub(super) const FIGURES: [Figure; 23] = [
     queue("ldavg-15"),
 ];
 
-/// Of one entry; absent what it does not say.
+/// Figures of one entry; absent if the entry lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures(pub(super) [Option<f64>; FIGURES.len()]);
 
@@ -66,22 +66,23 @@ impl Figures {
         self.0[at]
     }
 
-    /// Those in KiB that are there.
+    /// Present figures in KiB.
     pub(super) fn memory(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = FIGURES.iter().zip(self.0);
         let memory = all.filter(|(f, _)| f.group != "queue" && f.name != "memused-percent");
         memory.filter_map(|(f, value)| Some((f.name, value?)))
     }
 
-    /// Of several together.
+    /// Sum of several figures.
     pub(super) fn sum(&self, names: &[&str]) -> Option<f64> {
         names.iter().map(|name| self.get(name)).sum()
     }
 }
 
-/// What `memused` leaves out. MemTotal is nowhere in the output, but exactly the sum of this and the rest.
+/// Part that `memused` leaves out. The output lacks MemTotal, which is exactly the sum of this part and
+/// `memused`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AllBut {
+pub(super) enum UsedExclusion {
     /// Free memory: before sysstat 11.4.10, 11.6.4 and 11.7.4.
     Free,
     /// Free memory, buffers, page cache and slabs: up to 12.7.7.
@@ -90,8 +91,8 @@ pub(super) enum AllBut {
     Available,
 }
 
-impl AllBut {
-    /// What is added to `memused` for MemTotal.
+impl UsedExclusion {
+    /// Figures to add to `memused` for MemTotal.
     pub(super) const fn rest(self) -> &'static [&'static str] {
         match self {
             Self::Free => &["memfree"],
@@ -105,8 +106,8 @@ impl AllBut {
         Some(figures.get("memused")? + figures.sum(self.rest())?)
     }
 
-    /// The meaning under which the entries of a file hold together: where `memused-percent` is what it says, and
-    /// MemTotal most often the same. None where there is none.
+    /// Meaning of `memused` under which a file's entries are consistent: `memused-percent` agrees, and
+    /// MemTotal is equal most often. `None` if there is none.
     pub(super) fn of<'e>(entries: impl Iterator<Item = &'e Figures> + Clone) -> Option<Self> {
         if entries
             .clone()
@@ -123,14 +124,14 @@ impl AllBut {
             let most_of_one = totals.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
             (totals.len(), most_of_one)
         };
-        // Of those that fit alike the last: today's.
+        // Among equally good meanings the last, today's, wins.
         let best = [Self::Free, Self::FreeAndCached]
             .into_iter()
             .max_by_key(fit)?;
         (fit(&best).0 > 0).then_some(best)
     }
 
-    /// Whether the share that is printed, to a hundredth of a percent, is that of this sum.
+    /// Returns true if the printed share, to a hundredth of a percent, is that of this sum.
     fn agrees(self, figures: &Figures) -> bool {
         const ROUNDING: f64 = 0.006;
         let percent = || {
@@ -155,8 +156,8 @@ mod tests {
         figures
     }
 
-    /// As sysstat prints them for a machine of `total`.
-    fn printed(left_out: AllBut, total: f64, mut rest: [f64; 5]) -> Figures {
+    /// Figures as sysstat prints them for a machine of `total`.
+    fn printed(left_out: UsedExclusion, total: f64, mut rest: [f64; 5]) -> Figures {
         let names = ["memfree", "buffers", "cached", "slab", "avail"];
         let scale = total / rest[..4].iter().sum::<f64>().max(total);
         rest.iter_mut()
@@ -168,7 +169,7 @@ mod tests {
         let used = total - out.map(|(_, kib)| kib).sum::<f64>();
         let percent = (10_000.0 * used / total).round() / 100.0;
         all.extend([("memused", used), ("memused-percent", percent)]);
-        if left_out == AllBut::Available {
+        if left_out == UsedExclusion::Available {
             all.push(("shared", 1.0));
         }
         figures(&all)
@@ -183,17 +184,20 @@ mod tests {
             ("cached", 650.0),
         ];
         let new = figures(&[&all[..], &[("memused-percent", 20.0)]].concat());
-        assert_eq!(AllBut::of([&new].into_iter()), None);
+        assert_eq!(UsedExclusion::of([&new].into_iter()), None);
         let old = figures(&[&all[..], &[("memused-percent", 66.67)]].concat());
-        assert_eq!(AllBut::of([&old].into_iter()), Some(AllBut::Free));
-        assert_eq!(AllBut::Free.mem_total_kib(&old), Some(300.0));
-        assert_eq!(AllBut::of([].into_iter()), None);
+        assert_eq!(
+            UsedExclusion::of([&old].into_iter()),
+            Some(UsedExclusion::Free)
+        );
+        assert_eq!(UsedExclusion::Free.mem_total_kib(&old), Some(300.0));
+        assert_eq!(UsedExclusion::of([].into_iter()), None);
     }
 
     proptest! {
         #[test]
         fn memory_is_found_whichever_version_printed_it(
-            left_out in prop::sample::select(vec![AllBut::Free, AllBut::FreeAndCached, AllBut::Available]),
+            left_out in prop::sample::select(vec![UsedExclusion::Free, UsedExclusion::FreeAndCached, UsedExclusion::Available]),
             total in 1_000_000..1_000_000_000_u32,
             rests in prop::collection::vec(prop::array::uniform5(0.0..1e9), 3..20),
         ) {
@@ -201,7 +205,7 @@ mod tests {
             let entries: Vec<Figures> = rests.into_iter().map(|rest| printed(left_out, total, rest)).collect();
             // Caches and slabs of no size would be the same to both.
             prop_assume!(entries.iter().any(|f| f.get("cached").unwrap() > 0.02 * total));
-            let found = AllBut::of(entries.iter());
+            let found = UsedExclusion::of(entries.iter());
             prop_assert_eq!(found, Some(left_out));
             for figures in &entries {
                 prop_assert_eq!(left_out.mem_total_kib(figures), Some(total));

@@ -1,6 +1,7 @@
-//! sysstat: what `sadc` (the daemon behind `sar`) records, as `sadf -j` prints it; binary files through `sadf`.
+//! sysstat: recordings of `sadc` (the daemon behind `sar`), as `sadf -j` prints them; binary files are read
+//! through `sadf`.
 //!
-//! Source of names and units: sysstat's `json_stats.c`, and what `sadc` reads (`rd_stats.c`) of /proc.
+//! Source of names and units: sysstat's `json_stats.c`, and its reader of /proc (`rd_stats.c`).
 
 mod columns;
 mod document;
@@ -8,9 +9,9 @@ mod figures;
 
 use self::columns::COLUMNS;
 use self::document::{Document, Entry, Host, Stamp, Zone};
-use self::figures::AllBut;
+use self::figures::UsedExclusion;
 use super::tool::{Tool, failed};
-use super::{Facts, ImportError, Importer, Listed, Readings, Source, kernel};
+use super::{Facts, ImportError, Importer, MachineList, Readings, Source, kernel};
 use gleaner_schemas::column::Value;
 use gleaner_schemas::units::kib_to_bytes;
 use jiff::tz::TimeZone;
@@ -32,10 +33,10 @@ const SADF: Tool = Tool {
     programs: &["sadf"],
     package: "sysstat",
 };
-/// What `sadf` is asked for: memory, swap, huge pages, load.
+/// Arguments of `sadf`: memory, swap, huge pages, load.
 const ACTIVITIES: [&str; 6] = ["--", "-r", "ALL", "-S", "-q", "-H"];
 const PRINT: &str = "print it with `sadf -j FILE -- -A`";
-/// How binary files begin (`SYSSTAT_MAGIC`), in either order of bytes.
+/// First bytes of binary files (`SYSSTAT_MAGIC`), in either byte order.
 const MAGIC: [[u8; 2]; 2] = [[0x96, 0xd5], [0xd5, 0x96]];
 /// A figure above is a mistake: 1 PiB.
 const MEMORY_KIB: f64 = (1_u64 << 40) as f64;
@@ -50,7 +51,8 @@ pub struct Sysstat {
 }
 
 impl Sysstat {
-    /// Of files, and folders of files. `time_zone` is that of times which do not say theirs (`sadf -t` and `-T`).
+    /// Importer of files and folders of files. `time_zone` applies to times without a zone (`sadf -t` and
+    /// `-T`).
     #[must_use]
     pub fn new(inputs: &[PathBuf], time_zone: Option<TimeZone>) -> Self {
         Self {
@@ -99,7 +101,7 @@ impl Sysstat {
         let date_time = stamp.date_time()?;
         let time = match stamp.zone {
             Zone::Offset(offset) => offset.to_timestamp(date_time).ok()?,
-            // Not an hour that clocks show twice, or skip: nobody knows which it was.
+            // Not an hour that clocks show twice, or skip: it is ambiguous.
             Zone::Local => {
                 let zone = self.time_zone.as_ref()?;
                 zone.to_ambiguous_timestamp(date_time).unambiguous().ok()?
@@ -110,7 +112,7 @@ impl Sysstat {
 
     /// The rows of a host in the file called `name`.
     fn rows(&self, host: &Host, name: &str, readings: &mut Readings<'_>) {
-        let used = AllBut::of(host.entries.iter().map(|entry| &entry.figures));
+        let used = UsedExclusion::of(host.entries.iter().map(|entry| &entry.figures));
         let restarts = host.restarts.iter().filter_map(|restart| {
             let time_ms = self.time_ms(&restart.stamp)?;
             Some((time_ms, restart.cpus_count))
@@ -136,11 +138,11 @@ impl Sysstat {
         }
     }
 
-    /// What an entry says, or why it says nothing.
+    /// Row of an entry, or the reason why it has none.
     fn row(
         &self,
         entry: &Entry,
-        used: Option<AllBut>,
+        used: Option<UsedExclusion>,
     ) -> Result<(super::Reading, Vec<Option<f64>>), String> {
         if let Some(wrong) = &entry.wrong {
             return Err(wrong.clone());
@@ -152,7 +154,7 @@ impl Sysstat {
         if let Some((name, kib)) = figures.memory().find(|(_, kib)| *kib > MEMORY_KIB) {
             return Err(format!("{name} is {kib} KiB, more than any machine has"));
         }
-        // 0 where the kernel or sadc is too old to say.
+        // The value is 0 if the kernel or sadc is too old to have it.
         let available = figures.get("avail").filter(|kib| *kib > 0.0);
         let available = available
             .ok_or("no memory is said to be available (before Linux 3.14 and sysstat 11.5.3)")?;
@@ -185,8 +187,8 @@ impl Importer for Sysstat {
         inputs.collect::<Vec<_>>().join(", ")
     }
 
-    fn machines(&mut self) -> Result<Listed, ImportError> {
-        let mut listed = Listed::default();
+    fn machines(&mut self) -> Result<MachineList, ImportError> {
+        let mut listed = MachineList::default();
         for input in self.inputs.clone() {
             let files = if input.is_dir() {
                 of_folder(&input, &mut listed.passed_over)?
@@ -238,7 +240,7 @@ impl Importer for Sysstat {
     }
 }
 
-/// The files of sysstat's in a folder, in the order of their names; and the names of what else lies there.
+/// sysstat's files in a folder, in the order of their names; and the names of all other entries.
 fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf>, ImportError> {
     let listed = ImportError::io("list folder", folder);
     let entries = fs::read_dir(folder).map_err(listed)?;
@@ -286,7 +288,7 @@ fn is_binary(path: &Path) -> Result<bool, ImportError> {
     }
 }
 
-/// What a file says, of at most `most` entries.
+/// Document of a file, with at most `most` entries.
 fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     if !is_binary(path)? {
         let file = File::open(path).map_err(ImportError::io("open", path))?;
@@ -308,7 +310,7 @@ fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     }
 }
 
-/// What is said of the machine beside its samples.
+/// Facts of the machine beside its samples.
 fn facts(host: &Host) -> Facts {
     let text = |name, text: &Option<String>| Some((name, Value::Text(text.clone()?)));
     let said = [
@@ -321,7 +323,7 @@ fn facts(host: &Host) -> Facts {
         .collect()
 }
 
-/// Of whole KiB, less than 2⁵³.
+/// Bytes of whole KiB, less than 2⁵³.
 fn bytes(kib: f64) -> i64 {
     kib as i64 * kib_to_bytes(1) as i64
 }

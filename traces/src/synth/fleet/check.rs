@@ -1,9 +1,9 @@
-//! What a fleet cannot be, and why.
+//! Checks of a fleet.
 
 use super::{Class, Fleet, Job, Names};
 
 impl Fleet {
-    /// What is wrong with it, in words.
+    /// Checks the fleet; the error describes the fault.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.clusters.is_empty() || self.classes.is_empty() {
             return Err("it needs a cluster and a class at least".to_owned());

@@ -1,6 +1,6 @@
-//! What a fleet is: classes of hosts with the parameters of the model, read from TOML.
+//! A fleet: classes of hosts with the parameters of the model, read from TOML.
 //!
-//! Sizes are in MiB and rates in events an hour. Presets are such files (`presets/`); anybody may write another.
+//! Sizes are in MiB and rates in events an hour. Presets are such files (`presets/`); users may write others.
 
 mod check;
 
@@ -8,69 +8,69 @@ use super::SynthError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Kinds of host, and how many of each there are in which cluster.
+/// Classes of host, and the hosts of each cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
-    /// Its name, as `hosts.source` has it.
+    /// Name as in `hosts.source`.
     pub name: String,
-    /// What its parameters rest on, in a sentence.
+    /// Basis of its parameters, in a sentence.
     pub rests_on: String,
     /// First day (UTC), if none is named.
     pub start: String,
     /// Days, if none are named.
     pub days: u32,
-    /// Which hosts it has; the first stands where none is named.
+    /// Clusters of hosts; the first is the default.
     pub clusters: Vec<ClusterOf>,
-    /// What its machines run on.
+    /// Operating system of its machines.
     pub system: System,
-    /// When owners are there.
+    /// Hours of the owners.
     pub owner: Owner,
-    /// Names of what runs.
+    /// Names of programs.
     pub names: Names,
     /// Kinds of host.
     #[serde(rename = "class")]
     pub classes: Vec<Class>,
 }
 
-/// A cluster's hosts, in order; where more are asked for they begin again.
+/// Hosts of a cluster, in order; they repeat if more are requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterOf {
-    /// Its name.
+    /// Name of the cluster.
     pub name: String,
-    /// The number of the first: hosts of one number and class are the same in whatever cluster.
+    /// Number of the first host: hosts of one number and class are equal in all clusters.
     #[serde(default)]
     pub first_host: usize,
-    /// Classes and how many hosts of each follow.
+    /// Classes, with the number of hosts of each.
     pub hosts: Vec<Share>,
 }
 
-/// So many hosts of a class.
+/// Number of hosts of a class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// The class' name.
     pub class: String,
-    /// Hosts.
+    /// Number of hosts.
     pub count: usize,
 }
 
-/// The operating system and how often it is restarted.
+/// Operating system, and intervals of restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
-    /// As `hosts.kernel_release` has it.
+    /// Release as in `hosts.kernel_release`.
     pub kernel_release: String,
-    /// As `hosts.architecture` has it.
+    /// Architecture as in `hosts.architecture`.
     pub architecture: String,
-    /// How lotsfree follows from memory.
+    /// Rule that gives lotsfree from memory.
     pub lotsfree: Lotsfree,
-    /// Whether processes are put into control groups.
+    /// True if processes are in control groups.
     pub has_cgroups: bool,
-    /// Days between two reboots of a host that nobody uses; none where absent.
+    /// Days between two reboots of an unused host; absent: no reboots.
     pub reboot_days: Option<f64>,
-    /// Days between two restarts of the agent; none where absent.
+    /// Days between two restarts of the agent; absent: no restarts.
     pub restart_days: Option<f64>,
 }
 
@@ -78,7 +78,7 @@ pub struct System {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lotsfree {
-    /// A 64th of what the kernel leaves at boot (Acharya & Setia, section 2).
+    /// A 64th of the memory that the kernel leaves at boot (Acharya & Setia, section 2).
     Solaris,
     /// High watermarks (Documentation/admin-guide/sysctl/vm.rst).
     Linux,
@@ -92,35 +92,35 @@ pub struct Owner {
     pub comes: [f64; 3],
     /// Usual hour of coming, and the sd of owners and days about it.
     pub arrives_hour: f64,
-    /// See there.
+    /// Standard deviation of the hour of arrival.
     pub arrives_spread_hours: f64,
     /// Hours from coming to going on a weekday, and their spread.
     pub stays_hours: f64,
-    /// See there.
+    /// Standard deviation of the hours of stay.
     pub stays_spread_hours: f64,
     /// Minutes at the keyboard before a pause, on average.
     pub stretch_minutes: f64,
     /// Minutes of a pause, on average.
     pub pause_minutes: f64,
-    /// Whether there is a longer pause at noon.
+    /// True for a longer pause at noon.
     pub has_lunch: bool,
 }
 
-/// Names of what runs: the first of the daemons is the display server.
+/// Names of programs; the first daemon is the display server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
-    /// Always active.
+    /// Programs that are always active.
     pub daemons: Vec<String>,
     /// Opened by the owner.
     pub programs: Vec<String>,
     /// Short work of the owner's.
     pub commands: Vec<String>,
-    /// Short work of nobody's.
+    /// Short jobs without an owner.
     pub background: Vec<String>,
     /// Work that takes much memory.
     pub hogs: Vec<String>,
-    /// What runs while the owner is away.
+    /// Programs that run while the owner is away.
     pub away: Vec<String>,
 }
 
@@ -128,25 +128,25 @@ pub struct Names {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Its name.
+    /// Name of the class.
     pub name: String,
-    /// Physical memory.
+    /// Physical memory, in MiB.
     pub memory_mib: i64,
-    /// Swap space.
+    /// Swap space, in MiB.
     pub swap_mib: i64,
-    /// Logical CPUs.
+    /// Number of logical CPUs.
     pub cpus: i64,
     /// NUMA nodes: 1 or 2.
     pub nodes: i64,
-    /// What it does when its owner leaves.
+    /// Behaviour when its owner leaves.
     pub habit: Habit,
     /// Kernel memory: static, dynamic and lotsfree.
     pub kernel: Kernel,
     /// Cache of files in use.
     pub files: Files,
-    /// Memory of what is always active.
+    /// Memory of the programs that are always active.
     pub daemons: Daemons,
-    /// What the owner opens and closes.
+    /// Programs that the owner opens and closes.
     pub programs: Programs,
     /// Short work of the owner's.
     pub commands: Job,
@@ -154,29 +154,29 @@ pub struct Class {
     pub background: Job,
     /// Work that takes much memory, on some hosts.
     pub hogs: Job,
-    /// What runs while the owner is away.
+    /// Programs that run while the owner is away.
     pub away: Away,
 }
 
-/// What a host does when its owner leaves.
+/// Behaviour of a host when its owner leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Habit {
-    /// Runs on.
+    /// The host stays on.
     On,
-    /// Sleeps soon.
+    /// The host soon sleeps.
     Sleep,
     /// Is turned off for the night.
     Off,
 }
 
-/// Kernel memory.
+/// Kernel memory of a host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// Mean over hosts and time, lotsfree included.
     pub mib: f64,
-    /// Of that, what is taken at boot.
+    /// Share of it that is taken at boot.
     pub static_share: f64,
     /// Sd of the hosts' means, as a share of the mean.
     pub between_hosts: f64,
@@ -196,17 +196,17 @@ pub struct Files {
     pub sigma: f64,
     /// Sd of the hosts' means, as a share of the mean.
     pub between_hosts: f64,
-    /// What is in use always, as a share of the mean.
+    /// Part that is always in use, as a share of the mean.
     pub always_share: f64,
-    /// Changes in an hour while the owner is there.
+    /// Changes in an hour while the owner is present.
     pub changes_per_hour: f64,
-    /// Files that may come into use.
+    /// Number of files that may come into use.
     pub count: usize,
     /// Log files, which are written in every interval.
     pub logs_count: usize,
 }
 
-/// What is always active.
+/// Programs that are always active.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Daemons {
@@ -216,7 +216,7 @@ pub struct Daemons {
     pub between_hosts: f64,
 }
 
-/// What the owner opens and closes.
+/// Programs that the owner opens and closes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
@@ -228,25 +228,25 @@ pub struct Programs {
     pub sigma: f64,
     /// Mean hours until it is closed.
     pub hours: f64,
-    /// Sd of the logarithm of how much the owners open.
+    /// Standard deviation, among owners, of the logarithm of the number of programs.
     pub between_hosts: f64,
-    /// Share of the time at the keyboard in which one is active.
+    /// Share of the time at the keyboard in which a program is active.
     pub attention: f64,
     /// Minutes between two changes of attention.
     pub attention_minutes: f64,
-    /// Share of them that is active while the owner is away.
+    /// Share of the programs that are active while the owner is away.
     pub lingers: f64,
 }
 
-/// Work that begins now and then, and ends by itself.
+/// Job that starts now and then, and ends by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Begun in an hour: while the owner is there, and while not.
+    /// Starts in an hour: while the owner is present, and while not.
     pub per_hour: [f64; 2],
     /// Share of the hosts that have such work at all.
     pub hosts_share: f64,
-    /// Sd of the logarithm of the rate among those.
+    /// Standard deviation of the logarithm of the rate among those hosts.
     pub between_hosts: f64,
     /// Mean memory of one.
     pub mib: f64,
@@ -260,30 +260,30 @@ pub struct Job {
     pub load: f64,
 }
 
-/// What runs, without much load, from some time after the owner has left until they return: a screen saver, work left
-/// away.
+/// Program that runs, without much load, from some time after the owner has left until they return: a screen
+/// saver, work left running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Away {
-    /// Share of the owner's absences that have it, of those that are long enough.
+    /// Share of the sufficiently long absences of the owner in which it runs.
     pub share: f64,
     /// Minutes that such an absence takes at least.
     pub least_minutes: f64,
-    /// Minutes after the owner left at which it begins, on average.
+    /// Mean time from the owner's leaving to its start, in minutes.
     pub after_minutes: f64,
     /// Share of the hosts that have such work at all.
     pub hosts_share: f64,
-    /// Mean memory.
+    /// Mean memory, in MiB.
     pub mib: f64,
     /// Sd of its logarithm.
     pub sigma: f64,
 }
 
 impl Fleet {
-    /// Reads one, and checks it.
+    /// Parses and checks a fleet.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] with the line and what is wrong there.
+    /// [`SynthError::Fleet`] with line and fault.
     pub fn parse(text: &str, name: &str) -> Result<Self, SynthError> {
         let refused = |detail: String| SynthError::Fleet {
             name: name.to_owned(),
@@ -297,7 +297,7 @@ impl Fleet {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`], also where it cannot be read.
+    /// [`SynthError::Fleet`], also if it cannot be read.
     pub fn open(path: &Path) -> Result<Self, SynthError> {
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
@@ -312,7 +312,7 @@ impl Fleet {
     /// The cluster of this name, or the first.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] where there is none.
+    /// [`SynthError::Fleet`] if there is none.
     pub fn cluster(&self, name: Option<&str>) -> Result<&ClusterOf, SynthError> {
         let mut clusters = self.clusters.iter();
         let found = clusters.find(|c| name.is_none_or(|name| c.name == name));
@@ -322,10 +322,10 @@ impl Fleet {
         })
     }
 
-    /// Its first day, ms since 1970-01-01 UTC.
+    /// Start of its first day, ms since 1970-01-01 UTC.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] where that is no day.
+    /// [`SynthError::Fleet`] if that is no date.
     pub fn start_ms(&self) -> Result<i64, SynthError> {
         let day: Result<jiff::civil::Date, _> = self.start.parse();
         let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC));

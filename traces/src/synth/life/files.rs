@@ -1,10 +1,10 @@
-//! Files in use: the first so many of a catalogue in the order of their popularity. Who uses more files uses the popular
-//! ones too, so that what a time of use needed is the most that was in use at once.
+//! Files in use: the most popular ones of a catalogue. Using more files includes the popular ones, so that
+//! the files needed in a period are the most that were in use at once.
 
 use super::{Step, size};
 use crate::synth::dice::Dice;
 use crate::synth::fleet;
-use crate::synth::spread::{Property, Standing};
+use crate::synth::spread::{HostPosition, Property};
 use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 
 /// The largest catalogue, as a multiple of the mean in use.
@@ -24,7 +24,7 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(model: &fleet::Files, standing: &Standing, mut dice: Dice) -> Self {
+    pub(super) fn new(model: &fleet::Files, standing: &HostPosition, mut dice: Dice) -> Self {
         let mib = model.mib * standing.factor(Property::Files, model.between_hosts);
         // From popular and small to rare and large, so that any level is met to a few percent.
         let count = model.count.max(1);
@@ -60,7 +60,7 @@ impl Files {
         self.was_busy = false;
     }
 
-    /// How many of the catalogue are in use.
+    /// Number of files of the catalogue in use.
     pub(crate) const fn in_use(&self) -> usize {
         self.in_use
     }
@@ -79,7 +79,7 @@ impl Files {
         self.sums_bytes.partition_point(|sum| *sum <= bytes)
     }
 
-    /// Bytes in use, at most `most_bytes`: the cache takes what is left.
+    /// Bytes in use, at most `most_bytes`: the cache takes the remainder.
     pub(super) fn step(&mut self, step: &Step, is_busy: bool, most_bytes: i64) -> i64 {
         let begins = is_busy && !self.was_busy;
         let changes = step.is_present && self.dice.chance(step.chance(self.changes_per_hour));

@@ -1,10 +1,10 @@
-//! Work that begins now and then, and ends by itself; and what runs while the owner is away.
+//! Jobs that start now and then, and end by themselves; and programs that run while the owner is away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::MIB;
 use crate::synth::dice::Dice;
 use crate::synth::fleet::{Away, Class, Job, Names};
-use crate::synth::spread::{Property, Standing};
+use crate::synth::spread::{HostPosition, Property};
 use std::sync::Arc;
 
 const MINUTE_MS: f64 = 60_000.0;
@@ -17,7 +17,7 @@ pub(super) struct Jobs {
     has_away: bool,
     /// The absence that was looked at last, by its end.
     absence_ms: i64,
-    /// When something begins in it.
+    /// Time in the step at which a job starts.
     begins_ms: Option<i64>,
     physical_bytes: i64,
     dice: Dice,
@@ -27,12 +27,12 @@ pub(super) struct Jobs {
 struct Kind {
     job: Job,
     names: Vec<Arc<str>>,
-    /// Of this host among the hosts.
+    /// Rate of this host among the hosts.
     rate: f64,
 }
 
 impl Jobs {
-    pub(super) fn new(class: &Class, names: &Names, standing: &Standing, dice: Dice) -> Self {
+    pub(super) fn new(class: &Class, names: &Names, standing: &HostPosition, dice: Dice) -> Self {
         let kind = |job: &Job, names: &[String], property| Kind {
             rate: standing.rate(property, job.hosts_share, job.between_hosts),
             job: job.clone(),

@@ -3,11 +3,11 @@
 use super::Step;
 use crate::synth::dice::Dice;
 use crate::synth::fleet;
-use crate::synth::spread::{Property, Standing};
+use crate::synth::spread::{HostPosition, Property};
 use crate::synth::{MIB, whole_pages};
 
 const DAY_MS: f64 = 86_400_000.0;
-/// It changes so often: slabs come and go together.
+/// Changes an hour: slabs are allocated and freed together.
 const CHANGES_PER_HOUR: f64 = 1.0;
 
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Kernel {
 impl Kernel {
     pub(super) fn new(
         model: &fleet::Kernel,
-        standing: &Standing,
+        standing: &HostPosition,
         physical_bytes: i64,
         dice: Dice,
     ) -> Self {
@@ -35,7 +35,7 @@ impl Kernel {
         Self {
             static_bytes: whole_pages((mean_bytes * model.static_share) as i64),
             mean_bytes,
-            // Static memory and lotsfree are there always, and dynamic memory never vanishes.
+            // Static memory and lotsfree are constant, and dynamic memory never vanishes.
             least_bytes: mean_bytes * (model.static_share + 1.0) / 2.0,
             most_bytes: 0.95 * physical_bytes as f64,
             within: model.within_host,

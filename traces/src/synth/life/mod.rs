@@ -1,5 +1,5 @@
-//! What happens on a host: who is there, what runs, what is held. Rows are made of it elsewhere (`rows`); the
-//! calibration looks at it as it is.
+//! The life of a host: presence of the owner, running programs, memory in use. `rows` turns it into rows; the
+//! calibration uses it directly.
 //!
 //! ```text
 //! owner ──► programs, commands ─┐
@@ -22,7 +22,7 @@ pub(super) use running::{Origin, Running};
 
 use super::dice::Dice;
 use super::fleet::{Class, Fleet};
-use super::spread::{Property, Standing};
+use super::spread::{HostPosition, Property};
 use super::{MIB, whole_pages};
 use jobs::Jobs;
 use kernel::Kernel;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// Streams of random numbers of one host.
 const STREAMS: u64 = 8;
 
-/// One host's life.
+/// Life of one host.
 #[derive(Debug)]
 pub struct Life {
     physical_bytes: i64,
@@ -43,7 +43,7 @@ pub struct Life {
     files: Files,
     programs: Programs,
     jobs: Jobs,
-    /// All that runs, in the order of their numbers.
+    /// Running programs, in the order of their numbers.
     running: Vec<Running>,
     daemons: Vec<Running>,
     next_number: u64,
@@ -53,7 +53,7 @@ pub struct Life {
 /// A host at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
-    /// Physical memory.
+    /// Physical memory, in bytes.
     pub physical_bytes: i64,
     /// Kernel memory, lotsfree included.
     pub kernel_bytes: i64,
@@ -63,9 +63,9 @@ pub struct Moment {
     pub process_bytes: i64,
     /// Memory of other processes, in or out of memory.
     pub idle_process_bytes: i64,
-    /// Whether the owner is at the keyboard.
+    /// True while the owner is at the keyboard.
     pub is_present: bool,
-    /// When they last were, ms since 1970-01-01 UTC.
+    /// Time of the owner's last activity, ms since 1970-01-01 UTC.
     pub active_ms: Option<i64>,
     /// CPUs kept busy since the moment before.
     pub load: f64,
@@ -74,7 +74,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// What is left.
+    /// Available memory, in bytes.
     #[must_use]
     pub const fn available_bytes(&self) -> i64 {
         self.physical_bytes - self.kernel_bytes - self.file_bytes - self.process_bytes
@@ -90,7 +90,7 @@ impl Life {
         start_ms: i64,
     ) -> Self {
         let stream = |n: u64| Dice::new(seed, index as u64 * STREAMS + n);
-        let standing = Standing::new(seed, index);
+        let standing = HostPosition::new(seed, index);
         let owner_dice = stream(1);
         let physical_bytes = class.memory_mib * MIB;
         let daemons_mib =
@@ -128,7 +128,7 @@ impl Life {
         self.owner.stretch(&mut self.owner_dice, time_ms)
     }
 
-    /// When the owner was last active before the time of [`Self::stretch`].
+    /// Time of the owner's last activity before the time of [`Self::stretch`].
     pub(super) const fn last_active_ms(&self) -> Option<i64> {
         self.owner.last_active_ms()
     }
@@ -143,7 +143,7 @@ impl Life {
         self.kernel.static_bytes()
     }
 
-    /// What runs, in the order of their numbers.
+    /// Running programs, in the order of their numbers.
     pub(super) fn running(&self) -> &[Running] {
         &self.running
     }
@@ -203,7 +203,7 @@ impl Life {
     }
 }
 
-/// Lets all be resident that fits; the largest are paged out first.
+/// Keeps all resident if they fit; otherwise the largest are paged out first.
 fn make_room(running: &mut [Running], room_bytes: i64) {
     let mut missing = -room_bytes;
     for running in running.iter_mut() {
@@ -223,20 +223,20 @@ fn make_room(running: &mut [Running], room_bytes: i64) {
     }
 }
 
-/// One step: from the moment before to the next.
+/// One step, from one moment to the next.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     time_ms: i64,
     /// Time that has passed; nothing happens while a host sleeps.
     interval_ms: i64,
     is_present: bool,
-    /// When the owner is there next, or came.
+    /// Time at which the owner returns next, or returned.
     returns_ms: i64,
     left_ms: Option<i64>,
 }
 
 impl Step {
-    /// How often something happens in it that happens so often in an hour: at most once.
+    /// Probability of an event within the step from its rate an hour; at most 1.
     fn chance(&self, per_hour: f64) -> f64 {
         (per_hour * self.interval_ms as f64 / 3_600_000.0).min(1.0)
     }
@@ -249,12 +249,12 @@ fn size(dice: &mut Dice, mib: f64, sigma: f64) -> i64 {
     whole_pages(bytes as i64).max(super::PAGE_BYTES)
 }
 
-/// Names that are shared by what has them.
+/// Names, shared by all that have them.
 fn shared(names: &[String]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(name.as_str())).collect()
 }
 
-/// One of several names.
+/// Chooses one of several names.
 fn one_of(dice: &mut Dice, names: &[Arc<str>]) -> Arc<str> {
     let at = usize::try_from(dice.between(0, names.len() as i64)).unwrap_or(0);
     names.get(at).cloned().unwrap_or_default()

@@ -2,14 +2,14 @@
 
 use crate::synth::dice::Dice;
 use crate::synth::fleet;
-use crate::synth::spread::{Property, Standing};
+use crate::synth::spread::{HostPosition, Property};
 use std::collections::VecDeque;
 
 const MINUTE_MS: f64 = 60_000.0;
 const HOUR_MS: f64 = 60.0 * MINUTE_MS;
 const DAY_MS: i64 = 86_400_000;
 
-/// Whole days in which the owner may stay away in a row: nobody is on holiday for ever.
+/// Longest absence of the owner, in whole days.
 const LONGEST_ABSENCE_DAYS: i64 = 30;
 
 /// A time at the keyboard.
@@ -19,7 +19,7 @@ pub(crate) struct Stretch {
     pub(crate) to_ms: i64,
 }
 
-/// One host's owner.
+/// Owner of one host.
 #[derive(Debug)]
 pub(crate) struct Owner {
     model: fleet::Owner,
@@ -28,13 +28,13 @@ pub(crate) struct Owner {
     stays_hours: f64,
     /// First day that is not planned yet, counted from 1970-01-01.
     next_day: i64,
-    /// Not over yet.
+    /// Stretches that are not over yet.
     stretches: VecDeque<Stretch>,
     last_active_ms: Option<i64>,
 }
 
 impl Owner {
-    pub(super) fn new(model: &fleet::Owner, standing: &Standing, start_ms: i64) -> Self {
+    pub(super) fn new(model: &fleet::Owner, standing: &HostPosition, start_ms: i64) -> Self {
         let away = |property, spread| spread * (standing.of(property) - 0.5) * 12f64.sqrt();
         Self {
             comes_hour: model.arrives_hour + away(Property::Arrival, model.arrives_spread_hours),
@@ -60,7 +60,7 @@ impl Owner {
         }
     }
 
-    /// When the owner was last active before `time_ms`, at which [`Self::stretch`] was just asked.
+    /// Time of the owner's last activity before `time_ms`, for which [`Self::stretch`] was just called.
     pub(crate) const fn last_active_ms(&self) -> Option<i64> {
         self.last_active_ms
     }
@@ -130,7 +130,7 @@ mod tests {
         for seed in 0..20 {
             let mut dice = Dice::new(seed, 0);
             let model = Preset::Modern.fleet().unwrap().owner;
-            let standing = Standing::new(seed, 0);
+            let standing = HostPosition::new(seed, 0);
             let mut owner = Owner::new(&model, &standing, MONDAY_MS);
             let mut time_ms = MONDAY_MS;
             while time_ms < MONDAY_MS + 28 * DAY_MS {

@@ -1,9 +1,9 @@
-//! What the owner opens and closes: active while the owner attends to it, some of it also while they are away.
+//! Programs that the owner opens and closes: active while the owner uses them, some also while they are away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::dice::Dice;
 use crate::synth::fleet;
-use crate::synth::spread::{Property, Standing};
+use crate::synth::spread::{HostPosition, Property};
 use std::sync::Arc;
 
 const HOUR_MS: f64 = 3_600_000.0;
@@ -12,7 +12,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 pub(super) struct Programs {
     model: fleet::Programs,
     names: Vec<Arc<str>>,
-    /// Of this host's owner among the owners.
+    /// Rate of this host's owner among the owners.
     rate: f64,
     dice: Dice,
 }
@@ -21,7 +21,7 @@ impl Programs {
     pub(super) fn new(
         model: &fleet::Programs,
         names: &[String],
-        standing: &Standing,
+        standing: &HostPosition,
         dice: Dice,
     ) -> Self {
         Self {

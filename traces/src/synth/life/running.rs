@@ -1,20 +1,20 @@
-//! One thing that runs.
+//! One running program.
 
 use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 use std::sync::Arc;
 
-/// Where a process comes from.
+/// Origin of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// Runs from boot on.
     Daemon,
     /// Opened by the owner.
     Program,
-    /// Ends by itself.
+    /// Job that ends by itself.
     Job,
 }
 
-/// One thing that runs.
+/// One running program.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     /// Numbers only grow within a boot.
@@ -23,13 +23,13 @@ pub(crate) struct Running {
     pub(crate) origin: Origin,
     pub(crate) started_ms: i64,
     pub(crate) ends_ms: i64,
-    /// What it wants.
+    /// Memory that it wants, in bytes.
     pub(crate) bytes: i64,
-    /// What of it is in memory.
+    /// Resident part of it, in bytes.
     pub(crate) resident_bytes: i64,
-    /// Whether it used the CPU since the moment before.
+    /// True if it used the CPU since the moment before.
     pub(crate) is_active: bool,
-    /// Whether it goes on while the owner is away.
+    /// True if it continues while the owner is away.
     pub(crate) lingers: bool,
     /// CPUs that it keeps busy.
     pub(crate) load: f64,

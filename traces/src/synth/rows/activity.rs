@@ -1,4 +1,4 @@
-//! Sources of the owner's activity. Rows are what is news.
+//! Sources of the owner's activity. Only changed rows are stored.
 
 use super::At;
 use crate::synth::dice::Dice;
@@ -8,12 +8,12 @@ use gleaner_schemas::rows::ActivityRow;
 /// The kernel keeps terminals' access times in such steps.
 const TERMINAL_STEP_MS: i64 = 8000;
 
-/// One source.
+/// One source of activity.
 #[derive(Debug)]
 struct Source {
     name: &'static str,
     devices_count: i64,
-    /// Whether this host has it.
+    /// True if this host has the source.
     is_there: bool,
     last_ms: i64,
     /// The last activity that a reader knows.
@@ -56,8 +56,8 @@ impl Sources {
         self.0.iter().filter(|s| !s.is_there).count() as i64
     }
 
-    /// Asks all at a step, before which the owner was last active at `last_ms`: the rows to store, and how long
-    /// the owner has been idle.
+    /// Reads all sources at a step, before which the owner was last active at `last_ms`. Returns the rows to
+    /// store, and the owner's idle time.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,

@@ -8,17 +8,17 @@ use gleaner_schemas::rows::FileRow;
 
 /// Libraries and programs that daemons map whole.
 const LIBRARIES: usize = 4;
-/// How often a log is written in an interval: while the owner is there, and while not.
+/// Writes to a log in an interval: while the owner is present, and while not.
 const WRITES: (f64, f64) = (0.9, 0.6);
 
-/// One host's files as its rows have them.
+/// One host's files, as its rows have them.
 #[derive(Debug)]
 pub(crate) struct FileRows {
     libraries: Vec<FileRow>,
     /// In the order of their popularity, the logs first.
     catalogue: Vec<FileRow>,
     logs: usize,
-    /// How many the rows so far have in use.
+    /// Number of files in use in the rows so far.
     told: usize,
 }
 

@@ -1,7 +1,7 @@
-//! The kernel's figures: a page cache that fills what is free, kernel memory that grows, counters.
+//! The kernel's figures: a page cache that fills free memory, kernel memory that grows, counters.
 
 use super::At;
-use super::processes::Held;
+use super::processes::ProcessTotals;
 use crate::synth::dice::Dice;
 use crate::synth::fleet::{Class, Lotsfree};
 use crate::synth::life::Moment;
@@ -12,22 +12,22 @@ use gleaner_policy::accounting::{
 use gleaner_schemas::rows::{NodeRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// As the agent's default.
+/// Default headroom, as in the agent.
 pub(crate) const HEADROOM_SHARE: f64 = 0.15;
 
 /// Sizes that a host has for good.
 #[derive(Clone, Copy, Debug)]
-struct Installed {
+struct MemorySizes {
     physical: i64,
     total: i64,
     swap: i64,
     cpus: i64,
     lotsfree: i64,
-    /// The zones' low watermarks, where they are Linux'.
+    /// The zones' low watermarks, with Linux' rule.
     low: i64,
 }
 
-impl Installed {
+impl MemorySizes {
     fn new(class: &Class, lotsfree: Lotsfree, static_bytes: i64) -> Self {
         let physical = class.memory_mib * MIB;
         let total = physical - static_bytes;
@@ -71,14 +71,14 @@ struct Counters {
 /// The kernel of one host since its boot.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    installed: Installed,
-    /// Page cache of files that nobody uses, as much as was read.
+    installed: MemorySizes,
+    /// Page cache of files that nobody uses, as far as it was read.
     unused_cache: i64,
     tmpfs: i64,
     swapped: i64,
     load: [f64; 2],
     counters: Counters,
-    /// Whether the kernel has zswap: else its figures are absent.
+    /// True if the kernel has zswap; otherwise its figures are absent.
     pub(crate) has_zswap: bool,
 }
 
@@ -90,7 +90,7 @@ impl Memory {
         static_bytes: i64,
     ) -> Self {
         Self {
-            installed: Installed::new(class, lotsfree, static_bytes),
+            installed: MemorySizes::new(class, lotsfree, static_bytes),
             unused_cache: 0,
             tmpfs: 0,
             swapped: 0,
@@ -110,17 +110,17 @@ impl Memory {
         self.counters = Counters::default();
     }
 
-    /// The sample's row at `moment`, but for identity, activity and cost. What is available divides into free
-    /// memory, cache that nobody uses, processes that are idle, and what the kernel would give back.
+    /// Row of the sample at `moment`, without identity, activity and cost. Available memory divides into free
+    /// memory, unused cache, idle processes, and reclaimable kernel memory.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
         at: &At,
         moment: &Moment,
-        held: &Held,
+        held: &ProcessTotals,
         mapped_files: i64,
     ) -> SampleRow {
-        let Installed {
+        let MemorySizes {
             total,
             lotsfree,
             cpus,
@@ -150,8 +150,8 @@ impl Memory {
             self.counters.reclaim(reclaimed, missing > total / 40);
         }
         let unused_cache = whole_pages(self.unused_cache);
-        // A forked page counts once here and twice in its processes, some pages are nobody's any more, and
-        // others are on no list yet: the two ways to count what is available differ, mostly.
+        // A forked page counts once here and twice in its processes, some pages belong to nobody, and others
+        // are on no list yet: the two ways to count available memory usually differ.
         let room = floor / 4;
         let (nobodys, waiting) = if dice.chance(0.8) {
             let most = (total / 2000).min(room);
@@ -174,7 +174,7 @@ impl Memory {
         self.swapped = swapped;
         let swap_cached = 0;
         let tasks = 3 * held.count + 10 * cpus;
-        // Of dynamic kernel memory; most of the rest no counter names.
+        // Share of dynamic kernel memory; no counter covers most of the rest.
         let of_dynamic = |share: f64| whole_pages((dynamic as f64 * share) as i64);
         let slab_unreclaimable = of_dynamic(0.4);
         let page_tables = of_dynamic(0.1);
@@ -299,7 +299,7 @@ impl Counters {
     }
 }
 
-/// Divides memory among the categories, as the agent does, and enters the figures that they come from.
+/// Divides memory among the categories as the agent does, and stores the figures behind them.
 fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     let c = categories(kernel, in_use);
     let parts = available_parts(kernel, in_use);
@@ -336,8 +336,8 @@ fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     row.reclaimable_kernel_bytes = Some(stored(kernel.reclaimable_kernel_bytes));
 }
 
-/// As the kernel reckons MemAvailable (`si_mem_available`, mm/show_mem.c).
-fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &Installed) -> i64 {
+/// Estimate of MemAvailable, by the kernel's rule (`si_mem_available`, mm/show_mem.c).
+fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &MemorySizes) -> i64 {
     let without_low = |bytes: i64| bytes - (bytes / 2).min(installed.low);
     (free - installed.lotsfree + without_low(file_lru) + without_low(reclaimable)).max(0)
 }

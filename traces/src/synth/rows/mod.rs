@@ -1,4 +1,4 @@
-//! What happens on a host, as the rows that an agent would store.
+//! The life of a host as the rows that an agent would store.
 
 mod activity;
 mod files;
@@ -15,12 +15,12 @@ pub(super) use processes::ProcessRows;
 pub(super) struct At {
     /// On the wall clock.
     pub(super) time_ms: i64,
-    /// Since boot.
+    /// Time since boot, in ms.
     pub(super) boottime_ms: i64,
     /// Time that has passed, or a whole interval after a gap: nothing happens while a host sleeps.
     pub(super) interval_ms: i64,
-    /// Whether the owner is at the keyboard.
+    /// True while the owner is at the keyboard.
     pub(super) is_present: bool,
-    /// Whether standing rows are to be given whole.
+    /// True if standing rows are to be stored completely.
     pub(super) is_whole: bool,
 }

@@ -1,4 +1,4 @@
-//! What runs, as rows of active processes and of their control groups.
+//! Running programs as rows of active processes and of their control groups.
 
 use super::At;
 use crate::synth::dice::Dice;
@@ -11,37 +11,37 @@ use std::sync::Arc;
 
 /// From this size on the agent takes resident sizes for proportional ones.
 const LARGEST_READ_BYTES: i64 = 192 * MIB;
-/// Samples for which the agent reuses a proportional size that stays about the same.
+/// Number of samples for which the agent reuses a proportional size that stays about the same.
 const MOST_REUSES: u8 = 4;
 
 /// A process as its rows have it.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownProcess {
     number: u64,
     pid: i64,
     always_active: bool,
     group_id: i64,
-    /// Whether the sample before had it.
+    /// True if the sample before had it.
     was_there: bool,
-    /// Samples for which its proportional size was reused; none yet read.
+    /// Number of samples that reused its proportional size; absent before the first reading.
     reuses: Option<u8>,
 }
 
-/// What processes hold together, in bytes.
+/// Memory of processes together, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct ProcessTotals {
     pub(crate) active_anon: i64,
     pub(crate) active_shmem: i64,
     /// File pages that active processes map.
     pub(crate) mapped: i64,
-    /// What other processes would like to have in memory.
+    /// Memory that the other processes want to be resident, in bytes.
     pub(crate) idle: i64,
     /// Paged out of active processes.
     pub(crate) out: i64,
     pub(crate) count: i64,
 }
 
-/// One process' memory, by kind.
+/// Memory of one process, by kind, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Parts {
     anon: i64,
@@ -68,13 +68,13 @@ impl Parts {
     }
 }
 
-/// One host's processes as its rows have them.
+/// One host's processes, as its rows have them.
 #[derive(Debug)]
 pub(crate) struct ProcessRows {
     /// In the order of their numbers, which is that of their pids.
-    known: Vec<Known>,
+    known: Vec<KnownProcess>,
     next_pid: i64,
-    /// By name, where the host has control groups.
+    /// Ids of control groups by name, if the host has groups.
     group_ids: Option<BTreeMap<Arc<str>, i64>>,
 }
 
@@ -101,7 +101,7 @@ impl ProcessRows {
             let id = ids.entry(running.name.clone());
             *id.or_insert_with(|| dice.number())
         });
-        self.known.push(Known {
+        self.known.push(KnownProcess {
             number: running.number,
             pid: self.next_pid,
             always_active: ALWAYS_ACTIVE.contains(&&*running.name),
@@ -112,13 +112,13 @@ impl ProcessRows {
         self.next_pid += dice.between(1, 40);
     }
 
-    /// The active ones' rows, their groups', and what all hold.
+    /// Rows of the active processes and of their groups, and the memory of all.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
         at: &At,
         running: &[Running],
-    ) -> (Vec<ProcessRow>, Vec<CgroupRow>, Held) {
+    ) -> (Vec<ProcessRow>, Vec<CgroupRow>, ProcessTotals) {
         let mut still = running.iter().map(|r| r.number).peekable();
         self.known.retain(|known| {
             while still.next_if(|number| *number < known.number).is_some() {}
@@ -129,9 +129,9 @@ impl ProcessRows {
             self.learn(dice, one, false);
         }
         let booted_ms = at.time_ms - at.boottime_ms;
-        let mut held = Held {
+        let mut held = ProcessTotals {
             count: running.len() as i64,
-            ..Held::default()
+            ..ProcessTotals::default()
         };
         let mut rows = Vec::with_capacity(running.len());
         for (known, one) in self.known.iter_mut().zip(running) {
@@ -193,7 +193,7 @@ impl ProcessRows {
     }
 }
 
-impl Known {
+impl KnownProcess {
     fn row(&mut self, running: &Running, parts: Parts, cpu_ms: i64) -> ProcessRow {
         let memory_source = if running.resident_bytes > LARGEST_READ_BYTES {
             self.reuses = None;
@@ -210,7 +210,7 @@ impl Known {
                 }
             }
         };
-        // Of what files and shared memory a process has, others have half as well.
+        // Half of a process' file and shared memory is mapped by others as well.
         let others_bytes = whole_pages((parts.file + parts.shmem) / 2);
         let rss_bytes = running.resident_bytes + others_bytes;
         let shared_bytes = self.reuses.is_some().then_some(2 * others_bytes);

@@ -1,13 +1,13 @@
-//! One turn after another: wait for whoever has something to say, hear all of them, do what follows from it.
+//! The device's loop: waits for input of any connection, reads all of it, and acts on it.
 
 mod servers;
 
 use super::client::Client;
 use super::connect::Attempts;
-use super::disk::{Disk, Done, Wanted};
+use super::disk::{Disk, DiskRequest, DiskResult};
 use super::server::{Connection, Reply};
 use super::status::{DeviceStatus, ServerStatus};
-use super::{Handle, Message, Told};
+use super::{Handle, LeaseNews, Message};
 use crate::device::engine::{Action, Device, Distrust};
 use crate::device::frames::PAGE;
 use crate::nbd::client::Source;
@@ -17,24 +17,24 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// How often is looked for what took too long.
+/// Interval between timeout checks.
 const TICK: Duration = Duration::from_millis(50);
-/// How often demand is told.
+/// Interval between reports of demand.
 const DEMAND: Duration = Duration::from_secs(1);
 /// Lines of the log a minute.
 const MOST_LINES: u32 = 20;
-/// So much is taken in from one connection before the others have their turn.
+/// Most reads from one connection before the others have their turn.
 const MOST_READS: usize = 4;
 /// Clients at once; the kernel, qemu and copying programs have a few each.
 const MOST_CLIENTS: usize = 64;
 
 /// A server, wherever it stands.
-struct Held {
+struct ServerSlot {
     source: Source,
     since: Instant,
     /// Once it was connected: its size is known from then on.
     number: Option<u8>,
-    /// What it called its contents then.
+    /// Name of its contents at the time.
     name: String,
     connection: Option<Connection>,
     is_sending: bool,
@@ -46,9 +46,9 @@ pub(super) struct Turn {
     disk: Option<Disk>,
     handle: Handle,
     inbox: Receiver<Message>,
-    told: Sender<Told>,
+    told: Sender<LeaseNews>,
     clients: BTreeMap<u64, (Client, bool)>,
-    servers: BTreeMap<u32, Held>,
+    servers: BTreeMap<u32, ServerSlot>,
     next_number: u64,
     began: Instant,
     ticked: Instant,
@@ -58,8 +58,8 @@ pub(super) struct Turn {
     has_ended: bool,
 }
 
-/// Whom something is heard from.
-enum Who {
+/// Sender of an input.
+enum Origin {
     Bell,
     Disk,
     Client(u64),
@@ -72,7 +72,7 @@ impl Turn {
         disk: Option<Disk>,
         handle: Handle,
         inbox: Receiver<Message>,
-        told: Sender<Told>,
+        told: Sender<LeaseNews>,
         refraction: Duration,
     ) -> Self {
         let now = Instant::now();
@@ -106,10 +106,10 @@ impl Turn {
             self.device.now(self.now_us());
             for (who, is_readable) in heard {
                 match who {
-                    Who::Bell => self.hear_messages(),
-                    Who::Disk => self.hear_disk(),
-                    Who::Client(number) => self.hear_client(number, is_readable),
-                    Who::Server(number) => self.hear_server(number, is_readable),
+                    Origin::Bell => self.hear_messages(),
+                    Origin::Disk => self.hear_disk(),
+                    Origin::Client(number) => self.hear_client(number, is_readable),
+                    Origin::Server(number) => self.hear_server(number, is_readable),
                 }
             }
             if self.ticked.elapsed() >= TICK {
@@ -126,12 +126,12 @@ impl Turn {
     }
 
     /// Waits for the next that has something to say, or is ready to be told something.
-    fn wait(&self) -> io::Result<Vec<(Who, bool)>> {
+    fn wait(&self) -> io::Result<Vec<(Origin, bool)>> {
         let disk_bell = self.disk.as_ref().map(Disk::bell);
-        let mut whos = vec![Who::Bell];
+        let mut whos = vec![Origin::Bell];
         let mut polled = vec![PollFd::new(&*self.handle.bell, PollFlags::IN)];
         if let Some(bell) = &disk_bell {
-            whos.push(Who::Disk);
+            whos.push(Origin::Disk);
             polled.push(PollFd::new(bell, PollFlags::IN));
         }
         let flags = |wants_more: bool, is_sending: bool| {
@@ -141,12 +141,12 @@ impl Turn {
             flags
         };
         for (number, (client, is_sending)) in &self.clients {
-            whos.push(Who::Client(*number));
+            whos.push(Origin::Client(*number));
             polled.push(PollFd::new(client, flags(client.wants_more(), *is_sending)));
         }
         for (number, held) in &self.servers {
             if let Some(connection) = &held.connection {
-                whos.push(Who::Server(*number));
+                whos.push(Origin::Server(*number));
                 polled.push(PollFd::new(connection, flags(true, held.is_sending)));
             }
         }
@@ -181,7 +181,7 @@ impl Turn {
                 }
                 Message::Join(source) => {
                     self.next_number += 1;
-                    let held = Held {
+                    let held = ServerSlot {
                         source,
                         since: Instant::now(),
                         number: None,
@@ -200,7 +200,7 @@ impl Turn {
                     }
                 }
                 Message::Connected(key, made) => self.connected(key, made),
-                // Who asked may have gone.
+                // The asker may have gone.
                 Message::Ask(answer) => {
                     let _ = answer.send(self.status());
                 }
@@ -216,8 +216,10 @@ impl Turn {
         }
         for done in done {
             match done {
-                Done::Read { op, bytes, is_read } => self.device.disk_read(op, bytes, is_read),
-                Done::Written { op, is_written } => self.device.disk_wrote(op, is_written),
+                DiskResult::Read { op, bytes, is_read } => {
+                    self.device.disk_read(op, bytes, is_read)
+                }
+                DiskResult::Written { op, is_written } => self.device.disk_wrote(op, is_written),
             }
         }
     }
@@ -292,7 +294,7 @@ impl Turn {
 
     fn do_action(&mut self, action: Action) {
         match action {
-            // One that has no connection was told of, and so was this.
+            // A server without connection was reported before, and this will be as well.
             Action::Read { server, slot, op } => {
                 if let Some(connection) = self.connection(server) {
                     connection.read(op, slot);
@@ -309,11 +311,11 @@ impl Turn {
                 }
             }
             Action::DiskRead { page, op, bytes } => match &self.disk {
-                Some(disk) => disk.read(Wanted { op, page, bytes }),
+                Some(disk) => disk.read(DiskRequest { op, page, bytes }),
                 None => self.device.disk_read(op, bytes, false),
             },
             Action::DiskWrite { page, op, bytes } => match &self.disk {
-                Some(disk) => disk.write(Wanted { op, page, bytes }),
+                Some(disk) => disk.write(DiskRequest { op, page, bytes }),
                 None => self.device.disk_wrote(op, false),
             },
             Action::Answer(answer) => {

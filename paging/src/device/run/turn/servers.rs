@@ -1,10 +1,10 @@
 //! Servers of a device at work: connected, lost, left.
 
-use super::{DEMAND, Held, Turn};
+use super::{DEMAND, ServerSlot, Turn};
 use crate::device::frames::PAGE;
 use crate::device::run::server::Connection;
-use crate::device::run::{Demand, Told};
-use crate::device::servers::Standing;
+use crate::device::run::{Demand, LeaseNews};
+use crate::device::servers::LeaseState;
 use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
     pub(super) fn key_of(&self, lease: &str) -> Option<u32> {
-        let is_it = |held: &Held| held.source.lease.as_deref() == Some(lease);
+        let is_it = |held: &ServerSlot| held.source.lease.as_deref() == Some(lease);
         self.servers
             .iter()
             .find(|(_, held)| is_it(held))
@@ -29,12 +29,12 @@ impl Turn {
             Some(number) => self.device.drain(number),
             None => {
                 self.servers.remove(&key);
-                let _ = self.told.send(Told::Released(lease.to_owned()));
+                let _ = self.told.send(LeaseNews::Released(lease.to_owned()));
             }
         }
     }
 
-    /// Its contents are gone.
+    /// Drops a server whose contents are lost.
     pub(super) fn drop_server(&mut self, key: u32) {
         if let Some(held) = self.servers.remove(&key)
             && let Some(number) = held.number
@@ -56,7 +56,7 @@ impl Turn {
                 let line = format!("lease {lease} at host {} is over: {why}", held.source.host);
                 self.note(&line);
                 self.drop_server(key);
-                let _ = self.told.send(Told::Over(lease));
+                let _ = self.told.send(LeaseNews::Over(lease));
                 return;
             }
             Err(e) => {
@@ -97,13 +97,13 @@ impl Turn {
         if self.demanded.is_none_or(|last| last.elapsed() >= DEMAND) {
             self.demanded = Some(Instant::now());
             self.give_up_leases();
-            let _ = self.told.send(Told::Demand(self.demand()));
+            let _ = self.told.send(LeaseNews::Demand(self.demand()));
         }
     }
 
-    /// A lease on a host that the recruiter reaches and this one does not is of no use.
+    /// Gives back leases on hosts that the recruiter reaches and this host does not.
     fn give_up_leases(&mut self) {
-        let is_hopeless = |held: &Held| {
+        let is_hopeless = |held: &ServerSlot| {
             held.number.is_none()
                 && held.source.lease.is_some()
                 && held.since.elapsed() > TO_CONNECT
@@ -111,7 +111,7 @@ impl Turn {
         let keys = self.servers.iter().filter(|(_, held)| is_hopeless(held));
         for key in keys.map(|(key, _)| *key).collect::<Vec<_>>() {
             let lease = self.servers.remove(&key).and_then(|held| held.source.lease);
-            let _ = lease.map(|lease| self.told.send(Told::Unreachable(lease)));
+            let _ = lease.map(|lease| self.told.send(LeaseNews::Unreachable(lease)));
         }
     }
 
@@ -120,10 +120,10 @@ impl Turn {
             stored: u64::from(self.device.stored_pages()),
             ..Demand::default()
         };
-        let is_new = |held: &&Held| held.number.is_none() && held.source.lease.is_some();
+        let is_new = |held: &&ServerSlot| held.number.is_none() && held.source.lease.is_some();
         demand.connecting = self.servers.values().filter(is_new).count() as u64;
         for server in self.device.servers() {
-            if server.standing == Standing::Up {
+            if server.standing == LeaseState::Up {
                 demand.slots += u64::from(server.used + server.free);
                 demand.free += u64::from(server.free);
             }
@@ -145,7 +145,7 @@ impl Turn {
         self.look_after_servers();
     }
 
-    pub(super) fn held(&mut self, number: u8) -> Option<(u32, &mut Held)> {
+    pub(super) fn held(&mut self, number: u8) -> Option<(u32, &mut ServerSlot)> {
         self.servers
             .iter_mut()
             .find(|(_, held)| held.number == Some(number))
@@ -162,12 +162,12 @@ impl Turn {
             return;
         };
         let Some(lease) = held.source.lease.clone() else {
-            // Given by hand, it is tried again after a while.
+            // A server given by hand is tried again after a while.
             (held.number, held.connection) = (None, None);
             held.attempts.refrain(now_us, refraction_us);
             return;
         };
         self.servers.remove(&key);
-        let _ = self.told.send(Told::Released(lease));
+        let _ = self.told.send(LeaseNews::Released(lease));
     }
 }

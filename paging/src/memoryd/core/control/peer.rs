@@ -1,4 +1,4 @@
-//! Who is at the other end of a Unix socket, by the kernel's word.
+//! User at the other end of a Unix socket, as the kernel reports it.
 
 use rustix::net::sockopt::socket_peercred;
 use std::io;
@@ -13,10 +13,10 @@ pub(in crate::core) struct Peer {
 }
 
 impl Peer {
-    /// Who connected.
+    /// Identity of the connected user.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub(super) fn of(socket: impl AsFd) -> io::Result<Self> {
         let credentials = socket_peercred(&socket)?;
         let mut groups = call::groups(socket.as_fd())?;
@@ -27,7 +27,7 @@ impl Peer {
         })
     }
 
-    /// Whether this user may do everything: root, the daemon's own user, and the socket's group.
+    /// Returns true for users who may do everything: root, the daemon's own user, and the socket's group.
     pub(in crate::core) fn is_privileged(&self, group: u32) -> bool {
         let own = rustix::process::geteuid().as_raw();
         self.uid == 0 || self.uid == own || self.groups.contains(&group)
@@ -39,7 +39,7 @@ mod call {
     use std::io;
     use std::os::fd::{AsRawFd, BorrowedFd};
 
-    /// As many as a kernel lets a process have (NGROUPS_MAX).
+    /// Most groups that a kernel allows a process (NGROUPS_MAX).
     const MOST: usize = 65_536;
 
     /// Supplementary groups at the time of connecting (SO_PEERGROUPS, Linux 4.13), which rustix does not have.
