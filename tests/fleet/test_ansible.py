@@ -98,25 +98,24 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
 
     assert play() == {"server": 0, "desk": 0}
 
-    # As an earlier role left it, with a setting of the administrator's beside it. The server has no part in what follows.
-    desk_alone = ("--limit", "gleaner_hosts")
+    # As an earlier role left it, with a setting of the administrator's beside it.
     own = desk.path("/etc/gleaner/memoryd.d/own.toml")
     own.write_text('cap = "1GiB"\n')
     packaged.write_text("# Written by Ansible: changes are lost with its next run.\nrecruiters = []\n")
     memoryd.unlink()
-    assert play("--check", *desk_alone)["desk"] > 0 and packaged.exists()
-    assert play(*desk_alone)["desk"] > 0 and not packaged.exists()
+    assert play("--check")["desk"] > 0 and packaged.exists()
+    assert play()["desk"] > 0 and not packaged.exists()
     assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text() and own.read_text() == 'cap = "1GiB"\n'
     checked = desk.run("gleaner-memoryd", "check-config")
     assert checked.returncode == 0 and "memoryd.d/ansible.toml" in checked.stdout, checked
     # The package's next version brings its own file again, and asks nothing.
     settings["gleaner_packages_folder"] = str(newer(packages, "gleaner-memoryd", tmp_path / "newer"))
-    assert play(*desk_alone)["desk"] > 0
+    assert play()["desk"] > 0
     assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
 
     # What is not configured any more is not left.
     settings["gleaner_memoryd_config"] = {}
-    assert play(*desk_alone)["desk"] > 0 and not memoryd.exists() and own.exists()
+    assert play()["desk"] > 0 and not memoryd.exists() and own.exists()
     assert play() == {"server": 0, "desk": 0}
 
 
