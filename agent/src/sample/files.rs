@@ -10,13 +10,14 @@ use crate::read::maps::{complement, union};
 use crate::sample::mapped::{Mapped, WalkLimits, gather};
 use crate::sample::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
-use rustix::fd::OwnedFd;
+use rustix::fd::{OwnedFd, RawFd};
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, Stat, StatxFlags, fstat, makedev, openat, readlinkat, stat,
     statat, statx,
 };
 use rustix::io::Errno;
 use std::collections::{BTreeMap, HashSet};
+use std::fs::DirEntry;
 use std::ops::Range;
 use std::path::Path;
 
@@ -27,9 +28,9 @@ const MAPS_BYTES: usize = 64 << 10;
 /// Identity of a file: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileKey {
-    /// Device number.
+    /// Number of the device.
     pub device: u64,
-    /// Inode number.
+    /// Number of the inode.
     pub inode: u64,
 }
 
@@ -63,18 +64,19 @@ pub struct FileWalk {
 }
 
 impl FileWalk {
-    /// Walks the files of the processes `pids`.
+    /// Walks the files of the processes `pids`. `kept` are this process' descriptors of /proc: none is looked at.
     pub fn walk(
         &mut self,
         proc: &Tree,
         pids: &[i64],
+        kept: &HashSet<RawFd>,
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> FilesInUse {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.residency.begin_walk();
-        self.own = own_files();
+        self.own = own_files(kept);
         for ((device, inode), mapped) in gather(proc, pids, self.most, &mut self.text, absences) {
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
@@ -100,6 +102,11 @@ impl FileWalk {
         }
         self.text.shrink_to(MAPS_BYTES);
         files
+    }
+
+    /// Files that this process had open at the last walk.
+    pub(crate) const fn own(&self) -> &HashSet<FileKey> {
+        &self.own
     }
 
     /// A mapped file by its own device and inode; `None` for one without a page cache.
@@ -271,16 +278,23 @@ pub(crate) fn key(stat: &Stat) -> FileKey {
     }
 }
 
-/// The files that this process has open, its database above all. They must not be opened once more: to
+/// The files that this process has open, its database above all, except those of the descriptors `kept`: thousands of
+/// files in /proc, of which a look at each costs as much as reading it. Own files must not be opened once more: to
 /// close any descriptor of a file drops the locks that the process holds on it (fcntl(2)), and SQLite's
 /// are such; another program would then truncate the WAL's index under our feet.
-pub(crate) fn own_files() -> HashSet<FileKey> {
+fn own_files(kept: &HashSet<RawFd>) -> HashSet<FileKey> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return HashSet::new();
     };
-    let stats = entries
-        .flatten()
-        .filter_map(|entry| stat(entry.path()).ok());
+    let is_kept = |entry: &DirEntry| {
+        let number = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok());
+        number.is_some_and(|number| kept.contains(&number))
+    };
+    let entries = entries.flatten().filter(|entry| !is_kept(entry));
+    let stats = entries.filter_map(|entry| stat(entry.path()).ok());
     stats.map(|stat| key(&stat)).collect()
 }
 
@@ -304,6 +318,7 @@ fn open(proc: &Tree, path: &Path) -> Result<OwnedFd, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fd::AsRawFd;
     use std::io::Write;
     use std::process::{Child, Command};
     use std::time::{Duration, Instant};
@@ -349,7 +364,7 @@ mod tests {
             };
             let mut absences = Absences::default();
             let pids = [i64::from(holder.0.id())];
-            let found = walk.walk(&proc, &pids, 4096, &mut absences);
+            let found = walk.walk(&proc, &pids, &HashSet::new(), 4096, &mut absences);
             let rows = absences.rows().into_iter();
             let exceeded = rows.filter(|row| row.reason == "exceeded");
             let exceeded: i64 = exceeded.map(|row| row.absent_count).sum();
@@ -367,6 +382,15 @@ mod tests {
         let (all, _, exceeded) = walked(1000, 1);
         assert_eq!(all, 1);
         assert!(exceeded > OPEN as i64 - 1, "{exceeded}");
+    }
+
+    #[test]
+    fn own_files_are_those_of_all_descriptors_but_the_kept_ones() {
+        let own = tempfile::tempfile().unwrap();
+        let identity = key(&fstat(&own).unwrap());
+        assert!(own_files(&HashSet::new()).contains(&identity));
+        let kept = HashSet::from([own.as_raw_fd()]);
+        assert!(!own_files(&kept).contains(&identity));
     }
 
     #[test]
@@ -388,7 +412,14 @@ mod tests {
                 ..FileWalk::default()
             };
             let pids = [i64::from(holder.0.id())];
-            walk.walk(&proc, &pids, page_size_bytes, &mut Absences::default())
+            let none = HashSet::new();
+            walk.walk(
+                &proc,
+                &pids,
+                &none,
+                page_size_bytes,
+                &mut Absences::default(),
+            )
         };
         let own = key(&stat(&*opened).unwrap());
         let deadline = Instant::now() + Duration::from_secs(60);

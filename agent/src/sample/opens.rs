@@ -10,12 +10,12 @@ use crate::read::cachestat::cached_pages;
 use crate::read::fanotify::{Event, Group, events};
 use crate::read::handle::open_by_handle;
 use crate::read::mountinfo::{Mount, mounts};
-use crate::sample::files::{FileKey, FilesInUse, key, own_files};
+use crate::sample::files::{FileKey, FilesInUse, key};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatvfs, openat, readlinkat};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 /// Number of files that a sample records at most; further opens are counted as absent. Each file takes some
@@ -114,17 +114,18 @@ impl OpenWatch {
         }
     }
 
-    /// Files opened since the last call. Those in use are known already; the others are examined.
+    /// Files opened since the last call, except this process' `own`. Those in use are known already; the others
+    /// are examined.
     pub fn take(
         &mut self,
         proc: &Tree,
         in_use: &FilesInUse,
+        own: &HashSet<FileKey>,
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> OpenedFiles {
         self.drain();
         let disks = self.mark(proc, absences);
-        let own = own_files();
         let mut opened = OpenedFiles::new();
         for (file, count) in std::mem::take(&mut self.counts) {
             let (filesystem, handle) = file.split_at(8);
@@ -246,7 +247,13 @@ mod tests {
             let mut watch = OpenWatch::new(&proc).unwrap();
             act();
             let mut absences = Absences::default();
-            let opened = watch.take(&proc, &FilesInUse::new(), 4096, &mut absences);
+            let opened = watch.take(
+                &proc,
+                &FilesInUse::new(),
+                &HashSet::new(),
+                4096,
+                &mut absences,
+            );
             let told: Vec<_> = absences.rows().into_iter().map(|r| r.reason).collect();
             if !told.contains(&"exceeded".to_owned()) || Instant::now() > deadline {
                 return (opened, told);

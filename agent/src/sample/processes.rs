@@ -9,6 +9,7 @@ use crate::sample::stat_files::StatFiles;
 use gleaner_policy::active::{ALWAYS_ACTIVE, Activity, classify, holds_guests};
 use gleaner_schemas::rows::ProcessRow;
 use gleaner_schemas::units::{pages_to_bytes, stored, ticks_to_ms};
+use rustix::fd::RawFd;
 use rustix::io::Errno;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -115,6 +116,11 @@ impl ProcessWalk {
     pub(crate) fn set_names(&mut self, always_active: Vec<String>, guest_processes: Vec<String>) {
         self.always_active = always_active;
         self.guest_processes = guest_processes;
+    }
+
+    /// Descriptors of files in /proc that stay open between walks.
+    pub(crate) fn kept_descriptors(&self) -> HashSet<RawFd> {
+        self.stat_files.descriptors()
     }
 
     /// Reads only CPU times, as the baseline of the first walk.

@@ -181,9 +181,10 @@ impl Sampler {
             .cgroups
             .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
+        let kept = self.process_walk.kept_descriptors();
         let files = self
             .file_walk
-            .walk(&self.proc, &pids, page_size_bytes, &mut absences);
+            .walk(&self.proc, &pids, &kept, page_size_bytes, &mut absences);
         let shmem_bytes = figures.meminfo.get("Shmem").unwrap_or(0);
         let in_use = in_use(&processes, &files, shmem_bytes);
         let look = Look {
@@ -250,7 +251,10 @@ impl Sampler {
         absences: &mut Absences,
     ) -> Option<OpenedFiles> {
         match self.opens.as_mut()? {
-            Ok(watch) => Some(watch.take(&self.proc, files, page_size_bytes, absences)),
+            Ok(watch) => {
+                let own = self.file_walk.own();
+                Some(watch.take(&self.proc, files, own, page_size_bytes, absences))
+            }
             Err(absent) => {
                 absences.note("opens", absent.clone());
                 None

@@ -5,10 +5,10 @@
 //! belongs to a process, not to its id: once the id is another process', the read fails with ESRCH (proc(5)).
 
 use crate::read::Tree;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 /// 16 MiB of the kernel's buffers: `MemoryHigh` of the unit is 64 MiB.
@@ -51,6 +51,11 @@ impl StatFiles {
             0
         };
         self.kept.retain(|pid, _| pids.binary_search(pid).is_ok());
+    }
+
+    /// Descriptors of the files that are open.
+    pub(crate) fn descriptors(&self) -> HashSet<RawFd> {
+        self.kept.values().map(AsRawFd::as_raw_fd).collect()
     }
 
     /// Reads `stat` of process `pid` into `buffer`, which is emptied first.
@@ -137,7 +142,7 @@ mod tests {
             files.read(&proc, pid, &mut text).unwrap();
             assert!(!text.is_empty());
         }
-        assert_eq!(files.kept.len(), 2);
+        assert_eq!((files.kept.len(), files.descriptors().len()), (2, 2));
         files.begin(&proc, &pids[1..2]);
         assert_eq!(files.kept.keys().copied().collect::<Vec<_>>(), [pids[1]]);
         for child in &mut children {
