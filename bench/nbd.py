@@ -6,7 +6,7 @@ nbd.py [--memoryd target/release/gleaner-memoryd] [--clerk target/release/gleane
 All of them serve as much memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the
 client on another, in a network namespace of their own with the kernel's oldest congestion control, reno: some machines have bbr, which paces what is sent
 over loopback by what it has guessed. The clerk (over a Unix socket alone) has its pages at a gleaner-memoryd by TCP, both on the servers' CPU, sealed, without a
-copy on disk: what it costs is the difference to both. *Beside a greedy one*: reads of one page at a time, while another client on the same CPU
+copy on disk: what it costs is the difference to both. *Beside a client with 64 in flight*: reads of one page at a time, while another client on the same CPU
 keeps 64 under way. Each case is run by every server in turn, then again, and the median of the runs counts. Latency is fio's
 own, from submission to completion. A run during which a hypervisor took more than --stolen percent of this machine's CPU time away is run again, ten times
 at most; of those the one that lost least counts.
@@ -262,7 +262,7 @@ def table(rows: list[dict]) -> str:
                 continue
             rate = f"{row['iops'] / 1000:.1f}" if case.kib == 4 else f"{row['iops'] * case.kib / 1024:.0f}"
             cells.append(f"{rate}, {row['p50_us']:.0f} / {row['p99_us']:.0f}")
-        beside = " beside a greedy one" if case.is_beside else ""
+        beside = " beside a client with 64 in flight" if case.is_beside else ""
         lines.append(f"| {case.transport} {case.rw} {case.kib} KiB, {case.depth}{beside} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ pub enum Reason {
     Vanished,
     /// The agent may not read it.
     Denied,
-    /// This kernel or machine does not provide the value.
+    /// The kernel or the machine does not provide the value.
     Unsupported,
     /// The text does not have the documented form.
     Malformed,

@@ -2,7 +2,7 @@
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// One moment, on three clocks.
+/// A moment, on three clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Wall clock, since 1970-01-01 UTC.

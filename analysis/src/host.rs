@@ -1,4 +1,4 @@
-//! One pass over one host. The result is small for any trace, and merges with the other hosts' (`fleet.rs`).
+//! A pass over one host. The result is small for any trace, and merges with the other hosts' (`fleet.rs`).
 
 use crate::derived::HostHistory;
 use crate::error::Result;

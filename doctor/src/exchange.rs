@@ -1,4 +1,4 @@
-//! One request over an open connection (HTTP/1.1, RFC 9112): status, date and body only.
+//! A request over an open connection (HTTP/1.1, RFC 9112): status, date and body only.
 
 use std::io::{self, ErrorKind, Read, Write};
 

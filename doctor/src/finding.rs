@@ -3,7 +3,7 @@
 use super::message::Message;
 use gleaner_schemas::diagnosis::{Check, CheckState};
 
-/// One line of the diagnosis, before it is formatted for a reader.
+/// A line of the diagnosis, before it is formatted for a reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) subject: &'static str,

@@ -24,7 +24,7 @@ const ELSEWHERE: [&str; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Effective user.
+    /// Id of the effective user.
     pub(super) uid: Option<u32>,
     /// Effective capabilities, a bit each.
     pub(super) capabilities: Option<u64>,

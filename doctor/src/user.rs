@@ -10,7 +10,7 @@ pub(super) struct User {
     pub(super) name: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// Supplementary groups.
+    /// Ids of the supplementary groups.
     pub(super) groups: Vec<u32>,
 }
 

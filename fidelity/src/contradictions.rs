@@ -5,7 +5,7 @@ use super::record::Record;
 
 const MINUTES_A_DAY: f64 = 1440.0;
 
-/// One quantity computed from several of the paper's figures, and ours, for each cluster.
+/// A quantity computed from several of the paper's figures, and ours, for each cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contradiction {
     pub(super) quantity: &'static str,

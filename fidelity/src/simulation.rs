@@ -18,7 +18,7 @@ pub(super) const ITEMS: [&str; 5] = ["Table 5", "Table 6", "Figure 8", "Figure 9
 /// Steps of a progress bar for each simulation; a day of a host is one.
 pub(super) const STEPS: u64 = 40;
 
-/// One simulation to run.
+/// A simulation to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Job {
     pub(super) cluster: Name,

@@ -1,4 +1,4 @@
-//! One reading of a host's trace, for everything that reads traces: the records of a host, and the facts
+//! The only reading of a host's trace, for everything that reads traces: the records of a host, and the facts
 //! derived from them. Pure: no I/O and no clock. Readers of a dataset bring its rows, each in its own layout
 //! of memory.
 //!

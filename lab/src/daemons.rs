@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// One daemon. The lab starts it as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and
+/// A daemon. The lab starts it as `PROGRAM ARGS --config FOLDER/CONFIG`, in its node's namespace and
 /// folder.
 pub(super) struct Daemon {
     pub(super) name: &'static str,

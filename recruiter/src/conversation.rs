@@ -1,4 +1,4 @@
-//! One host's connection, from the first announcement to the end.
+//! A host's connection, from the first announcement to the end.
 
 use crate::links::Ask;
 use crate::registry::{HostId, check_answer, replaced};

@@ -13,7 +13,7 @@ pub enum Error {
     /// The configuration says what it may not.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// There is no listener for this machine's programs.
+    /// Missing listener for this machine's programs.
     #[error("local = \"none\": name a recruiter by --url")]
     NoLocalAddress,
     /// An address cannot be had.

@@ -1,4 +1,4 @@
-//! One lease, or one named server: a connection, and the owners of its parts.
+//! A lease, or one named server: a connection, and the owners of its parts.
 
 use crate::lock;
 use crate::room::Room;

@@ -1,4 +1,4 @@
-//! One region: the pages in remote memory, their checksums, and the remainder in the file.
+//! A region: the pages in remote memory, their checksums, and the remainder in the file.
 
 use crate::lock;
 use crate::node::Node;

@@ -199,7 +199,7 @@ impl Clock {
 mod tests {
     use super::*;
 
-    /// Time 2026-11-21T10:52:01Z.
+    /// The time 2026-11-21T10:52:01Z.
     const T: i64 = 1_795_258_321_000;
 
     #[test]

@@ -87,7 +87,7 @@ pub struct ComparedGroup {
     pub rows: Vec<ComparedRow>,
 }
 
-/// One compared policy.
+/// A compared policy.
 #[derive(Clone, Debug)]
 pub struct ComparedRow {
     /// Settings, in the order of the keys.

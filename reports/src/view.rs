@@ -59,7 +59,7 @@ impl Memory {
         }
     }
 
-    /// This part of it.
+    /// Returns the figures multiplied by `part`.
     pub(crate) fn times(&self, part: f64) -> Self {
         Self {
             physical_bytes: self.physical_bytes * part,

@@ -1,6 +1,6 @@
 //! Requests of a program.
 
-/// One request of a stream: a range of one object.
+/// A request of a stream: a range of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Object that is asked for: a block's number, or a recorded stream's id of an object.

@@ -310,7 +310,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// One archive of a folder is unreadable: the others are imported, it is named, and the exit code reports it.
+/// An archive of a folder is unreadable: the others are imported, it is named, and the exit code reports it.
 #[test]
 fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! One listener. Messages that it has not read yet are queued here, up to a bound.
+//! A listener. Messages that it has not read yet are queued here, up to a bound.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};

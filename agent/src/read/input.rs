@@ -86,7 +86,7 @@ impl InputDevices {
     /// Opens new devices and closes removed ones.
     ///
     /// # Errors
-    /// Those of [`Self::newest_ms`].
+    /// Errors of [`Self::newest_ms`].
     pub fn open_new(&mut self, dev_root: &Path, sys_root: &Path) -> Result<(), AbsentValue> {
         let none = || AbsentValue::new(Reason::Unsupported, "no input device");
         let folder = dev_root.join("input");

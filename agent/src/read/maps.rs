@@ -3,7 +3,7 @@
 use super::words;
 use std::ops::Range;
 
-/// One mapping of a file in a process.
+/// A mapping of a file in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
     /// The addresses, which name the link in `map_files`.

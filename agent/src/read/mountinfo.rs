@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// One mount of a filesystem.
+/// A mount of a filesystem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// Device as (major, minor); a major of 0 is no block device.
     pub device: (u32, u32),
     /// Folder of the filesystem that is mounted.
     pub root: PathBuf,
-    /// Mount point.
+    /// Path of the mount point.
     pub point: PathBuf,
     /// Kind of filesystem.
     pub kind: String,

@@ -63,7 +63,7 @@ fn terminal(tty_nr: u32) -> Option<(u32, u32)> {
 /// Contents of `statm`, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statm {
-    /// Resident pages.
+    /// Number of resident pages.
     pub resident_pages: u64,
     /// File pages and shared memory among the resident ones.
     pub shared_pages: u64,

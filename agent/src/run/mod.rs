@@ -46,7 +46,7 @@ pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
 /// again on SIGHUP.
 ///
 /// # Errors
-/// Those of [`run`], and [`Error::Config`].
+/// Errors of [`run`], and [`Error::Config`].
 pub fn serve(args: GlobalArgs, samples: Option<u64>) -> Result<(), Error> {
     let config = Config::resolve(args.clone())?;
     run_as(config, samples, Service::of_this_process(args))

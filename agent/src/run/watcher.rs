@@ -1,8 +1,8 @@
 //! The watcher: a thread that waits for the owner's return and informs listeners of it, of samples, and that
 //! the agent is alive.
 //!
-//! It runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or a
-//! bus: whatever delays a sample, the owner's return is announced at once. Its work is short: the owner's
+//! The thread runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or
+//! a bus: whatever delays a sample, the owner's return is announced at once. Its work is short: the owner's
 //! devices, terminals and reporters are in memory. The sampler sends it messages. It gives signs of life only
 //! while the sampler's loop turns ([`Progress`]).
 

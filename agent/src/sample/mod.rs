@@ -1,4 +1,4 @@
-//! One sample: the kernel's figures and the memory in use, divided among the categories.
+//! A sample: the kernel's figures and the memory in use, divided among the categories.
 
 pub mod cgroups;
 pub mod figures;
@@ -26,7 +26,7 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow};
 use gleaner_schemas::units::stored;
 
-/// One sample of a host.
+/// A sample of a host.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Time of the sample.

@@ -14,7 +14,7 @@ pub fn with_memory(sys: &Tree, text: &mut Vec<u8>) -> Option<Vec<u16>> {
     list::numbers(std::str::from_utf8(text).ok()?)
 }
 
-/// One row for each node with memory, if there are two or more; a single node's figures are the sample's.
+/// A row for each node with memory, if there are two or more; a single node's figures are the sample's.
 /// `host` is `/proc/meminfo`, which alone has the size of a huge page.
 pub fn rows(
     sys: &Tree,

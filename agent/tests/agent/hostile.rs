@@ -52,7 +52,7 @@ const PIDS: [&str; 8] = [
     "7 ",
 ];
 
-/// One change of one file. Indices select a place in the file.
+/// A change of one file. Indices select a place in the file.
 #[derive(Clone, Debug)]
 enum Change {
     /// A bit turned over.

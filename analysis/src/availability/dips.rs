@@ -61,7 +61,7 @@ impl HostMeasure for Dips {
     }
 }
 
-/// One finding for each threshold, absolute ones first.
+/// A finding for each threshold, absolute ones first.
 fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();

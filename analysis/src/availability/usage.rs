@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
-/// Those of [`names`] that are based on recorded files.
+/// Names of [`names`] that are based on recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
 /// The one of [`names`] that applies to a single host: over several hosts it adds nothing to the categories.

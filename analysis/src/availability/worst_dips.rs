@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Dips that are kept of each threshold.
 const MOST: usize = 3;
 
-/// One dip, with its deepest sample.
+/// A dip, with its deepest sample.
 #[derive(Debug)]
 pub(crate) struct DeepestDip {
     pub(crate) record: WorstDip,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Cells in a block.
 const BLOCK_CELLS: i64 = 128;
 
-/// One `T` for each cell; untouched cells are `T::default()`.
+/// A `T` for each cell; untouched cells are `T::default()`.
 #[derive(Clone, Debug)]
 pub(crate) struct ByCell<T> {
     blocks: BTreeMap<i64, Vec<T>>,

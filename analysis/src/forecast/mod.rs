@@ -47,7 +47,7 @@ pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
 }
 
-/// One host's part of the measure.
+/// A host's part of the measure.
 #[derive(Debug)]
 struct HostPart {
     host: String,
@@ -166,7 +166,7 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
     const FIRST_DAY: i64 = 20_000;
 
-    /// One sample, and the interval before it.
+    /// A sample, and the interval before it.
     #[derive(Clone, Debug)]
     struct Step {
         minutes: i64,

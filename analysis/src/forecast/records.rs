@@ -18,7 +18,7 @@ use gleaner_schemas::units::Seconds;
 use std::array::from_fn;
 use std::sync::Arc;
 
-/// One region in one scope, and the destination of its records.
+/// A region in one scope, and the destination of its records.
 #[derive(Clone, Copy, Debug)]
 struct Series {
     scope: Scope,

@@ -37,7 +37,7 @@ pub(crate) struct RestrictedMean {
 /// The estimated curve: 1 before the first step, level after each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curve {
-    /// One step for each distinct length, cut ones too, in order.
+    /// A step for each distinct length, cut ones too, in order.
     pub(crate) steps: Vec<Step>,
 }
 

@@ -237,7 +237,7 @@ mod tests {
             prop_assert_eq!(ba, all);
         }
 
-        /// One long observation of a region that comes and goes, cut anywhere: the instants that can be
+        /// A long observation of a region that comes and goes, cut anywhere: the instants that can be
         /// followed have exactly the fates of the whole observation.
         #[test]
         fn a_cut_takes_instants_and_changes_none(

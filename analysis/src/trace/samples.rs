@@ -1,4 +1,4 @@
-//! One host's samples, a vector a column, in the order of recording.
+//! A host's samples, a vector a column, in the order of recording.
 
 use crate::error::Result;
 use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};

@@ -105,7 +105,7 @@ pub(crate) struct ImportBitbrains {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Which of the two traces to import; machines of both have the same numbers.
+    /// Trace to import, one of two; machines of both have the same numbers.
     #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
     pub(crate) trace: BitbrainsTrace,
     #[command(flatten)]
@@ -154,7 +154,7 @@ pub(crate) struct ImportMaterna {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Which of the three traces to import; machines of all of them have the same numbers.
+    /// Trace to import, one of three; machines of all of them have the same numbers.
     #[arg(long, value_enum, default_value_t = MaternaTrace::One)]
     pub(crate) trace: MaternaTrace,
     #[command(flatten)]

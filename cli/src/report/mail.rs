@@ -1,4 +1,4 @@
-//! One message to the local mail system: the short form, and the page if it is small enough.
+//! A message to the local mail system: the short form, and the page if it is small enough.
 
 use super::args::Mail;
 use anyhow::{Context, anyhow, ensure};

@@ -234,7 +234,7 @@ mod tests {
         last.unwrap()
     }
 
-    /// What a collector of another version wrote is read, and tools read the status by these names.
+    /// Collectors of other versions wrote these names, and tools read the status by them.
     #[test]
     fn kept_and_told_under_the_names_of_the_columns() {
         let row = SampleRow {

@@ -50,7 +50,7 @@ pub enum AdmissionError {
     },
 }
 
-/// One host of the cluster.
+/// A host of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -66,7 +66,7 @@ pub struct Host {
     pub last_received_ms: Option<i64>,
     /// Time of its newest record, by its own clock.
     pub last_record_ms: Option<i64>,
-    /// Its clock less the collector's at the last batch, in ms; off by the one-way delay.
+    /// The host's clock less the collector's at the last batch, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
     /// Batches taken in.
     pub batches_count: u64,

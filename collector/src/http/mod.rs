@@ -60,9 +60,9 @@ pub(crate) struct App {
     pki: Option<PathBuf>,
     local_access: LocalAccess,
     batch: Mutex<batch::Limits>,
-    /// One permit for each KiB of a batch in progress.
+    /// A permit for each KiB of a batch in progress.
     memory: Semaphore,
-    /// One permit for each batch that is being decoded.
+    /// A permit for each batch that is being decoded.
     decoders: Semaphore,
     /// One permit for each reader of a table.
     readers: Arc<Semaphore>,

@@ -35,7 +35,7 @@ pub(super) struct TableEntry {
     columns: Vec<ColumnEntry>,
 }
 
-/// One column of a table.
+/// A column of a table.
 #[derive(Debug, Serialize)]
 struct ColumnEntry {
     name: String,

@@ -1,4 +1,4 @@
-//! One batch as stored in the journal.
+//! A batch as stored in the journal.
 //!
 //! ```text
 //! "GLEANJ2\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes

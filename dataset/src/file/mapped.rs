@@ -1,4 +1,4 @@
-//! One sealed Arrow file, mapped: only the requested batches and columns are decompressed, and only after a
+//! A sealed Arrow file, mapped: only the requested batches and columns are decompressed, and only after a
 //! check that their bytes are those that were sealed.
 
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};

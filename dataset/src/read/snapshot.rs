@@ -1,4 +1,4 @@
-//! One writer's part of a dataset at an instant, for copying it to another place.
+//! A writer's part of a dataset at an instant, for copying it to another place.
 
 use crate::layout::names::WriterName;
 use crate::layout::retired;

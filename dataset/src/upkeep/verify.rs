@@ -19,7 +19,7 @@ pub struct Verification {
     pub rows: u64,
     /// Total length by the manifest, in bytes.
     pub bytes: u64,
-    /// One problem for each file that differs from the sealed one.
+    /// A problem for each file that differs from the sealed one.
     pub problems: Vec<Problem>,
 }
 
@@ -59,7 +59,7 @@ pub enum ProblemKind {
     Footer,
     /// Number of altered record batches.
     Batches(usize),
-    /// It was altered outside its rows.
+    /// Bytes outside its rows were altered.
     OutsideRows,
     /// The file is sound, and the manifest contradicts it in this.
     Entry(&'static str),

@@ -48,7 +48,7 @@ fn some(table: usize, count: usize) -> RecordBatch {
     }
 }
 
-/// One fault of a batch.
+/// A fault of a batch.
 #[derive(Clone, Debug)]
 enum Mutation {
     /// Columns from here on are left out.

@@ -108,7 +108,7 @@ pub(crate) fn judge_ways(ways: DeviceWays) -> Finding {
     }
 }
 
-/// One entry of `gleaner-clerk attached`.
+/// An entry of `gleaner-clerk attached`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct AttachedDevice {
     name: String,

@@ -17,7 +17,7 @@ pub(crate) enum Call {
     Missing,
     /// A socket that nobody listens at any more.
     Silent,
-    /// This user may not; with the name of the group that may, if it is known.
+    /// The user may not connect; with the name of the group that may, if it is known.
     Denied(Option<String>),
     Failed(String),
 }

@@ -5,7 +5,7 @@ mod simulated;
 use super::record::Record;
 use super::shapes::Shape;
 
-/// One aim of the calibration.
+/// An aim of the calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Aim {
     pub(super) item: &'static str,

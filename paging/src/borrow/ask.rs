@@ -1,4 +1,4 @@
-//! One request to one recruiter, and the meaning of its answers.
+//! A request to one recruiter, and the meaning of its answers.
 
 use super::BorrowError;
 use gleaner_schemas::lending::Refusal;

@@ -44,7 +44,7 @@ pub(super) enum Contents {
     Before,
 }
 
-/// One frame: a page on its way to its places.
+/// A frame: a page on its way to its places.
 #[derive(Debug)]
 pub(super) struct Frame {
     /// Absent while the disk reads into it.

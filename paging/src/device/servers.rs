@@ -18,7 +18,7 @@ pub enum LeaseState {
     Up,
     /// Read, and moved elsewhere: it ends soon.
     Draining,
-    /// Its contents are lost.
+    /// The contents are lost.
     Gone,
 }
 
@@ -39,7 +39,7 @@ pub struct Counters {
     pub total_us: u64,
 }
 
-/// One lease of the device.
+/// A lease of the device.
 #[derive(Debug)]
 pub(super) struct Server {
     /// Copies of a page are on different hosts.

@@ -7,7 +7,7 @@ use super::seal::TagBytes;
 pub(super) struct Place(u32);
 
 impl Place {
-    /// No place.
+    /// Absence of a place.
     pub(super) const NONE: Self = Self(u32::MAX);
     /// Number of distinct servers; the last number means none.
     pub(super) const SERVERS: usize = 255;

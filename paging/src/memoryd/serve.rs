@@ -1,4 +1,4 @@
-//! One lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, for
+//! A lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, for
 //! measurements and for trying clients. The pages, and the check that a lease still exists, are those of
 //! every lease.
 

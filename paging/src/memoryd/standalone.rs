@@ -1,4 +1,4 @@
-//! One lease without a recruiter, for measurements: the same rules, the same pages, taken whenever the agent
+//! A lease without a recruiter, for measurements: the same rules, the same pages, taken whenever the agent
 //! sends a sample.
 
 use gleaner_paging::store::Pages;

@@ -48,7 +48,7 @@ struct Present {
     shown: BTreeMap<String, VecDeque<Chain>>,
 }
 
-/// One admitted client; leaves when dropped.
+/// An admitted client; leaves when dropped.
 #[derive(Debug)]
 pub struct Guest {
     guests: Arc<Guests>,

@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// TCP address.
+    /// Address and port for TCP.
     Tcp(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),

@@ -60,7 +60,7 @@ impl Load {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Present counts.
+    /// Counts at this moment.
     #[must_use]
     pub fn counted(&self) -> LoadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -92,7 +92,7 @@ struct Connection<'a, C, X> {
     load: &'a Load,
 }
 
-/// Received bytes.
+/// Number of received bytes.
 struct InputBuffer<C> {
     channel: C,
     bytes: Vec<u8>,

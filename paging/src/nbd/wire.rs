@@ -39,7 +39,7 @@ pub mod option {
 
 /// Replies of a server to options.
 pub mod reply {
-    /// Success.
+    /// Success: no error.
     pub const ACK: u32 = 1;
     /// One export of a list.
     pub const SERVER: u32 = 2;
@@ -75,7 +75,7 @@ pub mod info {
 
 /// Abilities of an export.
 pub mod transmission {
-    /// Always set.
+    /// Flag that is always set.
     pub const HAS_FLAGS: u16 = 1;
     /// The export has `FLUSH`.
     pub const SEND_FLUSH: u16 = 1 << 2;

@@ -24,7 +24,7 @@ pub struct ReclaimResult {
     pub all_us: u64,
 }
 
-/// One giving back in progress.
+/// A giving back in progress.
 struct Round<'a, W> {
     store: &'a Store,
     is_wanted: W,

@@ -51,7 +51,7 @@ pub enum Error {
     /// Beyond the lease's end.
     #[error("offset {offset} + {bytes} bytes lies beyond the lease")]
     Beyond {
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
         /// Number of bytes.
         bytes: u64,
@@ -83,7 +83,7 @@ pub struct Store {
 #[derive(Default)]
 struct Slot {
     owner: Option<Owner>,
-    /// One bit a page: written and not discarded. A page without it reads as zeroes, whatever its bytes.
+    /// Bit of each page: written and not discarded. A page without it reads as zeroes, whatever its bytes.
     written: [u64; 8],
 }
 

@@ -18,7 +18,7 @@ macro_rules! policies {
         }
 
         impl Policy {
-            /// All policies.
+            /// All policies, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$policy),*];
 
             /// Name in configurations.

@@ -54,7 +54,7 @@ pub struct Request<'a> {
     pub copies: usize,
 }
 
-/// There are fewer hosts than copies.
+/// Fewer hosts than copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
     /// Hosts that could be asked now.

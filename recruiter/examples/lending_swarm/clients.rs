@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args) -> Value {
     })
 }
 
-/// One client with a name and a connection of its own; sends requests by the clock, however long the answers
+/// A client with a name and a connection of its own; sends requests by the clock, however long the answers
 /// take.
 fn client(args: &Args, n: usize, end: Instant, found: &Mutex<SwarmResults>) {
     let every = Duration::from_secs_f64(args.clients as f64 / args.rate);

@@ -93,7 +93,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// One series with a sample of each host.
+/// A series with a sample of each host.
 type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 
 const SERIES: [Series; 4] = [

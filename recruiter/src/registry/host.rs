@@ -1,4 +1,4 @@
-//! One host, by its last announcement.
+//! A host, by its last announcement.
 
 use super::DatedQuota;
 use gleaner_schemas::lending::{Announcement, HostQuota, Lease};

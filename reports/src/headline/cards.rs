@@ -6,7 +6,7 @@ use crate::imported::Recorders;
 use crate::view::View;
 use crate::wording::{bytes, count, share, stored_bytes};
 
-/// One figure of the headline.
+/// A figure of the headline.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Card {
     pub label: &'static str,

@@ -1,4 +1,4 @@
-//! One host's points, prepared for its figures over time: runs, axes, idle stretches, thresholds.
+//! A host's points, prepared for its figures over time: runs, axes, idle stretches, thresholds.
 
 use super::thin::{POINTS_DRAWN, thin};
 use crate::page::figure::{Key, Unit, axis, layout, time_axis};

@@ -6,7 +6,7 @@ pub(crate) struct Group {
     pub terms: &'static [Term],
 }
 
-/// One term of the field.
+/// A term of the field.
 pub(crate) struct Term {
     pub word: &'static str,
     pub meaning: &'static str,

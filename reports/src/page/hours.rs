@@ -19,7 +19,7 @@ const DAYS: [&str; 7] = [
 /// Least span of a map's colours, as a share of its largest value.
 const LEAST_CONTRAST: f64 = 0.2;
 
-/// One value for each hour of the week; absent without data.
+/// A value for each hour of the week; absent without data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Week {
     cells: [[Option<f64>; 24]; 7],

@@ -63,7 +63,7 @@ impl Kind {
     }
 }
 
-/// One cell of a table.
+/// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cell {
     /// Text of the cell, with a space before the unit so that numbers align.

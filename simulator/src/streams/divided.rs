@@ -45,7 +45,7 @@ impl ClientRequests {
         self.clients.keys().map(|client| client.number())
     }
 
-    /// One client as a program; `None` if it does not exist. Regions have `region_bytes`, or the size of the
+    /// A client as a program; `None` if it does not exist. Regions have `region_bytes`, or the size of the
     /// largest object.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ pub enum Unit {
     Bytes,
 }
 
-/// One measure of an outcome.
+/// A measure of an outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// For programs, with its unit.

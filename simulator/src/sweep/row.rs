@@ -11,9 +11,9 @@ use serde::Serialize;
 pub struct Spread {
     /// Median; for an even number the mean of the two in the middle.
     pub median: f64,
-    /// Least value.
+    /// Least of the values.
     pub low: f64,
-    /// Greatest value.
+    /// Greatest of the values.
     pub high: f64,
 }
 

@@ -6,7 +6,7 @@ use super::tokens::{ModuleContents, Path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// One module: its file and its contents.
+/// A module: its file and its contents.
 struct Module {
     file: String,
     children: BTreeSet<String>,

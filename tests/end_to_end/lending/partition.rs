@@ -251,7 +251,7 @@ impl Recruiter {
         }
     }
 
-    /// Its view of a host; `None` without the host.
+    /// View of a host; `None` without the host.
     pub(super) fn host(&self, id: &str) -> Option<Value> {
         let (status, answer) = self.get("/v1/hosts");
         assert_eq!(status, 200, "{answer}");

@@ -1,4 +1,4 @@
-//! One columnar file of an export.
+//! A columnar file of an export.
 
 use super::Format;
 use super::unfinished::UnfinishedFile;

@@ -14,7 +14,7 @@ pub struct Progress<'a> {
     pub machine: &'a str,
 }
 
-/// One machine of the source.
+/// A machine of the source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// Name at the source.

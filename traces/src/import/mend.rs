@@ -21,7 +21,7 @@ pub struct Observation<'r> {
     pub gap: Option<&'static str>,
     /// Memory that the machine has.
     pub physical_bytes: i64,
-    /// Available bytes.
+    /// Number of available bytes.
     pub available_bytes: i64,
     /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,

@@ -15,7 +15,7 @@ pub enum SynthError {
         name: &'static str,
         /// Value of the parameter.
         value: String,
-        /// Allowed values.
+        /// Values that are allowed.
         allowed: &'static str,
     },
     /// A fleet that is none.

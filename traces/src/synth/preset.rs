@@ -16,7 +16,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All presets.
+    /// All presets that ship with Gleaner.
     pub const ALL: [Self; 4] = [
         Self::Modern,
         Self::AcharyaSetiaA,

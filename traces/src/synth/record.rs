@@ -6,7 +6,7 @@ use gleaner_schemas::rows::{
     SampleRow,
 };
 
-/// One record of a trace.
+/// A record of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     /// Sequence number in the host's database, from 1.

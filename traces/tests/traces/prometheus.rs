@@ -265,7 +265,7 @@ fn matrix(found: &str) -> String {
     format!(r#"{{"status":"success","data":{{"resultType":"matrix","result":[{found}]}}}}"#)
 }
 
-/// Decodes percent-encoding.
+/// Decodes a percent-encoded text.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();

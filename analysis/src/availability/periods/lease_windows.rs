@@ -39,7 +39,7 @@ pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     (0..runs.len()).map(after).collect()
 }
 
-/// One host's trace in the view of leases.
+/// A host's trace in the view of leases.
 pub(crate) struct LeaseWindows<'a> {
     host: &'a HostHistory<'a>,
     /// Breaks, one after each run.

@@ -6,7 +6,7 @@ use gleaner_schemas::live::HostState;
 use serde::Serialize;
 use std::cmp::{Ordering, Reverse};
 
-/// One host of the fleet.
+/// A host of the fleet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Row {
     pub(super) host_id: String,

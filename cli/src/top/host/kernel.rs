@@ -7,7 +7,7 @@ use gleaner_agent::read::pressure::Pressure;
 use serde::Serialize;
 use std::path::Path;
 
-/// One reading of /proc.
+/// A reading of /proc.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Reading {
     /// Time of the reading, ms since 1970-01-01 UTC.

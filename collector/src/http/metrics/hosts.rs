@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt;
 
-/// One series with a sample of each host that has a value for it.
+/// A series with a sample of each host that has a value for it.
 struct Series {
     name: &'static str,
     help: &'static str,

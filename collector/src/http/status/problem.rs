@@ -118,14 +118,14 @@ impl Kind {
     }
 }
 
-/// One problem.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) severity: Severity,
     /// The problem, as a sentence.
     pub(crate) text: String,
-    /// Remedy.
+    /// Remedy for the administrator.
     pub(crate) advice: String,
     /// Hosts that it is about.
     pub(crate) hosts_count: u64,

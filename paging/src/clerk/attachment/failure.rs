@@ -131,7 +131,7 @@ pub(crate) enum AttachError {
     Hangs {
         /// Step that did not finish.
         step: &'static str,
-        /// Time waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// The device does not reach the expected state.
@@ -139,7 +139,7 @@ pub(crate) enum AttachError {
     Slow {
         /// Step that did not finish.
         step: &'static str,
-        /// Time waited.
+        /// Time that was waited.
         waited: Duration,
     },
     /// A process that cannot be ended.

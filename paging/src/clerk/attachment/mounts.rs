@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub(crate) struct Mount {
     /// Major and minor number.
     pub(crate) device: (u32, u32),
-    /// Mount point.
+    /// Path of the mount point.
     pub(crate) point: PathBuf,
     /// The file system.
     pub(crate) kind: String,

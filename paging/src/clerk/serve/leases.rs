@@ -20,7 +20,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(10);
 /// After a refusal that does not say when to come again.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// One lease of the device.
+/// A lease of the device.
 struct HeldLease {
     host: String,
     renewed: Instant,

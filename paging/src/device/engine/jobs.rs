@@ -16,7 +16,7 @@ pub struct Answer {
     pub room_bytes: usize,
 }
 
-/// One request of a client.
+/// A request of a client.
 struct Job {
     client: u64,
     cookie: u64,

@@ -1,4 +1,4 @@
-//! One client of the device: the kernel, qemu, or any program connected to its socket. Nothing here blocks.
+//! A client of the device: the kernel, qemu, or any program connected to its socket. Nothing here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::engine::{Answer, Device};

@@ -82,7 +82,7 @@ pub enum LeaseNews {
     Released(String),
     /// Its server could not be connected in time: the lease can be ended.
     Unreachable(String),
-    /// Its server reports that the lease has ended.
+    /// The server reports that the lease has ended.
     Over(String),
     /// Pages in use and free, at intervals.
     Demand(Demand),

@@ -1,4 +1,4 @@
-//! One connection to a memory server, from its first request on. Nothing here blocks.
+//! A connection to a memory server, from its first request on. Nothing here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::frames::{PAGE, PageBytes};

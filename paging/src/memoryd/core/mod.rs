@@ -1,4 +1,4 @@
-//! One thread that waits for all inputs at once, passes them to [`Lender`], and carries out its actions.
+//! The single thread that waits for all inputs at once, passes them to [`Lender`], and carries out its actions.
 //!
 //! Returning memory comes first: the agent's messages are read before any others, and nothing here blocks.
 

@@ -115,7 +115,7 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<T, Link
     done.map_err(LinkError::Connect)
 }
 
-/// One line for a log, from arbitrary bytes.
+/// A line for a log, from arbitrary bytes.
 fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

@@ -33,7 +33,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 pub(crate) enum PagesAt {
     /// Address as `HOST:PORT`.
     Named(String),
-    /// This port at every address: a recruiter gets the address at which it reaches this host.
+    /// A port at every address: a recruiter gets the address at which it reaches this host.
     Port(u16),
 }
 

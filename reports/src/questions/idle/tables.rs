@@ -137,7 +137,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// One row; `has_parts` if the rows before it sum to physical memory.
+/// A row; `has_parts` if the rows before it sum to physical memory.
 fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
     let share = Cell::share(usage.mean_share);
     let (name, share) = match (category_named(&usage.category), usage.category.as_str()) {

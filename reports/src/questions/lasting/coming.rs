@@ -135,7 +135,7 @@ fn hour_names() -> Vec<String> {
         .collect()
 }
 
-/// One measure, whose hours in the week before serve as a forecast of this week's.
+/// A measure, whose hours in the week before serve as a forecast of this week's.
 struct Rule {
     label: String,
     measure: Measure,

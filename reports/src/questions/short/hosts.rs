@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 /// Hosts that a reason names; the others are counted.
 const MOST_NAMED: usize = 3;
 
-/// One host with its advice.
+/// A host with its advice.
 pub(crate) struct Host<'a> {
     pub summary: &'a HostSummary,
     /// Absent without samples, as all that was seen.

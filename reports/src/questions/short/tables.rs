@@ -9,7 +9,7 @@ use crate::wording::bytes;
 use gleaner_schemas::findings::{DipProcess, WorstDip};
 use std::collections::HashMap;
 
-/// One row a host, those that are short first; all rows are shown, since readers look up hosts in this table.
+/// Rows of the hosts, those that are short first; all rows are shown, since readers look up hosts in this table.
 pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> Option<Table> {
     let then: HashMap<&str, &Memory> = before
         .unwrap_or_default()

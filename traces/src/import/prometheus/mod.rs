@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// One target of Prometheus: the labels of its own among those of its series.
+/// A target of Prometheus: the labels of its own among those of its series.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     instance: String,

@@ -181,7 +181,7 @@ impl Place {
     }
 }
 
-/// One pass through the document.
+/// A pass through the document.
 struct DocumentPass<'f> {
     place: Place,
     found: &'f mut DocumentState,
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One machine, printed by three versions.
+    /// A machine, printed by three versions.
     const PRINTED: [&str; 3] = [
         include_str!("../../../tests/data/sysstat/11.5.7.json"),
         include_str!("../../../tests/data/sysstat/12.6.1.json"),

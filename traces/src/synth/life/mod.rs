@@ -223,7 +223,7 @@ fn make_room(running: &mut [Running], room_bytes: i64) {
     }
 }
 
-/// One step, from one moment to the next.
+/// A step, from one moment to the next.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     time_ms: i64,

@@ -1,4 +1,4 @@
-//! One running program.
+//! A running program.
 
 use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(crate) enum Origin {
     Job,
 }
 
-/// One running program.
+/// A running program.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     /// Numbers only grow within a boot.

@@ -8,7 +8,7 @@ use gleaner_schemas::rows::ActivityRow;
 /// The kernel keeps terminals' access times in such steps.
 const TERMINAL_STEP_MS: i64 = 8000;
 
-/// One source of activity.
+/// A source of activity.
 #[derive(Debug)]
 struct Source {
     name: &'static str,

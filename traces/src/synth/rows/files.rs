@@ -11,7 +11,7 @@ const LIBRARIES: usize = 4;
 /// Writes to a log in an interval: while the owner is present, and while not.
 const WRITES: (f64, f64) = (0.9, 0.6);
 
-/// One host's files, as its rows have them.
+/// A host's files, as its rows have them.
 #[derive(Debug)]
 pub(crate) struct FileRows {
     libraries: Vec<FileRow>,

@@ -68,7 +68,7 @@ impl Parts {
     }
 }
 
-/// One host's processes, as its rows have them.
+/// A host's processes, as its rows have them.
 #[derive(Debug)]
 pub(crate) struct ProcessRows {
     /// In the order of their numbers, which is that of their pids.
