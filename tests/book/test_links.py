@@ -101,6 +101,12 @@ def test_the_site_needs_no_network(page):
         assert (page.parent / unquote(urlsplit(source).path)).exists(), f"{page.name}: {source}"
 
 
+@pytest.mark.parametrize("page", sites_pages(), ids=lambda page: page.name)
+def test_no_heading_takes_the_name_of_a_module_system(page):
+    """A browser makes every id a global: with one named `exports`, the site's scripts take the page for Node and fail."""
+    assert not built(page).ids & {"define", "exports", "module", "require"}, page.name
+
+
 def test_styles_ask_for_nothing_elsewhere():
     styles = list(BOOK.rglob("*.css"))
     assert styles
