@@ -61,8 +61,8 @@ fn the_demo_says_what_was_found_and_what_was_not() {
     for sentence in [
         "On average, 85 % of this host’s memory was available: 20.1 GiB of 23.5 GiB.",
         "At the worst moment of the 29 s traced, 18.0 GiB was still available.",
-        "a trace this short cannot tell: only periods of 5 min or more count.",
-        "Nothing to show yet: only periods of 5 min or more count, and the trace is 29 s long.",
+        "This trace is too short to show how long memory stays available: only periods of 5 min or more count.",
+        "No result yet: only periods of 5 min or more count, and the trace is 29 s long.",
         "When the owner was away cannot be told (input: unsupported; terminal: unsupported).",
         "Files are named by ids",
         "It did not dip below any threshold, the highest being 6 GiB.",
@@ -87,8 +87,8 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
     assert_eq!(page.matches("<article id=\"host-").count(), 3);
     for sentence in [
         "of these 3 hosts’ memory was available",
-        "or more 95 % of the time.",
-        "lay on hosts whose owners were away",
+        "for 95 % of the time.",
+        "was on hosts whose owners were away",
         "nightly-fit",
         " region of 4 GiB",
         "read “at least”",
@@ -118,7 +118,7 @@ fn what_lookahead_adds_has_names_for_people() {
     }
     let page = page(&findings);
     assert!(page.contains("file cache, with files used again soon"));
-    assert!(page.contains("available without files used again soon"));
+    assert!(page.contains("available, without files used again soon"));
     assert!(!page.contains("live_file_cache") && !page.contains("available_paper"));
 }
 
@@ -206,11 +206,11 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     }
     for sentence in [
         "points more than in the time before",
-        "Owners come back 3.5 times a host and day, as in the time before.",
-        "so the hour tells something",
-        "To lend more at no more cost: idle after 10 min, headroom 10 %",
-        "2 of 3 idle hosts came back, 23.0 GiB with them",
-        "could be longer: many periods were cut",
+        "Owners return 3.5 times per host and day, as in the time before.",
+        "so a forecast by hour is useful",
+        "To lend more at no higher cost: idle after 10 min, headroom 10 %",
+        "owners of 2 of 3 idle hosts returned and would have reclaimed 23.0 GiB",
+        "may be longer: many periods were cut short",
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
@@ -221,7 +221,7 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
         assert_eq!(once.len(), names.len(), "{}: {names:?}", table.name);
     }
     let alone = said(&now, None);
-    assert!(alone.contains("cannot be told yet: it takes two weeks"));
+    assert!(alone.contains("is not known yet: it takes two weeks"));
     assert!(!alone.contains("the time before"));
 
     // Without any one list there is less to say, and nothing that is no sense; in the week before likewise.
@@ -556,7 +556,7 @@ const AGENTS_ALONE: [&str; 6] = [
     "not in use at the moment",
     "the agent was stopped",
     "agent not there",
-    "the kernel did not say",
+    "the kernel did not report",
 ];
 
 #[test]
