@@ -278,7 +278,7 @@ fn imported_hosts_are_told_by_their_trace() {
     let (support, notes) = said(&findings);
     assert_eq!(
         support,
-        "Of 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
+        "For 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
     );
     assert!(!notes.contains("installed"), "{notes}");
     assert!(!notes.contains("the kernel did not report"), "{notes}");

@@ -98,7 +98,7 @@ fn expected(view: &View) -> Option<Figure> {
             format!("At any hour, {} of a host’s memory is expected to be available.", bytes(low))
         } else {
             format!(
-                "The least available memory is expected on {}: {} of a host on average. The most is expected on {}: {}.",
+                "The least available memory is expected on {}: {} per host on average. The most is expected on {}: {}.",
                 hour(false),
                 bytes(low),
                 hour(true),
@@ -410,7 +410,7 @@ mod tests {
         let alike = weeks(|d, h| office(d, h) + 0.5);
         let text = said(&now, Some(&alike));
         assert!(
-            text.starts_with("The least available memory is expected on Monday from 9:00: 4.0 GiB of a host"),
+            text.starts_with("The least available memory is expected on Monday from 9:00: 4.0 GiB per host"),
             "{text}"
         );
         assert!(text.contains("were off by 512 MiB on average"), "{text}");

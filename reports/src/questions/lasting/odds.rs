@@ -150,17 +150,17 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let gone = regions.iter().filter_map(|region| {
         let last = *of(Scope::All, *region).last()?;
         Some(format!(
-            "for {} it is {} after {}",
-            size(*region),
+            "{} after {} for {}",
             share(last.still_available),
-            seconds(last.ahead_s)
+            seconds(last.ahead_s),
+            size(*region)
         ))
     });
     Some(Figure {
         id: format!("{}odds", view.prefix),
         title: "Probability that memory available now is still available later".into(),
         sentence: format!(
-            "The probability falls with time: {}. It counts every moment with a known outcome.",
+            "Based on all moments with a known outcome: {}.",
             list(&gone.collect::<Vec<String>>())
         ),
         key,
@@ -428,8 +428,8 @@ pub(super) mod tests {
         let plain = |text: Option<String>| text.unwrap().replace('\u{a0}', " ");
         assert_eq!(
             plain(ask(&now, None, answer)),
-            "A region of 4 GiB that is available now is still so 1 h later with 90 % (85 % to 94 %) probability, whatever the owner \
-             does. Lent only while the owner is away, it lasts 1 h with 40 %."
+            "A region of 4 GiB that is available now is still available 1 h later with a probability of 90 % (85 % to 94 %), whether or \
+             not the owner is away. If it is lent only while the owner is away, it stays available for 1 h with 40 %."
         );
         let mut before = now.clone();
         before.availability_odds[0].still_available = 0.95;

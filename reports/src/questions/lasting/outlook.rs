@@ -116,8 +116,8 @@ fn stays_words(view: &View) -> Option<String> {
         ),
     };
     Some(format!(
-        "Forecast from the last samples on ({}): {} had half of their memory available. If each lends that half, the memory that stays with \
-         a probability of at least {} on its host is {}.{others}",
+        "Forecast from the last samples on ({}): {} had half of their memory available. If each host lends that half, the memory that \
+         stays available with a probability of at least {} is {}.{others}",
         view.clock.date_time(end_ms),
         count(hosts.len() as i64, "host"),
         share(SURE),
