@@ -42,7 +42,7 @@ const zoneTime = (() => {
     return changesIn(ms - DAY, ms + DAY) ? `${text} (${offsetName(ms)})` : text;
   }
 
-  /** Where ticks of a step stand from `from` to `to`: at multiples of it on the zone's clock. */
+  /** Times of ticks from `from` to `to`: multiples of the step on the zone's clock. */
   function multiples(from, to, step) {
     const phase = step % (7 * DAY) === 0 ? MONDAY : 0;
     const ticks = [];
@@ -68,7 +68,7 @@ const zoneTime = (() => {
     }
   }
 
-  /** Values and texts of the ticks of an axis so wide. The second line of a text stands where it changes. */
+  /** Values and texts of an axis' ticks for a width. The second line of a text is given where it changes. */
   function ticks(from, to, width) {
     const most = Math.max(2, Math.floor(width / PX_A_TICK));
     const fits = (step) => (to - from) / step <= most;

@@ -181,7 +181,11 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             ]
         })
     });
-    let columns = vec![words("imported from"), words("column"), words("source").keyed("made of")];
+    let columns = vec![
+        words("imported from"),
+        words("column"),
+        words("source").keyed("made of"),
+    ];
     let mut table = Table::new(
         "source-columns".into(),
         "Columns filled from traces of other programs, and their source; all other columns are absent",

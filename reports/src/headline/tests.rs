@@ -182,7 +182,10 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
 #[test]
 fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
     let mut findings = fleet(1);
-    supports(&findings, "How long memory stays available was not measured.");
+    supports(
+        &findings,
+        "How long memory stays available was not measured.",
+    );
     findings.availability_periods = vec![region(2, 0.99), region(4, 0.96), region(8, 0.4)];
     supports(
         &findings,
@@ -212,7 +215,10 @@ fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
     findings.hosts[0].to_time_ms = 9_000;
     supports(&findings, "only periods of 5 min or more count.");
     findings.parameters.minimum_period_s = 0.0;
-    supports(&findings, "A trace of 9 s is too short to show how long memory stays available.");
+    supports(
+        &findings,
+        "A trace of 9 s is too short to show how long memory stays available.",
+    );
 }
 
 #[test]
@@ -290,5 +296,8 @@ fn imported_hosts_are_told_by_their_trace() {
         support.contains(ours) && support.contains("1\u{a0}host from a trace"),
         "{support}"
     );
-    assert!(notes.contains("installed, or as the traces state it,"), "{notes}");
+    assert!(
+        notes.contains("installed, or as the traces state it,"),
+        "{notes}"
+    );
 }

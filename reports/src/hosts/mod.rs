@@ -64,9 +64,21 @@ fn page(
     let mut sections = vec![
         section("memory", "How is the memory used?", memory(&view)),
         section("away", "When is the owner away?", away(&view)),
-        section("users", "Which programs and files use the memory?", users(&view)),
-        section("lending", "How much memory could this host lend?", lending(&view)),
-        section("data", "What data are these figures based on?", data::parts(&view)),
+        section(
+            "users",
+            "Which programs and files use the memory?",
+            users(&view),
+        ),
+        section(
+            "lending",
+            "How much memory could this host lend?",
+            lending(&view),
+        ),
+        section(
+            "data",
+            "What data are these figures based on?",
+            data::parts(&view),
+        ),
     ];
     let name = fleet.names.get(id)?;
     sections[0].answer = match view.findings.sources.as_slice() {

@@ -108,7 +108,11 @@ fn figures(view: &View) -> Vec<Figure> {
         bytes("harvestable, mean", of(|m| m.harvestable_bytes)),
         bytes("active processes, mean", mean(Category::Process)),
         bytes("files in use, mean", mean(Category::FileCache)),
-        ("idle, share of the time".into(), Kind::Share, host.idle_share),
+        (
+            "idle, share of the time".into(),
+            Kind::Share,
+            host.idle_share,
+        ),
         (
             "owner’s returns per day".into(),
             Kind::Number,
@@ -128,7 +132,10 @@ fn figures(view: &View) -> Vec<Figure> {
 fn dips(findings: &Findings) -> impl Iterator<Item = Figure> {
     findings.absolute_dips().map(|dip| {
         (
-            format!("below {} available, share of samples", size(dip.threshold_bytes)),
+            format!(
+                "below {} available, share of samples",
+                size(dip.threshold_bytes)
+            ),
             Kind::Share,
             Some(dip.intervals as f64 / dip.samples_count.max(1) as f64),
         )

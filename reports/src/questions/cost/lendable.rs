@@ -68,7 +68,13 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         "available-line",
         "lent with the paper’s policy",
     );
-    add(points, GENTLE, 0, "harvestable", "lent with the gentle policy");
+    add(
+        points,
+        GENTLE,
+        0,
+        "harvestable",
+        "lent with the gentle policy",
+    );
     // This week's figures first.
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));

@@ -206,7 +206,9 @@ mod tests {
         let table = of(&findings, None, worst).unwrap();
         let caption = table.caption.replace('\u{a0}', " ");
         assert!(
-            caption.contains("owners of 14 of 29 idle hosts returned and would have reclaimed 23.0 GiB"),
+            caption.contains(
+                "owners of 14 of 29 idle hosts returned and would have reclaimed 23.0 GiB"
+            ),
             "{caption}"
         );
         assert!(of(&Findings::default(), None, worst).is_none());

@@ -74,7 +74,10 @@ fn setting_words(w: &WhatIf, today: &Parameters) -> String {
             Some(_) => {}
         }
         if w.minimum_idle_s > 0.0 {
-            said.push(format!("lending starts {} later", seconds(w.minimum_idle_s)));
+            said.push(format!(
+                "lending starts {} later",
+                seconds(w.minimum_idle_s)
+            ));
         }
     } else {
         said.push("idle or not".into());

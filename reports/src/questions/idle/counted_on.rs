@@ -194,7 +194,8 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
             "At nine of ten moments, at least this much of the lendable memory stayed available: {said}."
         )
     });
-    let idle = said(Scope::Idle).map(|said| format!("On hosts whose owners stayed away: at least {said}."));
+    let idle = said(Scope::Idle)
+        .map(|said| format!("On hosts whose owners stayed away: at least {said}."));
     let parts = [all, idle];
     parts
         .into_iter()

@@ -85,7 +85,9 @@ fn answer(view: &View) -> String {
             "{much}, and at least {} for 95\u{a0}% of the time.",
             bytes(least)
         ),
-        (None, None) => format!("{much}. The trace is too short to show how much memory can be counted on."),
+        (None, None) => {
+            format!("{much}. The trace is too short to show how much memory can be counted on.")
+        }
     }
 }
 

@@ -219,7 +219,8 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
             "On average, {} of it was on hosts whose owners were away.",
             share(idle / available.max(1.0))
         ),
-        None => "It is not known which hosts were idle, so available memory is drawn as one area.".into(),
+        None => "It is not known which hosts were idle, so available memory is drawn as one area."
+            .into(),
     };
     let seen = |p: &ClusterPoint| p.hosts_seen_count.round() as i64;
     let fewest = points.iter().map(seen).min().unwrap_or(0);

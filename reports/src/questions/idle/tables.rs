@@ -152,7 +152,10 @@ fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
         (None, "kernel") => (Cell::text("kernel, static and dynamic"), share),
         (None, "physical") if has_parts => (Cell::text("physical, the sum"), share),
         (None, "live_file_cache") => (Cell::text("file cache, with files used again soon"), share),
-        (None, "available_paper") => (Cell::text("available, without files used again soon"), share),
+        (None, "available_paper") => (
+            Cell::text("available, without files used again soon"),
+            share,
+        ),
         (None, "kernel_paper") => (Cell::text("kernel, with the reserve"), share),
         (None, other) => (Cell::text(other), share),
     };

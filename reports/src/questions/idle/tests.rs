@@ -117,14 +117,14 @@ fn plain(text: &str) -> String {
 fn the_answer_says_how_much_and_what_stayed() {
     assert_eq!(
         plain(&answered(&findings(START_MS, 0.0), None).answer),
-        "22.0 GiB of 32.0 GiB was available on average (69 %). In nine of ten moments, 6.0 GiB or more of what could be lent then \
-         (available, less a headroom of 15 %) stayed where it was for an hour, but on hosts whose owners stayed away that long \
-         there was nothing."
+        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the lendable memory \
+         (available, less a headroom of 15 %) stayed available for an hour, but none of it on hosts whose owners stayed away that long."
     );
     let mut few = findings(START_MS, 0.0);
     few.guaranteed.clear();
     assert!(
-        plain(&answered(&few, None).answer).ends_with("and at least 15.5 GiB for 95 % of the time.")
+        plain(&answered(&few, None).answer)
+            .ends_with("and at least 15.5 GiB for 95 % of the time.")
     );
     few.cluster_available.clear();
     assert_eq!(
@@ -241,7 +241,8 @@ fn a_hole_in_the_data_is_not_the_worst_moment() {
     let section = answered(&findings, None);
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(
-        sentence.contains("lowest around Tue 17 Nov, 10:00 (7.0 GiB) (times with few hosts excluded)"),
+        sentence
+            .contains("lowest around Tue 17 Nov, 10:00 (7.0 GiB) (times with few hosts excluded)"),
         "{sentence}"
     );
     assert!(sentence.contains("1 to 4 at the same time"), "{sentence}");

@@ -93,9 +93,13 @@ fn expected(view: &View) -> Option<Figure> {
     };
     Some(Figure {
         id: format!("{}coming-week", view.prefix),
-        title: "Expected memory of a host in the coming week, if its hours are like this week’s".into(),
+        title: "Expected memory of a host in the coming week, if its hours are like this week’s"
+            .into(),
         sentence: if low == high {
-            format!("At any hour, {} of a host’s memory is expected to be available.", bytes(low))
+            format!(
+                "At any hour, {} of a host’s memory is expected to be available.",
+                bytes(low)
+            )
         } else {
             format!(
                 "The least available memory is expected on {}: {} per host on average. The most is expected on {}: {}.",
@@ -410,7 +414,9 @@ mod tests {
         let alike = weeks(|d, h| office(d, h) + 0.5);
         let text = said(&now, Some(&alike));
         assert!(
-            text.starts_with("The least available memory is expected on Monday from 9:00: 4.0 GiB per host"),
+            text.starts_with(
+                "The least available memory is expected on Monday from 9:00: 4.0 GiB per host"
+            ),
             "{text}"
         );
         assert!(text.contains("were off by 512 MiB on average"), "{text}");

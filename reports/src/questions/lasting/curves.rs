@@ -90,7 +90,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     }
     Some(Figure {
         id: format!("{}survival", view.prefix),
-        title: "Length of availability periods: share of periods that last longer than each age".into(),
+        title: "Length of availability periods: share of periods that last longer than each age"
+            .into(),
         sentence: sentence(f, &shown),
         key,
         height_px: 380,
@@ -129,8 +130,10 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         })
     };
     let half = |p: &AvailabilityPeriods| {
-        p.survival_median_s
-            .map_or("a length that the trace is too short to show".into(), seconds)
+        p.survival_median_s.map_or(
+            "a length that the trace is too short to show".into(),
+            seconds,
+        )
     };
     let said: Vec<String> = shown
         .iter()

@@ -63,7 +63,8 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
             return;
         };
         let least = week.hour_words(false);
-        let least = least.map(|(when, value)| format!(" Minimum: {when}, {}.", measure.words(value)));
+        let least =
+            least.map(|(when, value)| format!(" Minimum: {when}, {}.", measure.words(value)));
         let hours = week.known().count() as f64;
         let off = week.known().map(|(_, _, v)| (v - mean).abs()).sum::<f64>() / hours;
         if measure == Measure::Share && off < FLAT_SHARE {
@@ -180,7 +181,10 @@ mod tests {
             text.starts_with("[Owners away, by hour of the week (UTC time)]"),
             "{text}"
         );
-        assert!(text.contains("Minimum: Tuesday from 14:00, 20 %."), "{text}");
+        assert!(
+            text.contains("Minimum: Tuesday from 14:00, 20 %."),
+            "{text}"
+        );
         assert!(said(&Findings::default()).is_empty());
     }
 }

@@ -44,8 +44,14 @@ pub(crate) fn section(view: &View) -> Section {
     };
     add("At which hours is memory available?", hours::maps(view));
     add("How long do availability periods last?", lengths);
-    add("How much memory is expected in the coming week?", coming::parts(view));
-    add("How much memory will probably stay available?", outlook::parts(view));
+    add(
+        "How much memory is expected in the coming week?",
+        coming::parts(view),
+    );
+    add(
+        "How much memory will probably stay available?",
+        outlook::parts(view),
+    );
     add(
         "Do copies on several hosts help?",
         parts([

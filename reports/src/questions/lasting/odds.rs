@@ -251,7 +251,8 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
 }
 
 /// Note below tables with that column.
-pub(super) const SCOPE_NOTE: &str = "Time: “all” is all time; “idle” is idle time only, and the owner’s return counts as a loss.";
+pub(super) const SCOPE_NOTE: &str =
+    "Time: “all” is all time; “idle” is idle time only, and the owner’s return counts as a loss.";
 
 /// The odds of some sizes at a few times ahead, and how that of an hour changed.
 pub(super) fn table(view: &View) -> Option<Table> {

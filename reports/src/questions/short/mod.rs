@@ -28,7 +28,9 @@ pub(crate) fn section(view: &View) -> Section {
         figures::by_hour(view).map(Part::figure),
     ]);
     if !when.is_empty() {
-        said.push(Part::Heading("When were hosts short of memory, and what used it?".into()));
+        said.push(Part::Heading(
+            "When were hosts short of memory, and what used it?".into(),
+        ));
         said.extend(when);
     }
     if let Some(programs) = programs::table(view, earlier.as_ref()) {
@@ -87,7 +89,10 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     );
     let names = short.iter().map(|h| h.summary.host_name.clone()).collect();
     let mut said = match short.len() as i64 {
-        0 => format!("None of {} was short of memory ({definition})", count(judged, "host")),
+        0 => format!(
+            "None of {} was short of memory ({definition})",
+            count(judged, "host")
+        ),
         n => format!(
             "{n} of {} {} short of memory ({definition}): {}",
             count(judged, "host"),

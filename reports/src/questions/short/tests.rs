@@ -258,10 +258,7 @@ fn without_a_count_of_dips_only_hosts_that_never_came_near_are_advised() {
     };
     assert_eq!(
         of("finch"),
-        (
-            "watch".into(),
-            "shortages were not counted".into()
-        )
+        ("watch".into(), "shortages were not counted".into())
     );
     assert_eq!(of("heron").0, "keep");
 }

@@ -61,8 +61,11 @@ pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
     }
     if empty > 0 {
         said.push(
-            format!("{} are listed in the dataset without a sample.", count(empty, "host"))
-                .replace("1\u{a0}host are", "1\u{a0}host is"),
+            format!(
+                "{} are listed in the dataset without a sample.",
+                count(empty, "host")
+            )
+            .replace("1\u{a0}host are", "1\u{a0}host is"),
         );
     }
     if !silent.is_empty() {

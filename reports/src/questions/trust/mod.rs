@@ -57,9 +57,7 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
         .filter(|t| t.silent_since_ms.is_some())
         .count();
     if silent > 0 {
-        text.push_str(&format!(
-            "; {silent} of them sent no samples at its end"
-        ));
+        text.push_str(&format!("; {silent} of them sent no samples at its end"));
     }
     let mut rest = Vec::new();
     if !doubtful.is_empty() {

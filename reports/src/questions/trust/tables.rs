@@ -87,8 +87,7 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
             )),
             Some(numbers("cause not known").keyed("not known why")),
             Some(
-                numbers("before first or after last sample")
-                    .keyed("not heard of yet, or any more"),
+                numbers("before first or after last sample").keyed("not heard of yet, or any more"),
             ),
             Some(numbers("samples")),
             Some(numbers("interval").keyed("every")),
