@@ -1,5 +1,5 @@
-// Axes of time in the report's zone. Plotly knows UTC alone; here an axis counts milliseconds, and its ticks stand where
-// the zone has its hours, midnights and months: a day has the hours it had, and one that came twice stands there twice.
+// Axes of time in the report's zone. Plotly supports UTC only; here an axis counts milliseconds, with ticks at the hours,
+// midnights and months of the zone: a day has 23, 24 or 25 hours, and a repeated hour has two ticks.
 "use strict";
 const zoneTime = (() => {
   const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
@@ -89,7 +89,7 @@ const zoneTime = (() => {
       const lines = [first];
       if (second !== above) lines.push(second);
       above = second;
-      // An hour that comes twice is told apart.
+      // A repeated hour is labelled with its offset.
       if (stretches.some((s) => s.from === ms) && step < DAY) lines.push(offsetName(ms));
       return lines.join("<br>");
     });

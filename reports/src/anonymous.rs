@@ -92,7 +92,7 @@ impl FindingVisitor for Renamer<'_> {
 }
 
 impl Renamer<'_> {
-    /// Renames one record's host, and returns its new name; none for a record of several hosts.
+    /// Renames one record's host, and returns its new name; absent for a record of several hosts.
     fn record(&self, fields: HostFields<'_>) -> Option<String> {
         let id = fields.id?;
         let name = self.name(id);

@@ -549,7 +549,7 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
     findings
 }
 
-/// Sentences that are true of hosts on which an agent ran, and of no others.
+/// Texts that are true only for hosts on which an agent ran.
 const AGENTS_ALONE: [&str; 6] = [
     "neither the kernel nor any active program",
     "installed",

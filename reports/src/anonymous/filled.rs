@@ -27,7 +27,7 @@ struct Field(&'static str);
 /// Remaining fields of a struct.
 struct Fields(std::slice::Iter<'static, &'static str>, &'static str);
 
-/// The one item of a list in a field of that name.
+/// Single item of a list, in a field of that name.
 struct One(&'static str, bool);
 
 /// The first variant of an enum.

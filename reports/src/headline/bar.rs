@@ -6,7 +6,7 @@ use crate::view::Memory;
 use crate::wording::{bytes, list, share};
 use gleaner_schemas::findings::Category;
 
-/// One category's part of the bar.
+/// Part of the bar, for one category.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
     pub label: &'static str,

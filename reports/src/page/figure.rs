@@ -69,7 +69,7 @@ pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
         .map_err(askama::Error::custom)
 }
 
-/// The same JSON without a character that could end a script element or a line of script.
+/// Escapes the characters of JSON that could end a script element or a line of script.
 fn inert(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {

@@ -230,8 +230,8 @@ pub(super) mod tests {
         let plain = |text: String| text.replace('\u{a0}', " ");
         assert_eq!(
             plain(of(&now, None, answer)),
-            "Owners come back 4.2 times a host and day. Had idle hosts lent all they may, 8.0 GiB each on average, 2.0 % of the returns \
-             would have found something to page in again: 3.0 MiB on average, more than 64.0 MiB in one of 100."
+            "Owners return 4.2 times per host and day. If idle hosts had lent all they may (8.0 GiB each on average), 2.0 % of the \
+             returns would have had memory to page in again: 3.0 MiB on average, more than 64.0 MiB in one of 100 returns."
         );
         let before = Findings {
             reclaims: vec![reclaims(4.9)],
