@@ -63,7 +63,7 @@ pub enum ReportError {
         source: jiff::Error,
     },
     /// A template could not be filled in, or a figure not be written as JSON.
-    #[error("the page could not be put together")]
+    #[error("the page could not be rendered")]
     Template(#[from] askama::Error),
 }
 

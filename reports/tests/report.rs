@@ -652,7 +652,7 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     assert!(json.contains("the trace has no sizes"));
 }
 
-/// The week's findings, slowed down until hosts were seen for long enough to advise something.
+/// The week's findings, stretched so that hosts are traced for long enough for advice.
 fn long() -> Findings {
     let mut findings = week::findings();
     for host in &mut findings.hosts {

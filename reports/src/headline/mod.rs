@@ -102,7 +102,7 @@ fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
         None => "the owners’",
     };
     Some(format!(
-        "Of this, {} was harvestable: Linux could have provided it without paging out {whose} pages.",
+        "Of the available memory, {} was harvestable: Linux could have provided it without paging out {whose} pages.",
         bytes(fleet.harvestable_bytes?)
     ))
 }
@@ -116,7 +116,7 @@ fn idle(view: &View, fleet: &Fleet) -> Option<String> {
             share(host.idle_share?)
         ),
         None => format!(
-            "{} was on hosts whose owners were away, {} on hosts in use.",
+            "{} of the available memory was on hosts whose owners were away, {} on hosts in use.",
             bytes(idle),
             bytes(in_use)
         ),

@@ -170,8 +170,8 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
         "a week before without samples is none"
     );
     for sentence in [
-        "Of this, 8.0 GiB was harvestable: Linux could have provided it without paging out the owners’ pages.",
-        "4.0 GiB was on hosts whose owners were away, 12.0 GiB on hosts in use.",
+        "Of the available memory, 8.0 GiB was harvestable: Linux could have provided it without paging out the owners’ pages.",
+        "4.0 GiB of the available memory was on hosts whose owners were away, 12.0 GiB on hosts in use.",
         "On average, 1 of 2 hosts were on at the same time",
         "Available memory was lowest around Thu 1 Jan, 15:00: 7.0 GiB.",
     ] {

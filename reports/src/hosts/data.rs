@@ -25,7 +25,7 @@ fn summary(view: &View) -> Option<String> {
     let missing = view.findings.gaps.iter().map(|g| g.duration_s).sum();
     let gaps = match view.findings.gaps.len() as i64 {
         0 => "without a gap".into(),
-        n => format!("with {} of {} together", count(n, "gap"), seconds(missing)),
+        n => format!("with {} of {} in total", count(n, "gap"), seconds(missing)),
     };
     let every = host
         .sample_interval_s

@@ -25,8 +25,8 @@ pub(super) fn words(view: &View) -> Option<String> {
     match (of(true), of(false)) {
         (None, None) => None,
         (None, Some(c)) => Some(format!(
-            "No memory was lent in the traced time, so these are the costs of returns without lending, for later comparison: in about {} \
-             after each of {}, tasks waited for memory for {} on average.",
+            "No memory was lent in the traced time, so these are the costs of returns without lending, for later comparison: in the \
+             first {} or so after each of {}, tasks waited for memory for {} on average.",
             seconds(c.mean_window_s.round()),
             count(c.windows, "return"),
             stall(c)

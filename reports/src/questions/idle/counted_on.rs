@@ -63,7 +63,7 @@ pub(super) fn together(view: &View) -> Option<Table> {
     };
     Table::new(
         format!("{}cluster-available", view.prefix),
-        "Memory available on all hosts together: mean, and the least during a share of the time",
+        "Memory available on all hosts together: mean, and the amount available for at least a share of the time",
         columns.into_iter().flatten().collect(),
     )
     .with_rows(SCOPES.into_iter().filter_map(row).collect())
@@ -229,7 +229,7 @@ pub(super) fn guaranteed(view: &View) -> Option<Table> {
     }
     let mut table = Table::new(
         format!("{}guaranteed-table", view.prefix),
-        "Lendable memory that stayed available for a duration: the least at a share of the moments",
+        "Lendable memory that stayed available for a duration: the amount reached at a share of the moments",
         columns,
     )
     .with_note(

@@ -227,7 +227,7 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
     let most_seen = points.iter().map(seen).max().unwrap_or(0);
     let hosts = (fewest < most_seen).then(|| {
         format!(
-            "It also depends on the number of hosts that were on: {fewest} to {most_seen} at the same time."
+            "Available memory also depends on the number of hosts that were on: {fewest} to {most_seen} at the same time."
         )
     });
     let said = [range, Some(where_from), hosts];

@@ -61,7 +61,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             let label = format!("{}, {}", size(*region), scope_words(scope));
             let says = std::iter::once(label.clone()).chain(curve.iter().map(|p| {
                 format!(
-                    "{label}<br>{} last longer than {}<br>{} to {}; {} at risk",
+                    "{label}<br>{} last longer than {}<br>{} to {}; {} periods observed that long",
                     share(p.survival),
                     seconds(p.age_s),
                     share(p.low),

@@ -18,7 +18,11 @@ const CAUSES: [(EndCause, &str, &str); 6] = [
     (EndCause::Memory, "the host needed its memory", "reserve"),
     (EndCause::SleepOrPower, "sleep or power", "static-kernel"),
     (EndCause::Network, "the network", "guest"),
-    (EndCause::Agent, "the agent stopped sending", "balloon"),
+    (
+        EndCause::Agent,
+        "the agent stopped sending samples",
+        "balloon",
+    ),
 ];
 
 fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {

@@ -199,7 +199,7 @@ fn quality_words(f: &Findings) -> Option<String> {
             format!(", {} less than with one probability for all", share(less))
         } else if less < -0.02 {
             format!(
-                ", {} more than with one probability for all: these forecasts are of no use here",
+                ", {} more than with one probability for all: these forecasts do not help here",
                 share(-less)
             )
         } else {
@@ -487,7 +487,7 @@ mod tests {
         );
         let bad = words(0.03, 0.02, 0.02);
         assert!(
-            bad.contains("of no use here") && bad.contains("is better"),
+            bad.contains("do not help here") && bad.contains("is better"),
             "{bad}"
         );
         assert_eq!(quality_words(&Findings::default()), None);

@@ -191,7 +191,10 @@ impl Host<'_> {
                 share(SHORT_SHARE),
                 share(seen.short_samples_share.unwrap_or(0.0))
             ),
-            Advice::Leave => format!("used {} at most", share(seen.most_used_share())),
+            Advice::Leave => format!(
+                "used at most {} of its memory",
+                share(seen.most_used_share())
+            ),
             Advice::Watch if !seen.has_sizes => {
                 "the trace has no sizes, so advice would have no basis".into()
             }

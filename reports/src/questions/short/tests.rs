@@ -190,7 +190,7 @@ fn each_host_is_advised_with_what_it_rests_on_the_short_first() {
              4.0 GiB more would have been enough, which wren could spare",
             "never used more than 31 % of its 128 GiB in 7 d of trace; up to 64 GiB could go to otter",
             "never used more than 38 % of its 64 GiB in 7 d of trace; 32 GiB could be lent",
-            "used 94 % at most",
+            "used at most 94 % of its memory",
             "traced for 2 d on 2 days: too short for advice",
         ]
     );

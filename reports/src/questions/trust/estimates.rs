@@ -17,7 +17,7 @@ fn cut(view: &View) -> Option<String> {
     let (all, cut) = periods.fold((0, 0), |(all, cut), p| (all + p.periods, cut + p.censored));
     (all > 0).then(|| {
         format!(
-            "Of {} over all sizes of regions, {} were cut short by a gap or an end of the time. Their full length is estimated from the other \
+            "Of {} over all sizes of regions, {} were cut short by a gap or an end of the requested time. Their full length is estimated from the other \
              periods (Kaplan-Meier).",
             count(all, "availability period"),
             share(cut as f64 / all as f64)
