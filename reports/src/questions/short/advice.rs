@@ -43,7 +43,7 @@ pub(crate) enum Advice {
     /// The host never used half of its memory, and no host needs it: this many bytes could be lent.
     Spare { bytes: f64 },
     /// No change is advised.
-    Leave,
+    Keep,
     /// The host was traced too briefly.
     Watch,
 }
@@ -54,7 +54,7 @@ impl Advice {
         match self {
             Self::Add { .. } => "add",
             Self::Move { .. } => "move",
-            Self::Spare { .. } | Self::Leave => "keep",
+            Self::Spare { .. } | Self::Keep => "keep",
             Self::Watch => "watch",
         }
     }
@@ -89,7 +89,7 @@ impl Observations {
                 bytes: self.physical_bytes * (1.0 - rest_share(used)),
             },
             None if used > 1.0 - SHORT_SHARE => Advice::Watch,
-            _ => Advice::Leave,
+            _ => Advice::Keep,
         }
     }
 }
@@ -152,9 +152,9 @@ mod tests {
                 seen(16.0, 1.0, Some(0.032)),
                 Advice::Add { bytes: gib(4.0) },
             ),
-            (seen(16.0, 1.0, Some(0.009)), Advice::Leave),
+            (seen(16.0, 1.0, Some(0.009)), Advice::Keep),
             (seen(16.0, 1.0, None), Advice::Watch),
-            (seen(16.0, 4.0, None), Advice::Leave),
+            (seen(16.0, 4.0, None), Advice::Keep),
             (
                 seen(64.0, 38.0, Some(0.0)),
                 Advice::Spare { bytes: gib(16.0) },
@@ -167,7 +167,7 @@ mod tests {
                 seen(64.0, 60.0, Some(0.0)),
                 Advice::Spare { bytes: gib(48.0) },
             ),
-            (seen(64.0, 32.0, Some(0.0)), Advice::Leave),
+            (seen(64.0, 32.0, Some(0.0)), Advice::Keep),
             (seen(0.0, 0.0, Some(0.0)), Advice::Watch),
         ];
         for (seen, advised) in cases {
@@ -204,7 +204,7 @@ mod tests {
                             seen.physical_bytes - bytes
                         }
                         Advice::Move { .. } => panic!("nobody was asked who needs it"),
-                        Advice::Leave | Advice::Watch => continue,
+                        Advice::Keep | Advice::Watch => continue,
                     };
                     let free = 1.0 - seen.most_used_bytes / after;
                     assert!(
@@ -227,7 +227,7 @@ mod tests {
             spare(32.0),
             add(5.0),
             spare(8.0),
-            Advice::Leave,
+            Advice::Keep,
             add(40.0),
             Advice::Watch,
         ];

@@ -27,7 +27,7 @@ const fn groups() -> [Group; 4] {
             colour: "traced",
             symbol: MarkerSymbol::Circle,
             mark: "dot",
-            is_in: |a| matches!(a, Advice::Leave),
+            is_in: |a| matches!(a, Advice::Keep),
         },
         Group {
             label: "traced too briefly",

@@ -186,12 +186,12 @@ impl Host<'_> {
             Advice::Spare { bytes: spare } => {
                 format!("{}; {} could be lent", never(), size(spare as i64))
             }
-            Advice::Leave if seen.short_samples_share.is_some_and(|s| s > 0.0) => format!(
+            Advice::Keep if seen.short_samples_share.is_some_and(|s| s > 0.0) => format!(
                 "less than {} available in only {} of samples",
                 share(SHORT_SHARE),
                 share(seen.short_samples_share.unwrap_or(0.0))
             ),
-            Advice::Leave => format!(
+            Advice::Keep => format!(
                 "used at most {} of its memory",
                 share(seen.most_used_share())
             ),

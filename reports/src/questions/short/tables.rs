@@ -23,9 +23,9 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         match host.advice {
             Advice::Add { .. } => (0, short),
             Advice::Move { bytes } => (1, bytes),
-            Advice::Leave if short > 0.0 => (2, short),
+            Advice::Keep if short > 0.0 => (2, short),
             Advice::Spare { bytes } => (3, bytes),
-            Advice::Leave => (4, 0.0),
+            Advice::Keep => (4, 0.0),
             Advice::Watch => (5, 0.0),
         }
     };
