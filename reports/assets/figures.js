@@ -51,7 +51,7 @@ const figures = (() => {
     return layout;
   }
 
-  /** First and last of all that stands on an axis of time. */
+  /** First and last time on an axis of time. */
   function extent(traces, shapes, name) {
     let [from, to] = [Infinity, -Infinity];
     const take = (ms) => {
@@ -64,7 +64,7 @@ const figures = (() => {
     return to > from ? [from, to] : [from - 1000, from + 1000];
   }
 
-  /** Makes every axis of type `date` one of ms whose ticks `retick` sets, and tells its name. */
+  /** Turns every axis of type `date` into one of ms whose ticks `retick` sets, and returns the axes' names. */
   function makeTimeAxes(traces, layout) {
     const names = Object.keys(layout).filter((key) => /^xaxis\d*$/.test(key) && layout[key].type === "date");
     for (const name of names) {
@@ -88,7 +88,7 @@ const figures = (() => {
     return { tickvals: values, ticktext: texts };
   }
 
-  /** New ticks where a zoom or another width asks for them. */
+  /** Sets new ticks after a zoom or a change of width. */
   function retick(plot) {
     const update = {};
     for (const name of plot.timeAxes) {
@@ -126,14 +126,14 @@ const figures = (() => {
     for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   }
 
-  // What is hidden has no width, and is drawn when it is shown.
+  // Hidden figures have no width; they are drawn when they are shown.
   function drawIn(part) {
     for (const figure of part.querySelectorAll("figure")) {
       if (!figure.closest("[hidden]") && figure.querySelector("script")) draw(figure);
     }
   }
 
-  /** Lets go of the figures of a part that leaves the page. */
+  /** Frees the figures of a part that leaves the page. */
   function forget(part) {
     part.querySelectorAll(".plot").forEach((plot) => Plotly.purge(plot));
   }

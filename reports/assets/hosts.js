@@ -1,12 +1,12 @@
-// A page a host, each compressed until it is asked for by its address, `#host-…`: one at a time is opened, in place of the
-// report, and everything is inside this file.
+// Hosts' pages. Each is compressed in this file until its address, `#host-…`, is opened; one page at a time takes the place
+// of the report.
 const hosts = (() => {
   const report = document.getElementById("report");
   const place = document.getElementById("host");
   const packed = [...document.querySelectorAll("script[data-page]")];
   const byPage = new Map(packed.map((script, index) => [script.dataset.page, index]));
   const title = document.title;
-  // Where the reader was in the report.
+  // The reader's position in the report.
   let left = null;
 
   async function inflated(script) {
@@ -37,7 +37,7 @@ const hosts = (() => {
       const matches = packed.filter((s) => s.dataset.name.toLowerCase().includes(asked));
       const found = matches.find((s) => s.dataset.name.toLowerCase() === asked) ?? (matches.length === 1 ? matches[0] : null);
       if (found) location.hash = found.dataset.page;
-      else told.textContent = matches.length ? `${matches.length} hosts have that in their names` : "no host of that name";
+      else told.textContent = matches.length ? `${matches.length} hosts have names that contain this` : "no host has a name that contains this";
     };
     const form = element("form", { role: "search" }, element("label", {}, "Go to host", box), names, told);
     form.addEventListener("submit", go);
@@ -51,7 +51,7 @@ const hosts = (() => {
     element("a", { href: "#all", class: "back" }, "← The report"),
     leadTo(index - 1, (name) => `‹ ${name}`), leadTo(index + 1, (name) => `${name} ›`), search());
 
-  /** What figures are drawn for. */
+  /** Width and colour scheme that figures are drawn for. */
   const look = () => `${innerWidth} ${matchMedia("(prefers-color-scheme: dark)").matches}`;
 
   function close() {
@@ -62,7 +62,7 @@ const hosts = (() => {
     document.title = title;
   }
 
-  /** Shows what `html` makes, or words in its place. */
+  /** Shows a host's page, or a message in its place. */
   function show(index, content) {
     if (!report.hidden) left = { scroll: scrollY, focus: document.activeElement, look: look() };
     figures.forget(place);
@@ -82,12 +82,12 @@ const hosts = (() => {
       content.innerHTML = await inflated(script);
     } catch (error) {
       const reason = typeof DecompressionStream === "undefined"
-        ? "This browser cannot open it: it lacks DecompressionStream, which Chrome and Edge have since 103, Firefox since 113 and Safari since 16.4."
-        : `This file seems to be damaged: it could not be unpacked (${error.message}).`;
+        ? "This browser cannot open the host’s page: it lacks DecompressionStream, which Chrome and Edge have since 103, Firefox since 113 and Safari since 16.4."
+        : `This file seems to be damaged: the host’s page could not be unpacked (${error.message}).`;
       content.append(element("h2", { tabindex: "-1" }, script.dataset.name), element("p", {}, script.dataset.told),
-        element("p", { class: "note" }, `${reason} The report's tables have this host's numbers as well.`));
+        element("p", { class: "note" }, `${reason} The report’s tables show this host’s numbers, too.`));
     }
-    if (location.hash.slice(1) !== script.dataset.page) return; // meanwhile asked for something else
+    if (location.hash.slice(1) !== script.dataset.page) return; // the reader opened another page meanwhile
     document.title = `${script.dataset.name}: ${title}`;
     show(index, content);
   }
@@ -111,7 +111,7 @@ const hosts = (() => {
     else if (id.startsWith("host-") && !document.getElementById(id)) {
       document.title = title;
       show(-2, element("div", {}, element("h2", { tabindex: "-1" }, "No such host"),
-        element("p", {}, "This report has no host at that address: it may have gone, or have got another name.")));
+        element("p", {}, "This report has no host at that address. The host may be gone, or have a new name.")));
     } else if (report.hidden) backToReport(id);
   }
 

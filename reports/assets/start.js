@@ -1,4 +1,4 @@
-// What happens once the page is there.
+// Starts everything once the page is loaded.
 (() => {
   const root = document.documentElement;
   tables.prepare(document);

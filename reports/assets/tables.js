@@ -1,10 +1,10 @@
-// Tables that are sorted by a press on a column, and filtered by words.
+// Sorting of tables by a click on a column heading, and filtering by words.
 const tables = (() => {
   function sortBy(table, header, index) {
     const ascending = header.getAttribute("aria-sort") === "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     const numeric = header.classList.contains("number");
-    // A first press shows what is largest, or the first of the alphabet.
+    // The first click puts the largest number, or the first text of the alphabet, on top.
     const up = header.dataset.sorted ? ascending : !numeric;
     header.dataset.sorted = "yes";
     header.setAttribute("aria-sort", up ? "ascending" : "descending");
@@ -13,7 +13,7 @@ const tables = (() => {
       return cell.dataset.value === undefined ? cell.textContent : Number(cell.dataset.value);
     };
     const compare = ([, x], [, y]) => {
-      // What is not known comes last, whichever way.
+      // Unknown values come last in both directions.
       if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
       const order = typeof x === "number" ? x - y : x.localeCompare(y);
       return up ? order : -order;
@@ -34,7 +34,7 @@ const tables = (() => {
 
   const plain = (text) => text.replaceAll("\u00a0", " ").toLowerCase();
 
-  /** A box above the table: a row stays where each of the words stands in any of its cells. */
+  /** Adds a box above the table; a row stays visible if its cells contain all words. */
   function makeFilter(table) {
     const label = document.createElement("label");
     const box = document.createElement("input");

@@ -1,5 +1,5 @@
-// Axes of time in the report's zone. Plotly knows UTC alone; here an axis counts milliseconds, and its ticks stand where
-// the zone has its hours, midnights and months: a day has the hours it had, and one that came twice stands there twice.
+// Axes of time in the report's zone. Plotly supports UTC only; here an axis counts milliseconds, with ticks at the hours,
+// midnights and months of the zone: a day has 23, 24 or 25 hours, and a repeated hour has two ticks.
 "use strict";
 const zoneTime = (() => {
   const SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
@@ -42,7 +42,7 @@ const zoneTime = (() => {
     return changesIn(ms - DAY, ms + DAY) ? `${text} (${offsetName(ms)})` : text;
   }
 
-  /** Where ticks of a step stand from `from` to `to`: at multiples of it on the zone's clock. */
+  /** Times of ticks from `from` to `to`: multiples of the step on the zone's clock. */
   function multiples(from, to, step) {
     const phase = step % (7 * DAY) === 0 ? MONDAY : 0;
     const ticks = [];
@@ -68,7 +68,7 @@ const zoneTime = (() => {
     }
   }
 
-  /** Values and texts of the ticks of an axis so wide. The second line of a text stands where it changes. */
+  /** Values and texts of an axis' ticks for a width. The second line of a text is given where it changes. */
   function ticks(from, to, width) {
     const most = Math.max(2, Math.floor(width / PX_A_TICK));
     const fits = (step) => (to - from) / step <= most;
@@ -89,7 +89,7 @@ const zoneTime = (() => {
       const lines = [first];
       if (second !== above) lines.push(second);
       above = second;
-      // An hour that comes twice is told apart.
+      // A repeated hour is labelled with its offset.
       if (stretches.some((s) => s.from === ms) && step < DAY) lines.push(offsetName(ms));
       return lines.join("<br>");
     });

@@ -2,7 +2,7 @@
 //! `cargo run -p gleaner-reports --example render -- [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html`.
 //!
 //! Without a file of findings (`-`), the invented week of the tests. Options: `--time-zone NAME`, `--anonymous`,
-//! `--title TITLE`, `--span LABEL,FROM,UNTIL` (the time that was asked for), `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
+//! `--title TITLE`, `--span LABEL,FROM,UNTIL` (the requested time), `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
 //! (Markdown, JSON and CSV beside it).
 
 #[path = "../tests/week/mod.rs"]

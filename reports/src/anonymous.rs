@@ -1,9 +1,9 @@
-//! Hosts by numbers: what `--anonymous` takes out of a report.
+//! Anonymous reports (`--anonymous`): numbers replace the hosts' names and ids.
 //!
-//! Names and ids go; what a host is and did stays: its size, its kernel's release, names of processes and files as they were
-//! recorded. The numbers follow a hash of each id, keyed with all ids of the report: an order that tells nothing of the names,
-//! that is the same whenever the same report is made, and that nobody finds again who does not know every id. A host
-//! that is in both weeks has one number; another report of other hosts has other numbers.
+//! All other data stays: a host's size, its kernel's release, and the recorded names of processes and files. The numbers
+//! follow a hash of each id, keyed with all ids of the report. This order reveals nothing about the names, is the same
+//! whenever the same report is made, and cannot be computed without every id. A host in both weeks has one number; a
+//! report on other hosts has other numbers.
 
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostFields};
 use sha2::{Digest, Sha256};
@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, HashMap};
 #[cfg(test)]
 mod filled;
 
-/// A host's name, and its name from here on.
+/// A host's recorded name, and its name in the report.
 struct NamePair {
     old_name: String,
     name: String,
 }
 
-/// Names every host by a number, the same in both.
+/// Replaces every host's name by a number, the same in both findings.
 pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>) {
     let mut renamed = numbers(findings, before.as_deref());
     for hosts in [Some(&*findings), before.as_deref()].into_iter().flatten() {
@@ -92,7 +92,7 @@ impl FindingVisitor for Renamer<'_> {
 }
 
 impl Renamer<'_> {
-    /// Renames one record's host, and returns its new name; none for a record of several hosts.
+    /// Renames one record's host, and returns its new name; absent for a record of several hosts.
     fn record(&self, fields: HostFields<'_>) -> Option<String> {
         let id = fields.id?;
         let name = self.name(id);
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(now.hosts[0].host_name.len(), "host 01".len());
     }
 
-    /// Text of a JSON document that holds the mark, with the field that it is the value of.
+    /// Collects the texts of a JSON document that contain the mark, each with its field.
     fn marked<'a>(value: &'a Value, field: &'a str, found: &mut Vec<(&'a str, &'a str)>) {
         match value {
             Value::String(text) if text.contains(filled::NAME) => found.push((field, text)),

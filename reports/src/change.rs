@@ -1,9 +1,9 @@
-//! Against the week before.
+//! Changes against the week before, in words.
 
 use crate::view::View;
 use crate::wording::{bytes, share};
 
-/// `1.2 GiB more`, `no change`.
+/// Words for a difference of bytes: `1.2 GiB more`, `no change`.
 pub(crate) fn bytes_words(now: f64, before: f64) -> String {
     words(now - before, bytes((now - before).abs()))
 }
@@ -15,12 +15,12 @@ pub(crate) fn share_words(now: f64, before: f64) -> String {
     words((difference * 1000.0).round(), points)
 }
 
-/// `1.2 GiB more than the week before`; nothing where that is not known.
+/// Words for a change of bytes: `1.2 GiB more than the week before`; absent if either value is unknown.
 pub(crate) fn bytes_than(view: &View, now: Option<f64>, before: Option<f64>) -> Option<String> {
     than(view, bytes_words(now?, before?))
 }
 
-/// `3.1 points less than the week before`, likewise.
+/// Words for a change of shares: `3.1 points less than the week before`; absent if either value is unknown.
 pub(crate) fn share_than(view: &View, now: Option<f64>, before: Option<f64>) -> Option<String> {
     than(view, share_words(now?, before?))
 }

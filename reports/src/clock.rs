@@ -5,13 +5,13 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Unit, Zoned};
 use serde::Serialize;
 
-/// The zone that times are shown in.
+/// Time zone of all times in the report.
 pub(crate) struct Clock {
     name: String,
     zone: TimeZone,
 }
 
-/// Time by which the zone's clock is ahead of UTC from some time on.
+/// Offset of the zone's clock from UTC, from a given time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Offset {
     /// Time since which it applies, ms since 1970-01-01 UTC.
@@ -25,9 +25,9 @@ pub(crate) struct Offset {
 pub(crate) struct DayPart {
     /// The day, as milliseconds of its midnight.
     pub day_ms: i64,
-    /// From this hour.
+    /// Start, in hours since midnight.
     pub from_hour: f64,
-    /// To this hour.
+    /// End, in hours since midnight.
     pub to_hour: f64,
 }
 
@@ -64,7 +64,7 @@ impl Clock {
         moment.to_string().replace(' ', "\u{a0}")
     }
 
-    /// `Sat 21 Nov, 10:52`: as fine as a stretch of time of some minutes is.
+    /// `Sat 21 Nov, 10:52`, for stretches of some minutes.
     pub(crate) fn moment_to_minute(&self, time_ms: i64) -> String {
         let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M");
         moment.to_string().replace(' ', "\u{a0}")
@@ -75,7 +75,7 @@ impl Clock {
         self.at(time_ms).strftime("%a %-d %b").to_string()
     }
 
-    /// `21 November 2026, 10:52:01 to 10:52:30`, the date said twice only where it changes.
+    /// `21 November 2026, 10:52:01 to 10:52:30`; the date is repeated only if it changes.
     pub(crate) fn span(&self, from_ms: i64, to_ms: i64) -> String {
         let (from, to) = (self.at(from_ms), self.at(to_ms));
         let long = to_ms.saturating_sub(from_ms) >= 600_000;
@@ -89,7 +89,7 @@ impl Clock {
         format!("{start} to {end}")
     }
 
-    /// `Monday 16 to Sunday 22 November 2026`, the end not in it; with times where they are no midnights.
+    /// `Monday 16 to Sunday 22 November 2026`, without the end; with times if they are not midnights.
     pub(crate) fn days(&self, from_ms: i64, until_ms: i64) -> String {
         let (from, until) = (self.at(from_ms), self.at(until_ms));
         let is_midnight = |z: &Zoned| z.start_of_day().is_ok_and(|start| start == *z);
@@ -166,7 +166,7 @@ impl Clock {
             .ok()
     }
 
-    /// The stretch cut at local midnights.
+    /// Parts of a stretch of time, cut at local midnights.
     pub(crate) fn day_parts(&self, from_ms: i64, to_ms: i64) -> Vec<DayPart> {
         let mut parts = Vec::new();
         let mut start = self.at(from_ms);

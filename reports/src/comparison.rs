@@ -1,4 +1,4 @@
-//! Policies by what they gain and what they cost, as one page: a figure a cost, and the table.
+//! A page that compares policies by gain and cost: one figure for each cost, and a table.
 
 use crate::ReportError;
 use crate::headline::Headline;
@@ -12,7 +12,7 @@ use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::Axis;
 use plotly::{Scatter, Trace};
 
-/// Names of colours in `style.css`; more values than these begin again.
+/// Names of colours in `style.css`; further values start again with the first.
 const COLOURS: [&str; 7] = [
     "size-1",
     "size-2",
@@ -22,7 +22,7 @@ const COLOURS: [&str; 7] = [
     "file-cache",
     "loss-5",
 ];
-/// Marks, and what the key calls them.
+/// Marks, each with its name in the key.
 const SYMBOLS: [(MarkerSymbol, &str); 5] = [
     (MarkerSymbol::Circle, "dot"),
     (MarkerSymbol::Diamond, "diamond"),
@@ -31,22 +31,22 @@ const SYMBOLS: [(MarkerSymbol, &str); 5] = [
     (MarkerSymbol::DiamondOpen, "diamond-open"),
 ];
 
-/// Rows of policies that are compared.
+/// Policies to compare.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
     /// Heading of the page.
     pub title: String,
     /// Subject: `study: 10 cases`.
     pub subject: String,
-    /// The time that it is of.
+    /// Period that the page covers.
     pub period: String,
     /// Sentences beneath the headline.
     pub about: Vec<String>,
-    /// Keys that tell policies apart; the first names a row, and the first that differs has the colours.
+    /// Settings that distinguish policies; the first names a row, and the first that differs has the colours.
     pub keys: Vec<String>,
-    /// Measures that are known of each.
+    /// Measures of each policy.
     pub measures: Vec<ComparedMeasure>,
-    /// The measure that is up in figures, by its place.
+    /// Index of the measure on the vertical axis of figures.
     pub benefit: usize,
     /// Measures of the horizontal axis, one figure each.
     pub costs: Vec<usize>,
@@ -83,7 +83,7 @@ pub struct ComparedGroup {
     pub name: String,
     /// Description of the scenario, in a sentence.
     pub about: String,
-    /// A row each.
+    /// One row for each policy.
     pub rows: Vec<ComparedRow>,
 }
 
@@ -124,7 +124,7 @@ impl ComparedMeasure {
         }
     }
 
-    /// In figures a share is a percentage.
+    /// Value on a figure's axis: shares as percentages.
     fn drawn(&self, value: f64, unit: Unit) -> f64 {
         match self.unit {
             ComparedUnit::Share => (value * 1000.0).round() / 10.0,
@@ -142,7 +142,7 @@ impl ComparedMeasure {
     }
 }
 
-/// To three figures, or the next whole number.
+/// A number with three digits, or rounded to a whole number if it has more.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -151,13 +151,13 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A cost's axis begins at 0, whatever the cheapest policy costs.
+/// Range of a cost's axis: from 0, whatever the cheapest policy costs.
 fn from_0(most: f64) -> Vec<f64> {
     let most = if most > 0.0 { most } else { 1.0 };
     vec![-0.03 * most, 1.05 * most]
 }
 
-/// Text as Plotly shows it, which takes some of HTML for markup.
+/// Text escaped for Plotly, which interprets some HTML as markup.
 fn inert(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -165,7 +165,7 @@ fn inert(text: &str) -> String {
 }
 
 impl Comparison {
-    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy lets nothing be fetched. The same
+    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy forbids every request. The same
     /// comparison gives the same page.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl Comparison {
             Some(benefit) if !said.is_empty() => {
                 sentence(&format!("{}: {}", benefit.label, wording::list(&said)))
             }
-            _ => "Nothing was gained that could be told.".to_owned(),
+            _ => "No gain could be measured.".to_owned(),
         }
     }
 
@@ -241,7 +241,7 @@ impl Comparison {
         };
         let mut table = Table::new(
             format!("rows-{}", at + 1),
-            format!("All of {}", group.name),
+            format!("All cases of {}", group.name),
             columns,
         );
         table.rows_shown = 2000;
@@ -251,13 +251,13 @@ impl Comparison {
 
     fn meanings(&self) -> Section {
         let row = |m: &ComparedMeasure| vec![Cell::text(m.label), Cell::text(m.meaning)];
-        let columns = vec![words("measure"), words("what it is")];
+        let columns = vec![words("measure"), words("meaning")];
         let mut table = Table::new("measures".to_owned(), "Measures", columns);
         table.in_order = true;
         table.rows = self.measures.iter().map(row).collect();
         Section {
             id: "words".to_owned(),
-            title: "What do the words mean?".into(),
+            title: "What do the terms mean?".into(),
             answer: String::new(),
             parts: vec![Part::Table(table)],
         }
@@ -341,7 +341,7 @@ impl Comparison {
             id: format!("cost-{}-{}", at + 1, n + 1),
             title: format!("{}: {} against {}", group.name, y.label, x.label),
             sentence: format!(
-                "{}: {} {}, {} {}. Further up gains more, further left costs less.",
+                "{}: {} {}, {} {}. Points further up gain more; points further left cost less.",
                 wording::count(group.rows.len() as i64, "case"),
                 y.label,
                 self.range(group, self.benefit)?,
@@ -379,7 +379,7 @@ impl Comparison {
         all
     }
 
-    /// All known values of a row.
+    /// Text with all known values of a row.
     fn says(&self, row: &ComparedRow) -> String {
         let settings = self.keys.iter().zip(&row.settings);
         let settings = settings.map(|(key, value)| format!("{} {}", inert(key), inert(value)));

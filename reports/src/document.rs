@@ -1,4 +1,4 @@
-//! The whole report, whatever it is written as.
+//! The whole report, in a form independent of the output format.
 
 use crate::clock::{Clock, Offset};
 use crate::headline::{Headline, headline};
@@ -17,9 +17,9 @@ use serde::Serialize;
 /// The report as a document.
 pub(crate) struct Page {
     pub title: String,
-    /// Hosts that it is about.
+    /// Hosts of the report: one name, or their number.
     pub subject: String,
-    /// The time that it is of.
+    /// Period that the report covers.
     pub period: String,
     /// Name of the time zone and its offsets around that time.
     pub zone: Zone,
@@ -28,7 +28,7 @@ pub(crate) struct Page {
     pub hosts: Vec<HostPage>,
     /// Meaning of imported hosts' figures, for the method page.
     pub sources: Vec<Table>,
-    /// The limits that the figures rest on, for the method page.
+    /// Limits used for the figures, for the method page.
     pub parameters: Option<Table>,
 }
 

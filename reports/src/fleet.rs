@@ -1,10 +1,10 @@
-//! Memory of all hosts together: by stretches of time where the analysis put them side by side, else the sum of their
-//! means.
+//! Memory of all hosts together: by stretches of time if the analysis compared the hosts over time, otherwise the sum of
+//! their means.
 
 use crate::view::{Memory, View};
 use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSummary, Scope};
 
-/// Means over time of what the hosts that were on had together.
+/// Means over time of the memory of all hosts that were on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fleet {
     pub installed_bytes: f64,
@@ -12,16 +12,16 @@ pub(crate) struct Fleet {
     pub available_share: f64,
     /// Bytes available in 95 of 100 stretches of time; absent if the trace is too short.
     pub dependable_bytes: Option<f64>,
-    /// Absent where no host knows it.
+    /// Harvestable bytes; absent if no host knows them.
     pub harvestable_bytes: Option<f64>,
     /// Available bytes on idle hosts; absent if idle times are unknown.
     pub idle_bytes: Option<f64>,
-    /// Number of hosts that were on at a time; absent likewise.
+    /// Mean number of hosts on at the same time; absent if the hosts were not compared over time.
     pub hosts_on_count: Option<f64>,
 }
 
 impl Fleet {
-    /// Absent without samples.
+    /// Returns the means of all hosts; absent without samples.
     pub(crate) fn of(view: &View) -> Option<Self> {
         let memory = while_on(view)?;
         let points = &view.findings.cluster_over_time;
@@ -61,23 +61,23 @@ impl Fleet {
     }
 }
 
-/// The distribution of what is available over stretches of time.
+/// The distribution of available memory over stretches of time.
 pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAvailable> {
     let mut all = findings.cluster_available.iter();
     all.find(|a| a.scope == scope && a.cells_count > 0)
 }
 
-/// Fewer hosts seen at a time than this part of what is usual may be a hole in the data.
+/// Share of the usual number of hosts below which a stretch may be a hole in the data.
 const HOLE_SHARE: f64 = 0.8;
 
-/// The stretch in which least was available.
+/// The stretch with the least available memory.
 pub(crate) struct LeastStretch<'a> {
     pub point: &'a ClusterPoint,
-    /// Words where stretches with few hosts are left out: ` (times with few hosts aside)`.
+    /// Words if stretches with few hosts are excluded: ` (times with few hosts excluded)`.
     pub caution: &'static str,
 }
 
-/// The stretch in which least was available, those aside in which fewer hosts than usual were seen: they may be holes in the data.
+/// The stretch with the least available memory, without stretches that have fewer hosts than usual: these may be holes in the data.
 pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
     seen.sort_by(f64::total_cmp);
@@ -91,7 +91,7 @@ pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     Some(LeastStretch {
         point,
         caution: match points.iter().any(less) {
-            true => " (times with few hosts aside)",
+            true => " (times with few hosts excluded)",
             false => "",
         },
     })
@@ -111,7 +111,7 @@ pub(crate) fn mean(
     (cells > 0.0).then(|| sum / cells)
 }
 
-/// Memory of all hosts summed, each by the part of the time in which it was on: what was there at a time, on average.
+/// Memory of all hosts summed, each weighted by the share of the time in which it was on: the average at any moment.
 pub(crate) fn while_on(view: &View) -> Option<Memory> {
     let (from, to) = view.span_ms()?;
     let span_s = to.saturating_sub(from) as f64 / 1000.0;

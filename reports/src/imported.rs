@@ -1,4 +1,4 @@
-//! Hosts that were imported from traces of other programs, and what their figures mean: words for answers, pages and tables.
+//! Hosts imported from traces of other programs, and the meaning of their figures: texts for answers, pages and tables.
 
 use crate::page::table::{Cell, Column, Table, numbers, words};
 use crate::view::View;
@@ -30,7 +30,7 @@ impl Recorders {
         }
     }
 
-    /// The words that are true of these hosts; `both` where an agent recorded some of them only.
+    /// Returns the text that is true for these hosts; `both` if agents recorded only some of them.
     pub(crate) fn choose<T>(self, agents: T, others: T, both: T) -> T {
         match self {
             Self::Agents => agents,
@@ -44,7 +44,7 @@ impl Recorders {
         (self != Self::Agents).then(|| words("imported from"))
     }
 
-    /// The cell of that column.
+    /// The cell of the column that names each host's trace.
     pub(crate) fn cell(self, view: &View, host: &HostSummary) -> Option<Cell> {
         let source = imported_from(view.findings, host);
         (self != Self::Agents).then(|| Cell::or_absent(source, Cell::text))
@@ -67,7 +67,7 @@ pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) ->
     }
 }
 
-/// Sentence that says which hosts are made up; absent where none is.
+/// Sentence on synthetic hosts; absent without any.
 fn made_up(view: &View) -> Option<String> {
     let hosts = view.findings.hosts.iter();
     let fleets: Vec<&str> = hosts
@@ -77,7 +77,7 @@ fn made_up(view: &View) -> Option<String> {
     let names: Vec<&str> = names.into_iter().collect();
     (!fleets.is_empty()).then(|| {
         format!(
-            "Made up by a model, with all their figures: {} ({}).",
+            "{} ({}) and all their figures are synthetic: a model generated them.",
             count(fleets.len() as i64, "host"),
             names.join(", ")
         )
@@ -95,7 +95,7 @@ pub(crate) fn meaning(view: &View) -> String {
         Some(ours.to_owned()),
         None,
         Some(format!(
-            "{ours} That is so of {}.",
+            "{ours} This applies to {}.",
             count(traced as i64, "host")
         )),
     );
@@ -126,7 +126,7 @@ pub(crate) fn with_caveat(view: &View, answer: String) -> String {
 
 fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
     format!(
-        "Of {} from {}: {meaning}",
+        "For {} from {}: {meaning}",
         count(source.hosts_count, "host"),
         source.name
     )
@@ -140,7 +140,7 @@ pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     !made_up.any(|source| host.source.as_ref() == Some(&source.name))
 }
 
-/// The traces, each with what its figures mean.
+/// Table of the traces, each with its definitions of memory.
 pub(crate) fn sources(view: &View) -> Option<Table> {
     let rows = view.findings.sources.iter().map(|source| {
         vec![
@@ -149,9 +149,9 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
             Cell::text(&source.available),
             Cell::or_absent(source.physical.as_deref(), Cell::text),
             Cell::text(if source.sizes_are_made_up {
-                "made up"
+                "invented by the import"
             } else {
-                "of the trace"
+                "from the trace"
             }),
         ]
     });
@@ -164,13 +164,13 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
     ];
     Table::new(
         "sources".into(),
-        "Traces of other programs, and what memory means there",
+        "Traces of other programs, and their definitions of memory",
         columns,
     )
     .with_rows(rows.collect())
 }
 
-/// Every column that the traces fill, and what of them it is made of.
+/// Table of every column that the traces fill, with its source.
 pub(crate) fn columns(view: &View) -> Option<Table> {
     let rows = view.findings.sources.iter().flat_map(|source| {
         source.columns.iter().map(|column| {
@@ -181,10 +181,14 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             ]
         })
     });
-    let columns = vec![words("imported from"), words("column"), words("made of")];
+    let columns = vec![
+        words("imported from"),
+        words("column"),
+        words("source").keyed("made of"),
+    ];
     let mut table = Table::new(
         "source-columns".into(),
-        "Columns that the traces of other programs fill, and from what; all others are absent",
+        "Columns filled from traces of other programs, and their source; all other columns are absent",
         columns,
     );
     table.in_order = true;

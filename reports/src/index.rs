@@ -6,22 +6,22 @@ use askama::Template;
 /// A report in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Path of its page, seen from the index.
+    /// Path of its page, relative to the index.
     pub page: String,
-    /// Companions of the report: the name of each, and its place.
+    /// Companions of the report: name and path of each.
     pub companions: Vec<(String, String)>,
     /// Title of the page.
     pub title: String,
-    /// Hosts that it is about.
+    /// Hosts of the report: `40 hosts`.
     pub subject: String,
-    /// The time that it is of.
+    /// Period that the report covers.
     pub period: String,
     /// Headline of the report.
     pub lead: String,
 }
 
 impl IndexEntry {
-    /// Title and whom it is about, unless the title says that.
+    /// Returns the title, with the subject unless the title contains it.
     fn about(&self) -> String {
         let plain = |text: &str| text.replace('\u{a0}', " ");
         if plain(&self.title).contains(&plain(&self.subject)) {

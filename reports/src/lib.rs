@@ -1,15 +1,15 @@
 //! Findings → a report: one HTML page that needs nothing else, and its companions (Markdown, CSV, JSON).
 //!
 //! ```text
-//! Findings (this week's, and the week's before) ─► View ─► document: what it says, in parts (page/) ─► write: HTML, Markdown, CSV, JSON
+//! Findings (this week's, and the week's before) ─► View ─► document: its content in parts (page/) ─► write: HTML, Markdown, CSV, JSON
 //!                                                   │        headline, questions/ (five), hosts/ (a page each), method/
 //!                                                   └ change: against the week before
 //! ```
 //!
 //! [`Comparison`] makes another page of the same parts: policies, by what they gain and what they cost.
 //!
-//! A page is a list of sections, each a question that a reader has; a section is a list of sentences, figures and
-//! tables ([`page`]). What writes it knows nothing of memory: a table that is on the page is in every companion.
+//! A page is a list of sections, each with a reader's question; a section is a list of sentences, figures and
+//! tables ([`page`]). The writers know nothing of memory: every companion has all tables of the page.
 //!
 //! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
 //! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
@@ -42,7 +42,7 @@ pub use index::{IndexEntry, index};
 pub use options::{Options, Span};
 pub use write::csv::TableFile;
 
-/// A report, from which page and companions are written.
+/// A report, ready to be written as a page and companions.
 pub struct Report {
     page: Page,
     made_at: String,
@@ -52,7 +52,7 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// No such time zone.
+    /// The time zone is not known.
     #[error(
         "time zone `{name}` is not known here: give an IANA name such as Europe/Berlin, or UTC"
     )]
@@ -63,7 +63,7 @@ pub enum ReportError {
         source: jiff::Error,
     },
     /// A template could not be filled in, or a figure not be written as JSON.
-    #[error("the page could not be put together")]
+    #[error("the page could not be rendered")]
     Template(#[from] askama::Error),
 }
 
@@ -72,16 +72,16 @@ pub enum ReportError {
 pub struct Summary {
     /// Title of the page.
     pub title: String,
-    /// Hosts that it is about: `40 hosts`.
+    /// Hosts of the report: `40 hosts`.
     pub subject: String,
-    /// The time that it is of.
+    /// Period that the report covers.
     pub period: String,
     /// Headline of the report.
     pub lead: String,
 }
 
 impl Report {
-    /// Puts it together from what was found, and, where it is known, what was found in the week before.
+    /// Makes a report from the findings of a period and, if known, of the period before.
     ///
     /// # Errors
     /// When the time zone is not known.
@@ -106,7 +106,7 @@ impl Report {
         })
     }
 
-    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy lets nothing be fetched.
+    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy forbids every request.
     ///
     /// # Errors
     /// A number cannot be written as JSON.
@@ -132,7 +132,7 @@ impl Report {
         write::json::render(&self.page)
     }
 
-    /// Returns its line in an index of reports.
+    /// Returns the report's line in an index of reports.
     #[must_use]
     pub fn summary(&self) -> Summary {
         Summary {

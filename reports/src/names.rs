@@ -1,12 +1,12 @@
-//! Hosts by their ids: what each is called, and where its page is.
+//! Names and page addresses of hosts, by host id.
 
 use gleaner_schemas::findings::HostSummary;
 use std::collections::{HashMap, HashSet};
 
-/// Begins the address of every host's page.
+/// Prefix of the address of every host's page.
 const PREFIX: &str = "host-";
 
-/// The hosts of a report, each looked up in one step.
+/// Names of the hosts of a report, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Names<'a> {
     by_id: HashMap<&'a str, Name<'a>>,
@@ -44,7 +44,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A name as part of an address.
+/// Turns a name into a part of an address.
 fn slug(name: &str) -> String {
     let letter = |c: char| match c {
         'a'..='z' | '0'..='9' | '.' | '_' | '-' => c,

@@ -5,24 +5,24 @@
 pub struct Options {
     /// Title of the page.
     pub title: String,
-    /// IANA name of the time zone that times are shown in.
+    /// IANA name of the time zone of all times in the report.
     pub time_zone: String,
-    /// Time at which the report was made, told by the caller so that the same input gives the same page.
+    /// Time at which the report was made, given by the caller so that the same input gives the same page.
     pub made_at_ms: i64,
-    /// The time that was asked for; absent: all there is.
+    /// Requested time; absent for all records.
     pub span: Option<Span>,
     /// True to show hosts as numbers instead of their names and ids.
     pub anonymous: bool,
 }
 
-/// The time that a report is about.
+/// The time that a report covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Label for people: `Week 47 of 2026`.
     pub label: String,
     /// Begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End, which is not in it.
+    /// End, ms since 1970-01-01 UTC; not part of the span.
     pub until_ms: i64,
     /// Name of the time before it, in a sentence: `the week before`.
     pub before_label: String,

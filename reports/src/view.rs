@@ -1,4 +1,4 @@
-//! Subject of a part of the page: all hosts together, or one of them.
+//! Findings that a part of the page is about: all hosts, or one host.
 
 use crate::clock::Clock;
 use crate::names::Names;
@@ -13,9 +13,9 @@ pub(crate) struct View<'a> {
     /// Findings of the week before, where they are known.
     pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
-    /// The time that was asked for; absent: all there is.
+    /// Requested time; absent for all records.
     pub span: Option<&'a Span>,
-    /// Begins the ids of this part's elements: two parts of a page share none.
+    /// Prefix of the ids of this part's elements, so that ids are unique on the page.
     pub prefix: String,
     /// Names of the hosts.
     pub names: Names<'a>,
@@ -24,16 +24,16 @@ pub(crate) struct View<'a> {
 /// Mean and least memory of one host, or their sums over several.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
-    /// At the last sample.
+    /// Physical memory at the last sample.
     pub physical_bytes: f64,
-    /// Mean share of what was there at each sample, of one host; absent where that is not known, and of several.
+    /// Mean share of the physical memory at each sample, of one host; absent if unknown, and for several hosts.
     pub mean_available_share: Option<f64>,
     /// Mean by category, in the order of [`Category::ALL`]; absent where no sample has it.
     pub mean_bytes: [Option<f64>; 8],
     pub least_available_bytes: f64,
-    /// The most that was not available at a time; of several hosts, each at its own.
+    /// Largest memory that was not available at a sample; for several hosts, the sum of each host's largest.
     pub most_used_bytes: f64,
-    /// Absent where one host or more does not know it.
+    /// Mean harvestable memory; absent if any host does not know it.
     pub harvestable_bytes: Option<f64>,
     pub least_harvestable_bytes: Option<f64>,
 }
@@ -139,7 +139,7 @@ impl<'a> View<'a> {
         self.names.get(id).map_or(id, |host| host.name).to_owned()
     }
 
-    /// A cell with a host's name that leads to its page.
+    /// A cell with a host's name, linked to its page.
     pub(crate) fn host_cell(&self, id: &str) -> Cell {
         match self.names.get(id) {
             Some(host) => Cell::text(host.name).link(&host.page),
@@ -147,7 +147,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Reason why a measure is not there, where the analysis says.
+    /// The analysis' reason for a missing measure; absent if it gives none.
     pub(crate) fn reason_without(&self, measure: &str) -> Option<&str> {
         self.findings
             .not_measured
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
             .reduce(|sum, next| sum.add(&next))
     }
 
-    /// The week before by itself, where that is known and has samples.
+    /// View of the week before; absent if it is unknown or has no samples.
     pub(crate) fn earlier(&self) -> Option<View<'a>> {
         let findings = self.before.filter(|b| !b.hosts.is_empty())?;
         Some(View {
@@ -185,7 +185,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The clock that hours of the week go by, for a title: ` (Europe/Berlin time)`.
+    /// Time zone of the hours of the week, for a title: ` (Europe/Berlin time)`.
     pub(crate) fn hours_zone(&self) -> String {
         match self.findings.parameters.time_zone.as_str() {
             "" => String::new(),
@@ -215,7 +215,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Memory of these hosts: as the analysis sums it up, else from the points over time.
+/// Memory of hosts by id: from the analysis' summary, otherwise from the points over time.
 fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a str, Memory> {
     let mut tallies: HashMap<&str, Tally> = hosts
         .iter()
@@ -244,7 +244,7 @@ fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a
 /// Sums of one host's memory.
 #[derive(Default)]
 struct Tally {
-    /// True if it comes from a summary: then the points over time, which are the same, do not count.
+    /// True if the values come from a summary; points over time then do not count.
     is_summary: bool,
     mean: [Mean; 8],
     mean_available_share: Option<f64>,
@@ -327,7 +327,7 @@ impl Tally {
     }
 }
 
-/// Asks something of a view of these findings, in UTC.
+/// Calls a function with a view of these findings, in UTC.
 #[cfg(test)]
 pub(crate) fn ask<T>(
     findings: &Findings,

@@ -1,11 +1,11 @@
-//! Numbers as the report's sentences and cells say them: a unit never parts from its number.
+//! Numbers as words for sentences and cells, with a no-break space between number and unit.
 
 pub(crate) use gleaner_schemas::units::thousands;
 use gleaner_schemas::units::{Bytes, Seconds};
 
 const NO_BREAK: &str = "\u{a0}";
 
-/// `18.1 GiB`, `944 GiB`, `1.04 TiB`: three figures or fewer, for more would say what nobody knows.
+/// `18.1 GiB`, `944 GiB`, `1.04 TiB`: at most three digits, since more would not be accurate.
 pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
     const TIB: f64 = 1_099_511_627_776.0;
     let bytes = bytes.into();
@@ -19,7 +19,7 @@ pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
     format!("{rounded}{NO_BREAK}{unit}")
 }
 
-/// `18.1 GiB`, from what is stored.
+/// `18.1 GiB`, from an integer number of bytes.
 pub(crate) fn stored_bytes(stored: i64) -> String {
     bytes(stored as f64)
 }
@@ -40,7 +40,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     Seconds(seconds).to_string().replace(' ', NO_BREAK)
 }
 
-/// `76 %`; one decimal below 10 % and above 99 %, where it decides; never rounded to nothing or to all.
+/// `76 %`; one decimal below 10 % and above 99 %; never rounded to 0 % or 100 %.
 pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0 + 0.0; // no negative zero
     let text = if percent != 0.0 && percent.abs() < 0.05 {

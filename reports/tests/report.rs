@@ -61,9 +61,9 @@ fn the_demo_says_what_was_found_and_what_was_not() {
     for sentence in [
         "On average, 85 % of this host’s memory was available: 20.1 GiB of 23.5 GiB.",
         "At the worst moment of the 29 s traced, 18.0 GiB was still available.",
-        "a trace this short cannot tell: only periods of 5 min or more count.",
-        "Nothing to show yet: only periods of 5 min or more count, and the trace is 29 s long.",
-        "When the owner was away cannot be told (input: unsupported; terminal: unsupported).",
+        "This trace is too short to show how long memory stays available: only periods of 5 min or more count.",
+        "No result yet: only periods of 5 min or more count, and the trace is 29 s long.",
+        "It is not known when the owner was away (input: unsupported; terminal: unsupported).",
         "Files are named by ids",
         "It did not dip below any threshold, the highest being 6 GiB.",
         "21 November 2026, 10:52:01 to 10:52:30, UTC",
@@ -87,8 +87,8 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
     assert_eq!(page.matches("<article id=\"host-").count(), 3);
     for sentence in [
         "of these 3 hosts’ memory was available",
-        "or more 95 % of the time.",
-        "lay on hosts whose owners were away",
+        "for 95 % of the time.",
+        "was on hosts whose owners were away",
         "nightly-fit",
         " region of 4 GiB",
         "read “at least”",
@@ -118,7 +118,7 @@ fn what_lookahead_adds_has_names_for_people() {
     }
     let page = page(&findings);
     assert!(page.contains("file cache, with files used again soon"));
-    assert!(page.contains("available without files used again soon"));
+    assert!(page.contains("available, without files used again soon"));
     assert!(!page.contains("live_file_cache") && !page.contains("available_paper"));
 }
 
@@ -206,11 +206,11 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     }
     for sentence in [
         "points more than in the time before",
-        "Owners come back 3.5 times a host and day, as in the time before.",
-        "so the hour tells something",
-        "To lend more at no more cost: idle after 10 min, headroom 10 %",
-        "2 of 3 idle hosts came back, 23.0 GiB with them",
-        "could be longer: many periods were cut",
+        "Owners return 3.5 times per host and day, as in the time before.",
+        "so a forecast by hour is useful",
+        "To lend more at no higher cost: idle after 10 min, headroom 10 %",
+        "owners of 2 of 3 idle hosts returned and would have reclaimed 23.0 GiB",
+        "may be longer: many periods were cut short",
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
@@ -221,7 +221,7 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
         assert_eq!(once.len(), names.len(), "{}: {names:?}", table.name);
     }
     let alone = said(&now, None);
-    assert!(alone.contains("cannot be told yet: it takes two weeks"));
+    assert!(alone.contains("is not known yet: it takes two weeks"));
     assert!(!alone.contains("the time before"));
 
     // Without any one list there is less to say, and nothing that is no sense; in the week before likewise.
@@ -549,14 +549,14 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
     findings
 }
 
-/// Sentences that are true of hosts on which an agent ran, and of no others.
+/// Texts that are true only for hosts on which an agent ran.
 const AGENTS_ALONE: [&str; 6] = [
     "neither the kernel nor any active program",
     "installed",
     "not in use at the moment",
     "the agent was stopped",
-    "agent not there",
-    "the kernel did not say",
+    "agent not running",
+    "the kernel did not report",
 ];
 
 #[test]
@@ -603,13 +603,13 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
     // Beside hosts with agents, whose words stay.
     let both = page(&imported(week::findings(), 1));
     assert!(
-        both.contains("That is so of 2 hosts. Of 1 host from a trace: "),
+        both.contains("This applies to 2 hosts. For 1 host from a trace: "),
         "{both}"
     );
-    assert!(both.contains("agent or recorder not there"));
+    assert!(both.contains("agent or recorder not running"));
     // And of agents alone nothing is said of traces.
     let agents = page(&week::findings());
-    assert!(!agents.contains("imported") && agents.contains("agent not there"));
+    assert!(!agents.contains("imported") && agents.contains("agent not running"));
 }
 
 #[test]
@@ -619,15 +619,14 @@ fn synthetic_hosts_have_the_words_of_agents_and_are_called_made_up() {
         host.source = Some("synthetic modern".into());
     }
     let page = page(&findings);
-    let headline =
-        "using it. Made up by a model, with all their figures: 3 hosts (synthetic modern).";
+    let headline = "using it. 3 hosts (synthetic modern) and all their figures are synthetic: a model generated them.";
     assert_eq!(page.matches(headline).count(), 1);
     assert_eq!(
-        page.matches("Made up by a model (synthetic modern). ")
+        page.matches("Synthetic, generated by a model (synthetic modern). ")
             .count(),
         3
     );
-    assert!(page.contains("agent not there"));
+    assert!(page.contains("agent not running"));
     assert!(!page.contains("imported"));
 }
 
@@ -653,7 +652,7 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     assert!(json.contains("the trace has no sizes"));
 }
 
-/// The week's findings, slowed down until hosts were seen for long enough to advise something.
+/// The week's findings, stretched so that hosts are traced for long enough for advice.
 fn long() -> Findings {
     let mut findings = week::findings();
     for host in &mut findings.hosts {

@@ -22,7 +22,9 @@ pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     let system = rustix::system::uname();
     let host = system.nodename().to_string_lossy();
     let address = Address::new("gleaner", host.as_ref()).with_context(|| {
-        format!("this machine's name, {host:?}, makes no sender: give --mail-from")
+        format!(
+            "this machine's name, {host:?}, cannot be used in a sender address: give --mail-from"
+        )
     })?;
     Ok(Some(Mailbox::new(Some("Gleaner".to_owned()), address)))
 }
@@ -40,13 +42,13 @@ pub(super) fn send(
     let is_attached = i64::try_from(html.len()).is_ok_and(|bytes| bytes <= args.limit_bytes);
     let mut text = report.markdown();
     if is_attached {
-        text.push_str("\nThe whole report is attached: open it in a browser.\n");
+        text.push_str("\nThe full report is attached: open it in a browser.\n");
     }
     match lies_at {
         Some(place) if args.link.is_some() || !is_attached => {
-            text.push_str(&format!("\nThe whole report: {place}\n"));
+            text.push_str(&format!("\nThe full report: {place}\n"));
         }
-        None if !is_attached => text.push_str("\nThe whole report is too large for mail.\n"),
+        None if !is_attached => text.push_str("\nThe full report is too large for mail.\n"),
         _ => {}
     }
     let mut message = Message::builder()
@@ -78,7 +80,8 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     for to in &args.to {
         message = message.to(to.clone());
     }
-    let text = "Mail from this machine arrives. The weekly report will come to this address.\n";
+    let text =
+        "Mail from this machine arrives. Gleaner will send the weekly report to this address.\n";
     let message = message.singlepart(SinglePart::plain(text.to_owned()));
     hand_over(
         &args.sendmail,

@@ -28,7 +28,7 @@ pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
         about: vec![
             format!("{}.", results.file.about.trim_end_matches('.')),
             format!(
-                "{seeds} of each case. Owners are taken to behave the same whatever is lent; what a return costs is a footprint; owners' delay is estimated from it, at most."
+                "{seeds} of each case. The simulation assumes that lending does not change the owners’ behaviour. The cost of a return is a memory size; the owners’ delay is an upper estimate from it."
             ),
         ],
         keys: keys.collect(),

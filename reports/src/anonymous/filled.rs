@@ -1,5 +1,5 @@
-//! A value of any type with something in every field, each text of which names a host: what a test of anonymous
-//! reports begins with, however many findings there are.
+//! A value of any type with every field filled, in which every text names a host: input for tests of anonymous
+//! reports.
 
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
@@ -12,7 +12,7 @@ use serde::forward_to_deserialize_any;
 pub(super) const NAME: &str = "otter";
 /// Id of the example host.
 const ID: &str = "id-of-otter";
-/// Text of fields that are not the id alone.
+/// Text of fields other than `host` and `host_name`.
 const TEXT: &str = "otter is id-of-otter";
 
 /// Returns a value with one item in each list, the first variant of each enum, nothing absent, and the host's id in
@@ -24,10 +24,10 @@ pub(super) fn filled<T: for<'de> Deserialize<'de>>() -> T {
 /// Deserialises the value of a field of that name.
 struct Field(&'static str);
 
-/// Fields of a struct that are still to come.
+/// Remaining fields of a struct.
 struct Fields(std::slice::Iter<'static, &'static str>, &'static str);
 
-/// The one item of a list in a field of that name.
+/// Single item of a list, in a field of that name.
 struct One(&'static str, bool);
 
 /// The first variant of an enum.

@@ -6,22 +6,22 @@ use crate::view::Memory;
 use crate::wording::{bytes, list, share};
 use gleaner_schemas::findings::Category;
 
-/// One category's part of the bar.
+/// Part of the bar, for one category.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
     pub label: &'static str,
     pub colour: &'static str,
     pub bytes: String,
     pub share: String,
-    /// For its width.
+    /// Width, relative to the other segments.
     pub weight: u64,
 }
 
-/// Less than this part of all memory in no category is not worth a segment.
+/// Smallest share of memory in no category that gets a segment.
 const REST_SHARE: f64 = 0.005;
 
-/// The categories in the proportions of `memory`, beside what the sentence above says is available: that leaves out times which
-/// this mean has.
+/// The categories in the proportions of `memory`, scaled to the available memory of the headline, which excludes some times that
+/// this mean includes.
 pub(super) fn segments(memory: &Memory, fleet: &Fleet) -> Vec<Segment> {
     let installed = fleet.installed_bytes.max(1.0);
     let used = memory.physical_bytes - memory.available_bytes();
@@ -55,5 +55,5 @@ pub(super) fn sentence(bar: &[Segment]) -> String {
         .iter()
         .map(|s| format!("{} {} ({})", s.label, s.bytes, s.share))
         .collect();
-    format!("Where the memory is, on average: {}.", list(&parts))
+    format!("Average use of the memory: {}.", list(&parts))
 }

@@ -27,20 +27,20 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
         })
     };
     let hosts = view.findings.hosts.len() as i64;
-    // A trace of other programs may say what was provisioned, or make sizes up.
+    // A trace of another program may contain provisioned or invented sizes.
     let recorders = Recorders::of(view);
     let word = recorders.choose(
         "installed",
-        "by the trace’s figures",
-        "installed, or by the traces’ figures,",
+        "as stated by the trace",
+        "installed, or as the traces state it,",
     );
     let installed = match view.only_host().and_then(|h| h.cpus_count) {
-        Some(cpus) => format!("{word}, beside {}", count(cpus, "CPU")),
+        Some(cpus) => format!("{word}, with {}", count(cpus, "CPU")),
         None => format!("{word} in {}", count(hosts, "host")),
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [
-        // The sentence on all hosts together has it.
+        // The headline sentence has this figure if hosts could be compared over time.
         card(
             "Physical memory",
             Some(all_bytes as f64).filter(|_| now.dependable_bytes.is_none()),
@@ -58,15 +58,15 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
             change(|f| Some(f.available_bytes)),
         ),
         card(
-            "There 95\u{a0}% of the time",
+            "Available 95\u{a0}% of the time",
             now.dependable_bytes,
-            "so much or more".into(),
+            "at least this much".into(),
             change(|f| f.dependable_bytes),
         ),
         card(
             "On idle hosts",
             now.idle_bytes.filter(|_| hosts > 1),
-            "available where the owner was away, on average".into(),
+            "available on hosts whose owner was away, on average".into(),
             change(|f| f.idle_bytes),
         ),
         Some(harvestable(now, recorders, change(|f| f.harvestable_bytes))),
@@ -83,7 +83,7 @@ fn harvestable(now: &Fleet, recorders: Recorders, change: Option<String>) -> Car
             value: bytes(mean),
             note: match change {
                 Some(change) => format!("on average; {change}"),
-                None => "on average, without pushing owners’ pages out".into(),
+                None => "on average, without paging out owners’ pages".into(),
             },
         },
         None => Card {
@@ -91,9 +91,9 @@ fn harvestable(now: &Fleet, recorders: Recorders, change: Option<String>) -> Car
             value: "not known".into(),
             note: recorders
                 .choose(
-                    "the kernel did not say what it could give (MemAvailable)",
-                    "the trace does not say what the kernel could give (MemAvailable)",
-                    "of some hosts nothing says what the kernel could give (MemAvailable)",
+                    "the kernel did not report MemAvailable",
+                    "the trace does not contain MemAvailable",
+                    "MemAvailable is not known for some hosts",
                 )
                 .into(),
         },
@@ -104,7 +104,7 @@ fn quota(view: &View) -> Card {
     let quotas = &view.findings.quotas;
     let total: i64 = quotas.iter().map(|q| q.quota_bytes).sum();
     let (value, note) = match quotas.as_slice() {
-        [] => ("not known".into(), "no quota was worked out".into()),
+        [] => ("not known".into(), "no quota was calculated".into()),
         [only] => (stored_bytes(only.quota_bytes), only.reason.clone()),
         several => {
             let lending = several.iter().filter(|q| q.quota_bytes > 0).count();

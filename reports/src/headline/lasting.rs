@@ -1,17 +1,17 @@
-//! Can we count on it: the largest region that, once there, nearly always stays for an hour.
+//! The largest region that, once available, nearly always stays available for an hour.
 
 use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Parameters, Scope};
 
-/// Memory that is there now can be counted on when it is still there an hour later in this share of the cases,
+/// Smallest share of cases in which dependable memory is still available an hour later.
 const DEPENDABLE_SHARE: f64 = 0.95;
-/// and when it is there at all for this share of the time.
+/// Smallest share of the time for which dependable memory is available.
 const USUAL_SHARE: f64 = 0.5;
 /// Time ahead: an hour, in s.
 const AHEAD_S: f64 = 3600.0;
 
-/// A region, how much of the time it is there, and how likely to stay.
+/// A region, the share of the time for which it is available, and its probability of staying.
 struct Region {
     bytes: i64,
     time_share: f64,
@@ -24,13 +24,13 @@ pub(super) fn sentence(view: &View) -> String {
     let minimum_s = view.findings.parameters.minimum_period_s;
     if traced_s < minimum_s {
         return format!(
-            "Whether it lasts, a trace this short cannot tell: only periods of {} or more count.",
+            "This trace is too short to show how long memory stays available: only periods of {} or more count.",
             seconds(minimum_s)
         );
     }
     if traced_s < Parameters::default().minimum_period_s {
         return format!(
-            "Whether it lasts, a trace of {} cannot tell.",
+            "A trace of {} is too short to show how long memory stays available.",
             seconds(traced_s)
         );
     }
@@ -42,13 +42,13 @@ pub(super) fn sentence(view: &View) -> String {
     let likeliest = || usual().max_by(|a, b| a.still_available.total_cmp(&b.still_available));
     if let Some(region) = dependable {
         return format!(
-            "It can be counted on for a while: {}.",
+            "The memory can be counted on for a while: {}.",
             region.words(view, "in")
         );
     }
     if let Some(region) = likeliest() {
         return format!(
-            "It can be counted on up to a point: {}.",
+            "The memory can be counted on only to a degree: {}.",
             region.words(view, "in only")
         );
     }
@@ -66,7 +66,7 @@ impl Region {
             other => format!("{} later", seconds(other)),
         };
         format!(
-            "a region of {}{on_each} was there {} of the time, and once there it was still there {later} {share_of} {} of cases",
+            "a region of {}{on_each} was available {} of the time; once available, it was still available {later} {share_of} {} of cases",
             size(self.bytes),
             share(self.time_share),
             share(self.still_available)
@@ -113,15 +113,15 @@ fn without_odds(view: &View) -> String {
         .max_by_key(|(region, _)| *region);
     match dependable {
         Some((region, time)) => format!(
-            "A region of {} was there {} of the time; whether it lasts was not measured.",
+            "A region of {} was available {} of the time; how long it stays available was not measured.",
             size(region),
             share(time)
         ),
         None if view.findings.availability_periods.is_empty() => {
-            "How long it lasts was not measured.".into()
+            "How long memory stays available was not measured.".into()
         }
         None => format!(
-            "No region of the sizes measured was there for {} of the time: little of it can be counted on.",
+            "No region of a measured size was available for {} of the time: little of the memory can be counted on.",
             share(DEPENDABLE_SHARE)
         ),
     }

@@ -12,7 +12,7 @@ use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
 pub(crate) use cards::Card;
 
-/// Fewer of the hosts than this on at a time: a reader is told.
+/// Smallest share of hosts on at the same time at which the headline does not mention it.
 const MOSTLY_ON_SHARE: f64 = 0.95;
 
 /// The top of the page.
@@ -33,7 +33,7 @@ pub(crate) struct Headline {
 }
 
 impl Headline {
-    /// The sentence for where nothing stands beside it: with what its words mean where hosts were imported.
+    /// Returns the sentence for use on its own: followed by the meaning of available memory if hosts were imported.
     pub(crate) fn lead_alone(&self) -> String {
         match &self.caveat {
             Some(caveat) => format!("{} {caveat}", self.lead),
@@ -48,7 +48,7 @@ pub(crate) fn headline(view: &View) -> Headline {
         return Headline {
             lead: "There are no samples to report on.".into(),
             support: vec![
-                "Let gleaner-agent run for a while, export its trace and analyse that.".into(),
+                "Let gleaner-agent run for a while, then export its trace and make the report again.".into(),
             ],
             ..Headline::default()
         };
@@ -80,7 +80,7 @@ fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {
     };
     let dependable = fleet
         .dependable_bytes
-        .map(|least| format!(", and {} or more 95\u{a0}% of the time", bytes(least)));
+        .map(|least| format!(", and at least {} for 95\u{a0}% of the time", bytes(least)));
     let change = share_than(
         view,
         Some(fleet.available_share),
@@ -102,21 +102,21 @@ fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
         None => "the owners’",
     };
     Some(format!(
-        "Of it, {} could have been taken without pushing {whose} pages out of memory (harvestable).",
+        "Of the available memory, {} was harvestable: Linux could have provided it without paging out {whose} pages.",
         bytes(fleet.harvestable_bytes?)
     ))
 }
 
-/// The part that lay on hosts without anybody at them.
+/// The part on idle hosts.
 fn idle(view: &View, fleet: &Fleet) -> Option<String> {
     let (idle, in_use) = (fleet.idle_bytes?, fleet.in_use_bytes()?);
     Some(match view.only_host() {
         Some(host) => format!(
-            "Its owner was away for {} of the time.",
+            "The host was idle for {} of the time.",
             share(host.idle_share?)
         ),
         None => format!(
-            "{} lay on hosts whose owners were away, {} on hosts in use.",
+            "{} of the available memory was on hosts whose owners were away, {} on hosts in use.",
             bytes(idle),
             bytes(in_use)
         ),
@@ -128,7 +128,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
     let on = fleet.hosts_on_count?.round() as i64;
     ((on as f64) < MOSTLY_ON_SHARE * hosts as f64).then(|| {
         format!(
-            "{} of {} were on at a time, on average: one that is asleep, off or not seen does not count.",
+            "On average, {} of {} were on at the same time; hosts that were asleep, off or without samples do not count.",
             thousands(on),
             count(hosts, "host")
         )
@@ -138,7 +138,7 @@ fn hosts_on(view: &View, fleet: &Fleet) -> Option<String> {
 fn worst(view: &View) -> Option<String> {
     if let (None, Some(worst)) = (view.only_host(), least(&view.findings.cluster_over_time)) {
         return Some(format!(
-            "When least was left, around {}, it was still {}{}.",
+            "Available memory was lowest around {}: {}{}.",
             view.clock.moment_to_minute(worst.point.time_ms),
             bytes(worst.point.available_min_bytes as f64),
             worst.caution
@@ -151,7 +151,7 @@ fn worst(view: &View) -> Option<String> {
             seconds(view.longest_trace_s())
         ),
         None => format!(
-            "Had every host’s worst moment come at once, {least} would still have been available."
+            "If every host’s worst moment had come at the same time, {least} would still have been available."
         ),
     })
 }

@@ -130,7 +130,7 @@ fn the_lead_weighs_each_stretch_by_its_samples() {
     );
     supports(
         &two,
-        "Had every host’s worst moment come at once, 8.0 GiB would still",
+        "If every host’s worst moment had come at the same time, 8.0 GiB would still",
     );
 }
 
@@ -149,7 +149,7 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
     let (now, before) = (together(16.0), together(12.0));
     assert_eq!(
         said(&now).lead,
-        "On average, 50 % of these 2 hosts’ memory was available: 16.0 GiB of 32.0 GiB, and 8.0 GiB or more 95 % of the time."
+        "On average, 50 % of these 2 hosts’ memory was available: 16.0 GiB of 32.0 GiB, and at least 8.0 GiB for 95 % of the time."
     );
     let changed = said_after(&now, Some(&before));
     assert!(
@@ -170,10 +170,10 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
         "a week before without samples is none"
     );
     for sentence in [
-        "Of it, 8.0 GiB could have been taken without pushing the owners’ pages out",
-        "4.0 GiB lay on hosts whose owners were away, 12.0 GiB on hosts in use.",
-        "1 of 2 hosts were on at a time, on average",
-        "When least was left, around Thu 1 Jan, 15:00, it was still 7.0 GiB.",
+        "Of the available memory, 8.0 GiB was harvestable: Linux could have provided it without paging out the owners’ pages.",
+        "4.0 GiB of the available memory was on hosts whose owners were away, 12.0 GiB on hosts in use.",
+        "On average, 1 of 2 hosts were on at the same time",
+        "Available memory was lowest around Thu 1 Jan, 15:00: 7.0 GiB.",
     ] {
         supports(&now, sentence);
     }
@@ -182,11 +182,14 @@ fn hosts_together_say_what_was_there_at_a_time_and_against_the_week_before() {
 #[test]
 fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
     let mut findings = fleet(1);
-    supports(&findings, "How long it lasts was not measured.");
+    supports(
+        &findings,
+        "How long memory stays available was not measured.",
+    );
     findings.availability_periods = vec![region(2, 0.99), region(4, 0.96), region(8, 0.4)];
     supports(
         &findings,
-        "A region of 4 GiB was there 96 % of the time; whether it lasts was not measured.",
+        "A region of 4 GiB was available 96 % of the time; how long it stays available was not measured.",
     );
     findings.availability_odds = vec![
         odds(2, 3600.0, 0.99),
@@ -197,7 +200,7 @@ fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
     ];
     supports(
         &findings,
-        "a region of 4 GiB was there 96 % of the time, and once there it was still there an hour later in 96 % of cases.",
+        "a region of 4 GiB was available 96 % of the time; once available, it was still available an hour later in 96 % of cases.",
     );
     for odds in &mut findings.availability_odds {
         odds.still_available -= 0.2;
@@ -208,11 +211,14 @@ fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
          in only 79 % of cases.",
     );
     findings.availability_periods = vec![region(8, 0.4)];
-    supports(&findings, "was there for 95 % of the time");
+    supports(&findings, "was available for 95 % of the time");
     findings.hosts[0].to_time_ms = 9_000;
     supports(&findings, "only periods of 5 min or more count.");
     findings.parameters.minimum_period_s = 0.0;
-    supports(&findings, "Whether it lasts, a trace of 9 s cannot tell.");
+    supports(
+        &findings,
+        "A trace of 9 s is too short to show how long memory stays available.",
+    );
 }
 
 #[test]
@@ -223,7 +229,7 @@ fn the_bar_names_what_is_there_and_leaves_out_what_is_not() {
     let sentence = headline.bar_sentence.replace('\u{a0}', " ");
     assert_eq!(
         sentence,
-        "Where the memory is, on average: process 6.0 GiB (38 %) and available 10.0 GiB (62 %)."
+        "Average use of the memory: process 6.0 GiB (38 %) and available 10.0 GiB (62 %)."
     );
     let value = |label| {
         let card = headline.cards.iter().find(|c| c.label == label);
@@ -278,10 +284,10 @@ fn imported_hosts_are_told_by_their_trace() {
     let (support, notes) = said(&findings);
     assert_eq!(
         support,
-        "Of 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
+        "For 2\u{a0}hosts from a trace: Available memory is an upper bound. Physical memory is: 100 GiB, which stands for all."
     );
     assert!(!notes.contains("installed"), "{notes}");
-    assert!(!notes.contains("the kernel did not say"), "{notes}");
+    assert!(!notes.contains("the kernel did not report"), "{notes}");
     // One of the two hosts was traced.
     findings.hosts[0].source = None;
     findings.sources[0].hosts_count = 1;
@@ -290,5 +296,8 @@ fn imported_hosts_are_told_by_their_trace() {
         support.contains(ours) && support.contains("1\u{a0}host from a trace"),
         "{support}"
     );
-    assert!(notes.contains("installed, or by the traces’"), "{notes}");
+    assert!(
+        notes.contains("installed, or as the traces state it,"),
+        "{notes}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Absences of the owner: a line for each day.
+//! Figure of the owner's absences, a line for each day.
 
 use crate::clock::DayPart;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
@@ -71,7 +71,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     ];
     Some(Figure {
         id: format!("{}idle-days", view.prefix),
-        title: "When the owner was away".into(),
+        title: "Idle periods: times when the owner was away".into(),
         sentence: format!("{}{}", sentence(view, periods), odd.concat()),
         key,
         height_px: 100 + 30 * days.len(),
@@ -83,12 +83,12 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     })
 }
 
-/// Note on a day on which the clocks changed: its hours are counted, not read off the wall.
+/// Note on a day on which the clocks changed: hours since midnight differ from clock time.
 fn odd_day(view: &View, day_ms: i64) -> Option<String> {
     let hours = view.clock.hours_of_day(day_ms)?;
     (hours != 24.0).then(|| {
         format!(
-            " The clocks changed on {}, which had {hours} hours: after the change, its bars count on from midnight.",
+            " The clocks changed on {}, which had {hours} hours: its bars show hours since midnight, not clock time.",
             view.clock.day(day_ms),
         )
     })
@@ -127,7 +127,7 @@ fn bars(parts: &[DayPart], days: &[i64], name: &str, colour: &str, width: f64) -
         .hover_template(format!("{name}<extra></extra>"))
 }
 
-/// To a second or so.
+/// The hour, rounded to about a second.
 fn round(hour: f64) -> f64 {
     (hour * 1000.0).round() / 1000.0
 }
@@ -147,11 +147,11 @@ pub(super) fn unknown(view: &View) -> String {
             [] => String::new(),
             states => format!(" ({})", states.join("; ")),
         };
-        format!("When the owner was away cannot be told{states}.")
+        format!("It is not known when the owner was away{states}.")
     };
     let reason = view.reason_without("idle_periods").map(questions::sentence);
     format!(
-        "{finding} {}Idle means: no keyboard, mouse or terminal used and a load below {} for {} or more.",
+        "{finding} {}Idle means that no keyboard, mouse or terminal was used and the load was below {}, both for {} or more.",
         reason.map(|reason| reason + " ").unwrap_or_default(),
         p.load_limit,
         seconds(p.idle_after_s)
@@ -165,7 +165,7 @@ fn sentence(view: &View, periods: &[IdlePeriod]) -> String {
         .max_by(|a, b| a.duration_s.total_cmp(&b.duration_s));
     let longest = longest.map(|p| {
         format!(
-            "; the longest of {} from {}",
+            "; the longest period, of {}, started at {}",
             seconds(p.duration_s),
             view.clock.moment(p.from_time_ms)
         )
@@ -176,9 +176,9 @@ fn sentence(view: &View, periods: &[IdlePeriod]) -> String {
         .count() as i64;
     let caution = match cut {
         0 => String::new(),
-        1 => " One touches a gap or an end of the trace: it lasted at least so long.".into(),
+        1 => " One period touches a gap or an end of the trace and may have been longer.".into(),
         n => format!(
-            " {} touch a gap or an end of the trace: they lasted at least so long.",
+            " {} touch a gap or an end of the trace and may have been longer.",
             count(n, "period")
         ),
     };

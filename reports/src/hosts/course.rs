@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// On the axis, to a ten-thousandth of the host's memory: finer than a pixel, and as few digits as that takes.
+    /// Value on the axis, to a ten-thousandth of the host's memory: finer than a pixel, with no more digits than needed.
     pub(super) fn number(&self, bytes: f64) -> f64 {
         let finest = self
             .unit
@@ -92,7 +92,7 @@ impl<'a> Course<'a> {
         layout()
             .hover_mode(HoverMode::XUnified)
             .x_axis(match self.view.span {
-                // The whole time asked for, whatever was seen of it: hosts can be laid beside each other.
+                // The whole requested time, whatever part has samples, so that hosts can be compared.
                 Some(span) => time_axis(&title).range(vec![span.from_ms, span.until_ms]),
                 None => time_axis(&title),
             })
@@ -130,7 +130,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Lines at the thresholds, each named above it; those that lie close together are named once.
+    /// Lines at the thresholds, each with a label above it; close lines share a label.
     pub(super) fn thresholds(&self) -> (Vec<Shape>, Vec<Annotation>) {
         const CLOSE_SHARE: f64 = 0.08;
         let mut sorted = self.view.findings.parameters.dip_threshold_bytes.clone();

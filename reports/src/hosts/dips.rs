@@ -1,11 +1,11 @@
-//! The host's deepest dips, and what ran in them.
+//! The host's deepest dips, and the processes active in them.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use crate::wording::{bytes, list, stored_bytes};
 use gleaner_schemas::findings::{DipProcess, WorstDip};
 
-/// Most names of processes said of a dip.
+/// Most process names in a cell.
 const NAMES: usize = 3;
 
 /// The deepest time below each threshold; absent without any.
@@ -27,20 +27,20 @@ pub(super) fn worst(view: &View) -> Option<Table> {
     });
     Table::new(
         format!("{}worst-dips", view.prefix),
-        "The deepest dips, and what ran at their deepest point",
+        "The deepest dips, and the processes at their lowest point",
         vec![
-            words("when"),
+            words("time"),
             numbers("least available"),
-            numbers("fell below"),
-            numbers("for"),
-            words("against what is usual"),
-            words("largest processes then"),
+            numbers("threshold"),
+            numbers("duration"),
+            words("change from the median"),
+            words("largest processes"),
         ],
     )
     .with_rows(rows.collect())
 }
 
-/// Name of the category that had grown; absent where none is known.
+/// Text on the category that grew most; absent if none is known.
 fn grown(dip: &WorstDip) -> Option<String> {
     let parts = [
         ("processes", dip.process_bytes, dip.usual_process_bytes),
@@ -61,7 +61,7 @@ fn grown(dip: &WorstDip) -> Option<String> {
     let (label, more) = more.max_by(|a, b| a.1.total_cmp(&b.1))?;
     Some(match more >= 1_048_576.0 {
         true => format!("{label}: {} more", bytes(more)),
-        false => "nothing had grown that was seen".into(),
+        false => "no category was larger than usual".into(),
     })
 }
 
@@ -100,11 +100,11 @@ pub(super) fn counted(view: &View) -> Option<Table> {
     });
     let mut table = Table::new(
         format!("{}dips", view.prefix),
-        "How often available memory was below a threshold",
+        "Sample intervals with less memory available than a threshold",
         vec![
             numbers("threshold"),
             numbers("sample intervals"),
-            numbers("of all"),
+            numbers("share of all"),
         ],
     );
     table.in_order = true;

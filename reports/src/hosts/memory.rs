@@ -1,4 +1,4 @@
-//! Memory of one host over time: by category, and what is available.
+//! Figures of one host's memory over time: by category, and available memory.
 
 use super::course::Course;
 use crate::page::figure::{Figure, Key, Plot};
@@ -114,7 +114,7 @@ pub(crate) fn available(view: &View) -> Option<Figure> {
         key.push(Key {
             colour: "available-line",
             mark: "hairline",
-            label: "its least in each stretch".into(),
+            label: "least available in each interval".into(),
             value: bytes(course.memory.least_available_bytes),
         });
     }
@@ -133,7 +133,7 @@ pub(crate) fn available(view: &View) -> Option<Figure> {
         .collect();
     Some(Figure {
         id: format!("{}available-over-time", view.prefix),
-        title: "Available and harvestable over time".into(),
+        title: "Available and harvestable memory over time".into(),
         sentence: course.available_sentence(),
         key,
         height_px: 320,
@@ -190,11 +190,11 @@ impl Course<'_> {
         let when = lowest.map(|p| format!(", around {}", self.view.clock.moment(p.time_ms)));
         let harvestable = match (memory.harvestable_bytes, memory.least_harvestable_bytes) {
             (Some(mean), Some(least)) => format!(
-                "Harvestable, which leaves the owner’s pages alone, was {} on average and never below {}.",
+                "Harvestable memory, which Linux can provide without paging out the owner’s pages, was {} on average and never below {}.",
                 bytes(mean),
                 bytes(least)
             ),
-            _ => "How much could have been harvested is not known.".into(),
+            _ => "Harvestable memory is not known.".into(),
         };
         format!(
             "Available memory was {} on average and never below {}{}. {harvestable} {}",
@@ -211,7 +211,7 @@ impl Course<'_> {
             self.host.idle_share,
         ) {
             (0, None) => {
-                "Whether the owner was there is not known, so no stretch is marked idle.".into()
+                "It is not known when the owner was away, so no period is marked idle.".into()
             }
             (0, Some(_)) => "The host was never idle.".into(),
             (n, Some(idle)) => format!(
@@ -220,7 +220,7 @@ impl Course<'_> {
                 share(idle)
             ),
             (n, None) => format!(
-                "{} of idleness are marked above the figure.",
+                "Idle time is marked above the figure: {}.",
                 count(n, "period")
             ),
         }
@@ -229,7 +229,7 @@ impl Course<'_> {
     fn gap_words(&self) -> String {
         match self.runs.len() as i64 - 1 {
             0 => String::new(),
-            n => format!(" {} without samples left blank.", count(n, "gap")),
+            n => format!(" Times without samples are blank: {}.", count(n, "gap")),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A page for each host: its memory over time with the times its owner was away, what used it, what is missing.
+//! A page for each host: memory over time with idle periods, users of the memory, lending, and missing data.
 
 mod away;
 mod course;
@@ -25,7 +25,7 @@ pub(crate) struct HostPage {
     /// Anchor of its page: `host-otter`.
     pub id: String,
     pub name: String,
-    /// In a line, for lists of hosts.
+    /// Summary in one line, for lists of hosts.
     pub summary: String,
     pub sections: Vec<Section>,
 }
@@ -62,11 +62,23 @@ fn page(
         parts,
     };
     let mut sections = vec![
-        section("memory", "Where does the memory go?", memory(&view)),
+        section("memory", "How is the memory used?", memory(&view)),
         section("away", "When is the owner away?", away(&view)),
-        section("users", "Who uses the memory?", users(&view)),
-        section("lending", "What could it lend?", lending(&view)),
-        section("data", "What do these figures rest on?", data::parts(&view)),
+        section(
+            "users",
+            "Which programs and files use the memory?",
+            users(&view),
+        ),
+        section(
+            "lending",
+            "How much memory could this host lend?",
+            lending(&view),
+        ),
+        section(
+            "data",
+            "What data are these figures based on?",
+            data::parts(&view),
+        ),
     ];
     let name = fleet.names.get(id)?;
     sections[0].answer = match view.findings.sources.as_slice() {
@@ -125,13 +137,13 @@ fn lending(view: &View) -> Vec<Part> {
     let said = view.findings.quotas.iter().map(|quota| {
         let harvestable = quota.harvestable_bytes.map_or_else(String::new, |bytes| {
             format!(
-                ", and {} without pushing anything of the owner’s out of memory",
+                ", or {} without paging out the owner’s pages",
                 stored_bytes(bytes.max(0))
             )
         });
         Part::Say(format!(
-            "At its last sample ({}) it could have lent {}: {}. Were it idle, {} would have been above the reserve and the \
-             headroom{harvestable}.",
+            "At its last sample ({}), this host could have lent {}: {}. If it had been idle, it could have lent {}, the available memory \
+             above reserve and headroom{harvestable}.",
             view.clock.moment(quota.time_ms),
             stored_bytes(quota.quota_bytes),
             quota.reason,

@@ -1,4 +1,4 @@
-//! One host's week in numbers, beside the week before.
+//! One host's week in numbers, compared with the week before.
 
 use crate::change;
 use crate::page::table::{Cell, Kind, Table, numbers, words};
@@ -6,7 +6,7 @@ use crate::view::{Memory, View};
 use crate::wording::{bytes, share, size};
 use gleaner_schemas::findings::{Category, Findings};
 
-/// Physical memory whose mean differs by more than this from that of the last sample was added to or taken from.
+/// Difference between mean and last physical memory above which memory was added or removed.
 const CHANGED_SHARE: f64 = 0.01;
 
 /// Summary of the host in a line.
@@ -30,7 +30,7 @@ pub(super) fn answer(view: &View, fleet: &View) -> String {
         return String::new();
     };
     let Some(memory) = view.memory_of(host) else {
-        return "It has no samples of memory.".into();
+        return "This host has no samples of memory.".into();
     };
     let then = view
         .before
@@ -79,13 +79,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
         }
         value.or(earlier.flatten()).map(|_| cells)
     });
-    let mut columns = vec![words("measure"), numbers("this time")];
+    let mut columns = vec![words("measure"), numbers("this period")];
     if before.is_some() {
-        columns.extend([numbers("the time before"), numbers("change")]);
+        columns.extend([numbers("period before"), numbers("change")]);
     }
     let caption = match before {
-        Some(_) => format!("In numbers, and against {}", view.before_label()),
-        None => "In numbers".into(),
+        Some(_) => format!("Main figures, compared with {}", view.before_label()),
+        None => "Main figures".into(),
     };
     let mut table = Table::new(format!("{}numbers", view.prefix), caption, columns);
     table.in_order = true;
@@ -108,16 +108,20 @@ fn figures(view: &View) -> Vec<Figure> {
         bytes("harvestable, mean", of(|m| m.harvestable_bytes)),
         bytes("active processes, mean", mean(Category::Process)),
         bytes("files in use, mean", mean(Category::FileCache)),
-        ("idle, of the time".into(), Kind::Share, host.idle_share),
         (
-            "taken back by the owner, times a day".into(),
+            "idle, share of the time".into(),
+            Kind::Share,
+            host.idle_share,
+        ),
+        (
+            "owner’s returns per day".into(),
             Kind::Number,
             view.findings.reclaims.first().map(|r| r.reclaims_per_day),
         ),
     ];
     figures.extend(dips(view.findings));
     figures.push((
-        "covered by samples".into(),
+        "covered by samples, share of the time".into(),
         Kind::Share,
         Some(host.coverage_share),
     ));
@@ -128,7 +132,10 @@ fn figures(view: &View) -> Vec<Figure> {
 fn dips(findings: &Findings) -> impl Iterator<Item = Figure> {
     findings.absolute_dips().map(|dip| {
         (
-            format!("below {}, of the samples", size(dip.threshold_bytes)),
+            format!(
+                "below {} available, share of samples",
+                size(dip.threshold_bytes)
+            ),
             Kind::Share,
             Some(dip.intervals as f64 / dip.samples_count.max(1) as f64),
         )

@@ -18,7 +18,7 @@ pub(crate) fn overview(view: &View) -> Option<Section> {
         id: "each-host".into(),
         title: "Host by host".into(),
         answer: format!(
-            "A page for each of {}: choose a name.",
+            "There is a page for each of {}: click a name.",
             count(hosts.len() as i64, "host")
         ),
         parts: vec![Part::Table(table(view)?)],
@@ -71,8 +71,8 @@ fn table(view: &View) -> Option<Table> {
     // Readers look up hosts here, however many there are.
     table.rows_shown = usize::MAX;
     table.stays_open = true;
-    let note = "Available, idle: means over the time covered. In dips: the part of the samples below the lowest threshold that \
-                the host fell below; 0 where it stayed above all.";
+    let note = "Available, idle: means over the covered time. In dips: share of the samples below the lowest threshold that the \
+                host fell below; 0 if it stayed above all thresholds.";
     Some(
         table
             .with_rows(view.findings.hosts.iter().map(row).collect())?

@@ -3,7 +3,7 @@
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostSummary, TraceSource};
 use std::collections::HashMap;
 
-/// Findings of each host alone, in the order of the hosts, without what is pooled over several: one pass over each list,
+/// Findings of each host alone, in the order of the hosts, without records of several hosts: one pass over each list,
 /// however many hosts there are.
 pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     let ids = all.hosts.iter().enumerate();
@@ -24,7 +24,7 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     deal.parts
 }
 
-/// Deals records to the hosts that they are of.
+/// Distributes records to their hosts.
 struct Distributor<'a> {
     all: &'a Findings,
     /// Index of each host's findings among the parts.
@@ -50,7 +50,7 @@ impl FindingVisitor for Distributor<'_> {
     }
 }
 
-/// The trace that a host was imported from, as its own.
+/// The trace that a host was imported from, as a source of this host only.
 fn source_of(all: &Findings, host: &HostSummary) -> Vec<TraceSource> {
     let its = |source: &&TraceSource| host.source.as_ref() == Some(&source.name);
     let alone = |source: &TraceSource| TraceSource {

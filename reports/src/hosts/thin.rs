@@ -1,4 +1,4 @@
-//! Fewer points where there are more than a figure shows, without losing a dip or a peak.
+//! Reduces the points of a figure without losing a dip or a peak.
 
 use gleaner_schemas::findings::MemoryPoint;
 

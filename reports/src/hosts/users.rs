@@ -20,14 +20,14 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     });
     Table::new(
         format!("{}processes", view.prefix),
-        "Active processes by memory, those of one name together",
+        "Active processes by memory; processes of the same name are added up",
         host_column(
             many,
             vec![
                 words("process"),
                 numbers("mean memory"),
                 numbers("most"),
-                numbers("active in samples"),
+                numbers("samples active"),
                 numbers("CPU time"),
             ],
         ),
@@ -35,7 +35,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Words for the files, by the way they are named.
+/// Note on the names of files: ids or paths.
 pub(crate) fn files_words(view: &View) -> &'static str {
     if view
         .findings
@@ -43,14 +43,14 @@ pub(crate) fn files_words(view: &View) -> &'static str {
         .iter()
         .any(|f| !f.file.contains('/'))
     {
-        "Files are named by ids: the host’s owner has not allowed paths to leave it. An id stays the same from sample to sample \
-         and says nothing about the path."
+        "Files are named by ids, because the host’s owner has not allowed it to publish paths. An id stays the same in all samples and \
+         does not reveal the path."
     } else {
-        "Files are named by their paths, as the host’s owner allows."
+        "Files are named by their paths, as the host’s owner has allowed."
     }
 }
 
-/// Files by the page cache they held.
+/// Table of files by their page cache.
 pub(crate) fn files(view: &View) -> Option<Table> {
     let many = view.only_host().is_none();
     let sorted = largest_first(&view.findings.top_files, |f| f.mean_cached_bytes);
@@ -66,14 +66,14 @@ pub(crate) fn files(view: &View) -> Option<Table> {
     });
     Table::new(
         format!("{}files", view.prefix),
-        "Files in use by the page cache they held",
+        "Files in use, by page cache",
         host_column(
             many,
             vec![
                 words("file"),
                 numbers("mean cached"),
                 numbers("most"),
-                numbers("in use in samples"),
+                numbers("samples in use"),
             ],
         ),
     )

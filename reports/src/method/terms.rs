@@ -1,4 +1,4 @@
-//! The words of the report, and where each comes from.
+//! The terms of the report, each with its meaning and source.
 
 /// Terms that belong together.
 pub(crate) struct Group {
@@ -10,7 +10,7 @@ pub(crate) struct Group {
 pub(crate) struct Term {
     pub word: &'static str,
     pub meaning: &'static str,
-    /// Number of [`SOURCES`]; none: the project's own.
+    /// Number of its entry in [`SOURCES`], from 1; absent for the project's own terms.
     pub source: Option<usize>,
 }
 
@@ -61,22 +61,22 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "static kernel",
                 PAPER,
-                "What the kernel took at boot, before it began to count: its own image and the table of pages.",
+                "Memory that the kernel took at boot, before it counts memory: its own image and the table of pages.",
             ),
             term(
                 "dynamic kernel",
                 PAPER,
-                "What the kernel has taken since and cannot give back: its object caches, page tables, stacks.",
+                "Memory that the kernel has taken since boot and cannot free: its object caches, page tables, stacks.",
             ),
             term(
                 "balloon",
                 OWN,
-                "On a virtual machine, memory that the hypervisor has taken back for the time being.",
+                "On a virtual machine, memory that the hypervisor has currently reclaimed.",
             ),
             term(
                 "reserve",
                 PAPER,
-                "What the kernel keeps free so that it never runs dry (the paper’s lotsfree).",
+                "Memory that the kernel keeps free so that it does not run out (the paper’s lotsfree).",
             ),
             term(
                 "process",
@@ -86,52 +86,52 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "file cache",
                 PAPER,
-                "Parts of files kept in memory, as far as the files are open in active processes.",
+                "Cached parts of files that active processes have open.",
             ),
             term(
                 "file cache, with files used again soon",
                 PAPER,
-                "The same with files that are used again within the busy period, or in the next: needs to know what comes, so it is worked out afterwards.",
+                "File cache, plus cached files that are used again within the same busy period or the next. It depends on later use, so it is calculated afterwards.",
             ),
             term(
                 "guest",
                 PAPER,
-                "Memory lent to other hosts. It can be taken back at any time.",
+                "Memory lent to other hosts. The host can reclaim it at any time.",
             ),
             term(
                 "remainder",
                 OWN,
-                "What is over where the kernel’s own figures contradict each other, so that the sum still holds; nearly always 0.",
+                "Difference that makes the categories add up where the kernel’s own figures contradict each other; nearly always 0.",
             ),
             term(
                 "available",
                 PAPER,
-                "The rest: free memory, memory of processes that sleep, cached files that nobody has open, and what the kernel would give back.",
+                "All other memory: free memory, memory of sleeping processes, cached files that no active process has open, and reclaimable kernel memory.",
             ),
             term(
                 "harvestable",
                 PROC,
-                "What could be taken now without pushing any of the owner’s pages out: what the kernel calls MemAvailable, less the headroom.",
+                "Memory that Linux could provide now without paging out the owner’s pages: MemAvailable, less the headroom.",
             ),
             term(
                 "headroom",
                 PAPER,
-                "A share of physical memory that is never lent, so that the owner finds room on returning.",
+                "A share of physical memory that is never lent, so that the owner has room on returning.",
             ),
             term(
                 "lendable",
                 PAPER,
-                "What the paper recruits: available and lent memory less the headroom.",
+                "Memory that the paper recruits: available and lent memory, less the headroom.",
             ),
             term(
                 "lease quota",
                 PAPER,
-                "What the host could lend at its last sample; nothing unless it is idle, since the owner comes first.",
+                "Bytes that the host could lend at its last sample; 0 unless the host is idle.",
             ),
             term(
                 "dip",
                 PAPER,
-                "A sample at which available memory was below a threshold: a moment at which a lender would have had to give memory back.",
+                "A sample interval with less memory available than a threshold: a host that lends would have had to reclaim memory.",
             ),
         ],
     },
@@ -141,42 +141,42 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "sample",
                 PAPER,
-                "One look at a host. It stands for the time to the next.",
+                "One measurement of a host. It stands for the time until the next sample.",
             ),
             term(
                 "gap",
                 OWN,
-                "A time without samples, because the host slept, was off, or did not get to it. Nothing is guessed about it.",
+                "A time without samples, because the host slept, was off, or did not measure. No values are guessed for it.",
             ),
             term(
                 "coverage",
                 OWN,
-                "The part of the time asked for that samples stand for.",
+                "The share of the requested time that samples stand for.",
             ),
             term(
                 "idle",
                 PAPER,
-                "The owner has touched neither keyboard, mouse nor terminal, and the load has been low, both for as long as the limits below say; dated back to the last activity.",
+                "The owner has used neither keyboard, mouse nor terminal, and the load has been low, both for the time given in the limits below. The idle period starts at the last activity.",
             ),
             term(
                 "return, reclaim",
                 PAPER,
-                "The owner comes back, or the load rises, after an idle time: what was lent would be taken back.",
+                "The owner uses the host again, or the load rises, after an idle period: the host would reclaim lent memory.",
             ),
             term(
                 "region",
                 PAPER,
-                "A piece of memory of some size that a program might borrow.",
+                "A range of memory of a given size that a program might borrow.",
             ),
             term(
                 "availability period",
                 PAPER,
-                "An unbroken time in which at least a region’s size was available; “idle only” also ends it when the owner returns.",
+                "An unbroken time during which at least the size of a region was available. With “idle time only”, the owner’s return also ends it.",
             ),
             term(
                 "cut short",
                 KAPLAN_MEIER,
-                "A period that a gap or an end of the trace interrupted (statisticians say censored): it lasted at least as long as was seen.",
+                "A period interrupted by a gap or an end of the trace (in statistics: censored). It lasted at least as long as was observed.",
             ),
         ],
     },
@@ -186,27 +186,27 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "survival curve",
                 KAPLAN_MEIER,
-                "The share of periods that last longer than each age, with what was cut counted as long as it was seen (Kaplan-Meier).",
+                "The share of periods that last longer than each age. Cut periods count for as long as they were observed (Kaplan-Meier).",
             ),
             term(
                 "limits of a curve",
                 GREENWOOD,
-                "Greenwood’s 95 % limits, on the scale of log(−log). They take periods as independent, and are too narrow where hosts differ.",
+                "Greenwood’s 95 % limits, on the scale of log(−log). They assume independent periods and are too narrow if hosts differ.",
             ),
             term(
                 "restricted mean",
                 KAPLAN_MEIER,
-                "The mean length as far as the longest that was seen: the area under the curve.",
+                "The mean length up to the longest period observed: the area under the curve.",
             ),
             term(
-                "what ends a period",
+                "end of a period, by cause",
                 AALEN_JOHANSEN,
-                "The share that each cause has ended by an age, where causes compete (Aalen-Johansen).",
+                "The share of periods that each cause has ended by an age, with competing causes (Aalen-Johansen).",
             ),
             term(
                 "odds",
                 OWN,
-                "Of all moments at which a region was available and that can be followed so long: the share from which it stayed.",
+                "The share of moments from which a region stayed available for a given time, among all moments at which it was available and whose outcome is known.",
             ),
             term(
                 "lasts at least",
@@ -216,27 +216,27 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "forecast",
                 OWN,
-                "How likely a region that is available stays so, from what became of regions in the same state before, and what the host does at that time of the week.",
+                "The probability that an available region stays available. It is calculated from the outcomes of earlier regions in the same state, and from the host’s behaviour at that time of the week.",
             ),
             term(
                 "Brier score",
                 BRIER,
-                "The mean square of the forecast probability less what happened (0 or 1): lower is better, 0 is perfect.",
+                "The mean square of the difference between forecast probability and outcome (0 or 1): lower is better, 0 is perfect.",
             ),
             term(
                 "calibration",
                 BRIER,
-                "Whether what was forecast with some probability happened as often.",
+                "Agreement between a forecast probability and the frequency of the outcome.",
             ),
             term(
                 "reliability",
                 MURPHY,
-                "The part of the Brier score that comes of forecasts which do not come true as often as they say: the mean square of forecast less share that stayed, over bins of probability. 0 is perfect.",
+                "The part of the Brier score that is due to wrong probabilities: the mean square of the difference between the forecast and the share that stayed available, over bins of probability. 0 is perfect.",
             ),
             term(
                 "calibration slope",
                 COX,
-                "The slope of a logistic regression of what happened on the log-odds of the forecast. 1 is right; above 1 forecasts are too close together (too cautious), below 1 too far apart (too sure).",
+                "The slope of a logistic regression of the outcome on the log-odds of the forecast. 1 is right; above 1, forecasts are too close together (too cautious); below 1, too far apart (too sure).",
             ),
         ],
     },
@@ -246,27 +246,27 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "memory context",
                 PAPER,
-                "What would have to be paged in again at a return, had all that may be lent been lent: the footprint of the processes active soon after, what was lent and the kernel, less the host’s memory and reserve; never below 0.",
+                "Memory that the owner would have to page in again after returning, if the host had lent all it may: the footprint of the processes active soon after the return, the lent memory and the kernel, less the host’s memory without the reserve; never below 0.",
             ),
             term(
-                "in the paper’s way, gently",
+                "paper’s policy, gentle policy",
                 OWN,
-                "Lending everything that is not in use above reserve and headroom, or of that only what is harvestable.",
+                "Paper: the host lends all unused memory above reserve and headroom. Gentle: the host lends only the harvestable part of it.",
             ),
             term(
                 "frontier",
                 OWN,
-                "The settings that no other beats: none lends more at so little cost.",
+                "The best settings: no other setting lends more at the same or a lower cost.",
             ),
             term(
                 "stall",
                 PSI,
-                "Time in which a task waited for memory, as the kernel counts it.",
+                "Time during which a task waited for memory, as counted by the kernel.",
             ),
             term(
                 "refault",
                 PROC,
-                "A page read again soon after it was pushed out.",
+                "A page that is read again soon after it was evicted.",
             ),
         ],
     },
@@ -276,23 +276,23 @@ pub(crate) const GROUPS: [Group; 5] = [
             term(
                 "mean",
                 OWN,
-                "Over samples, or periods: a host with more of them counts for more. Sums over hosts are of their own means.",
+                "Mean over samples or periods: a host with more of them has more weight. Sums over hosts add the hosts’ own means.",
             ),
             term(
                 "deviation",
                 OWN,
                 "Standard deviation: how far single samples typically lie from the mean.",
             ),
-            term("median", OWN, "Half of them are smaller."),
+            term("median", OWN, "Half of the values are smaller."),
             term(
                 "percentile",
                 OWN,
-                "The 5th is a value that a twentieth do not exceed.",
+                "The 5th percentile is the value below which 5 % of the values lie.",
             ),
             term(
                 "points",
                 OWN,
-                "A difference of two percentages: from 70 % to 73 % are 3 points.",
+                "A difference of two percentages: from 70 % to 73 % is 3 points.",
             ),
         ],
     },
@@ -300,12 +300,12 @@ pub(crate) const GROUPS: [Group; 5] = [
 
 /// Points in which this report departs from the paper.
 pub(crate) const DEPARTURES: [&str; 6] = [
-    "Memory context: equation 1 prints “A + G + K − M − lotsfree” for its second case. Its first shows that a parenthesis was lost: we take A + G + K − (M − lotsfree).",
-    "Cut periods: the paper does not say what became of them. Means “as seen” count them as long as they were seen; everything else takes them as lasting longer.",
-    "Gaps end leases: a host that sleeps or is switched off takes back what it lent, and that is counted as an end with a cause, not as missing data.",
-    "Idle only, for availability periods, is not defined in the paper. Here it is: inside one idle time, up to the owner’s return.",
-    "Files in use are those that are open now: to know which will be used again takes knowledge of what comes, which a daemon that lends has not. Both are shown.",
-    "Static kernel, reserve and process memory are what Linux has for them; harvestable has no counterpart, since the paper’s Solaris could push out idle pages.",
+    "Memory context: equation 1 of the paper prints “A + G + K − M − lotsfree” for its second case. The first case shows that a parenthesis is missing; this report uses A + G + K − (M − lotsfree).",
+    "Cut periods: the paper does not say how it counts them. Plain means count them for as long as they were observed; all other measures treat them as longer.",
+    "Gaps end leases: a host that sleeps or is switched off reclaims its lent memory. This counts as an end with a cause, not as missing data.",
+    "The paper does not define availability periods in idle time only. Here, such a period lies within one idle period and ends at the owner’s return at the latest.",
+    "Files in use are files that are open now. A daemon that lends memory cannot know which files will be used again. The report shows both counts.",
+    "Static kernel, reserve and process memory are the closest quantities of Linux. Harvestable memory has no counterpart in the paper, because its Solaris could page out idle pages.",
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Figures: Plotly traces and layout, a sentence that says with numbers what is to be seen, and a
+//! Figures: Plotly traces and layout, a sentence that states the figure's message with numbers, and a
 //! key.
 //!
 //! No name that comes from a host (hosts, processes, files) enters a figure: Plotly reads some
@@ -34,8 +34,8 @@ pub(crate) struct Key {
 /// Plot that `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
 ///
 /// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
-/// where the report's zone has its hours and midnights: a day has as many hours as it had. Where a trace's hover text
-/// says `%{text}` and it has none, it says the time.
+/// at the hours and midnights of the report's zone: a day has 23, 24 or 25 hours. A hover template with `%{text}` shows
+/// the time if the trace has no text.
 #[derive(Serialize)]
 pub(crate) struct Plot {
     /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
@@ -69,7 +69,7 @@ pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
         .map_err(askama::Error::custom)
 }
 
-/// The same JSON without a character that could end a script element or a line of script.
+/// Escapes the characters of JSON that could end a script element or a line of script.
 fn inert(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -97,7 +97,7 @@ pub(crate) fn axis() -> Axis {
     Axis::new().auto_margin(true).zero_line(false)
 }
 
-/// An axis of times in ms since 1970-01-01 UTC: without a format, which is `time.js`'s.
+/// An axis of times in ms since 1970-01-01 UTC; `time.js` formats its ticks.
 pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }
@@ -110,7 +110,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The one in which `largest_bytes` reads well.
+    /// Returns the unit that suits `largest_bytes`.
     pub(crate) fn of(largest_bytes: f64) -> Self {
         const MIB: f64 = 1_048_576.0;
         if largest_bytes < 2048.0 * MIB {
@@ -126,7 +126,7 @@ impl Unit {
         }
     }
 
-    /// To four decimals: finer than a pixel, and half the page.
+    /// Value in the unit, to four decimals: finer than a pixel, and halves the page's size.
     pub(crate) fn number(self, bytes: f64) -> f64 {
         (bytes / self.bytes * 10_000.0).round() / 10_000.0
     }

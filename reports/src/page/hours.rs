@@ -52,11 +52,11 @@ pub(crate) struct Map {
     pub measure: Measure,
     /// Colours: `gain` if more is better for borrowers, otherwise `loss`.
     pub colour: &'static str,
-    /// Name of a cell's value, where one points at it: `available`.
+    /// Name of a cell's value in its hover text: `available`.
     pub label: &'static str,
 }
 
-/// Means over the parts of a week that people speak of.
+/// Means over office hours, other hours and the weekend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Parts {
     /// Monday to Friday, from 9:00 to 17:00.
@@ -67,7 +67,7 @@ pub(crate) struct Parts {
 }
 
 impl Week {
-    /// From (weekday, hour, value): weekdays from 1, Monday, and hours from 0. Others are left out.
+    /// Returns a week from (weekday, hour, value): weekdays from 1 (Monday), hours from 0. Other values are ignored.
     pub(crate) fn of(values: impl IntoIterator<Item = (i64, i64, Option<f64>)>) -> Self {
         let mut week = Self::default();
         for (weekday, hour, value) in values {
@@ -102,7 +102,7 @@ impl Week {
         self.cells.concat()
     }
 
-    /// Least and most.
+    /// Smallest and largest value; absent without values.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         let mut range = None;
         for (_, _, value) in self.known() {
@@ -131,21 +131,21 @@ impl Week {
         }
     }
 
-    /// `on weekdays from 9:00 to 17:00 31 %, at other hours 74 %, at the weekend 90 %`, as far as it is known.
+    /// `31 % on weekdays from 9:00 to 17:00, 74 % on weekdays at other hours, 90 % at the weekend`; parts without data are omitted.
     pub(crate) fn parts_words(&self, measure: Measure) -> String {
         let parts = self.parts();
         let said = [
             (parts.office, "on weekdays from 9:00 to 17:00"),
-            (parts.off_hours, "at their other hours"),
+            (parts.off_hours, "on weekdays at other hours"),
             (parts.weekend, "at the weekend"),
         ];
         let said = said
             .into_iter()
-            .filter_map(|(value, when)| Some(format!("{when} {}", measure.words(value?))));
+            .filter_map(|(value, when)| Some(format!("{} {when}", measure.words(value?))));
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// `Tuesday from 10:00`, where it is least or most.
+    /// Hour with the smallest or largest value: `Tuesday from 10:00`.
     pub(crate) fn hour_words(&self, most: bool) -> Option<(String, f64)> {
         let better = |a: f64, b: f64| if most { a > b } else { a < b };
         let mut found: Option<(usize, usize, f64)> = None;
@@ -157,7 +157,7 @@ impl Week {
         found.map(|(day, hour, value)| (format!("{} from {hour}:00", DAYS[day]), value))
     }
 
-    /// Drawn: hours along, weekdays down.
+    /// Returns the map as a figure: hours along, weekdays down.
     pub(crate) fn figure(&self, map: Map) -> Option<Figure> {
         let (least, high) = self.range()?;
         // Colours that made much of little would mislead: from the darkest to the palest is a fifth at least.
@@ -288,7 +288,7 @@ mod tests {
         let week = Week::of((1..=7).flat_map(|d| (0..24).map(move |h| (d, h, Some(value(d, h))))));
         assert_eq!(
             week.parts_words(Measure::Share).replace('\u{a0}', " "),
-            "on weekdays from 9:00 to 17:00 30 %, at their other hours 70 %, at the weekend 90 %"
+            "30 % on weekdays from 9:00 to 17:00, 70 % on weekdays at other hours, 90 % at the weekend"
         );
         assert_eq!(
             week.hour_words(false),

@@ -1,4 +1,4 @@
-//! The parts that a page is made of, whatever it is written as.
+//! Parts of a page, in a form independent of the output format.
 
 pub(crate) mod figure;
 pub(crate) mod hours;
@@ -12,7 +12,7 @@ use table::Table;
 pub(crate) struct Section {
     pub id: String,
     pub title: Cow<'static, str>,
-    /// The answer in a sentence or two, for who reads no further.
+    /// Answer in one or two sentences, for readers who read no further.
     pub answer: String,
     pub parts: Vec<Part>,
 }

@@ -1,9 +1,9 @@
-//! Tables: every cell knows its number, so that a reader sees units and a sort sees magnitudes.
+//! Tables. Every cell has its number, so that a reader sees units and sorting compares magnitudes.
 
 use crate::wording;
 use std::borrow::Cow;
 
-/// Rows beyond this stay out of the page, unless a table says otherwise: the companions have them all.
+/// Number of rows on the page, unless a table sets another; the companions have all rows.
 pub(crate) const ROWS_SHOWN: usize = 100;
 
 /// More rows than this are folded.
@@ -20,20 +20,22 @@ pub(crate) struct Table {
     pub note: Option<String>,
     /// Number of rows on the page; the companions have all.
     pub rows_shown: usize,
-    /// True if it stays open at any length; other tables fold if they would bury the text after them.
+    /// True if it stays open at any length; other long tables are folded.
     pub stays_open: bool,
     /// True if its order is fixed: no column sorts it.
     pub in_order: bool,
 }
 
-/// A column's heading and how its cells stand.
+/// A column's heading and the alignment of its cells.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub label: Cow<'static, str>,
+    /// Words that the column's name for programs is made of; absent where these are the label's.
+    pub key: Option<&'static str>,
     pub is_number: bool,
 }
 
-/// Unit of a cell's value: the name of its column where programs read it ends so.
+/// Unit of a cell's value; the column's name for programs ends with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
@@ -77,9 +79,9 @@ pub(crate) struct Cell {
     pub swatch: Option<&'static str>,
     /// Length of a bar before the number, in percent.
     pub bar: Option<f64>,
-    /// Id of the element that it leads to: a host's page.
+    /// Id of the element that it links to: a host's page.
     pub link: Option<String>,
-    /// Words of a screen reader where the eye sees a dash.
+    /// True if the value is unknown: a dash, which screen readers read as "not known".
     pub absent: bool,
 }
 
@@ -175,7 +177,7 @@ impl Cell {
         value.map_or_else(Self::absent, cell)
     }
 
-    /// Leading to the element of this id.
+    /// Returns the cell with a link to the element of this id.
     pub(crate) fn link(mut self, id: &str) -> Self {
         self.link = Some(id.to_owned());
         self
@@ -186,7 +188,7 @@ impl Cell {
         self
     }
 
-    /// With a bar, `length` from 0 to 1.
+    /// Returns the cell with a bar, `length` from 0 to 1.
     pub(crate) fn bar(mut self, length: f64) -> Self {
         self.bar = Some((length.clamp(0.0, 1.0) * 1000.0).round() / 10.0);
         self
@@ -199,10 +201,19 @@ impl From<String> for Cell {
     }
 }
 
+impl Column {
+    /// Returns the column with a name for programs that does not follow its label.
+    pub(crate) fn keyed(mut self, key: &'static str) -> Self {
+        self.key = Some(key);
+        self
+    }
+}
+
 /// A column of words.
 pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
+        key: None,
         is_number: false,
     }
 }
@@ -211,6 +222,7 @@ pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
 pub(crate) fn numbers(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
+        key: None,
         is_number: true,
     }
 }
@@ -226,13 +238,13 @@ impl Table {
         }
     }
 
-    /// With these rows; absent without any.
+    /// Returns the table with these rows; absent without any.
     pub(crate) fn with_rows(mut self, rows: Vec<Vec<Cell>>) -> Option<Self> {
         self.rows = rows;
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// With a note beneath it.
+    /// Returns the table with a note beneath it.
     pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
@@ -254,21 +266,21 @@ impl Table {
         !self.stays_open && self.shown().len() > ROWS_OPEN
     }
 
-    /// Note where rows are left out.
+    /// Note that says how many rows the page omits; absent if it shows all.
     pub(crate) fn left_out(&self) -> Option<String> {
         (self.rows.len() > self.rows_shown).then(|| {
             format!(
-                "The first {} of {} rows; the CSV and JSON beside this report have them all.",
+                "The first {} of {} rows; the CSV and JSON files of this report have all rows.",
                 self.rows_shown,
                 wording::thousands(self.rows.len() as i64)
             )
         })
     }
 
-    /// Names of the columns where programs read them: label and unit, `mean_share`.
+    /// Names of the columns for programs: key or label, and unit, such as `mean_share`.
     pub(crate) fn keys(&self) -> Vec<String> {
         let key = |(at, column): (usize, &Column)| {
-            let label = column.label.to_lowercase();
+            let label = column.key.unwrap_or(&column.label).to_lowercase();
             let words = label.split(|c: char| !c.is_ascii_alphanumeric());
             let stem = words
                 .filter(|w| !w.is_empty())
@@ -300,14 +312,14 @@ pub(crate) fn host_column(many: bool, rest: Vec<Column>) -> Vec<Column> {
     columns
 }
 
-/// The host's cell likewise.
+/// The host's cell where several hosts share a table.
 pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> Vec<Cell> {
     let mut cells = Vec::from_iter(many.then(|| host.into()));
     cells.extend(rest);
     cells
 }
 
-/// A list by decreasing number.
+/// Items in decreasing order of a number.
 pub(crate) fn largest_first<T>(items: &[T], number: impl Fn(&T) -> f64) -> Vec<&T> {
     let mut sorted: Vec<&T> = items.iter().collect();
     sorted.sort_by(|a, b| number(b).total_cmp(&number(a)));
@@ -320,7 +332,11 @@ mod tests {
 
     #[test]
     fn columns_are_named_by_their_units_for_programs() {
-        let columns = vec![words("host"), numbers("mean, of memory"), numbers("when")];
+        let columns = vec![
+            words("name of the host").keyed("host"),
+            numbers("mean, of memory"),
+            numbers("when"),
+        ];
         let row = vec![
             Cell::text("otter"),
             Cell::share(0.5),

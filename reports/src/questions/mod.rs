@@ -1,4 +1,4 @@
-//! The five questions that the page answers, in order: a room each, with what it says, draws and counts.
+//! The five questions that the page answers, in order: one room each, with sentences, figures and tables.
 
 pub(crate) mod cost;
 pub(crate) mod idle;
@@ -20,7 +20,7 @@ pub(crate) fn questions(view: &View) -> Vec<Section> {
     ]
 }
 
-/// Text in place of a measure: the analysis' reason, or else `otherwise`.
+/// Text in place of a missing measure: the analysis' reason, or otherwise `otherwise`.
 pub(crate) fn without(view: &View, measure: &str, otherwise: &str) -> Part {
     Part::Say(
         view.reason_without(measure)

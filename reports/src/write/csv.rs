@@ -1,4 +1,4 @@
-//! Every table as CSV (RFC 4180), its numbers in the units that its columns' names end with.
+//! Every table as CSV (RFC 4180); the columns' names end with their units.
 
 use crate::document::Page;
 use crate::page::table::{Cell, Table};
@@ -15,7 +15,7 @@ pub struct TableFile {
     pub csv: String,
 }
 
-/// The tables of the questions: what is of one host alone is in the tables of all.
+/// CSV files of the sections' tables; tables on hosts' pages are not among them, since these have all hosts.
 pub(crate) fn files(page: &Page) -> Vec<TableFile> {
     tables(page)
         .map(|table| TableFile {
@@ -26,7 +26,7 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
         .collect()
 }
 
-/// The same as tables.
+/// Tables of the sections, of imported hosts and of the limits.
 pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
     let tables = page.sections.iter().flat_map(of_section);
     tables.chain(&page.sources).chain(&page.parameters)
@@ -69,8 +69,8 @@ fn value(cell: &Cell) -> String {
     }
 }
 
-/// A text as no spreadsheet takes for a formula: names come from hosts, and `=` may begin one. Such a text gets an apostrophe
-/// before it, which spreadsheets do not show; the JSON has it as it was.
+/// Text that no spreadsheet takes for a formula. Names come from hosts and may begin with `=`; such a text gets a leading
+/// apostrophe, which spreadsheets do not show. The JSON has the text unchanged.
 fn inert(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 /// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
 const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
-/// zlib's own choice between size and time.
+/// Compression level: zlib's default.
 const DEFLATE_LEVEL: u8 = 6;
 const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
 /// The page's own scripts, in the order in which they need each other.
@@ -37,9 +37,9 @@ struct Document<'a> {
     zone: String,
     headline: &'a Headline,
     sections: &'a [Section],
-    /// The page of the only host, which stands open.
+    /// Page of the only host, shown on the report.
     only: Option<Host<'a>>,
-    /// The pages of several, each opened where it is asked for.
+    /// Pages of several hosts, each opened on request.
     packed: Vec<PackedHost<'a>>,
     groups: &'a [Group],
     rules: Vec<String>,
@@ -50,7 +50,7 @@ struct Document<'a> {
     assets: Assets,
 }
 
-/// A page of comparison, in the same shell.
+/// A comparison page, in the same shell.
 #[derive(Template)]
 #[template(path = "comparison.html")]
 struct ComparisonDocument<'a> {
@@ -98,7 +98,7 @@ impl std::ops::Deref for Host<'_> {
     }
 }
 
-/// The same, compressed: a browser that opens the report need not read a thousand pages.
+/// A host's page, compressed, so that a browser that opens the report need not parse a thousand pages.
 struct PackedHost<'a> {
     id: &'a str,
     name: &'a str,
@@ -151,7 +151,7 @@ pub(crate) fn render(page: &Page, made_at: &str) -> Result<String, ReportError> 
     Ok(document.render()?)
 }
 
-/// A page of comparison: the same bytes for the same words.
+/// Renders a comparison page; the same input gives the same bytes.
 pub(crate) fn comparison(
     title: &str,
     subject: &str,

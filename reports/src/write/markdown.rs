@@ -4,13 +4,14 @@ use crate::document::Page;
 use crate::page::table::{Cell, Table};
 use crate::write::csv::of_section;
 
-/// The tables that are in it, under their questions, with as many rows as a message bears.
+/// Ids of the tables in the short form.
 const TABLES: [&str; 4] = [
     "cluster-available",
     "short-hosts",
     "odds-table",
     "memory-context",
 ];
+/// Most rows of a table in the short form.
 const MOST_ROWS: usize = 10;
 
 /// Renders the page as Markdown.
@@ -77,7 +78,7 @@ fn cell(cell: &Cell) -> String {
     plain(&format!("{}{unit}", cell.text))
 }
 
-/// Text without meaning to Markdown or HTML, on one line.
+/// Text on one line, escaped for Markdown and HTML.
 fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

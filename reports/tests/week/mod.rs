@@ -92,7 +92,7 @@ pub fn findings() -> Findings {
     f
 }
 
-/// With what is asked of all hosts together as well: how long it lasts, and what lending would cost.
+/// Findings with those on all hosts together: durations of availability, and the cost of lending.
 #[allow(dead_code, reason = "the tests' own, where the example has none of it")]
 pub fn whole() -> Findings {
     let mut f = findings();
@@ -101,7 +101,7 @@ pub fn whole() -> Findings {
     f
 }
 
-/// The same, that much later.
+/// Findings moved to a later time.
 #[allow(dead_code, reason = "the tests' own, where the example has none of it")]
 pub fn later(findings: &Findings, by_ms: i64) -> Findings {
     let mut document = serde_json::to_value(findings).unwrap();

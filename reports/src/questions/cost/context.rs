@@ -1,4 +1,4 @@
-//! Memory that would have to be paged in again at returns.
+//! Memory context: memory to page in again at returns.
 
 use super::{MODES, class_cell, mode_words};
 use crate::page::table::{self, Cell, Table, numbers};
@@ -32,7 +32,7 @@ pub(super) fn words(view: &View) -> Option<String> {
             .map(bytes)
             .unwrap_or_else(|| "an unknown amount".into());
         format!(
-            "{} a host lent while idle, and {} of the returns with anything to page in again, {} on average",
+            "a host lends {} on average while idle; {} of the returns then have memory to page in again, {} on average",
             lent,
             share(c.share_of_returns_with_any),
             bytes(c.mean_bytes)
@@ -40,15 +40,15 @@ pub(super) fn words(view: &View) -> Option<String> {
     };
     let both = match (paper, gentle) {
         (Some(paper), Some(gentle)) => format!(
-            "In the paper’s way of lending: {}. In the gentle way: {}.",
+            "With the paper’s policy, {}. With the gentle policy, {}.",
             of(paper),
             of(gentle)
         ),
         _ => format!("{}.", capital(&of(first))),
     };
     Some(format!(
-        "{both} It rests on {}; owners are active with {} then. This is a size and no delay: an owner waits for the pages that are touched, \
-         as fast as disk or network give them back.",
+        "{both} These figures are based on {}; the processes active after a return use {} on average. The memory context is a size, not a \
+         delay: owners wait only for the pages that they use, at the speed of disk or network.",
         count(first.returns, "return"),
         bytes(first.mean_footprint_bytes)
     ))
@@ -102,18 +102,18 @@ pub(super) fn table(view: &View) -> Option<Table> {
             })
         });
     let mut columns = vec![
-        table::words("lending"),
-        numbers("hosts of"),
+        table::words("policy").keyed("lending"),
+        numbers("memory size").keyed("hosts of"),
         numbers("lent while idle"),
-        numbers("with any"),
+        numbers("returns with context").keyed("with any"),
         numbers("mean"),
-        numbers("9 of 10 up to"),
-        numbers("99 of 100 up to"),
+        numbers("90th percentile").keyed("9 of 10 up to"),
+        numbers("99th percentile").keyed("99 of 100 up to"),
     ];
-    columns.extend(before.map(|_| numbers("mean, change")));
+    columns.extend(before.map(|_| numbers("change of mean").keyed("mean, change")));
     let table = Table::new(
         format!("{}memory-context", view.prefix),
-        "Memory context: what would have to be paged in again at a return",
+        "Memory context: memory to page in again at a return",
         columns,
     )
     .with_rows(rows.collect())?;
@@ -134,7 +134,7 @@ mod tests {
         };
         let one = of(&findings, None, words).unwrap().replace('\u{a0}', " ");
         assert!(
-            one.starts_with("8.0 GiB a host lent while idle, and 2.0 % of"),
+            one.starts_with("A host lends 8.0 GiB on average while idle; 2.0 % of"),
             "{one}"
         );
         findings.memory_context.push(MemoryContext {
@@ -142,7 +142,7 @@ mod tests {
             ..context(0.0, 0.0)
         });
         let both = of(&findings, None, words).unwrap();
-        assert!(both.contains("In the gentle way"), "{both}");
+        assert!(both.contains("With the gentle policy"), "{both}");
         let table = of(&findings, Some(&findings), table).unwrap();
         assert_eq!(table.rows.len(), 2);
         assert_eq!(table.rows[1][7].value, Some(0.0));

@@ -18,7 +18,7 @@ type PointValue = fn(&ClusterPoint) -> Option<f64>;
 const PAPER: PointValue = |p| p.idle_recruitable_bytes;
 const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
-/// Over the week, the week before's paper line pale; absent where it cannot be told of any host whether it is idle.
+/// Figure over the week, with a pale line for the week before; absent if idle periods are known for no host.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let points = &view.findings.cluster_over_time;
     let (first_ms, last_ms) = (points.first()?.time_ms, points.last()?.time_ms);
@@ -66,15 +66,21 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         PAPER,
         0,
         "available-line",
-        "lent in the paper’s way",
+        "lent with the paper’s policy",
     );
-    add(points, GENTLE, 0, "harvestable", "lent gently");
+    add(
+        points,
+        GENTLE,
+        0,
+        "harvestable",
+        "lent with the gentle policy",
+    );
     // This week's figures first.
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
         id: format!("{}lendable", view.prefix),
-        title: "What idle hosts would have lent together".into(),
+        title: "Memory that all idle hosts would have lent".into(),
         sentence: sentence(view, of),
         key,
         height_px: 320,
@@ -100,7 +106,7 @@ fn sentence(view: &View, of: PointValue) -> String {
     let least = known.clone().min_by(|a, b| a.0.total_cmp(&b.0));
     let most = known.max_by(|a, b| a.0.total_cmp(&b.0));
     let (Some(mean_bytes), Some(least), Some(most)) = (mean(points, of), least, most) else {
-        return "It was not measured.".into();
+        return "This was not measured.".into();
     };
     let before = view.before.and_then(|b| mean(&b.cluster_over_time, of));
     let change =
@@ -111,7 +117,7 @@ fn sentence(view: &View, of: PointValue) -> String {
             },
         );
     format!(
-        "{} on average{}; least {} ({}), most {} ({}).",
+        "{} on average{}; minimum {} ({}), maximum {} ({}).",
         bytes(mean_bytes),
         change.unwrap_or_default(),
         bytes(least.0),
@@ -164,23 +170,23 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
         words("host"),
         numbers("memory"),
         numbers("time idle"),
-        numbers("lent, paper"),
+        numbers("lent, paper’s policy").keyed("lent, paper"),
     ];
     columns.extend(earlier.as_ref().map(|_| numbers("change")));
     columns.extend([
-        numbers("lent, gentle"),
-        numbers("returns a day"),
-        numbers("with context"),
-        numbers("99 of 100 up to"),
+        numbers("lent, gentle policy").keyed("lent, gentle"),
+        numbers("returns per day").keyed("returns a day"),
+        numbers("returns with context").keyed("with context"),
+        numbers("99th percentile of context").keyed("99 of 100 up to"),
     ]);
     let table = Table::new(
         format!("{}lendable-by-host", view.prefix),
-        "What each host would have lent while idle, and what its owner would have had to page in again",
+        "Memory that each host would have lent while idle, and memory that its owner would have had to page in again",
         columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(format!(
-        "Lent: mean over the time in which the rule called the host idle. The last two columns are of the paper’s way. {MODES}"
+        "Lent: mean over the host’s idle periods. The last two columns are for the paper’s policy. {MODES}"
     )))
 }
 
@@ -226,7 +232,7 @@ mod tests {
         let said = figure.sentence.replace('\u{a0}', " ");
         assert!(
             said.starts_with(
-                "6.0 GiB on average, 3.0 GiB more than in the time before; least 4.0 GiB"
+                "6.0 GiB on average, 3.0 GiB more than in the time before; minimum 4.0 GiB"
             ),
             "{said}"
         );

@@ -25,20 +25,20 @@ pub(super) fn words(view: &View) -> Option<String> {
     match (of(true), of(false)) {
         (None, None) => None,
         (None, Some(c)) => Some(format!(
-            "Nothing was lent in the traced time, so this is what returns cost by themselves, to compare with later: in the {} or so \
-             after each of {}, tasks waited for memory for {} on average.",
+            "No memory was lent in the traced time, so these are the costs of returns without lending, for later comparison: in the \
+             first {} or so after each of {}, tasks waited for memory for {} on average.",
             seconds(c.mean_window_s.round()),
             count(c.windows, "return"),
             stall(c)
         )),
         (Some(lent), other) => Some(format!(
-            "With memory lent, tasks waited for memory for {} on average after each of {}{}. Hosts and hours differ as well: this is no \
-             experiment.",
+            "With memory lent, tasks waited for memory for {} on average after each of {}{}. Hosts and hours also differ, so lending need \
+             not be the cause of a difference.",
             stall(lent),
             count(lent.windows, "return"),
             other
                 .map(|c| format!(
-                    "; without, for {} ({})",
+                    "; without memory lent, for {} ({})",
                     stall(c),
                     count(c.windows, "return")
                 ))
@@ -52,8 +52,8 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let any_lent = pooled(view.findings).any(|c| c.lent);
     let rows = pooled(view.findings).map(|c| {
         let window = match c.window {
-            CostWindow::Return => "a return",
-            CostWindow::Busy => "later on",
+            CostWindow::Return => "after a return",
+            CostWindow::Busy => "later, while busy",
         };
         let ms = |us: Option<f64>| Cell::or_absent(us, |us| Cell::ms(us / 1000.0));
         let number = |n: Option<f64>| Cell::or_absent(n, decimal);
@@ -70,26 +70,26 @@ pub(super) fn table(view: &View) -> Option<Table> {
         ]);
         row
     });
-    let mut columns = vec![text("time of")];
+    let mut columns = vec![text("time").keyed("time of")];
     columns.extend(any_lent.then(|| numbers("lent")));
     columns.extend([
         numbers("windows"),
         numbers("length"),
-        numbers("waited"),
-        numbers("99 of 100 up to"),
+        numbers("mean wait").keyed("waited"),
+        numbers("99th percentile of wait").keyed("99 of 100 up to"),
         numbers("file pages read again"),
         numbers("swapped in"),
         numbers("major faults"),
     ]);
     let table = Table::new(
         format!("{}owner-cost", view.prefix),
-        "The kernels’ counters after a return and in the middle of the same presence: means",
+        "The kernels’ counters after a return and later in the same busy period: means",
         columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
-        "Waited: time in which some task waited for memory. As wide as the samples allow. What a return costs beyond the time that follows \
-         is what matters, and whether lending adds to it.",
+        "Wait: time during which at least one task waited for memory. A window is as long as the samples allow. The cost of a return is its \
+         difference from the time later in the busy period.",
     ))
 }
 
@@ -135,7 +135,7 @@ mod tests {
         findings.owner_cost.push(cost(false, 170.0));
         let said = of(&findings, None, words).unwrap();
         assert!(
-            said.starts_with("Nothing was lent") && said.contains("0.2\u{a0}ms"),
+            said.starts_with("No memory was lent") && said.contains("0.2\u{a0}ms"),
             "{said}"
         );
         findings.owner_cost.push(cost(true, 2500.0));

@@ -25,21 +25,21 @@ pub(crate) fn section(view: &View) -> Section {
         }
     };
     add(
-        "How often would memory be taken back?",
+        "How often would owners reclaim memory?",
         parts([
             reclaims::by_hour(view).map(Part::figure),
             reclaims::table(view).map(Part::Table),
         ]),
     );
     add(
-        "What would a return cost?",
+        "What would an owner’s return cost?",
         parts([
             context::words(view).map(Part::Say),
             context::table(view).map(Part::Table),
         ]),
     );
     add(
-        "How much would have been lent?",
+        "How much memory would have been lent?",
         parts([
             lendable::figure(view).map(Part::figure),
             lendable::by_host(view).map(Part::Table),
@@ -53,14 +53,14 @@ pub(crate) fn section(view: &View) -> Section {
         ]),
     );
     add(
-        "How many come back at once?",
+        "How many owners return at once?",
         parts([
             returns::figure(view).map(Part::figure),
             returns::worst(view).map(Part::Table),
         ]),
     );
     add(
-        "What did returns cost, as the kernels measured it?",
+        "What did returns cost, as measured by the kernels?",
         parts([
             measured::words(view).map(Part::Say),
             measured::table(view).map(Part::Table),
@@ -68,11 +68,11 @@ pub(crate) fn section(view: &View) -> Section {
     );
     if all.is_empty() {
         let otherwise = Recorders::of(view).choose(
-            "It follows from the owners’ comings and goings, of which nothing was recorded here, or too little. To learn \
-                         it, let the agents see a source of the owners’ activity, and trace for some days.",
-            "It follows from the owners’ comings and goings, of which the trace says nothing, or too little.",
-            "It follows from the owners’ comings and goings, of which nothing was recorded, or too little: traces of other programs \
-             say nothing of them. To learn it, let agents see a source of the owners’ activity, and trace for some days.",
+            "The cost depends on when owners leave and return, and too little of that was recorded. Give the agents access to a source of \
+             the owners’ activity, and trace for some days.",
+            "The cost depends on when owners leave and return, and the trace contains too little of that.",
+            "The cost depends on when owners leave and return, and too little of that was recorded: traces of other programs do not \
+             contain it. Give the agents access to a source of the owners’ activity, and trace for some days.",
         );
         all.push(match view.only_host() {
             Some(_) => without(view, "reclaims", otherwise),
@@ -91,11 +91,11 @@ pub(crate) fn section(view: &View) -> Section {
 fn answer(view: &View) -> String {
     let f = view.findings;
     let Some(now) = reclaims::pooled(f) else {
-        return "It cannot be told: on no host is it known for long enough when its owner is away."
+        return "The cost is not known: no host was traced for long enough with known idle periods."
             .into();
     };
     let mut text = format!(
-        "Owners come back {:.1} times a host and day",
+        "Owners return {:.1} times per host and day",
         now.reclaims_per_day
     );
     if let Some(before) = view.before.and_then(reclaims::pooled) {
@@ -107,18 +107,18 @@ fn answer(view: &View) -> String {
     if let Some(context) = paper {
         let lent = context.mean_lendable_bytes.map(|lent| {
             format!(
-                "Had idle hosts lent all they may, {} each on average,",
+                "If idle hosts had lent all they may ({} each on average),",
                 bytes(lent)
             )
         });
         text.push_str(&format!(
-            " {} {} of the returns would have found something to page in again: {} on average{}",
-            lent.unwrap_or_else(|| "Had idle hosts lent all they may,".into()),
+            " {} {} of the returns would have had memory to page in again: {} on average{}",
+            lent.unwrap_or_else(|| "If idle hosts had lent all they may,".into()),
             share(context.share_of_returns_with_any),
             bytes(context.mean_bytes),
             match context.p99_bytes {
                 0.0 => ", nothing in 99 of 100 returns".into(),
-                p99 => format!(", more than {} in one of 100", bytes(p99)),
+                p99 => format!(", more than {} in one of 100 returns", bytes(p99)),
             }
         ));
         let before = view.before.and_then(|b| context::pooled(b, context.mode));
@@ -127,7 +127,7 @@ fn answer(view: &View) -> String {
                 "no change" => "as in".into(),
                 words => format!("{words} than in"),
             };
-            text.push_str(&format!(" (the mean: {words} {})", view.before_label()));
+            text.push_str(&format!(" (mean: {words} {})", view.before_label()));
         }
         text.push('.');
     }
@@ -151,7 +151,7 @@ fn decimal(number: f64) -> Cell {
     Cell::of(Kind::Number, format!("{number:.1}"), "", number)
 }
 
-/// A difference of such, with its sign.
+/// A difference of plain numbers, with its sign.
 fn decimal_change(difference: f64) -> Cell {
     let rounded = (difference * 10.0).round() / 10.0;
     let sign = match rounded {
@@ -181,8 +181,8 @@ const fn mode_words(mode: LendingMode) -> &'static str {
 }
 
 /// Note below tables with both modes.
-const MODES: &str = "Paper: everything that is not in use, less the headroom, idle processes’ pages included. Gentle: of that, what can be \
-                     taken without pushing the owner’s pages out.";
+const MODES: &str = "Paper: the host lends all unused memory above the headroom, including pages of idle processes. Gentle: it lends only the \
+                     part that is available without paging out the owner’s pages.";
 
 #[cfg(test)]
 pub(super) mod tests {
@@ -230,8 +230,8 @@ pub(super) mod tests {
         let plain = |text: String| text.replace('\u{a0}', " ");
         assert_eq!(
             plain(of(&now, None, answer)),
-            "Owners come back 4.2 times a host and day. Had idle hosts lent all they may, 8.0 GiB each on average, 2.0 % of the returns \
-             would have found something to page in again: 3.0 MiB on average, more than 64.0 MiB in one of 100."
+            "Owners return 4.2 times per host and day. If idle hosts had lent all they may (8.0 GiB each on average), 2.0 % of the \
+             returns would have had memory to page in again: 3.0 MiB on average, more than 64.0 MiB in one of 100 returns."
         );
         let before = Findings {
             reclaims: vec![reclaims(4.9)],
@@ -240,15 +240,15 @@ pub(super) mod tests {
         };
         let changed = plain(of(&now, Some(&before), answer));
         assert!(
-            changed.contains("4.2 times a host and day, 0.7 less than in the time before."),
+            changed.contains("4.2 times per host and day, 0.7 less than in the time before."),
             "{changed}"
         );
         assert!(
-            changed.ends_with("(the mean: 1.0 MiB more than in the time before)."),
+            changed.ends_with("(mean: 1.0 MiB more than in the time before)."),
             "{changed}"
         );
         now.reclaims.clear();
-        assert!(of(&now, None, answer).starts_with("It cannot be told"));
+        assert!(of(&now, None, answer).starts_with("The cost is not known"));
     }
 
     #[test]

@@ -44,22 +44,22 @@ pub(super) fn table(view: &View) -> Option<Table> {
             row
         });
     let mut columns = vec![
-        numbers("hosts of"),
+        numbers("memory size").keyed("hosts of"),
         numbers("hosts"),
         numbers("returns"),
         numbers("host-days"),
-        numbers("a host and day"),
+        numbers("returns per host and day").keyed("a host and day"),
     ];
     columns.extend(before.map(|_| numbers("change")));
     let table = Table::new(
         format!("{}reclaims", view.prefix),
-        "Owners’ returns after absences of five minutes and more",
+        "Owners’ returns after idle periods",
         columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
-        "A return is the owner’s activity, or a load above the limit. Host-days: time in which it could be told whether the owner was \
-         away. Nothing need have been lent.",
+        "A return is the owner’s activity, or a load above the limit, after an idle period. Returns count whether or not memory was lent. \
+         Host-days: time in which it is known whether the host was idle.",
     ))
 }
 
@@ -73,7 +73,7 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     );
     let most = week.hour_words(true)?;
     let sentence = format!(
-        "Returns per hour that a host is idle: {}. Most: {}, {:.1}; a loan made then lasts {}.",
+        "Returns per idle hour of a host: {}. Maximum: {}, {:.1}; a lease that starts then lasts {}.",
         week.parts_words(Measure::Number),
         most.0,
         most.1,
@@ -82,7 +82,7 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     week.figure(Map {
         id: format!("{}hours-returns", view.prefix),
         title: format!(
-            "How often owners return, by hour of the week{}",
+            "Rate of owners’ returns by hour of the week{}",
             view.hours_zone()
         ),
         sentence,
@@ -92,10 +92,10 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     })
 }
 
-/// Mean duration of a loan where owners return so often an hour.
+/// Mean duration of a lease, from the rate of returns per hour.
 fn lasts(per_hour: f64) -> String {
     if per_hour <= 0.0 {
-        return "as long as was seen".into();
+        return "for the whole observed time".into();
     }
     let minutes = (60.0 / per_hour).round().max(1.0);
     format!("{} on average", seconds(60.0 * minutes))

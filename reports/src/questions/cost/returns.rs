@@ -1,4 +1,4 @@
-//! Owners that come back at once.
+//! Owners that return at the same time.
 
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
@@ -35,7 +35,7 @@ fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
 fn cell_words(view: &View) -> String {
     match view.findings.parameters.cluster_cell_s {
         s if s > 0.0 => seconds(s),
-        _ => "a stretch".into(),
+        _ => "one interval".into(),
     }
 }
 
@@ -72,15 +72,17 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}returns-at-once", view.prefix),
         title: format!(
-            "Hosts that stop being idle within {cell}, Monday to Friday by hour of the day{}",
+            "Owners’ returns within {cell}, Monday to Friday by hour of the day{}",
             view.hours_zone()
         ),
         sentence: format!(
-            "Most come back from {}:00 on: {:.1} within {cell} on average. The most at once were {}, from {}:00 on.",
+            "Most owners return between {}:00 and {}:00: on average {:.1} hosts stop being idle within {cell}. The maximum within {cell} was {}, between {}:00 and {}:00.",
             peak.0,
+            peak.0 + 1,
             peak.1,
             count(most.2, "host"),
-            most.0
+            most.0,
+            most.0 + 1
         ),
         key: vec![
             entry("loss-3", "area", "mean"),
@@ -106,7 +108,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// The moments at which most was taken back.
+/// Table of the moments at which owners reclaimed most memory.
 pub(super) fn worst(view: &View) -> Option<Table> {
     let rows = view.findings.worst_returns.iter().map(|w| {
         vec![
@@ -121,7 +123,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
     let table = Table::new(
         format!("{}worst-returns", view.prefix),
         format!(
-            "The worst {}: {}, {} of {} came back, {} with them",
+            "Most memory reclaimed within {}: {}, owners of {} of {} returned and would have reclaimed {}",
             cell_words(view),
             view.clock.moment(first.time_ms),
             first.hosts_count,
@@ -129,17 +131,17 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             bytes(first.bytes as f64)
         ),
         vec![
-            numbers("when"),
-            numbers("hosts back"),
-            numbers("idle before"),
-            numbers("taken back"),
-            numbers("of what was lent"),
+            numbers("time").keyed("when"),
+            numbers("owners returned").keyed("hosts back"),
+            numbers("hosts idle before").keyed("idle before"),
+            numbers("reclaimed").keyed("taken back"),
+            numbers("share of lendable").keyed("of what was lent"),
         ],
     )
     .with_rows(rows.collect())?;
     let whole = first.share_of_lendable.map(|s| {
         format!(
-            "Had all been lent, {} of it would have gone at once: keep copies on hosts of different habits.",
+            "If all lendable memory had been lent, {} of it would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
             share(s)
         )
     });
@@ -182,7 +184,8 @@ mod tests {
             .sentence
             .replace('\u{a0}', " ");
         assert!(
-            said.contains("from 9:00 on: 3.0") && said.contains("were 8 hosts, from 10:00"),
+            said.contains("between 9:00 and 10:00: on average 3.0 hosts")
+                && said.contains("was 8 hosts, between 10:00"),
             "{said}"
         );
         assert!(of(&Findings::default(), None, figure).is_none());
@@ -203,7 +206,9 @@ mod tests {
         let table = of(&findings, None, worst).unwrap();
         let caption = table.caption.replace('\u{a0}', " ");
         assert!(
-            caption.contains("14 of 29 idle hosts came back, 23.0 GiB with them"),
+            caption.contains(
+                "owners of 14 of 29 idle hosts returned and would have reclaimed 23.0 GiB"
+            ),
             "{caption}"
         );
         assert!(of(&Findings::default(), None, worst).is_none());

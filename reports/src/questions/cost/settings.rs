@@ -1,4 +1,4 @@
-//! Memory that other limits would have lent, and its cost.
+//! Memory that other limits would have lent, and the cost to owners.
 
 use super::{MODES, decimal, mode_words};
 use crate::change::share_words;
@@ -10,7 +10,7 @@ use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope, WhatIf
 use plotly::common::{DashType, HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
-/// Cost of a setting to owners: the memory context where footprints are known, else the memory taken back.
+/// Cost of a setting to owners: the memory context if footprints are known, otherwise the memory reclaimed.
 #[derive(Clone, Copy)]
 struct Cost {
     is_context: bool,
@@ -36,14 +36,14 @@ impl Cost {
 
     const fn words(self) -> &'static str {
         if self.is_context {
-            "to page in again, a host and day"
+            "to page in again per host and day"
         } else {
-            "taken back, a host and day"
+            "reclaimed per host and day"
         }
     }
 }
 
-/// Costs up to so many times that of the dearest of the best are in sight.
+/// Largest visible cost, as a multiple of the highest cost among the best settings.
 const ROOM: f64 = 1.25;
 
 /// The settings, each once, whose cost is known; as the analysis has them.
@@ -61,7 +61,7 @@ fn is_default(setting: &WhatIf) -> bool {
     setting.varied == "none"
 }
 
-/// `idle after 10 min, headroom 5 %`; what is as it is today goes unsaid, but for these two.
+/// `idle after 10 min, headroom 5 %`: these two, and every limit that differs from the current one.
 fn setting_words(w: &WhatIf, today: &Parameters) -> String {
     let mut said = Vec::new();
     if w.scope == Scope::Idle {
@@ -74,10 +74,13 @@ fn setting_words(w: &WhatIf, today: &Parameters) -> String {
             Some(_) => {}
         }
         if w.minimum_idle_s > 0.0 {
-            said.push(format!("lent {} later", seconds(w.minimum_idle_s)));
+            said.push(format!(
+                "lending starts {} later",
+                seconds(w.minimum_idle_s)
+            ));
         }
     } else {
-        said.push("whatever the owner does".into());
+        said.push("idle or not".into());
     }
     let percent = (w.headroom_share * 1000.0).round() / 10.0;
     said.push(format!("headroom {percent}\u{a0}%"));
@@ -114,14 +117,14 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             "size-1",
             MarkerSymbol::Circle,
             "dot",
-            "the paper’s way",
+            "paper’s policy",
         ),
         (
             LendingMode::Gentle,
             "size-3",
             MarkerSymbol::Diamond,
             "diamond",
-            "gently",
+            "gentle policy",
         ),
     ] {
         let of_mode: Vec<&WhatIf> = all.iter().copied().filter(|w| w.mode == mode).collect();
@@ -150,9 +153,9 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         let (x, y) = at(&of_mode);
         let says = of_mode.iter().map(|w| {
             format!(
-                "{}{}<br>lends {} of memory<br>{} {}<br>{:.1} reclaims a host and day",
+                "{}{}<br>lends {} of memory<br>{} {}<br>{:.1} reclaims per host and day",
                 setting_words(w, &f.parameters),
-                if is_default(w) { " (today’s)" } else { "" },
+                if is_default(w) { " (current)" } else { "" },
                 share(w.lent_share),
                 bytes(cost_of(w)),
                 cost.words(),
@@ -192,19 +195,19 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         key.push(Key {
             colour: "idle",
             mark: "ring",
-            label: "today’s limits".into(),
+            label: "current limits".into(),
             value: String::new(),
         });
     }
     key.push(Key {
         colour: "idle",
         mark: "dash",
-        label: "the best: none lends more at no more cost".into(),
+        label: "best limits: none lends more at the same or a lower cost".into(),
         value: String::new(),
     });
     Some(Figure {
         id: format!("{}settings", view.prefix),
-        title: "Other limits: memory lent, and what it would cost".into(),
+        title: "Other limits: memory lent, and its cost".into(),
         sentence: sentence(view, &all, cost) + &beyond_words(beyond),
         key,
         height_px: 380,
@@ -229,15 +232,15 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
 fn beyond_words(beyond: i64) -> String {
     match beyond {
         0 => String::new(),
-        1 => " One setting costs much more than the best, and lies beyond the right edge.".into(),
-        n => format!(" {n} settings cost much more than the best, and lie beyond the right edge."),
+        1 => " One setting costs much more than the best and is beyond the right edge.".into(),
+        n => format!(" {n} settings cost much more than the best and are beyond the right edge."),
     }
 }
 
 fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
     let f = view.findings;
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
-    let caution = "Owners are taken to behave the same whatever is lent.";
+    let caution = "These figures assume that lending does not change the owners’ behaviour.";
     let Some(today) = all.iter().find(|w| is_default(w)) else {
         return format!("{} limits were tried. {caution}", all.len());
     };
@@ -262,15 +265,15 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
         .max_by(|a, b| a.lent_share.total_cmp(&b.lent_share));
     let advice = match better {
         Some(w) => format!(
-            "To lend more at no more cost: {}, which lends {} at {}.",
+            "To lend more at no higher cost: {}, which lends {} at {}.",
             setting_words(w, &f.parameters),
             share(w.lent_share),
             bytes(cost_of(w))
         ),
-        None => "No other limits that were tried lend more at no more cost.".into(),
+        None => "No other limits that were tried lend more at the same or a lower cost.".into(),
     };
     format!(
-        "Today’s limits ({}) lend {} of all memory over the week{} at {} {}. {advice} {caution}",
+        "The current limits ({}) lend {} of all memory over the week{} at {} {}. {advice} {caution}",
         setting_words(today, &f.parameters),
         share(today.lent_share),
         change.unwrap_or_default(),
@@ -298,8 +301,8 @@ pub(super) fn table(view: &View) -> Option<Table> {
     shown.retain(|w| seen.insert((w.mode, setting_words(w, &f.parameters))));
     let rows = shown.into_iter().map(|w| {
         let today = match (is_default(w), w.on_frontier) {
-            (true, true) => "today’s, best",
-            (true, false) => "today’s",
+            (true, true) => "current, best",
+            (true, false) => "current",
             _ => "best",
         };
         vec![
@@ -315,21 +318,21 @@ pub(super) fn table(view: &View) -> Option<Table> {
     });
     let table = Table::new(
         format!("{}settings-table", view.prefix),
-        "Limits that no others beat, and today’s",
+        "The best limits, and the current ones",
         vec![
             words("limits"),
-            words("lending"),
-            words("is"),
+            words("policy").keyed("lending"),
+            words("status").keyed("is"),
             numbers("lent, of memory"),
-            numbers("lent a host"),
-            numbers("reclaims a day"),
-            numbers("taken back a day"),
-            numbers("to page in a day"),
+            numbers("lent per host").keyed("lent a host"),
+            numbers("reclaims per day").keyed("reclaims a day"),
+            numbers("reclaimed per day").keyed("taken back a day"),
+            numbers("to page in per day").keyed("to page in a day"),
         ],
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(format!(
-        "Best: no other limits of the same kind lend more for as little {}. All a host and day, over the time observed. {MODES}",
+        "Best: no other limits of the same kind lend more with the same or less memory {}. All figures are per host, over the time observed. {MODES}",
         cost.words()
     )))
 }
@@ -374,8 +377,8 @@ mod tests {
         };
         let figure = of(&findings, None, figure).unwrap();
         let said = figure.sentence.replace('\u{a0}', " ");
-        assert!(said.starts_with("Today’s limits (idle after 5 min, headroom 15 %) lend 40 % of all memory over the week at 8.0 MiB"), "{said}");
-        assert!(said.contains("no more cost: idle after 5 min, any load, headroom 15 %, which lends 50 % at 2.0 MiB."), "{said}");
+        assert!(said.starts_with("The current limits (idle after 5 min, headroom 15 %) lend 40 % of all memory over the week at 8.0 MiB"), "{said}");
+        assert!(said.contains("no higher cost: idle after 5 min, any load, headroom 15 %, which lends 50 % at 2.0 MiB."), "{said}");
         assert_eq!(of(&findings, None, table).unwrap().rows.len(), 2);
     }
 
@@ -386,7 +389,7 @@ mod tests {
             ..Findings::default()
         };
         let figure = of(&findings, None, figure).unwrap();
-        assert!(figure.sentence.contains("taken back, a host and day"));
+        assert!(figure.sentence.contains("reclaimed per host and day"));
         assert_eq!(
             of(&findings, None, settings_count),
             1,

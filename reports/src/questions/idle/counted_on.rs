@@ -1,4 +1,4 @@
-//! Memory that was there all the while: the distribution over time, and the time that it stayed.
+//! Memory that stayed available: its distribution over time, and how long it stayed.
 
 use crate::fleet::available;
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout};
@@ -10,15 +10,15 @@ use plotly::common::{DashType, Line, Mode};
 use plotly::layout::{AxisType, RangeMode};
 use plotly::{Scatter, Trace};
 
-/// With what probability, and the colour of its line.
+/// Probabilities, each with the colour of its line.
 const PROBABILITIES: [(f64, &str); 3] = [
     (0.5, "available-line"),
     (0.9, "harvestable"),
     (0.99, "threshold"),
 ];
-/// The one that answers speak of,
+/// Probability that answers use.
 const USUAL_PROBABILITY: f64 = 0.9;
-/// and for how long.
+/// Time ahead that answers use, in s.
 const USUAL_AHEAD_S: f64 = 3600.0;
 const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
@@ -29,7 +29,7 @@ fn scope_label(scope: Scope) -> &'static str {
     }
 }
 
-/// Memory that all hosts had available together.
+/// Table of the memory available on all hosts together.
 pub(super) fn together(view: &View) -> Option<Table> {
     let before = view.before.filter(|b| available(b, Scope::All).is_some());
     let change = |label| before.is_some().then(|| numbers(label));
@@ -38,10 +38,10 @@ pub(super) fn together(view: &View) -> Option<Table> {
         Some(numbers("mean")),
         Some(numbers("share")),
         change("change of mean"),
-        Some(numbers("in half of the time")),
-        Some(numbers("in 95 %")),
-        change("change in 95 %"),
-        Some(numbers("in 99 %")),
+        Some(numbers("50 % of the time").keyed("in half of the time")),
+        Some(numbers("95 % of the time").keyed("in 95 %")),
+        change("change at 95 %").map(|column| column.keyed("change in 95 %")),
+        Some(numbers("99 % of the time").keyed("in 99 %")),
     ];
     let row = |scope| {
         let now = available(view.findings, scope)?;
@@ -63,7 +63,7 @@ pub(super) fn together(view: &View) -> Option<Table> {
     };
     Table::new(
         format!("{}cluster-available", view.prefix),
-        "What all hosts had available together: so much or more",
+        "Memory available on all hosts together: mean, and the amount available for at least a share of the time",
         columns.into_iter().flatten().collect(),
     )
     .with_rows(SCOPES.into_iter().filter_map(row).collect())
@@ -80,20 +80,20 @@ fn at(view: &View, scope: Scope, ahead_s: f64, probability: f64) -> Option<i64> 
         .map(|g| g.bytes)
 }
 
-/// In a sentence or two.
+/// Answer in one sentence; absent without the usual probability and time ahead.
 pub(super) fn answer(view: &View) -> Option<String> {
     let of = |scope| at(view, scope, USUAL_AHEAD_S, USUAL_PROBABILITY);
     let all = of(Scope::All)?;
     let idle = match of(Scope::Idle) {
-        Some(0) => ", but on hosts whose owners stayed away that long there was nothing".to_owned(),
+        Some(0) => ", but none of it on hosts whose owners stayed away that long".to_owned(),
         Some(idle) => format!(
-            ", but only {} of it on hosts whose owners stayed away that long",
+            ", but only {} on hosts whose owners stayed away that long",
             bytes(idle as f64)
         ),
         None => String::new(),
     };
     Some(format!(
-        "In nine of ten moments, {} or more of what could be lent then (available, less a headroom of {}) stayed where it was \
+        "At nine of ten moments, at least {} of the lendable memory (available, less a headroom of {}) stayed available \
          for an hour{idle}.",
         bytes(all as f64),
         share(view.findings.parameters.headroom_share),
@@ -107,7 +107,7 @@ fn aheads(view: &View) -> Vec<f64> {
     aheads
 }
 
-/// Bytes by time ahead, for each probability.
+/// Figure of bytes by time ahead, one line for each probability.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let aheads = aheads(view);
     if aheads.len() < 2 {
@@ -154,7 +154,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     }
     let x_axis = axis()
         .type_(AxisType::Log)
-        .title("for how long")
+        .title("duration")
         .tick_text(aheads.iter().map(|s| seconds(*s)).collect())
         .tick_values(aheads.clone());
     let y_axis = axis()
@@ -163,7 +163,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         .tick_format(",~r");
     Some(Figure {
         id: format!("{}guaranteed", view.prefix),
-        title: "What stayed where it was, by how long".into(),
+        title: "Lendable memory that stayed available, by duration".into(),
         sentence: sentence(view, &aheads),
         key,
         height_px: 320,
@@ -185,16 +185,17 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
                 0 => "nothing".to_owned(),
                 kept => bytes(kept as f64),
             };
-            Some(format!("{words} after {}", seconds(*ahead)))
+            Some(format!("{words} for {}", seconds(*ahead)))
         };
         Some(format!("{} and {}", of(first)?, of(last)?))
     };
     let all = said(Scope::All).map(|said| {
         format!(
-            "In nine of ten moments, so much of what could be lent then was still where it was: {said}."
+            "At nine of ten moments, at least this much of the lendable memory stayed available: {said}."
         )
     });
-    let idle = said(Scope::Idle).map(|said| format!("On hosts whose owners stayed away: {said}."));
+    let idle = said(Scope::Idle)
+        .map(|said| format!("On hosts whose owners stayed away: at least {said}."));
     let parts = [all, idle];
     parts
         .into_iter()
@@ -203,7 +204,7 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
         .join(" ")
 }
 
-/// The same in numbers.
+/// Table of the figure's numbers.
 pub(super) fn guaranteed(view: &View) -> Option<Table> {
     let aheads = aheads(view);
     let rows = SCOPES.into_iter().flat_map(|scope| {
@@ -217,23 +218,23 @@ pub(super) fn guaranteed(view: &View) -> Option<Table> {
             .map(move |ahead| guaranteed_row(view, scope, ahead))
     });
     let mut columns = vec![
-        words("on"),
-        numbers("for"),
+        words("hosts").keyed("on"),
+        numbers("duration").keyed("for"),
         numbers("at 50 % of moments"),
-        numbers("at 90 %"),
-        numbers("at 99 %"),
+        numbers("at 90 % of moments").keyed("at 90 %"),
+        numbers("at 99 % of moments").keyed("at 99 %"),
     ];
     if view.before.is_some_and(|b| !b.guaranteed.is_empty()) {
         columns.push(numbers("change at 90 %"));
     }
     let mut table = Table::new(
         format!("{}guaranteed-table", view.prefix),
-        "Lendable memory that stayed where it was: so much or more",
+        "Lendable memory that stayed available for a duration: the amount reached at a share of the moments",
         columns,
     )
     .with_note(
-        "Percentages are of moments. This is how the trace was, no promise. A host that sleeps, or whose owner comes back (idle \
-         hosts), has lost all; what another host has more does not make up for it.",
+        "The figures describe the trace and are no promise. A host that sleeps loses all its memory, and so does an idle host whose \
+         owner returns; memory that another host gains meanwhile does not count.",
     );
     table.in_order = true;
     table.with_rows(rows.collect())

@@ -21,7 +21,7 @@ pub(crate) fn section(view: &View) -> Section {
     parts.extend(together);
     under(
         &mut parts,
-        "How much could have been counted on, for how long?",
+        "How much memory stayed available, and for how long?",
         [
             counted_on::figure(view).map(Part::figure),
             counted_on::guaranteed(view).map(Part::Table),
@@ -29,7 +29,7 @@ pub(crate) fn section(view: &View) -> Section {
     );
     under(
         &mut parts,
-        "Whose memory is it?",
+        "Which hosts have the available memory?",
         [
             sharing::ranks(view).map(Part::figure),
             tables::classes(view).map(Part::Table),
@@ -39,7 +39,7 @@ pub(crate) fn section(view: &View) -> Section {
     );
     under(
         &mut parts,
-        "Where does the memory go?",
+        "How is the memory used?",
         [
             tables::usage(view).map(Part::Table),
             notions::table(view).map(Part::Table),
@@ -60,7 +60,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// A heading and what there is under it; nothing where there is nothing.
+/// Adds a heading and the parts under it; adds nothing without parts.
 fn under<const N: usize>(parts: &mut Vec<Part>, heading: &str, beneath: [Option<Part>; N]) {
     let beneath: Vec<Part> = beneath.into_iter().flatten().collect();
     if !beneath.is_empty() {
@@ -82,10 +82,12 @@ fn answer(view: &View) -> String {
     match (counted_on::answer(view), fleet.dependable_bytes) {
         (Some(counted_on), _) => format!("{much}. {counted_on}"),
         (None, Some(least)) => format!(
-            "{much}, and {} or more 95\u{a0}% of the time.",
+            "{much}, and at least {} for 95\u{a0}% of the time.",
             bytes(least)
         ),
-        (None, None) => format!("{much}; the trace is too short to say what can be counted on."),
+        (None, None) => {
+            format!("{much}. The trace is too short to show how much memory can be counted on.")
+        }
     }
 }
 

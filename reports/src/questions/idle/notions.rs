@@ -1,4 +1,4 @@
-//! Notions of "available", side by side.
+//! Table that compares the definitions of "available".
 
 use crate::imported::Recorders;
 use crate::page::table::{Cell, Table, numbers, words};
@@ -9,11 +9,11 @@ fn label(recorders: Recorders, notion: Notion) -> &'static str {
     match notion {
         Notion::Available => recorders.choose(
             "available: not in use at the moment",
-            "available: as the trace has it",
-            "available: not in use at the moment, or as the trace has it",
+            "available: as the trace defines it",
+            "available: not in use at the moment, or as the trace defines it",
         ),
-        Notion::Paper => "without files that are used again soon",
-        Notion::Harvestable => "harvestable: without pushing pages out",
+        Notion::Paper => "available, without files that are used again soon",
+        Notion::Harvestable => "harvestable: available without paging out owners’ pages",
     }
 }
 
@@ -50,19 +50,19 @@ pub(super) fn table(view: &View) -> Option<Table> {
         cells
     });
     let mut columns = vec![
-        words("what counts"),
-        words("when"),
+        words("definition").keyed("what counts"),
+        words("time").keyed("when"),
         numbers("mean"),
         numbers("share"),
         numbers("median"),
-        numbers("95 % had"),
+        numbers("5th percentile").keyed("95 % had"),
     ];
     if has_before {
         columns.push(numbers("change"));
     }
     Table::new(
         format!("{}notions", view.prefix),
-        "What “available” may mean: memory a host, and what 95 % of samples had or more",
+        "Available memory of a host by definition; 95 % of the samples had at least the 5th percentile",
         columns,
     )
     .with_rows(rows.collect())

@@ -9,7 +9,7 @@ use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 
-/// Value of a stretch that one line or area shows.
+/// Value of a stretch, shown as one line or area.
 type Value = fn(&ClusterPoint) -> Option<f64>;
 
 struct Area {
@@ -64,7 +64,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     for run in runs(earlier) {
         let number = times.len();
         times.push(run.iter().map(|p| p.time_ms + shift_ms).collect());
-        let label = format!("available {}", view.before_label());
+        let label = format!("available in {}", view.before_label());
         let drawn = trace(unit, number, run, &label, "soft", available);
         data.push(drawn.line(Line::new().width(1.3).dash(DashType::Dot)));
     }
@@ -118,7 +118,7 @@ fn harvestable(p: &ClusterPoint) -> Option<f64> {
     p.harvestable_bytes
 }
 
-/// From the foot up. Where nobody knows which hosts were idle, what is available is one area.
+/// Areas from the bottom up. If idle hosts are not known, available memory is one area.
 fn areas(points: &[ClusterPoint]) -> Vec<Area> {
     let area = |label, colour, value| Area {
         label,
@@ -179,7 +179,7 @@ fn key(
     key.push(Key {
         colour: "available-line",
         mark: "hairline",
-        label: "least available in each stretch".into(),
+        label: "least available in each interval".into(),
         value: String::new(),
     });
     key.extend(value(points, harvestable).map(|value| Key {
@@ -191,7 +191,7 @@ fn key(
     key.extend(before.map(|before| Key {
         colour: "soft",
         mark: "dot-line",
-        label: format!("available {}", view.before_label()),
+        label: format!("available in {}", view.before_label()),
         value: value(before, available).unwrap_or_default(),
     }));
     key
@@ -205,7 +205,7 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
     let at = |p: &ClusterPoint| view.clock.moment_to_minute(p.time_ms);
     let range = least.zip(most).map(|(least, most)| {
         format!(
-            "What was available together was least around {} ({}){} and most around {} ({}).",
+            "Available memory of all hosts was lowest around {} ({}){} and highest around {} ({}).",
             at(least.point),
             bytes(least.point.available_min_bytes as f64),
             least.caution,
@@ -216,17 +216,18 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
     let idle = mean(points, |p| p.idle_available_bytes).zip(mean(points, available));
     let where_from = match idle {
         Some((idle, available)) => format!(
-            "On average {} of it lay on hosts whose owners were away.",
+            "On average, {} of it was on hosts whose owners were away.",
             share(idle / available.max(1.0))
         ),
-        None => "Which hosts were idle is not known, so it is one area.".into(),
+        None => "It is not known which hosts were idle, so available memory is drawn as one area."
+            .into(),
     };
     let seen = |p: &ClusterPoint| p.hosts_seen_count.round() as i64;
     let fewest = points.iter().map(seen).min().unwrap_or(0);
     let most_seen = points.iter().map(seen).max().unwrap_or(0);
     let hosts = (fewest < most_seen).then(|| {
         format!(
-            "It rises and falls with the hosts that were on, too: {fewest} to {most_seen} at a time."
+            "Available memory also depends on the number of hosts that were on: {fewest} to {most_seen} at the same time."
         )
     });
     let said = [range, Some(where_from), hosts];

@@ -8,14 +8,14 @@ use gleaner_schemas::findings::{Peak, Pooling, RankContribution, Scope};
 use plotly::common::{DashType, Line, Mode};
 use plotly::{Scatter, Trace};
 
-/// Part of what is available that the sentence asks about.
+/// Share of available memory that the sentence reports on.
 const HALF: f64 = 0.5;
 
 fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-/// Part of all available memory that the hosts with most of it have.
+/// Figure of the share of available memory on the hosts that have most of it.
 pub(super) fn ranks(view: &View) -> Option<Figure> {
     let ranks = |findings: &'_ gleaner_schemas::findings::Findings| -> Vec<RankContribution> {
         let of_all = findings.contribution_by_rank.iter();
@@ -35,12 +35,12 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
         .mode(mode)
         .name(label)
         .meta(colour)
-        .hover_template("%{x:.0f} % of hosts: %{y:.0f} % of it<extra></extra>")
+        .hover_template("%{x:.0f} % of hosts: %{y:.0f} % of the available memory<extra></extra>")
         .line(Line::new().width(2.2).dash(dash))
     };
     let even = Scatter::new(vec![0.0, 100.0], vec![0.0, 100.0])
         .mode(Mode::Lines)
-        .name("if all had as much")
+        .name("if all hosts had equally much")
         .meta("rule")
         .hover_template("<extra></extra>")
         .line(Line::new().width(1.2));
@@ -48,7 +48,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
     let mut key = vec![Key {
         colour: "available-line",
         mark: "line",
-        label: "hosts, those that have most first".into(),
+        label: "hosts, largest amount first".into(),
         value: String::new(),
     }];
     let before = view.before.map(ranks).unwrap_or_default();
@@ -64,7 +64,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
     }
     data.push(line(
         &now,
-        "now",
+        "this period",
         "available-line",
         DashType::Solid,
         Mode::LinesMarkers,
@@ -72,7 +72,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
     key.push(Key {
         colour: "rule",
         mark: "line",
-        label: "if all had as much".into(),
+        label: "if all hosts had equally much".into(),
         value: String::new(),
     });
     let percent_axis = |title: &str| {
@@ -84,7 +84,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
     };
     Some(Figure {
         id: format!("{}contribution", view.prefix),
-        title: "How the available memory is spread".into(),
+        title: "Distribution of the available memory over the hosts".into(),
         sentence: spread_sentence(&now),
         key,
         height_px: 300,
@@ -93,7 +93,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
             data,
             layout: layout()
                 .x_axis(percent_axis("share of the hosts"))
-                .y_axis(percent_axis("share of what is available")),
+                .y_axis(percent_axis("share of available memory")),
         },
     })
 }
@@ -103,7 +103,7 @@ fn spread_sentence(ranks: &[RankContribution]) -> String {
     let all = ranks.iter().map(|r| r.hosts_count).max().unwrap_or(0);
     match ranks.iter().find(|r| r.available_share >= HALF) {
         Some(r) => format!(
-            "{} of {} ({}) had {} of all that was available.",
+            "{} of {} ({}) had {} of all available memory.",
             thousands(r.hosts_count),
             count(all, "host"),
             share(r.hosts_share),
@@ -117,13 +117,13 @@ fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a Pooling>
     view.findings.pooling.iter().filter(move |p| p.peak == peak)
 }
 
-/// Savings of sharing all of it.
+/// Sentence on the savings if all hosts shared their memory.
 pub(super) fn pooling_sentence(view: &View) -> Option<String> {
     let widest = |peak| of_peak(view, peak).max_by_key(|p| p.pool_hosts_count);
     let all = widest(Peak::Max).filter(|p| p.pool_hosts_count > 1)?;
     Some(format!(
-        "Had the {} shared their memory, {} would have covered what took {} when each kept enough for its own peak: {} less. \
-         That is as if sharing cost nothing.",
+        "If the {} had shared their memory, {} would have been enough. With enough memory in each host for its own peak, it takes {}: \
+         sharing saves {}. This assumes that sharing itself needs no memory.",
         count(all.pool_hosts_count, "host"),
         bytes(all.peak_of_sums_bytes),
         bytes(all.sum_of_peaks_bytes as f64),
@@ -148,13 +148,13 @@ pub(super) fn pooling(view: &View) -> Option<Table> {
         });
     Table::new(
         format!("{}pooling", view.prefix),
-        "What hosts that share their memory could do without",
+        "Memory saved if hosts shared their memory",
         vec![
             numbers("hosts in a pool"),
-            numbers("each for its own peak"),
-            numbers("shared"),
+            numbers("sum of the hosts’ peaks").keyed("each for its own peak"),
+            numbers("peak if shared").keyed("shared"),
             numbers("saved"),
-            numbers("saved, but for 1 moment in 100"),
+            numbers("saved, at 99 % of moments").keyed("saved, but for 1 moment in 100"),
         ],
     )
     .with_rows(rows.collect())

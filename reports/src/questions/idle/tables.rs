@@ -60,7 +60,7 @@ fn of_class<'a>(
         .filter(move |u| u.size_class == class)
 }
 
-/// Shares by class of memory size, and each class' part of what all have; absent with one class.
+/// Shares by class of memory size, and each class's part of the total; absent with one class.
 pub(super) fn classes(view: &View) -> Option<Table> {
     const CATEGORIES: [&str; 5] = [
         "kernel",
@@ -115,7 +115,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
         cells
     });
     let mut columns = vec![
-        words("hosts of"),
+        words("memory size").keyed("hosts of"),
         numbers("hosts"),
         numbers("mean"),
         numbers("kernel"),
@@ -127,11 +127,11 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     if before.is_some() {
         columns.push(numbers("change"));
     }
-    columns.push(numbers("of memory"));
-    columns.push(numbers("of available"));
+    columns.push(numbers("of all memory").keyed("of memory"));
+    columns.push(numbers("of all available").keyed("of available"));
     Table::new(
         format!("{}classes", view.prefix),
-        "Memory by size of the hosts: mean shares, and each size’s part of all memory and of all that was available",
+        "Memory by size of the hosts: mean shares, and each size’s share of all memory and of all available memory",
         columns,
     )
     .with_rows(rows.collect())
@@ -146,13 +146,16 @@ fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
             share.bar(usage.mean_share).swatch(colour(category)),
         ),
         (None, "harvestable") => (
-            Cell::text("of available, harvestable").swatch("harvestable"),
+            Cell::text("harvestable (part of available)").swatch("harvestable"),
             share.bar(usage.mean_share).swatch("harvestable"),
         ),
         (None, "kernel") => (Cell::text("kernel, static and dynamic"), share),
         (None, "physical") if has_parts => (Cell::text("physical, the sum"), share),
         (None, "live_file_cache") => (Cell::text("file cache, with files used again soon"), share),
-        (None, "available_paper") => (Cell::text("available without files used again soon"), share),
+        (None, "available_paper") => (
+            Cell::text("available, without files used again soon"),
+            share,
+        ),
         (None, "kernel_paper") => (Cell::text("kernel, with the reserve"), share),
         (None, other) => (Cell::text(other), share),
     };
@@ -173,7 +176,7 @@ fn category_named(name: &str) -> Option<Category> {
     Category::ALL.into_iter().find(stem)
 }
 
-/// The parts first, then what they sum to, then what lies across them.
+/// Order of the rows: the categories, their sum, then other measures.
 fn place(category: &str) -> usize {
     let after = Category::ALL.len();
     match (category_named(category), category) {

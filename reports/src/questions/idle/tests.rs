@@ -117,19 +117,19 @@ fn plain(text: &str) -> String {
 fn the_answer_says_how_much_and_what_stayed() {
     assert_eq!(
         plain(&answered(&findings(START_MS, 0.0), None).answer),
-        "22.0 GiB of 32.0 GiB was available on average (69 %). In nine of ten moments, 6.0 GiB or more of what could be lent then \
-         (available, less a headroom of 15 %) stayed where it was for an hour, but on hosts whose owners stayed away that long \
-         there was nothing."
+        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the lendable memory \
+         (available, less a headroom of 15 %) stayed available for an hour, but none of it on hosts whose owners stayed away that long."
     );
     let mut few = findings(START_MS, 0.0);
     few.guaranteed.clear();
     assert!(
-        plain(&answered(&few, None).answer).ends_with("and 15.5 GiB or more 95 % of the time.")
+        plain(&answered(&few, None).answer)
+            .ends_with("and at least 15.5 GiB for 95 % of the time.")
     );
     few.cluster_available.clear();
     assert_eq!(
         plain(&answered(&few, None).answer),
-        "20.0 GiB of 32.0 GiB was available on average (62 %); the trace is too short to say what can be counted on."
+        "20.0 GiB of 32.0 GiB was available on average (62 %). The trace is too short to show how much memory can be counted on."
     );
 }
 
@@ -156,7 +156,7 @@ fn the_areas_of_each_stretch_sum_to_what_is_installed_and_gaps_part_them() {
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(
         sentence.starts_with(
-            "What was available together was least around Tue 17 Nov, 10:00 (7.0 GiB)"
+            "Available memory of all hosts was lowest around Tue 17 Nov, 10:00 (7.0 GiB)"
         ),
         "{sentence}"
     );
@@ -195,7 +195,7 @@ fn the_week_before_lies_under_this_one_hour_by_hour() {
         format!("{} {}", cell.text, cell.unit)
     };
     assert_eq!(change("change of mean"), "+2.0 GiB");
-    assert_eq!(change("change in 95 %"), "+2.0 GiB");
+    assert_eq!(change("change at 95 %"), "+2.0 GiB");
     let alone = answered(&now, None);
     let columns = &table(&alone, "cluster-available").unwrap().columns;
     assert!(columns.iter().all(|c| !c.label.starts_with("change")));
@@ -217,7 +217,7 @@ fn where_nobody_knows_which_hosts_were_idle_it_is_one_area() {
         [
             "available",
             "in use by owners",
-            "least available in each stretch",
+            "least available in each interval",
             "harvestable"
         ]
     );
@@ -241,10 +241,11 @@ fn a_hole_in_the_data_is_not_the_worst_moment() {
     let section = answered(&findings, None);
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(
-        sentence.contains("least around Tue 17 Nov, 10:00 (7.0 GiB) (times with few hosts aside)"),
+        sentence
+            .contains("lowest around Tue 17 Nov, 10:00 (7.0 GiB) (times with few hosts excluded)"),
         "{sentence}"
     );
-    assert!(sentence.contains("1 to 4 at a time"), "{sentence}");
+    assert!(sentence.contains("1 to 4 at the same time"), "{sentence}");
 }
 
 #[test]

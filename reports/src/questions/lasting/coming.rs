@@ -1,4 +1,4 @@
-//! The coming week by its hours, if it is like this one; and how good that rule was a week ago.
+//! Forecast of the coming week by its hours, assuming that it is like this week, and the quality of that rule last week.
 
 use super::hours::{idle, memory, region};
 use super::odds::{percent, share_axis};
@@ -14,10 +14,10 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Scatter, Trace};
 
-/// Hours that a rule needs to be worth saying: two days' worth.
+/// Fewest hours that a forecast needs: two days.
 const LEAST_HOURS: usize = 48;
 
-/// The forecast, drawn and in words, and the quality of the same rule before.
+/// The forecast as figure and text, and the quality of the same rule last week.
 pub(super) fn parts(view: &View) -> Vec<Part> {
     let mut parts: Vec<Part> = expected(view).map(Part::figure).into_iter().collect();
     if parts.is_empty() {
@@ -93,12 +93,16 @@ fn expected(view: &View) -> Option<Figure> {
     };
     Some(Figure {
         id: format!("{}coming-week", view.prefix),
-        title: "The coming week, if its hours are like this week’s: memory of a host".into(),
+        title: "Expected memory of a host in the coming week, if its hours are like this week’s"
+            .into(),
         sentence: if low == high {
-            format!("{} a host is to be expected at any hour.", bytes(low))
+            format!(
+                "At any hour, {} of a host’s memory is expected to be available.",
+                bytes(low)
+            )
         } else {
             format!(
-                "Least is to be expected on {}, {} a host on average, and most on {}, {}.",
+                "The least available memory is expected on {}: {} per host on average. The most is expected on {}: {}.",
                 hour(false),
                 bytes(low),
                 hour(true),
@@ -139,7 +143,7 @@ fn hour_names() -> Vec<String> {
 struct Rule {
     label: String,
     measure: Measure,
-    /// (forecast, what came) by hour.
+    /// Pairs of forecast and observed value, by hour.
     hours: Vec<(f64, f64)>,
 }
 
@@ -156,7 +160,7 @@ impl Rule {
     }
 }
 
-/// A number of a finding for each hour of a week.
+/// Function that takes a value for each hour of the week from findings.
 type Hours<'a> = Box<dyn Fn(&Findings) -> Week + 'a>;
 
 fn rules(view: &View) -> Vec<Rule> {
@@ -177,7 +181,7 @@ fn rules(view: &View) -> Vec<Rule> {
         ("owner away".into(), Measure::Share, Box::new(idle)),
     ];
     if let Some(middle) = regions::middle(view.findings) {
-        for (scope, until) in [(Scope::All, ""), (Scope::Idle, ", the owner away")] {
+        for (scope, until) in [(Scope::All, ""), (Scope::Idle, ", owner away")] {
             measures.push((
                 format!("{} available{until}", size(middle)),
                 Measure::Share,
@@ -202,21 +206,21 @@ fn rules(view: &View) -> Vec<Rule> {
 fn judgement(view: &View, rules: &[Rule]) -> Option<String> {
     let Some(first) = rules.first() else {
         return Some(
-            "How good that rule is cannot be told yet: it takes two weeks to compare. One week’s hours are a single sight of each."
+            "The quality of this forecast is not known yet: it takes two weeks to compare. One week has each hour only once."
                 .into(),
         );
     };
     let (by_hour, flat) = first.errors();
     let verdict = if by_hour < 0.9 * flat {
-        "so the hour tells something"
+        "so a forecast by hour is useful"
     } else if by_hour <= 1.1 * flat {
-        "so the hour tells hardly more than the week’s mean"
+        "so a forecast by hour is hardly better than the week’s mean"
     } else {
         "so the week’s mean is the better forecast: do not plan by the hour"
     };
     Some(format!(
-        "How good is that rule? The hours of {} as a forecast of this week’s were off by {} on average for {}; one number for the whole \
-         week, its mean, would have been off by {}, {verdict}. One pair of weeks is little to judge by.",
+        "Quality of this forecast: as a forecast of this week, the hours of {} were off by {} on average for {}. The mean of the whole \
+         week would have been off by {}, {verdict}. One pair of weeks is little evidence.",
         view.before_label(),
         first.measure.words(by_hour),
         first.label,
@@ -247,20 +251,20 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
     Table::new(
         format!("{}coming-week-errors", view.prefix),
         format!(
-            "The hours of {} as a forecast of this week’s: mean error",
+            "Mean error of the hours of {} as a forecast of this week",
             view.before_label()
         ),
         vec![
             words("forecast of"),
             numbers("hours"),
-            numbers("by the hour"),
-            numbers("by the week’s mean"),
+            numbers("error by hour").keyed("by the hour"),
+            numbers("error by week’s mean").keyed("by the week’s mean"),
         ],
     )
     .with_rows(rows.collect())
 }
 
-/// Forecast shares in tenths, against what came; absent where no share was forecast.
+/// Figure of forecast shares in tenths against observed shares; absent without forecasts of shares.
 fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
     let mut bins: [(f64, f64, usize); 10] = [(0.0, 0.0, 0); 10];
     let shares = rules.iter().filter(|r| r.measure == Measure::Share);
@@ -282,11 +286,11 @@ fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
     Some(Figure {
         id: format!("{}coming-week-calibration", view.prefix),
         title: format!(
-            "What the hours of {} said, and what came",
+            "Shares forecast from the hours of {}, and observed shares",
             view.before_label()
         ),
         sentence: format!(
-            "Hours grouped by the forecast share; on the dotted line a forecast comes true. Furthest from it: where {} was forecast, {} came.",
+            "Hours are grouped by the forecast share. On the dotted line, forecast and observed share are equal. Largest difference: {} forecast, {} observed.",
             share(worst.0),
             share(worst.1)
         ),
@@ -307,12 +311,12 @@ fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
                         .collect(),
                 ),
             ],
-            layout: calibration_layout("came"),
+            layout: calibration_layout("observed"),
         },
     })
 }
 
-/// Line on which forecasts would lie that come true.
+/// Line on which forecast and observed share are equal.
 pub(super) fn diagonal() -> Box<dyn Trace> {
     Scatter::new(vec![0.0, 100.0], vec![0.0, 100.0])
         .mode(Mode::Lines)
@@ -321,7 +325,7 @@ pub(super) fn diagonal() -> Box<dyn Trace> {
         .hover_info(plotly::common::HoverInfo::Skip)
 }
 
-/// (forecast, came, weight, what it rests on): the more weight, the larger the dot.
+/// Dots from (forecast, observed, weight, basis): more weight makes a larger dot.
 pub(super) fn dots(
     colour: &str,
     symbol: MarkerSymbol,
@@ -333,7 +337,7 @@ pub(super) fn dots(
         .map(|p| (6.0 + 16.0 * (p.2 / most).sqrt()).round() as usize);
     let says = points.iter().map(|(forecast, came, _, rests_on)| {
         format!(
-            "{} forecast, {} came<br>{rests_on}",
+            "{} forecast, {} observed<br>{rests_on}",
             share(*forecast),
             share(*came)
         )
@@ -410,11 +414,13 @@ mod tests {
         let alike = weeks(|d, h| office(d, h) + 0.5);
         let text = said(&now, Some(&alike));
         assert!(
-            text.starts_with("Least is to be expected on Monday from 9:00, 4.0 GiB a host"),
+            text.starts_with(
+                "The least available memory is expected on Monday from 9:00: 4.0 GiB per host"
+            ),
             "{text}"
         );
         assert!(text.contains("were off by 512 MiB on average"), "{text}");
-        assert!(text.contains("the hour tells something"), "{text}");
+        assert!(text.contains("a forecast by hour is useful"), "{text}");
         let opposite = weeks(|d, h| 14.0 - office(d, h));
         assert!(said(&now, Some(&opposite)).contains("do not plan by the hour"));
     }
@@ -422,7 +428,7 @@ mod tests {
     #[test]
     fn one_week_alone_is_not_judged_and_a_day_is_no_week() {
         let now = weeks(|_, _| 8.0);
-        assert!(said(&now, None).contains("cannot be told yet"));
+        assert!(said(&now, None).contains("is not known yet"));
         let mut day = now.clone();
         day.memory_usage_by_hour.retain(|m| m.weekday == 1);
         assert_eq!(said(&day, None), "");

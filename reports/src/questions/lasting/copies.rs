@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{Copies, Scope};
 
-/// The size that is told: the one that the section speaks of, where it is known.
+/// Copies of the reported size: the section's middle size if it is known, otherwise the largest.
 fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
     let all = &view.findings.copies;
     let middle = regions::middle(view.findings);
@@ -20,7 +20,7 @@ fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
         .collect()
 }
 
-/// In a sentence: two copies an hour later.
+/// Sentence on two copies, an hour later.
 pub(super) fn sentence(view: &View) -> Option<String> {
     let told = told(view);
     let mut two = told
@@ -32,13 +32,13 @@ pub(super) fn sentence(view: &View) -> Option<String> {
         .or_else(|| two.next())?;
     let ratio = match hour.all_lost_ratio {
         Some(ratio) if ratio > 1.2 => format!(
-            ", {ratio:.1} times as likely as if hosts were lost independently of each other: hosts go at the same hours"
+            ", {ratio:.1} times as likely as with independent hosts, because hosts become unavailable at the same hours"
         ),
-        Some(_) => ", about as likely as if hosts were lost independently of each other".into(),
+        Some(_) => ", about as likely as with independent hosts".into(),
         None => String::new(),
     };
     Some(format!(
-        "Two copies of a region of {} on two hosts chosen at random: {} later one given copy is lost with {} probability, both with {}{ratio}.",
+        "Two copies of a region of {} on two random hosts: {} later, a given copy is lost with a probability of {}, and both are lost with a probability of {}{ratio}.",
         size(hour.region_bytes),
         seconds(hour.ahead_s),
         share(hour.one_lost),
@@ -71,16 +71,16 @@ pub(super) fn table(view: &View) -> Option<Table> {
             numbers("later"),
             words("time"),
             numbers("copies"),
-            numbers("one is lost"),
-            numbers("all are lost"),
-            numbers("if independent"),
-            numbers("times as likely"),
-            numbers("none is lost"),
+            numbers("given copy lost").keyed("one is lost"),
+            numbers("all lost").keyed("all are lost"),
+            numbers("all lost, if independent").keyed("if independent"),
+            numbers("ratio").keyed("times as likely"),
+            numbers("none lost").keyed("none is lost"),
         ],
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(format!(
-        "One is lost: a given one of them. If independent: how likely it would be to lose all, were hosts independent. Every choice of \
-         hosts counts alike; a placement that knows the hosts may do better. {SCOPE_NOTE}"
+        "If independent: probability of losing all copies if hosts were independent. Ratio: observed probability to that one. Every choice of \
+         hosts counts equally; a placement that knows the hosts may do better. {SCOPE_NOTE}"
     )))
 }

@@ -61,7 +61,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             let label = format!("{}, {}", size(*region), scope_words(scope));
             let says = std::iter::once(label.clone()).chain(curve.iter().map(|p| {
                 format!(
-                    "{label}<br>{} last longer than {}<br>{} to {}; {} at risk",
+                    "{label}<br>{} last longer than {}<br>{} to {}; {} periods observed that long",
                     share(p.survival),
                     seconds(p.age_s),
                     share(p.low),
@@ -90,7 +90,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     }
     Some(Figure {
         id: format!("{}survival", view.prefix),
-        title: "How long periods last: the share that outlasts each age".into(),
+        title: "Length of availability periods: share of periods that last longer than each age"
+            .into(),
         sentence: sentence(f, &shown),
         key,
         height_px: 380,
@@ -129,8 +130,10 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         })
     };
     let half = |p: &AvailabilityPeriods| {
-        p.survival_median_s
-            .map_or("an age that the trace is too short to tell".into(), seconds)
+        p.survival_median_s.map_or(
+            "a length that the trace is too short to show".into(),
+            seconds,
+        )
     };
     let said: Vec<String> = shown
         .iter()
@@ -138,9 +141,9 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
             let all = of(*region, Scope::All)?;
             let idle = of(*region, Scope::Idle)
                 .filter(|p| p.periods > 0)
-                .map(|p| format!(" ({} until the owner returns)", half(p)));
+                .map(|p| format!(" ({} if the owner’s return also ends them)", half(p)));
             Some(format!(
-                "of {} outlast {}{}",
+                "of {} last longer than {}{}",
                 size(*region),
                 half(all),
                 idle.unwrap_or_default()
@@ -148,7 +151,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         })
         .collect();
     let halves = match (said.is_empty(), shown.first()) {
-        (false, _) => format!("Half the periods {}", list(&said)),
+        (false, _) => format!("Half of the periods {}", list(&said)),
         (true, Some(region)) => {
             let curve = pooled(f).filter(|p| p.region_bytes == *region);
             let lasts = |p: &SurvivalPoint| {
@@ -165,7 +168,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
     };
     let cut = shown.first().and_then(|r| of(*r, Scope::All)).map(|p| {
         format!(
-            " For {}, {} of the periods had begun before the trace did: those are long ones of unknown age, so the curve is rather too high.",
+            " For {}, {} periods began before the trace. These are long periods of unknown age, so the curve is probably too high.",
             size(p.region_bytes),
             p.start_cut
         )
@@ -179,7 +182,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
     format!("{halves}.{}", cut.unwrap_or_default())
 }
 
-/// "At least so long": bounds by size, with what they are worth.
+/// Table of lower bounds by size, with the validity of each.
 pub(super) fn bounds(view: &View) -> Option<Table> {
     let bounds = &view.findings.period_bounds;
     let pooled = |quantile: f64| {
@@ -212,16 +215,16 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
     });
     let mut table = Table::new(
         format!("{}bounds", view.prefix),
-        "At least so long",
+        "Lower bounds of the length of availability periods",
         vec![
             numbers("region"),
             words("time"),
-            numbers("in 95 of 100 cases"),
-            numbers("in 75"),
-            numbers("in 50"),
+            numbers("reached by 95 % of periods").keyed("in 95 of 100 cases"),
+            numbers("by 75 %").keyed("in 75"),
+            numbers("by 50 %").keyed("in 50"),
             numbers("periods"),
-            numbers("cut"),
-            words("what the bound is worth"),
+            numbers("cut short").keyed("cut"),
+            words("validity").keyed("what the bound is worth"),
         ],
     )
     .with_rows(rows.collect())?;
@@ -230,16 +233,16 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
         table.rows_shown = shown_count;
     }
     Some(table.with_note(
-        "Bounds that hold with 95 % confidence if periods are whole and independent of each other; both were checked, and the last \
-         column says what came of it. Periods count from the shortest that counts.",
+        "The bounds hold with 95 % confidence if periods are complete and independent of each other. The last column gives the result of \
+         both checks. Only periods of the minimum length or more count.",
     ))
 }
 
 const fn verdict(verdict: BoundVerdict) -> &'static str {
     match verdict {
-        BoundVerdict::Holds => "holds: nothing speaks against it",
-        BoundVerdict::Censored => "could be longer: many periods were cut",
-        BoundVerdict::Dependent => "a hint: periods on one host are alike",
+        BoundVerdict::Holds => "holds: no check failed",
+        BoundVerdict::Censored => "may be longer: many periods were cut short",
+        BoundVerdict::Dependent => "an indication only: periods on one host are similar",
         BoundVerdict::TooFew => "too few periods for any bound",
     }
 }

@@ -13,12 +13,16 @@ use plotly::{Bar, Trace};
 
 /// Causes of an end, in words, with their colours.
 const CAUSES: [(EndCause, &str, &str); 6] = [
-    (EndCause::Owner, "the owner came back", "process"),
+    (EndCause::Owner, "the owner returned", "process"),
     (EndCause::Load, "the load rose", "file-cache"),
     (EndCause::Memory, "the host needed its memory", "reserve"),
     (EndCause::SleepOrPower, "sleep or power", "static-kernel"),
     (EndCause::Network, "the network", "guest"),
-    (EndCause::Agent, "the agent fell silent", "balloon"),
+    (
+        EndCause::Agent,
+        "the agent stopped sending samples",
+        "balloon",
+    ),
 ];
 
 fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
@@ -32,7 +36,7 @@ fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
     }
 }
 
-/// Fates of the middle size, by time ahead: still there, or lost to a cause. In idle time, where that is known.
+/// Figure of the outcomes for the middle size, by time ahead: still available, or lost to a cause. In idle time, if known.
 pub(super) fn causes(view: &View) -> Option<Figure> {
     let f = view.findings;
     let region = regions::middle(f)?;
@@ -74,7 +78,7 @@ pub(super) fn causes(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}odds-ends", view.prefix),
         title: format!(
-            "What ends it: a region of {}, {}",
+            "Causes of the end of availability: a region of {}, {}",
             size(region),
             scope_words(scope)
         ),
@@ -89,7 +93,7 @@ pub(super) fn causes(view: &View) -> Option<Figure> {
                 .bar_gap(0.25)
                 .x_axis(
                     axis()
-                        .title("share of what was available")
+                        .title("share of available regions")
                         .range(vec![0.0, 101.0])
                         .tick_suffix(" %"),
                 )
@@ -118,17 +122,17 @@ fn causes_sentence(hour: &AvailabilityOdds) -> String {
         })
         .collect();
     if said.is_empty() {
-        return format!("{} later nothing was lost.", seconds(hour.ahead_s));
+        return format!("{} later, no memory was lost.", seconds(hour.ahead_s));
     }
     format!(
-        "{} later {} is still available; lost are {}.",
+        "{} later, {} is still available. Lost: {}.",
         seconds(hour.ahead_s),
         share(hour.still_available),
         list(&said)
     )
 }
 
-/// Causes that took the memory that is no longer available.
+/// Table of losses by cause.
 pub(super) fn losses(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
     // Idle time has all the causes.
@@ -149,12 +153,12 @@ pub(super) fn losses(view: &View) -> Option<Table> {
     });
     let mut table = Table::new(
         format!("{}odds-losses", view.prefix),
-        "What took it, of what was available",
+        "Losses by cause, as shares of available regions",
         vec![
             numbers("region"),
             words("time"),
             numbers("later"),
-            numbers("owner back"),
+            numbers("owner returned").keyed("owner back"),
             numbers("load"),
             numbers("memory"),
             numbers("sleep or power"),
@@ -176,7 +180,7 @@ mod tests {
     fn what_took_the_rest_is_said_largest_first() {
         assert_eq!(
             causes_sentence(&odds()).replace('\u{a0}', " "),
-            "1 h later 90 % is still available; lost are 6.0 % because the host needed its memory and 4.0 % to sleep or power."
+            "1 h later, 90 % is still available. Lost: 6.0 % because the host needed its memory and 4.0 % to sleep or power."
         );
     }
 }

@@ -8,7 +8,7 @@ use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
 use plotly::common::{HoverInfo, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
-/// Beside the shortest and the longest mark: so much that a tick is in sight.
+/// Factor by which the axis extends beyond the shortest and longest mark, so that a tick is visible.
 const ROOM: f64 = 2.3;
 
 /// Mean availability period by region size, all time and idle time; absent without any period.
@@ -190,9 +190,9 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
         let all = of(Scope::All)?;
         let time = all
             .available_time_share
-            .map(|s| format!(" and {} of the time in all", share(s)));
+            .map(|s| format!(", and {} of the time in total", share(s)));
         let idle = of(Scope::Idle)
-            .map(|p| format!(" ({} when the owner’s return ends it too)", length(&p)));
+            .map(|p| format!(" ({} if the owner’s return also ends it)", length(&p)));
         Some(format!(
             "a region of {} stayed available for {} on average{}{}",
             size(*region),
@@ -209,17 +209,17 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
         .iter()
         .fold((0, 0), |(k, c), p| (k + p.periods, c + p.censored));
     let caution = match cut {
-        0 => "Every period was seen whole.".into(),
+        0 => "Every period was observed from start to end.".into(),
         cut => format!(
-            "{cut} of {} were cut short by a gap or an end of the trace and lasted longer than was seen; where that is half of them \
-             or more, the mark is hollow: read “at least”.",
+            "{cut} of {} were cut short by a gap or an end of the trace, and lasted longer than observed. A hollow mark means that this is half \
+             of the periods or more: read “at least”.",
             count(kept, "period")
         ),
     };
     let far = match pooled.iter().any(|p| other_mean_s(p).is_some()) {
         true => {
-            " Where a line is drawn, the trace is too short to tell the mean: it is of the periods whose start was seen at the one end, \
-             which is too short, and of all at the other, which is too long."
+            " A line means that the trace is too short for an exact mean, which lies between its ends: the mean of the periods whose start was \
+             observed (too short), and the mean of all periods (too long)."
         }
         false => "",
     };

@@ -1,4 +1,4 @@
-//! At which hours of the week memory is there, and stays.
+//! Hours of the week at which memory is available, and at which it stays available.
 
 use super::regions;
 use crate::page::Part;
@@ -7,9 +7,9 @@ use crate::view::View;
 use crate::wording::size;
 use gleaner_schemas::findings::{AvailabilityByHour, Findings, Scope};
 
-/// Cells that are off their mean by less than this, on average, need no map: a sentence has them all.
+/// Mean deviation of the cells from their mean below which a sentence replaces the map.
 const FLAT_SHARE: f64 = 0.01;
-/// Fewer hours of the week than a day has are no week.
+/// Fewest hours of the week that a map needs.
 const LEAST_HOURS: usize = 24;
 
 /// Hours of one category of memory: mean of a host.
@@ -47,13 +47,13 @@ pub(super) fn region(
     )
 }
 
-/// The maps, and a sentence in place of one that would have one colour.
+/// The maps; a sentence replaces a map that would have one colour.
 pub(super) fn maps(view: &View) -> Vec<Part> {
     let f = view.findings;
     let traced = memory(f, "available").known().count();
     if (1..LEAST_HOURS).contains(&traced) {
         return vec![Part::say(format!(
-            "Only {traced} of the 168 hours of a week were traced: too few to tell them apart."
+            "Only {traced} of the 168 hours of a week were traced: too few to compare hours."
         ))];
     }
     let mut parts = Vec::new();
@@ -63,14 +63,15 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
             return;
         };
         let least = week.hour_words(false);
-        let least = least.map(|(when, value)| format!(" Least: {when}, {}.", measure.words(value)));
+        let least =
+            least.map(|(when, value)| format!(" Minimum: {when}, {}.", measure.words(value)));
         let hours = week.known().count() as f64;
         let off = week.known().map(|(_, _, v)| (v - mean).abs()).sum::<f64>() / hours;
         if measure == Measure::Share && off < FLAT_SHARE {
             let mean = measure.words(mean);
             let least = least.filter(|_| off > 0.0).unwrap_or_default();
             parts.push(Part::say(format!(
-                "{said}: it hardly differs by the hour, and is {mean} on average.{least}"
+                "{said}: {mean} on average, with little difference between hours.{least}"
             )));
             return;
         }
@@ -94,7 +95,7 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
         "Available memory of a host".into(),
         memory(f, "available"),
         Measure::Bytes,
-        "On average a host has available",
+        "Mean available memory of a host",
         "available",
     );
     add(
@@ -121,7 +122,7 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
             Scope::All
         };
         let until = match scope {
-            Scope::Idle => ", the owner being away all the while",
+            Scope::Idle => ", with the owner away throughout",
             Scope::All => "",
         };
         add(
@@ -130,9 +131,9 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
             region(f, scope, middle, |a| a.still_available_1h),
             Measure::Share,
             &format!(
-                "Of what is available at that hour, {name} at a time, there is still an hour later{until}"
+                "Probability that a region of {name} available at that hour is still available an hour later{until}"
             ),
-            "still there",
+            "still available",
         );
     }
     parts
@@ -172,7 +173,7 @@ mod tests {
         };
         assert_eq!(
             said(&findings),
-            "Share of hosts whose owner is away: it hardly differs by the hour, and is 80 % on average. Least: Monday from 9:00, 80 %."
+            "Share of hosts whose owner is away: 80 % on average, with little difference between hours. Minimum: Monday from 9:00, 80 %."
         );
         findings.idle_by_hour.push(hour(2, 14, 0.2));
         let text = said(&findings);
@@ -180,7 +181,10 @@ mod tests {
             text.starts_with("[Owners away, by hour of the week (UTC time)]"),
             "{text}"
         );
-        assert!(text.contains("Least: Tuesday from 14:00, 20 %."), "{text}");
+        assert!(
+            text.contains("Minimum: Tuesday from 14:00, 20 %."),
+            "{text}"
+        );
         assert!(said(&Findings::default()).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The question "How long does it last?"
+//! The question "How long does memory stay available?"
 
 mod axes;
 mod coming;
@@ -33,7 +33,7 @@ pub(crate) fn section(view: &View) -> Section {
         all.push(without(
             view,
             "availability_odds",
-            "Whether what is available now will be so later cannot be told: nothing could be followed for ten minutes.",
+            "It is not known how long available memory stays available: no host could be followed for ten minutes.",
         ));
     }
     let mut add = |title: &str, under: Vec<Part>| {
@@ -42,12 +42,18 @@ pub(crate) fn section(view: &View) -> Section {
             all.extend(under);
         }
     };
-    add("At which hours is it there?", hours::maps(view));
-    add("How long do periods last?", lengths);
-    add("What will the coming week bring?", coming::parts(view));
-    add("What can be counted on from now on?", outlook::parts(view));
+    add("At which hours is memory available?", hours::maps(view));
+    add("How long do availability periods last?", lengths);
     add(
-        "Do copies help?",
+        "How much memory is expected in the coming week?",
+        coming::parts(view),
+    );
+    add(
+        "How much memory will probably stay available?",
+        outlook::parts(view),
+    );
+    add(
+        "Do copies on several hosts help?",
         parts([
             copies::sentence(view).map(Part::Say),
             copies::table(view).map(Part::Table),
@@ -55,13 +61,13 @@ pub(crate) fn section(view: &View) -> Section {
     );
     Section {
         id: "lasting".into(),
-        title: "How long does it last?".into(),
+        title: "How long does memory stay available?".into(),
         answer: with_caveat(view, answer),
         parts: all,
     }
 }
 
-/// Reason why nothing can be said of periods, and the parts that there are of them.
+/// Reason for missing results on periods, and the parts on periods.
 fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let periods: Vec<_> = view
         .findings
@@ -75,19 +81,19 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let largest = kept.clone().max_by_key(|p| p.region_bytes);
     let words = match largest {
         None if longest_s < minimum_s => Some(format!(
-            "Nothing to show yet: only periods of {} or more count, and the trace is {} long. Trace for some days, with nights \
-             and a weekend in them, to learn how long memory stays available.",
+            "No result yet: only periods of {} or more count, and the trace is {} long. To learn how long memory stays available, trace for \
+             some days that include nights and a weekend.",
             seconds(minimum_s),
             seconds(longest_s)
         )),
-        None if periods.is_empty() => Some("No size of region was asked about.".into()),
+        None if periods.is_empty() => Some("No region size was requested.".into()),
         None => Some(format!(
-            "No region stayed available for {}, the shortest that counts.",
+            "No region stayed available for {}, the shortest period that counts.",
             seconds(minimum_s)
         )),
         Some(largest) if kept.clone().all(|p| p.censored >= p.periods) => Some(format!(
-            "No period was seen whole: each touches a gap or an end of the trace, so how long a region stays available cannot be \
-             told from it. A region of {} was available for at least {} at a stretch.",
+            "No period was observed from start to end: each touches a gap or an end of the trace. The trace therefore does not show how long a \
+             region stays available. A region of {} was available for at least {} without interruption.",
             size(largest.region_bytes),
             largest.longest_s.map(seconds).unwrap_or_default()
         )),

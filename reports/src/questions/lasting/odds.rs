@@ -1,4 +1,4 @@
-//! Odds that memory available now still is some time later.
+//! Odds that memory stays available for a time.
 
 use super::axes::log_time_axis;
 use super::regions::{self, odds_of, pooled};
@@ -11,20 +11,20 @@ use gleaner_schemas::findings::{AvailabilityOdds, Findings, Scope};
 use plotly::common::{DashType, Fill, Line, Marker, MarkerSymbol, Mode};
 use plotly::{Scatter, Trace};
 
-/// A colour for each size, the middle one first; each has its own mark as well.
+/// Colour, symbol and mark for each size, the middle size first.
 pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
     ("size-1", MarkerSymbol::Circle, "dot"),
     ("size-2", MarkerSymbol::Square, "area"),
     ("size-3", MarkerSymbol::Diamond, "diamond"),
 ];
 
-/// Times ahead that tables and bars have.
+/// Times ahead in tables and bars, in s.
 const TOLD_S: [f64; 5] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0];
 
 pub(super) const HOUR_S: f64 = 3600.0;
 const DAY_S: f64 = 86_400.0;
 
-/// In a sentence or two: the middle size, an hour and a day later, against the week before. Absent without odds.
+/// Answer for the middle size, an hour and a day later, compared with the week before. Absent without odds.
 pub(super) fn answer(view: &View) -> Option<String> {
     let f = view.findings;
     let region = regions::middle(f)?;
@@ -32,7 +32,7 @@ pub(super) fn answer(view: &View) -> Option<String> {
     let first = pooled(f).find(|o| o.scope == Scope::All && o.region_bytes == region);
     let hour = of(Scope::All, HOUR_S).or(first)?;
     let mut text = format!(
-        "A region of {} that is available now is still so {} later with {}{}",
+        "A region of {} that is available now is still available {} later with a probability of {}{}",
         size(region),
         seconds(hour.ahead_s),
         share(hour.still_available),
@@ -44,13 +44,13 @@ pub(super) fn answer(view: &View) -> Option<String> {
             share(day.still_available)
         ));
     }
-    text.push_str(" probability, whatever the owner does");
+    text.push_str(", whether or not the owner is away");
     let before = view
         .before
         .and_then(|b| odds_of(b, Scope::All, region, hour.ahead_s));
     if let Some(before) = before {
         text.push_str(&format!(
-            "; {} later, that is {}",
+            "; the probability for {} is {}",
             seconds(hour.ahead_s),
             change(view, hour.still_available, before.still_available)
         ));
@@ -58,7 +58,7 @@ pub(super) fn answer(view: &View) -> Option<String> {
     text.push('.');
     if let Some(idle) = of(Scope::Idle, hour.ahead_s) {
         text.push_str(&format!(
-            " Lent only while the owner is away, it lasts {} with {}",
+            " If it is lent only while the owner is away, it stays available for {} with {}",
             seconds(idle.ahead_s),
             share(idle.still_available)
         ));
@@ -150,17 +150,17 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let gone = regions.iter().filter_map(|region| {
         let last = *of(Scope::All, *region).last()?;
         Some(format!(
-            "of {} {} is left after {}",
-            size(*region),
+            "{} after {} for {}",
             share(last.still_available),
-            seconds(last.ahead_s)
+            seconds(last.ahead_s),
+            size(*region)
         ))
     });
     Some(Figure {
         id: format!("{}odds", view.prefix),
-        title: "Of what is available now, how much is still so later".into(),
+        title: "Probability that memory available now is still available later".into(),
         sentence: format!(
-            "Counted over every instant that can be followed so long: {}.",
+            "Based on all moments with a known outcome: {}.",
             list(&gone.collect::<Vec<String>>())
         ),
         key,
@@ -185,7 +185,7 @@ pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     };
     if idle {
         vec![
-            entry("line", "whatever the owner does"),
+            entry("line", "owner present or away"),
             entry("dash", "until the owner returns"),
         ]
     } else {
@@ -237,12 +237,12 @@ fn hover(odds: &AvailabilityOdds) -> String {
 
 pub(super) const fn scope_words(scope: Scope) -> &'static str {
     match scope {
-        Scope::All => "whatever the owner does",
+        Scope::All => "owner present or away",
         Scope::Idle => "until the owner returns",
     }
 }
 
-/// In a table's column `time`.
+/// Cell of a table's column `time`.
 pub(super) fn scope_cell(scope: Scope) -> Cell {
     Cell::text(match scope {
         Scope::All => "all",
@@ -251,7 +251,8 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
 }
 
 /// Note below tables with that column.
-pub(super) const SCOPE_NOTE: &str = "Time: all of it, whatever the owner does, or idle time alone, in which the owner’s return is a loss too.";
+pub(super) const SCOPE_NOTE: &str =
+    "Time: “all” is all time; “idle” is idle time only, and the owner’s return counts as a loss.";
 
 /// The odds of some sizes at a few times ahead, and how that of an hour changed.
 pub(super) fn table(view: &View) -> Option<Table> {
@@ -281,7 +282,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut columns = vec![numbers("region")];
     columns.extend(idle.then(|| words("time")));
     columns.extend(told.iter().map(|(_, label)| numbers(*label)));
-    columns.extend(changed.then(|| numbers("1 h, change")));
+    columns.extend(changed.then(|| numbers("change at 1 h").keyed("1 h, change")));
     let rows = kinds.into_iter().map(|(scope, region)| {
         let mut row = vec![Cell::size(region)];
         row.extend(idle.then(|| scope_cell(scope)));
@@ -301,14 +302,14 @@ pub(super) fn table(view: &View) -> Option<Table> {
     });
     let table = Table::new(
         format!("{}odds-table", view.prefix),
-        "Still available, of what is available now",
+        "Probability that memory available now is still available later",
         columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
         format!(
-            "Over all instants at which a region of the size was available and whose fate is known. A host that sleeps, is switched off \
-             or falls silent has lost what it lent. {}",
+            "Based on all moments at which a region of the size was available and whose outcome is known. Memory on a host that sleeps, \
+             is switched off or stops sending samples counts as lost. {}",
             if idle { SCOPE_NOTE } else { "" }
         )
         .trim_end(),
@@ -330,14 +331,14 @@ pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     sorted
 }
 
-/// Number of them on the page: those of the first size, in one kind of time.
+/// Number of odds on the page: those of the first size, in one kind of time.
 pub(super) fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
     let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
     let first = sorted.first().map(|o| kind(o));
     sorted.iter().take_while(|o| Some(kind(o)) == first).count()
 }
 
-/// Every odds with its interval, its change and what it rests on.
+/// Table of all odds with interval, change and observed time.
 pub(super) fn intervals(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
     let before = view.before.filter(|b| pooled(b).next().is_some());
@@ -346,11 +347,11 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
         words("time"),
         numbers("later"),
         numbers("still available"),
-        numbers("low"),
-        numbers("high"),
+        numbers("lower limit").keyed("low"),
+        numbers("upper limit").keyed("high"),
     ];
     columns.extend(before.map(|_| numbers("change")));
-    columns.push(numbers("rests on"));
+    columns.push(numbers("observed time").keyed("rests on"));
     let rows = sorted.iter().map(|o| {
         let mut row = vec![
             Cell::size(o.region_bytes),
@@ -371,14 +372,14 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
     });
     let mut table = Table::new(
         format!("{}odds-intervals", view.prefix),
-        "The same at every time, with its 95 % interval",
+        "The same probabilities at every time, with 95 % intervals",
         columns,
     )
     .with_rows(rows.collect())?;
     table.rows_shown = first_kind(&sorted);
     Some(table.with_note(
-        "Interval: had other hosts like these been traced (bootstrap over hosts); with few hosts it is too narrow. Rests on: time in \
-         which the region was available and its fate is known.",
+        "Interval: how other, similar hosts would differ (bootstrap over hosts); with few hosts it is too narrow. Observed time: time \
+         during which the region was available and its outcome is known.",
     ))
 }
 
@@ -428,8 +429,8 @@ pub(super) mod tests {
         let plain = |text: Option<String>| text.unwrap().replace('\u{a0}', " ");
         assert_eq!(
             plain(ask(&now, None, answer)),
-            "A region of 4 GiB that is available now is still so 1 h later with 90 % (85 % to 94 %) probability, whatever the owner \
-             does. Lent only while the owner is away, it lasts 1 h with 40 %."
+            "A region of 4 GiB that is available now is still available 1 h later with a probability of 90 % (85 % to 94 %), whether or \
+             not the owner is away. If it is lent only while the owner is away, it stays available for 1 h with 40 %."
         );
         let mut before = now.clone();
         before.availability_odds[0].still_available = 0.95;

@@ -1,4 +1,4 @@
-//! From the last samples on: how much stays, how likely; and how good such forecasts were.
+//! Forecasts from the last samples on: memory that stays available, and the quality of such forecasts.
 
 use super::coming::{calibration_layout, diagonal, dots};
 use super::odds::{SCOPE_NOTE, scope_cell};
@@ -12,26 +12,26 @@ use plotly::Trace;
 use plotly::common::MarkerSymbol;
 use std::collections::HashSet;
 
-/// Half of each host's memory is what the summary speaks of.
+/// Share of each host's memory in the summary.
 const HALF: f64 = 0.5;
 
-/// A host whose last sample lies further back than this, from the last of all, has been left: nothing is said of it.
+/// Largest age of a host's last sample, before the last of all hosts, at which there are forecasts for the host.
 const LEFT_MS: i64 = 3_600_000;
 
 /// Probability of memory that the page calls lasting.
 const SURE: f64 = 0.9;
 
-/// Bins of fewer instants are not spoken of.
+/// Fewest instants of a bin that a sentence mentions.
 const FEW_INSTANTS: i64 = 30;
 
-/// A calibration slope is spoken of where it is this far from 1, or more.
+/// Smallest distance of a calibration slope from 1 that a sentence mentions.
 const SLOPE_OFF: f64 = 0.25;
 
 const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
 
 const MODELS: [(&str, &str); 5] = [
     ("gleaner", "these forecasts"),
-    ("climatology", "one number for all"),
+    ("climatology", "one probability for all"),
     ("age", "by age"),
     ("host_rate", "host’s own rate"),
     ("bins", "by state"),
@@ -59,7 +59,7 @@ fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
         .collect()
 }
 
-/// Hosts, and bytes, of one scope that stay for so long.
+/// Hosts and bytes of one scope that stay available for a time.
 #[derive(Default)]
 struct RemainingMemory {
     hosts: i64,
@@ -110,14 +110,14 @@ fn stays_words(view: &View) -> Option<String> {
     let others = match others {
         0 => String::new(),
         n => format!(
-            " Of {} nothing is said: less than half of the memory was available at the end, less than a day was traced, or no sample is \
-             of the last hour.",
+            " There is no forecast for {}: less than half of the memory was available at the end, less than a day was traced, or there is no \
+             sample in the last hour.",
             count(n, "host")
         ),
     };
     Some(format!(
-        "From the last samples on ({}): lending half of a host’s memory on each of the {} that have it available, one may count with {} \
-         probability, host by host, on {}.{others}",
+        "Forecast from the last samples on ({}): {} had half of their memory available. If each host lends that half, the memory that \
+         stays available with a probability of at least {} is {}.{others}",
         view.clock.date_time(end_ms),
         count(hosts.len() as i64, "host"),
         share(SURE),
@@ -146,21 +146,21 @@ fn stays(view: &View) -> Option<Table> {
     });
     let table = Table::new(
         format!("{}outlook", view.prefix),
-        "Half of each host’s memory from the last sample on: how much stays available throughout",
+        "Forecast from the last sample on: half of each host’s memory that stays available throughout",
         vec![
-            numbers("for"),
+            numbers("duration").keyed("for"),
             words("time"),
-            numbers("hosts asked"),
-            numbers("asked"),
-            numbers("hosts 90 % sure"),
-            numbers("90 % sure"),
-            numbers("to be expected"),
+            numbers("hosts").keyed("hosts asked"),
+            numbers("half of their memory").keyed("asked"),
+            numbers("hosts at 90 %").keyed("hosts 90 % sure"),
+            numbers("memory at 90 %").keyed("90 % sure"),
+            numbers("expected").keyed("to be expected"),
         ],
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
-        "90 % sure: the regions that each stay with a probability of 90 % or more. To be expected: each region by its probability, \
-         which is the mean of many such moments.",
+        "At 90 %: regions that each stay available with a probability of 90 % or more. Expected: sum of all regions, each weighted by its \
+         probability.",
     ))
 }
 
@@ -196,14 +196,14 @@ fn quality_words(f: &Findings) -> Option<String> {
             0.0
         };
         if less > 0.02 {
-            format!(", {} less than if one number were said of all", share(less))
+            format!(", {} less than with one probability for all", share(less))
         } else if less < -0.02 {
             format!(
-                ", {} more than if one number were said of all: nothing is gained by them here",
+                ", {} more than with one probability for all: these forecasts do not help here",
                 share(-less)
             )
         } else {
-            ", no less than if one number were said of all".into()
+            ", no less than with one probability for all".into()
         }
     });
     let others = MODELS[2..].iter();
@@ -221,8 +221,8 @@ fn quality_words(f: &Findings) -> Option<String> {
         format!(" The best of the simple rules ({label}) {verdict}.")
     });
     Some(format!(
-        "Tried on {}, each forecast from what lay before it alone ({}, half of a host’s memory, an hour ahead), the mean square of \
-         probability less what came was {:.4}{}.{}{}",
+        "The forecasts were tested on {}, each from earlier data only ({}, half of a host’s memory, an hour ahead). Their Brier score, the \
+         mean square of probability less outcome, was {:.4}{}.{}{}",
         count(own.origins, "day"),
         count(own.instants, "instant"),
         own.brier_score,
@@ -236,13 +236,13 @@ fn quality_words(f: &Findings) -> Option<String> {
 fn slope_words(slope: f64) -> String {
     if slope > 1.0 + SLOPE_OFF {
         format!(
-            " They were too cautious (calibration slope {slope:.2}): what was called likely to stay, stayed more often than that, \
-             and what was called unlikely less often."
+            " They were too cautious (calibration slope {slope:.2}): regions with a high forecast stayed available more often than forecast, \
+             and regions with a low forecast less often."
         )
     } else if slope < 1.0 / (1.0 + SLOPE_OFF) {
         format!(
-            " They were too sure of themselves (calibration slope {slope:.2}): what was called likely to stay, stayed less often \
-             than that, and what was called unlikely more often."
+            " They were too sure (calibration slope {slope:.2}): regions with a high forecast stayed available less often than forecast, \
+             and regions with a low forecast more often."
         )
     } else {
         String::new()
@@ -275,25 +275,29 @@ fn quality(view: &View) -> Option<Table> {
         })
     });
     let mut columns = vec![numbers("ahead"), words("time")];
-    columns.extend(MODELS.map(|(_, label)| numbers(label)));
+    columns.extend(MODELS.map(|(model, label)| match model {
+        "climatology" => numbers(label).keyed("one number for all"),
+        _ => numbers(label),
+    }));
     columns.extend(["reliability", "slope", "instants"].map(numbers));
     let table = Table::new(
         format!("{}forecast-quality", view.prefix),
-        "How good forecasts of half a host’s memory were: Brier score, lower is better",
+        "Quality of the forecasts for half of a host’s memory: Brier score, lower is better",
         columns,
     )
     .with_rows(rows.collect())?;
     Some(table.with_note(
         format!(
-            "Brier score: the mean square of the probability less what came, 1 or 0, on days that lay ahead of all that was learnt from. 0 is perfect; to say 50 % of everything makes 0.25. By age: by how long the region was \
-             available. By state: by that, by how much more was available, and by the least of the day. Reliability and slope are of \
-             these forecasts. Reliability is the part of their score that comes of forecasts which do not come true as often as they \
-             say: 0 is perfect. Slope: above 1 forecasts are too close together, below 1 too far apart. {SCOPE_NOTE}"
+            "Brier score: mean square of probability less outcome (1 or 0), on days after all data used for learning. 0 is perfect; a \
+             constant forecast of 50 % scores 0.25. By age: from how long the region was available. By state: from that time, from the \
+             further available memory, and from the day’s minimum. Reliability and slope are for these forecasts. Reliability is the \
+             part of the score that is due to wrong probabilities: 0 is perfect. Slope: above 1, forecasts are too close together; \
+             below 1, too far apart. {SCOPE_NOTE}"
         ),
     ))
 }
 
-/// Forecast against what came, for three times ahead; absent without any.
+/// Figure of forecast against observed share, for three times ahead; absent without forecasts.
 fn calibration(view: &View) -> Option<Figure> {
     const MARKS: [(&str, MarkerSymbol, &str); 3] = [
         ("size-1", MarkerSymbol::Circle, "dot"),
@@ -334,7 +338,7 @@ fn calibration(view: &View) -> Option<Figure> {
                 .max_by(|a, b| a.bin_low.total_cmp(&b.bin_low));
             let sure = sure.map(|c| {
                 format!(
-                    "of what was given {} to {}, {} ahead, {} stayed",
+                    "with a forecast of {} to {}, {} ahead, {} stayed available",
                     share(c.bin_low),
                     share(c.bin_high),
                     seconds(ahead_s as f64),
@@ -342,11 +346,11 @@ fn calibration(view: &View) -> Option<Figure> {
                 )
             });
             format!(
-                "On the dotted line what is forecast comes true{}. On average forecasts were {} off it{}.",
-                sure.map(|s| format!(": {s}")).unwrap_or_default(),
+                "On the dotted line, forecast and observed share are equal{}. On average, forecasts differ from it by {}{}.",
+                sure.map(|s| format!("; {s}")).unwrap_or_default(),
                 share(off / n).replace('%', "points"),
                 if scope == Scope::Idle {
-                    ", the owner’s return counting as a loss"
+                    "; the owner’s return counts as a loss"
                 } else {
                     ""
                 }
@@ -380,7 +384,7 @@ fn calibration(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}forecast-calibration", view.prefix),
         title:
-            "Whether forecasts came true: regions of all sizes, the larger the dot the more of them"
+            "Forecast and observed probability, for regions of all sizes; larger dots stand for more regions"
                 .into(),
         sentence: said?,
         key,
@@ -451,9 +455,9 @@ mod tests {
         let text = ask(&findings, None, stays_words)
             .unwrap()
             .replace('\u{a0}', " ");
-        assert!(text.contains("the 2 hosts that have it"), "{text}");
-        assert!(text.contains("on 8.0 GiB for 1 h."), "{text}");
-        assert!(text.contains("Of 1 host nothing is said"), "{text}");
+        assert!(text.contains("2 hosts had half of their memory"), "{text}");
+        assert!(text.contains("is 8.0 GiB for 1 h."), "{text}");
+        assert!(text.contains("There is no forecast for 1 host"), "{text}");
         let table = ask(&findings, None, stays).unwrap();
         let row: Vec<Option<f64>> = table.rows[0].iter().map(|c| c.value).collect();
         let gib = |n: f64| Some(n * 1_073_741_824.0);
@@ -483,7 +487,7 @@ mod tests {
         );
         let bad = words(0.03, 0.02, 0.02);
         assert!(
-            bad.contains("nothing is gained") && bad.contains("is better"),
+            bad.contains("do not help here") && bad.contains("is better"),
             "{bad}"
         );
         assert_eq!(quality_words(&Findings::default()), None);

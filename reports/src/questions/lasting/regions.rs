@@ -1,4 +1,4 @@
-//! The sizes of region that figures and sentences speak of: few, and those that differ.
+//! Region sizes in figures and sentences: few, with different odds.
 
 use gleaner_schemas::findings::{AvailabilityOdds, Findings, Notion, Scope};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Most sizes in one figure.
 const MOST: usize = 3;
 
-/// Odds closer than this are alike.
+/// Difference of odds below which two sizes count as alike.
 const ALIKE_SHARE: f64 = 0.005;
 
 /// The odds of all hosts, of what is available at the moment.
@@ -28,8 +28,8 @@ pub(super) fn odds_of(
         .find(|o| o.scope == scope && o.region_bytes == region_bytes && o.ahead_s == ahead_s)
 }
 
-/// The size that sentences speak of: the middle one of those that are told by hour, and are there for half of the time
-/// or more.
+/// The size in sentences: the middle one of the sizes that have values by hour and are available for half of the time or
+/// more.
 pub(super) fn middle(findings: &Findings) -> Option<i64> {
     const OFTEN_SHARE: f64 = 0.5;
     let mut shares: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
@@ -48,7 +48,7 @@ pub(super) fn middle(findings: &Findings) -> Option<i64> {
     list.get(list.len() / 2).copied()
 }
 
-/// Up to three sizes, the middle one first, whose odds tell something else than its own do.
+/// Up to three sizes, the middle one first, whose odds differ.
 pub(super) fn shown(findings: &Findings) -> Vec<i64> {
     let Some(middle) = middle(findings) else {
         return Vec::new();

@@ -21,21 +21,21 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![
         numbers("region"),
-        words("counts"),
+        words("time").keyed("counts"),
         numbers("periods"),
         numbers("cut short"),
         numbers("median"),
         numbers("mean"),
-        numbers("mean with cuts"),
+        numbers("Kaplan-Meier mean").keyed("mean with cuts"),
         numbers("longest"),
-        numbers("of the time"),
+        numbers("share of the time").keyed("of the time"),
     ];
     if !one_class {
-        columns.insert(0, words("hosts"));
+        columns.insert(0, words("hosts’ memory size").keyed("hosts"));
     }
     let mut table = Table::new(
         format!("{}availability", view.prefix),
-        "Availability periods: how long a region of a size stays available",
+        "Availability periods by size of the region",
         columns,
     )
     .with_rows(
@@ -47,10 +47,9 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     if together > 0 {
         table.rows_shown = together;
     }
-    let more = "Counts: all time, or idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
-                of the trace, so they lasted longer than was seen, which is what median, mean and longest are of. Mean with \
-                cuts: the Kaplan-Meier mean, which counts what a cut period at least lasted. Of the time: the share in which \
-                the region was available.";
+    let more = "Time: “all” is all time; “idle” is idle time only, which ends with the owner’s return. Cut short: by a gap or an end \
+                of the trace. Such periods lasted longer than observed; median, mean and longest are of observed lengths. The \
+                Kaplan-Meier mean corrects for cut periods. Share of the time: during which the region was available.";
     table.note = Some(match table.note {
         Some(note) => format!("{note} {more}"),
         None => more.into(),

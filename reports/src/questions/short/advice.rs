@@ -1,20 +1,20 @@
-//! Advice on a host's memory: add, move, leave or watch. Pure: from observations to advice.
+//! Advice on a host's memory: add, move, keep or watch. Pure functions from observations to advice.
 
-/// A sample with less than this part of the host's memory available counts as short.
+/// Share of a host's memory; a sample with less available counts as short.
 pub(crate) const SHORT_SHARE: f64 = 0.10;
-/// A host is short when so many of its samples are.
+/// Share of short samples from which a host is short.
 pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
-/// A host has too much when it never used more than this part of its memory.
+/// Share of its memory; a host that never used more has too much.
 pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
-/// The same in a word.
+/// The value of [`SPARE_BELOW_SHARE`] in a word.
 pub(crate) const SPARE_BELOW: &str = "half";
 /// Share that a host keeps free at its worst moment, after memory was added or taken.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
 /// Rest that may be left in a host, as parts of its memory: modules come in halves and quarters.
 pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
-/// Days of the calendar on which a host must have been traced before anything is advised,
+/// Fewest calendar days with samples that advice needs.
 pub(crate) const LEAST_DAYS: i64 = 5;
-/// and for how long in all.
+/// Shortest traced time that advice needs, in s.
 pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 
 /// Observations of a host.
@@ -22,11 +22,11 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 pub(crate) struct Observations {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
-    /// The most that was in use at a time, of the memory that there was then.
+    /// Largest amount in use at a sample, of the memory that the host had then.
     pub most_used_bytes: f64,
-    /// Share of its samples with less than [`SHORT_SHARE`] available; absent where nobody counted.
+    /// Share of its samples with less than [`SHORT_SHARE`] available; absent if they were not counted.
     pub short_samples_share: Option<f64>,
-    /// True where its sizes are the host's, rather than made up by an importer.
+    /// True if the sizes are the host's; false if an importer made them up.
     pub has_sizes: bool,
     /// Days of the calendar with samples.
     pub days: i64,
@@ -36,15 +36,15 @@ pub(crate) struct Observations {
 /// Advice for a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Advice {
-    /// The host is short: so many more bytes would have left room at its worst moment.
+    /// The host is short: this many more bytes would have left room at its worst moment.
     Add { bytes: f64 },
-    /// The host never used half of its memory: so many bytes could go to a host that is short.
+    /// The host never used half of its memory: this many bytes could go to a host that is short.
     Move { bytes: f64 },
-    /// The same, but nobody needs it: it could be lent.
+    /// The host never used half of its memory, and no host needs it: this many bytes could be lent.
     Spare { bytes: f64 },
     /// No change is advised.
-    Leave,
-    /// Too little was seen of it.
+    Keep,
+    /// The host was traced too briefly.
     Watch,
 }
 
@@ -54,14 +54,14 @@ impl Advice {
         match self {
             Self::Add { .. } => "add",
             Self::Move { .. } => "move",
-            Self::Spare { .. } | Self::Leave => "leave",
+            Self::Spare { .. } | Self::Keep => "keep",
             Self::Watch => "watch",
         }
     }
 }
 
 impl Observations {
-    /// The most that was in use at a time, as a part of the memory that it has now; 1 where it had more and used
+    /// Largest use at a sample, as a share of the memory that the host has now; at most 1, also if it had and used
     /// more then.
     pub(crate) fn most_used_share(&self) -> f64 {
         match self.physical_bytes > 0.0 {
@@ -89,7 +89,7 @@ impl Observations {
                 bytes: self.physical_bytes * (1.0 - rest_share(used)),
             },
             None if used > 1.0 - SHORT_SHARE => Advice::Watch,
-            _ => Advice::Leave,
+            _ => Advice::Keep,
         }
     }
 }
@@ -100,7 +100,7 @@ fn rest_share(used_share: f64) -> f64 {
     REST_SHARES.into_iter().find(leaves_room).unwrap_or(1.0)
 }
 
-/// For each host that is short, which host it could have memory from: the neediest first, and from as few as will do.
+/// Index of the host that could give memory to each short host: the neediest first, and from as few hosts as possible.
 pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
     let mut needs: Vec<(usize, f64)> = Vec::new();
     let mut left: Vec<(usize, f64, bool)> = Vec::new();
@@ -152,9 +152,9 @@ mod tests {
                 seen(16.0, 1.0, Some(0.032)),
                 Advice::Add { bytes: gib(4.0) },
             ),
-            (seen(16.0, 1.0, Some(0.009)), Advice::Leave),
+            (seen(16.0, 1.0, Some(0.009)), Advice::Keep),
             (seen(16.0, 1.0, None), Advice::Watch),
-            (seen(16.0, 4.0, None), Advice::Leave),
+            (seen(16.0, 4.0, None), Advice::Keep),
             (
                 seen(64.0, 38.0, Some(0.0)),
                 Advice::Spare { bytes: gib(16.0) },
@@ -167,7 +167,7 @@ mod tests {
                 seen(64.0, 60.0, Some(0.0)),
                 Advice::Spare { bytes: gib(48.0) },
             ),
-            (seen(64.0, 32.0, Some(0.0)), Advice::Leave),
+            (seen(64.0, 32.0, Some(0.0)), Advice::Keep),
             (seen(0.0, 0.0, Some(0.0)), Advice::Watch),
         ];
         for (seen, advised) in cases {
@@ -204,7 +204,7 @@ mod tests {
                             seen.physical_bytes - bytes
                         }
                         Advice::Move { .. } => panic!("nobody was asked who needs it"),
-                        Advice::Leave | Advice::Watch => continue,
+                        Advice::Keep | Advice::Watch => continue,
                     };
                     let free = 1.0 - seen.most_used_bytes / after;
                     assert!(
@@ -227,7 +227,7 @@ mod tests {
             spare(32.0),
             add(5.0),
             spare(8.0),
-            Advice::Leave,
+            Advice::Keep,
             add(40.0),
             Advice::Watch,
         ];

@@ -23,14 +23,14 @@ struct Group {
 const fn groups() -> [Group; 4] {
     [
         Group {
-            label: "neither",
+            label: "neither short nor too much",
             colour: "traced",
             symbol: MarkerSymbol::Circle,
             mark: "dot",
-            is_in: |a| matches!(a, Advice::Leave),
+            is_in: |a| matches!(a, Advice::Keep),
         },
         Group {
-            label: "too little seen",
+            label: "traced too briefly",
             colour: "traced",
             symbol: MarkerSymbol::CircleOpen,
             mark: "ring",
@@ -44,7 +44,7 @@ const fn groups() -> [Group; 4] {
             is_in: |a| matches!(a, Advice::Move { .. } | Advice::Spare { .. }),
         },
         Group {
-            label: "short",
+            label: "short of memory",
             colour: "threshold",
             symbol: MarkerSymbol::Diamond,
             mark: "diamond",
@@ -131,7 +131,7 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
     };
     Some(Figure {
         id: format!("{}hosts-used", view.prefix),
-        title: "Each host by what it used of its memory".into(),
+        title: "Each host by the share of its memory that it used".into(),
         sentence: used_sentence(hosts),
         key,
         height_px: 360,
@@ -141,7 +141,7 @@ pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
             layout: layout()
                 .hover_mode(HoverMode::Closest)
                 .x_axis(percent_axis("used on average", widest.max(20.0)))
-                .y_axis(percent_axis("used at most", 103.0))
+                .y_axis(percent_axis("highest use", 103.0))
                 .shapes(vec![limit(SPARE_BELOW_SHARE), limit(1.0 - SHORT_SHARE)]),
         },
     })
@@ -155,9 +155,8 @@ fn used_sentence(hosts: &[Host]) -> String {
     let below = used.iter().filter(|u| **u < SPARE_BELOW_SHARE).count() as i64;
     let above = used.iter().filter(|u| **u > 1.0 - SHORT_SHARE).count() as i64;
     format!(
-        "{} of {} stayed below the lower line, {SPARE_BELOW} of their memory; {} passed the upper one, which leaves less than {}, at \
-         least once. \
-         Those high up on the left used little on average and much at times.",
+        "{} of {} never used more than {SPARE_BELOW} of their memory (lower line); {} had less than {} available at least once (upper \
+         line). Hosts at the top left used little memory on average and much at times.",
         thousands(below),
         count(used.len() as i64, "host"),
         thousands(above),
@@ -176,10 +175,10 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let (hour, _) = week.hour_words(true)?;
     week.figure(Map {
         id: format!("{}short-by-hour", view.prefix),
-        title: "When memory was short, by hour of the week".into(),
+        title: "Shortage of memory by hour of the week".into(),
         sentence: format!(
-            "A host had less than {} of its memory available most often on {hour}, in {} of the samples of all hosts; \
-             it happened in {} of the {} that were traced.",
+            "Hosts had less than {} of their memory available most often on {hour}: in {} of the samples of all hosts. \
+             This happened in {} of the {} of the week that were traced.",
             share(SHORT_SHARE),
             share(most),
             hours,

@@ -7,25 +7,25 @@ use crate::wording::{bytes, count, list, seconds, share, size};
 use gleaner_schemas::findings::{Dip, DipProcess, HostSummary, WorstDip};
 use std::collections::{HashMap, HashSet};
 
-/// Hosts that a reason names; the others are counted.
+/// Most hosts that a reason names; further hosts are counted.
 const MOST_NAMED: usize = 3;
 
 /// A host with its advice.
 pub(crate) struct Host<'a> {
     pub summary: &'a HostSummary,
-    /// Absent without samples, as all that was seen.
+    /// Memory of the host; absent without samples, as is `seen`.
     pub memory: Option<Memory>,
     pub seen: Option<Observations>,
-    /// Time at which least was available.
+    /// Time of the least available memory, in ms.
     pub least_time_ms: Option<i64>,
-    /// Sample intervals in which it was short; absent where nobody counted.
+    /// Sample intervals in which the host was short; absent if they were not counted.
     pub short_intervals: Option<i64>,
     /// Deepest time of being short.
     pub worst: Option<&'a WorstDip>,
-    /// Programs that ran then, largest first.
+    /// Programs active at that time, largest first.
     pub ran: Vec<&'a DipProcess>,
     pub advice: Advice,
-    /// Hosts that it could have memory from (one), or that could have its: indexes.
+    /// Indexes of the host that could give it memory, or of the hosts that could take its memory.
     pub partners: Vec<usize>,
 }
 
@@ -155,7 +155,7 @@ impl Host<'_> {
         let traced = seconds(seen.traced_s);
         let never = || {
             format!(
-                "never used more than {} of its {} in {traced} traced",
+                "never used more than {} of its {} in {traced} of trace",
                 share(seen.most_used_share()),
                 size(self.summary.physical_bytes)
             )
@@ -172,7 +172,7 @@ impl Host<'_> {
                     None => String::new(),
                 };
                 format!(
-                    "{}; {} more would have done{from}",
+                    "{}; {} more would have been enough{from}",
                     self.short_words(view, seen),
                     bytes(more)
                 )
@@ -186,26 +186,29 @@ impl Host<'_> {
             Advice::Spare { bytes: spare } => {
                 format!("{}; {} could be lent", never(), size(spare as i64))
             }
-            Advice::Leave if seen.short_samples_share.is_some_and(|s| s > 0.0) => format!(
-                "below {} only in {} of samples",
+            Advice::Keep if seen.short_samples_share.is_some_and(|s| s > 0.0) => format!(
+                "less than {} available in only {} of samples",
                 share(SHORT_SHARE),
                 share(seen.short_samples_share.unwrap_or(0.0))
             ),
-            Advice::Leave => format!("used {} at most", share(seen.most_used_share())),
+            Advice::Keep => format!(
+                "used at most {} of its memory",
+                share(seen.most_used_share())
+            ),
             Advice::Watch if !seen.has_sizes => {
-                "the trace has no sizes: what is advised would be made up".into()
+                "the trace has no sizes, so advice would have no basis".into()
             }
             Advice::Watch if seen.short_samples_share.is_none() => {
-                "how often it was short was not counted".into()
+                "shortages were not counted".into()
             }
             Advice::Watch => format!(
-                "traced for {traced} on {}: too little to tell",
+                "traced for {traced} on {}: too short for advice",
                 count(seen.days, "day")
             ),
         }
     }
 
-    /// `below 10 % of its memory in 3.2 % of samples, worst 0.4 GiB on Tue 17 Nov, 14:10 while code held 11 GiB`.
+    /// `less than 10 % of its memory available in 3.2 % of samples, at worst 0.4 GiB on Tue 17 Nov, 14:10 while code held 11 GiB`.
     fn short_words(&self, view: &View, seen: &Observations) -> String {
         // If the least was reached several times, the time that is explained.
         let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
@@ -217,7 +220,7 @@ impl Host<'_> {
             format!(" while {} held {held}", p.name)
         });
         format!(
-            "below {} of its memory in {} of samples, worst {}{}{}",
+            "less than {} of its memory available in {} of samples, at worst {}{}{}",
             share(SHORT_SHARE),
             share(seen.short_samples_share.unwrap_or(0.0)),
             bytes(seen.least_available_bytes),

@@ -1,4 +1,4 @@
-//! The question "Who is short, who has too much?"
+//! The question "Which hosts are short of memory, and which have too much?"
 
 pub(crate) mod advice;
 mod figures;
@@ -28,7 +28,9 @@ pub(crate) fn section(view: &View) -> Section {
         figures::by_hour(view).map(Part::figure),
     ]);
     if !when.is_empty() {
-        said.push(Part::Heading("When were hosts short, and of what?".into()));
+        said.push(Part::Heading(
+            "When were hosts short of memory, and what used it?".into(),
+        ));
         said.extend(when);
     }
     if let Some(programs) = programs::table(view, earlier.as_ref()) {
@@ -38,12 +40,12 @@ pub(crate) fn section(view: &View) -> Section {
         said.push(without(
             view,
             "top_processes",
-            "Which programs use the memory is not known.",
+            "It is not known which programs use the memory.",
         ));
     }
     Section {
         id: "short".into(),
-        title: "Who is short, who has too much?".into(),
+        title: "Which hosts are short of memory, and which have too much?".into(),
         answer: with_caveat(view, answer(view, &found, before.as_deref())),
         parts: said,
     }
@@ -53,7 +55,7 @@ fn is_short(host: &&Host) -> bool {
     matches!(host.advice, Advice::Add { .. })
 }
 
-/// Memory that a host could do without.
+/// Bytes that a host could spare; absent if it could spare none.
 fn spare_bytes(host: &Host) -> Option<f64> {
     match host.advice {
         Advice::Move { bytes } | Advice::Spare { bytes } => Some(bytes),
@@ -74,22 +76,25 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     let judged = seen - watched;
     if judged == 0 {
         return format!(
-            "Of none of {} enough was seen to say: it takes {LEAST_DAYS} days, and {:.0} hours in all.",
+            "None of {} was traced for long enough: advice needs {LEAST_DAYS} days, and {:.0} hours in all.",
             count(seen, "host"),
             LEAST_TRACED_S / 3600.0
         );
     }
     let short: Vec<&Host> = found.iter().filter(is_short).collect();
     let definition = format!(
-        "less than {} of their memory available in {:.0}\u{a0}% of samples or more",
+        "less than {} of their memory available in at least {:.0}\u{a0}% of samples",
         share(SHORT_SHARE),
         SHORT_SAMPLES_SHARE * 100.0
     );
     let names = short.iter().map(|h| h.summary.host_name.clone()).collect();
     let mut said = match short.len() as i64 {
-        0 => format!("None of {} was short ({definition})", count(judged, "host")),
+        0 => format!(
+            "None of {} was short of memory ({definition})",
+            count(judged, "host")
+        ),
         n => format!(
-            "{n} of {} {} short ({definition}): {}",
+            "{n} of {} {} short of memory ({definition}): {}",
             count(judged, "host"),
             if n == 1 { "was" } else { "were" },
             named(names)
@@ -99,15 +104,15 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
         let then = before.iter().filter(is_short).count() as i64;
         if then != short.len() as i64 {
             let verb = if then == 1 { "was" } else { "were" };
-            said.push_str(&format!("; {} {then} {verb}", view.before_label()));
+            said.push_str(&format!("; in {} {then} {verb}", view.before_label()));
         }
     }
     said.push('.');
     let spare: Vec<f64> = found.iter().filter_map(spare_bytes).collect();
     match spare.len() as i64 {
-        0 => said.push_str(" None can be said to have too much."),
+        0 => said.push_str(" No host has clearly too much."),
         n => said.push_str(&format!(
-            " {} never used {SPARE_BELOW} of {} memory and could do without {} together.",
+            " {} never used {SPARE_BELOW} of {} memory and could spare {} in total.",
             count(n, "host"),
             if n == 1 { "its" } else { "their" },
             bytes(spare.iter().sum::<f64>())
@@ -115,7 +120,7 @@ fn answer(view: &View, found: &[Host], before: Option<&[Host]>) -> String {
     }
     if watched > 0 {
         said.push_str(&format!(
-            " Of {} more, too little was seen to advise anything.",
+            " {} more: traced for too short a time for advice.",
             count(watched, "host")
         ));
     }

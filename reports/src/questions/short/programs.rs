@@ -4,14 +4,14 @@ use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use std::collections::HashMap;
 
-/// Programs on the page; the companions have all.
+/// Number of programs on the page; the companions have all.
 const ROWS_SHOWN: usize = 15;
 
 /// One program on all hosts together.
 #[derive(Default)]
 struct Program {
     hosts: i64,
-    /// Memory that it held on average over all time on all hosts: nothing while it was not active.
+    /// Mean memory over all time, summed over hosts: 0 while the program was not active.
     mean_bytes: f64,
     most_bytes: i64,
     cpu_s: f64,
@@ -57,7 +57,7 @@ pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let columns = [
         Some(words("program")),
         Some(numbers("hosts")),
-        Some(numbers("held on average")),
+        Some(numbers("mean memory").keyed("held on average")),
         before.as_ref().map(|_| numbers("change")),
         Some(numbers("most on one host")),
         Some(numbers("CPU time")),
@@ -70,7 +70,7 @@ pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
         },
         columns.into_iter().flatten().collect(),
     )
-    .with_note("Held on average: over all time, nothing while it was not active. Of each host the programs that held most count.");
+    .with_note("Mean memory: over all time, 0 while the program was not active. Only the programs with most memory on each host count.");
     table.rows_shown = ROWS_SHOWN;
     table.with_rows(rows.collect())
 }

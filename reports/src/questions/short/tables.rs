@@ -1,4 +1,4 @@
-//! Every host with what is advised, and when it was shortest.
+//! Tables of every host with its advice, and of each host's worst shortage.
 
 use super::advice::Advice;
 use super::hosts::Host;
@@ -23,9 +23,9 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         match host.advice {
             Advice::Add { .. } => (0, short),
             Advice::Move { bytes } => (1, bytes),
-            Advice::Leave if short > 0.0 => (2, short),
+            Advice::Keep if short > 0.0 => (2, short),
             Advice::Spare { bytes } => (3, bytes),
-            Advice::Leave => (4, 0.0),
+            Advice::Keep => (4, 0.0),
             Advice::Watch => (5, 0.0),
         }
     };
@@ -75,36 +75,36 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         Some(words("host")),
         recorders.column(),
         Some(words("advice")),
-        Some(words("what it rests on")),
+        Some(words("reason").keyed("what it rests on")),
         Some(numbers("memory")),
         Some(numbers("available")),
         Some(numbers("share")),
         before.map(|_| numbers("change")),
-        Some(numbers("used at most")),
+        Some(numbers("highest use").keyed("used at most")),
         Some(numbers("short")),
-        Some(numbers("intervals")),
-        Some(numbers("least")),
-        Some(words("when")),
+        Some(numbers("short intervals").keyed("intervals")),
+        Some(numbers("least available").keyed("least")),
+        Some(words("time of least").keyed("when")),
         Some(numbers("time idle")),
     ];
     let mut table = Table::new(
         "hosts-overview".into(),
         match hosts.len() {
-            1 => "The host, with what is advised",
-            _ => "All hosts, with what is advised",
+            1 => "The host, with advice",
+            _ => "All hosts, with advice",
         },
         columns.into_iter().flatten().collect(),
     )
     .with_note(
-        "Available and its share are means over the host’s samples. Short: the part of its samples in which less than a tenth of \
-         its memory was available, and how many that were. Used at most: the most that was not available at any one sample.",
+        "Available and its share: means over the host’s samples. Short: share of the samples with less than a tenth of the host’s \
+         memory available; short intervals: their number. Highest use: largest share of the memory that was not available at a sample.",
     );
     table.rows_shown = usize::MAX;
     table.stays_open = true;
     table.with_rows(rows.collect())
 }
 
-/// Time at which each host was shortest, and of what: the deepest first.
+/// Each host's time with least memory available, and the programs of that time: the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
         // Share of the host's memory at that time, which its last sample does not have if memory was added or
@@ -143,27 +143,27 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     });
     Table::new(
         "short-hosts".into(),
-        "The deepest time of each host that had less than 10 % of its memory available",
+        "Worst shortage of each host that had less than 10 % of its memory available",
         vec![
             words("host"),
-            words("worst"),
-            numbers("lasted"),
+            words("worst moment").keyed("worst"),
+            numbers("duration").keyed("lasted"),
             numbers("available"),
             numbers("share"),
             numbers("process"),
             numbers("file cache"),
             numbers("kernel"),
-            words("what ran"),
+            words("active programs").keyed("what ran"),
         ],
     )
     .with_note(
-        "Process, file cache and kernel: what each held more then than the host’s median. What ran: the largest active programs at \
-         the worst moment, with what they hold on average while active.",
+        "Process, file cache and kernel: difference from the host’s median at the worst moment. Active programs: the largest at \
+         that moment, each with its mean memory while active.",
     )
     .with_rows(rows.collect())
 }
 
-/// Programs beyond this stay out of a cell.
+/// Most programs in a cell.
 const MOST_PROGRAMS: usize = 3;
 
 /// `code 11 GiB (usually 2.1 GiB), chrome 3.0 GiB (usually 2.9 GiB)`.

@@ -146,15 +146,15 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
     let now = fleet();
     assert_eq!(
         plain(&answered(&now, None).answer),
-        "1 of 4 hosts was short (less than 10 % of their memory available in 1 % of samples or more): otter. 2 hosts never \
-         used half of their memory and could do without 96.0 GiB together. Of 1 host more, too little was seen to advise anything."
+        "1 of 4 hosts was short of memory (less than 10 % of their memory available in at least 1 % of samples): otter. 2 hosts never \
+         used half of their memory and could spare 96.0 GiB in total. 1 host more: traced for too short a time for advice."
     );
     let mut before = fleet();
     before.dips[0].intervals = 20;
     assert!(
         answered(&now, Some(&before))
             .answer
-            .contains("otter; the time before 2 were.")
+            .contains("otter; in the time before 2 were.")
     );
     let mut short_trace = fleet();
     for host in &mut short_trace.hosts {
@@ -162,7 +162,7 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
     }
     assert_eq!(
         plain(&answered(&short_trace, None).answer),
-        "Of none of 5 hosts enough was seen to say: it takes 5 days, and 20 hours in all."
+        "None of 5 hosts was traced for long enough: advice needs 5 days, and 20 hours in all."
     );
     assert!(
         answered(&Findings::default(), None)
@@ -181,21 +181,21 @@ fn each_host_is_advised_with_what_it_rests_on_the_short_first() {
     );
     assert_eq!(
         column(&hosts, "advice"),
-        ["add", "move", "leave", "leave", "watch"]
+        ["add", "move", "keep", "keep", "watch"]
     );
     assert_eq!(
-        column(&hosts, "what it rests on"),
+        column(&hosts, "reason"),
         [
-            "below 10 % of its memory in 3.2 % of samples, worst 1.0 GiB on Tue 17 Nov, 14:10 while code held 11.0 GiB; 4.0 GiB \
-             more would have done, which wren could spare",
-            "never used more than 31 % of its 128 GiB in 7 d traced; up to 64 GiB could go to otter",
-            "never used more than 38 % of its 64 GiB in 7 d traced; 32 GiB could be lent",
-            "used 94 % at most",
-            "traced for 2 d on 2 days: too little to tell",
+            "less than 10 % of its memory available in 3.2 % of samples, at worst 1.0 GiB on Tue 17 Nov, 14:10 while code held 11.0 GiB; \
+             4.0 GiB more would have been enough, which wren could spare",
+            "never used more than 31 % of its 128 GiB in 7 d of trace; up to 64 GiB could go to otter",
+            "never used more than 38 % of its 64 GiB in 7 d of trace; 32 GiB could be lent",
+            "used at most 94 % of its memory",
+            "traced for 2 d on 2 days: too short for advice",
         ]
     );
     assert_eq!(column(&hosts, "short")[0], "3.2 %");
-    assert_eq!(column(&hosts, "used at most")[1], "31 %");
+    assert_eq!(column(&hosts, "highest use")[1], "31 %");
     assert!(hosts.columns.iter().all(|c| c.label != "change"));
     let mut before = fleet();
     before.hosts.retain(|h| h.host_name != "finch");
@@ -217,7 +217,7 @@ fn a_time_of_being_short_says_what_held_the_memory() {
     assert_eq!(column(&worst, "process"), ["+10.0 GiB"]);
     assert_eq!(column(&worst, "file cache"), ["–"]);
     assert_eq!(
-        column(&worst, "what ran"),
+        column(&worst, "active programs"),
         ["code 11.0 GiB (usually 1.0 GiB), chrome 2.0 GiB (usually 1.0 GiB)"]
     );
 }
@@ -239,7 +239,7 @@ fn a_host_that_was_given_less_memory_later_was_short_of_what_it_had() {
 fn programs_count_for_the_time_in_which_they_are_active() {
     let programs = table(&answered(&fleet(), None), "programs");
     assert_eq!(column(&programs, "program"), ["cron", "code"]);
-    assert_eq!(column(&programs, "held on average"), ["5.0 GiB", "2.5 GiB"]);
+    assert_eq!(column(&programs, "mean memory"), ["5.0 GiB", "2.5 GiB"]);
     assert_eq!(column(&programs, "hosts"), ["5", "5"]);
 }
 
@@ -253,17 +253,14 @@ fn without_a_count_of_dips_only_hosts_that_never_came_near_are_advised() {
         let at = at.unwrap();
         (
             column(&hosts, "advice")[at].clone(),
-            column(&hosts, "what it rests on")[at].clone(),
+            column(&hosts, "reason")[at].clone(),
         )
     };
     assert_eq!(
         of("finch"),
-        (
-            "watch".into(),
-            "how often it was short was not counted".into()
-        )
+        ("watch".into(), "shortages were not counted".into())
     );
-    assert_eq!(of("heron").0, "leave");
+    assert_eq!(of("heron").0, "keep");
 }
 
 #[test]
@@ -291,15 +288,15 @@ fn hours_of_the_week_in_which_memory_was_short_are_drawn_when_there_are_any() {
     }
     let drawn = figures(&findings);
     assert!(
-        drawn[0].contains("3 of 5 hosts stayed below the lower line"),
+        drawn[0].contains("3 of 5 hosts never used more than half of their memory (lower line)"),
         "{drawn:?}"
     );
     assert!(
-        drawn[1].contains("most often on Tuesday from 10:00, in 5.0 % of the samples"),
+        drawn[1].contains("most often on Tuesday from 10:00: in 5.0 % of the samples"),
         "{drawn:?}"
     );
     assert!(
-        drawn[1].contains("it happened in 1 of the 2 hours"),
+        drawn[1].contains("This happened in 1 of the 2 hours"),
         "{drawn:?}"
     );
     findings.dips_by_hour.truncate(1);

@@ -1,4 +1,4 @@
-//! Hosts that are not there, and measures that are not.
+//! Missing hosts and missing measures.
 
 use super::named;
 use super::time::HostTime;
@@ -50,37 +50,40 @@ pub(super) fn words(view: &View, times: &[HostTime]) -> Vec<String> {
     let mut said = Vec::new();
     if !gone.is_empty() {
         said.push(format!(
-            "{} gave samples in {before} and none now: {}.{}",
+            "{} sent samples in {before} but none now: {}.{}",
             count(gone.len() as i64, "host"),
             named(&gone),
             match is_traced {
-                true => " Look whether they are still on the network, and the agent still runs.",
+                true => " Check that they are still on the network and that the agent still runs.",
                 false => "",
             }
         ));
     }
     if empty > 0 {
         said.push(
-            format!("{} are listed without a sample.", count(empty, "host"))
-                .replace("1\u{a0}host are", "1\u{a0}host is"),
+            format!(
+                "{} are listed in the dataset without a sample.",
+                count(empty, "host")
+            )
+            .replace("1\u{a0}host are", "1\u{a0}host is"),
         );
     }
     if !silent.is_empty() {
         said.push(format!(
-            "{} gave nothing any more at the end: switched off or silent, which shows when they come back: {}.",
+            "{} sent no samples at the end: {}. They may be switched off; the cause is known only once they send samples again.",
             count(silent.len() as i64, "host"),
             named(&silent)
         ));
     }
     if said.is_empty() && view.before.is_some() {
         said.push(format!(
-            "None: every host of {before} is in this report, and all were heard to its end."
+            "No host is missing: every host of {before} is in this report, and all sent samples until its end."
         ));
     }
     said
 }
 
-/// Table of those hosts.
+/// Table of missing hosts, and of hosts that stopped sending samples.
 pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     let mut rows: Vec<Vec<Cell>> = gone(view)
         .into_iter()
@@ -110,23 +113,23 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
         let since = time.silent_since_ms?;
         Some(vec![
             view.host_cell(&time.host.host),
-            Cell::text("silent before the end"),
+            Cell::text("no samples at the end"),
             Cell::moment(view.clock.moment(since), since),
         ])
     }));
     Table::new(
         "missing-hosts".into(),
-        "Hosts that are missing, or fell silent",
+        "Hosts that are missing, or that stopped sending samples",
         vec![
             words_column("host"),
-            words_column("what"),
+            words_column("finding").keyed("what"),
             words_column("last sample"),
         ],
     )
     .with_rows(rows)
 }
 
-/// Measures that are not there, those of one reason together.
+/// Table of missing measures, grouped by reason.
 pub(super) fn not_measured(view: &View) -> Option<Table> {
     let mut groups: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for missing in view
@@ -158,11 +161,11 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
     });
     Table::new(
         "not-measured".into(),
-        "What was not measured",
+        "Measures that could not be calculated",
         vec![
             words_column("measure"),
             numbers("hosts"),
-            words_column("why"),
+            words_column("reason").keyed("why"),
         ],
     )
     .with_rows(rows.collect())
@@ -172,10 +175,10 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
     let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
-    nothing.then(|| "Nothing was left unread, and every measure could be worked out.".into())
+    nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 
-/// The reason with `…` for every number.
+/// The reason, with every number replaced by `…`.
 fn without_numbers(reason: &str) -> String {
     let mut text = String::with_capacity(reason.len());
     for c in reason.chars() {

@@ -26,7 +26,7 @@ pub(super) fn words(view: &View) -> Vec<String> {
     };
     if costs.len() == 1 {
         return vec![format!(
-            "The agent took {:.1}\u{a0}ms of CPU time a sample on average{}, {:.1}\u{a0}ms at most, and {} of memory at most.",
+            "The agent used {:.1}\u{a0}ms of CPU time per sample on average{}, {:.1}\u{a0}ms at most, and {} of memory at most.",
             worst_cpu.mean_cpu_ms,
             of_cpu(worst_cpu),
             worst_cpu.max_cpu_ms,
@@ -34,8 +34,8 @@ pub(super) fn words(view: &View) -> Vec<String> {
         )];
     }
     vec![format!(
-        "On average over the hosts the agent took {:.1}\u{a0}ms of CPU time a sample; most on {}, {:.1}\u{a0}ms{}. It held {} of memory \
-         at most on average, and {} on {}.",
+        "On average over the hosts, the agent used {:.1}\u{a0}ms of CPU time per sample; most on {}: {:.1}\u{a0}ms{}. Its highest memory use \
+         was {} on average over the hosts; most: {} on {}.",
         mean(|c| c.mean_cpu_ms),
         view.host_name(&worst_cpu.host),
         worst_cpu.mean_cpu_ms,
@@ -63,13 +63,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
     });
     let mut table = Table::new(
         "agent-cost".into(),
-        "The hosts on which it took most",
+        "The hosts on which the agent used most CPU time",
         vec![
             words_column("host"),
-            numbers("mean CPU a sample"),
+            numbers("mean CPU time per sample").keyed("mean CPU a sample"),
             numbers("most"),
-            numbers("of one CPU"),
-            numbers("memory, at most"),
+            numbers("share of one CPU").keyed("of one CPU"),
+            numbers("highest memory use").keyed("memory, at most"),
         ],
     );
     table.rows_shown = ROWS_SHOWN;

@@ -1,4 +1,4 @@
-//! Figures that rest on an estimate, and the error that this may mean.
+//! Figures based on estimates, and the possible error.
 
 use crate::view::View;
 use crate::wording::{bytes, count, share};
@@ -9,7 +9,7 @@ pub(super) fn words(view: &View) -> Vec<String> {
     said.into_iter().flatten().collect()
 }
 
-/// Periods that were not seen to their end.
+/// Sentence on periods that were cut short.
 fn cut(view: &View) -> Option<String> {
     let periods = view.findings.availability_periods.iter().filter(|p| {
         p.size_class == "all" && p.scope == Scope::All && p.notion == Notion::Available
@@ -17,29 +17,29 @@ fn cut(view: &View) -> Option<String> {
     let (all, cut) = periods.fold((0, 0), |(all, cut), p| (all + p.periods, cut + p.censored));
     (all > 0).then(|| {
         format!(
-            "Of {}, over all sizes of regions, {} were cut short by a gap or an end of the time: how long those would have lasted is \
-             estimated from the others (Kaplan-Meier).",
+            "Of {} over all sizes of regions, {} were cut short by a gap or an end of the requested time. Their full length is estimated from the other \
+             periods (Kaplan-Meier).",
             count(all, "availability period"),
             share(cut as f64 / all as f64)
         )
     })
 }
 
-/// Hosts of which it is not known whether they were idle, or what could be taken from them.
+/// Sentence on hosts without known idle periods.
 fn unknown(view: &View) -> Option<String> {
     let hosts = &view.findings.hosts;
     let blind = hosts.iter().filter(|h| h.idle_share.is_none()).count() as i64;
     (blind > 0).then(|| {
-        let left = if blind == 1 { "is" } else { "are" };
+        let excluded = if blind == 1 { "is" } else { "are" };
         format!(
-            "Of {} of {} it is not known when the owner was away: what is said of idle hosts leaves them out, and nothing {left} guessed.",
+            "{} of {} {excluded} excluded from all figures on idle hosts, because it is not known when the owner was away. No values are guessed.",
             blind,
             count(hosts.len() as i64, "host")
         )
     })
 }
 
-/// Two ways to count what is available.
+/// Sentence on the difference between the two methods of counting available memory.
 fn residual(view: &View) -> Option<String> {
     let residuals = &view.findings.residuals;
     let worst = residuals
@@ -51,16 +51,16 @@ fn residual(view: &View) -> Option<String> {
         None => format!(" on {}", view.host_name(&worst.host)),
     };
     Some(format!(
-        "Available memory is what the other categories leave over. Summed from its parts instead (free, idle processes, unused cache, \
-         reclaimable kernel memory), it differs by {} a host on average, and by {} of memory at most{on}.",
+        "Available memory is calculated as physical memory less the other categories. The sum of its parts (free, idle processes, unused \
+         cache, reclaimable kernel memory) differs from it by {} per host on average, and by {} of memory at most{on}.",
         bytes(mean),
         share(worst.max_abs_share)
     ))
 }
 
-/// Hosts' clocks, where several are put side by side.
+/// Sentence on the clocks of hosts, if there are several hosts.
 fn clocks(view: &View) -> Option<String> {
     (view.findings.hosts.len() > 1).then(|| {
-        "Hosts are put side by side by their own clocks; where one was seen to be off, that is recorded but not corrected for.".into()
+        "Hosts are compared by their own clocks. Observed clock errors are recorded but not corrected.".into()
     })
 }

@@ -1,4 +1,4 @@
-//! Can the data be trusted? What was seen of the time asked for, what was not and why, and what seeing it cost.
+//! The question "Can the data be trusted?": covered time, missing data and its causes, and the cost of tracing.
 
 mod absent;
 mod cost;
@@ -24,7 +24,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// Yes, for so many hosts.
+/// Answer: the number of hosts with trustworthy data, and the reasons for the others.
 fn verdict(view: &View, times: &[HostTime]) -> String {
     let (trusted, doubtful): (Vec<&HostTime>, Vec<&HostTime>) =
         times.iter().partition(|t| t.is_trusted());
@@ -37,7 +37,7 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
     let asked_s = sum(|t| t.asked_s).max(1.0);
     let covered = sum(|t| t.covered_s) / asked_s;
     let yes = match (trusted.len(), all) {
-        (0, _) => "Not without a look".to_owned(),
+        (0, _) => "Only after a check".to_owned(),
         (n, all) if n == all && all == 1 => "Yes".into(),
         (n, all) if n == all => format!("Yes, for all {}", count(all as i64, "host")),
         (n, all) => format!("Yes, for {n} of {}", count(all as i64, "host")),
@@ -45,27 +45,25 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
     let mut text = match trusted.len() {
         0 => format!("{yes}: "),
         _ => format!(
-            "{yes}: samples cover {} of the time asked for",
+            "{yes}: samples cover {} of the requested time",
             share(covered)
         ),
     };
     if sum(|t| t.off_s) > 0.0 {
-        text.push_str(", and in the gaps they slept or were off");
+        text.push_str(", and the gaps include sleep or power-off");
     }
     let silent = trusted
         .iter()
         .filter(|t| t.silent_since_ms.is_some())
         .count();
     if silent > 0 {
-        text.push_str(&format!(
-            "; {silent} of them gave nothing any more at its end"
-        ));
+        text.push_str(&format!("; {silent} of them sent no samples at its end"));
     }
     let mut rest = Vec::new();
     if !doubtful.is_empty() {
         let names: Vec<String> = doubtful.iter().map(|t| t.host.host_name.clone()).collect();
         rest.push(format!(
-            "of {} more than {} is missing though not asleep or off, or more than {} was before the first sample or after the last",
+            "for {}, more than {} of the time is missing without sleep or power-off, or more than {} lies before the first sample or after the last",
             named(&names),
             share(time::UNKNOWN_LIMIT),
             share(time::OUTSIDE_LIMIT),
@@ -73,7 +71,7 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
     }
     if gone > 0 {
         rest.push(format!(
-            "{} gave no samples at all",
+            "{} sent no samples at all",
             count(gone as i64, "host")
         ));
     }
@@ -112,17 +110,17 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
             parts.extend(tables.into_iter().map(Part::Table));
         };
     put(
-        "What was seen",
+        "Time covered by samples",
         tables::seen_words(view, times).into_iter().collect(),
         vec![tables::coverage(view, times), tables::gaps(view)],
     );
     put(
-        "Hosts missing",
+        "Missing hosts",
         absent::words(view, times),
         vec![absent::hosts(view, times)],
     );
     put(
-        "What could not be read or measured",
+        "Data that could not be read or measured",
         absent::nothing(view).into_iter().collect(),
         vec![
             tables::sources(view),
@@ -131,11 +129,11 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
         ],
     );
     put(
-        "What tracing cost",
+        "Cost of tracing",
         cost::words(view),
         vec![cost::table(view)],
     );
-    put("Estimates used", estimates::words(view), vec![]);
+    put("Figures based on estimates", estimates::words(view), vec![]);
     parts
 }
 
@@ -172,18 +170,18 @@ mod tests {
         let whole = ["a", "b", "c"].map(|name| host(name, 1000));
         assert_eq!(
             said(&whole, None),
-            "Yes, for all 3 hosts: samples cover 100 % of the time asked for."
+            "Yes, for all 3 hosts: samples cover 100 % of the requested time."
         );
         assert_eq!(
             said(&whole[..1], None),
-            "Yes: samples cover 100 % of the time asked for."
+            "Yes: samples cover 100 % of the requested time."
         );
         let mut short = whole.to_vec();
         short[1].to_time_ms = 300_000;
         assert_eq!(
             said(&short, Some(&[host("d", 5), host("a", 5)])),
-            "Yes, for 2 of 4 hosts: samples cover 100 % of the time asked for. Of b more than 10 % is missing though not asleep \
-             or off, or more than 50 % was before the first sample or after the last; and 1 host gave no samples at all."
+            "Yes, for 2 of 4 hosts: samples cover 100 % of the requested time. For b, more than 10 % of the time is missing without \
+             sleep or power-off, or more than 50 % lies before the first sample or after the last; and 1 host sent no samples at all."
         );
         assert_eq!(said(&[], None), "There are no samples.");
     }

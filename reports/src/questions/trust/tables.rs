@@ -1,4 +1,4 @@
-//! Observed time of the hosts, and items that could not be read on them: counts over the fleet rather than a row a
+//! Observed time of the hosts, and items that could not be read on them: counted over the fleet, without a row for each
 //! host.
 
 use super::time::{self, HostTime};
@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::wording::{count, seconds, share};
 use std::collections::{BTreeMap, HashSet};
 
-/// Number of hosts on the page: those seen for the shortest time.
+/// Number of hosts on the page: those with the lowest coverage.
 const ROWS_SHOWN: usize = 20;
 
 pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
@@ -22,7 +22,7 @@ pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
     let gaps = match view.findings.gaps.len() as i64 {
         0 => "without a gap".to_owned(),
         n => format!(
-            "with {} of {} together",
+            "with {} of {} in total",
             count(n, "gap"),
             seconds(view.findings.gaps.iter().map(|g| g.duration_s).sum())
         ),
@@ -30,13 +30,13 @@ pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
     let worst = match times.len() {
         1 => String::new(),
         _ => format!(
-            "; least on {}, {}",
+            "; the least on {}: {}",
             least.host.host_name,
             share(least.covered_share())
         ),
     };
     Some(format!(
-        "The figures rest on {}, {gaps}. They cover {} of the time from {} to {}{worst}.",
+        "The figures are based on {}, {gaps}. The samples cover {} of the time from {} to {}{worst}.",
         count(samples, "sample"),
         share(covered),
         view.clock.moment(from),
@@ -44,7 +44,7 @@ pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
     ))
 }
 
-/// Hosts by how much of the asked time was seen, the least first.
+/// Table of hosts by covered share of the requested time, the lowest first.
 pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     let mut sorted: Vec<&HostTime> = times.iter().collect();
     sorted.sort_by(|a, b| a.covered_share().total_cmp(&b.covered_share()));
@@ -74,23 +74,25 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     });
     let mut table = Table::new(
         "coverage".into(),
-        "How much of the time asked for was seen, the least first",
+        "Share of the requested time covered by samples, lowest first",
         [
             Some(words("host")),
             recorders.column(),
             Some(numbers("covered")),
             Some(numbers("asleep or off")),
-            Some(numbers(recorders.choose(
-                "agent not there",
-                "recorder not there",
-                "agent or recorder not there",
-            ))),
-            Some(numbers("not known why")),
-            Some(numbers("not heard of yet, or any more")),
+            Some(recorders.choose(
+                numbers("agent not running").keyed("agent not there"),
+                numbers("recorder not running").keyed("recorder not there"),
+                numbers("agent or recorder not running").keyed("agent or recorder not there"),
+            )),
+            Some(numbers("cause not known").keyed("not known why")),
+            Some(
+                numbers("before first or after last sample").keyed("not heard of yet, or any more"),
+            ),
             Some(numbers("samples")),
-            Some(numbers("every")),
-            Some(words("first")),
-            Some(words("last")),
+            Some(numbers("interval").keyed("every")),
+            Some(words("first sample").keyed("first")),
+            Some(words("last sample").keyed("last")),
             Some(words("kernel")),
         ]
         .into_iter()
@@ -117,19 +119,19 @@ pub(super) fn gaps(view: &View) -> Option<Table> {
     });
     Table::new(
         "gaps".into(),
-        "Gaps, times without samples, by what is known of their cause",
+        "Gaps (times without samples) by cause",
         vec![
             words("cause"),
             numbers("gaps"),
-            numbers("on hosts"),
-            numbers("together"),
-            numbers("of all gaps"),
+            numbers("hosts").keyed("on hosts"),
+            numbers("total length").keyed("together"),
+            numbers("share of all gaps").keyed("of all gaps"),
         ],
     )
     .with_rows(rows.collect())
 }
 
-/// Places in which the owner's activity was looked for, and the number of hosts on which it was seen.
+/// Table of the sources of the owner's activity by state, with the number of hosts and samples.
 pub(super) fn sources(view: &View) -> Option<Table> {
     let mut states: BTreeMap<(&str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
     for source in &view.findings.activity_sources {
@@ -148,7 +150,7 @@ pub(super) fn sources(view: &View) -> Option<Table> {
     });
     Table::new(
         "activity".into(),
-        "Sources of the owner's activity, and how they did",
+        "Sources of the owner’s activity, and their state",
         vec![
             words("source"),
             words("state"),
@@ -159,7 +161,7 @@ pub(super) fn sources(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Items that could not be read, those of one reason together.
+/// Table of items that could not be read, grouped by reason.
 pub(super) fn absences(view: &View) -> Option<Table> {
     let mut reasons: BTreeMap<(&str, &str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
     for absence in &view.findings.absences {
@@ -185,11 +187,11 @@ pub(super) fn absences(view: &View) -> Option<Table> {
         });
     Table::new(
         "absences".into(),
-        "What could not be read, and why",
+        "Items that could not be read, and the reason",
         vec![
-            words("what"),
-            words("why"),
-            words("the system said"),
+            words("item").keyed("what"),
+            words("reason").keyed("why"),
+            words("system error").keyed("the system said"),
             numbers("hosts"),
             numbers("samples"),
         ],

@@ -1,14 +1,14 @@
-//! Part of the time asked for in which each host was seen, and the reasons for the rest.
+//! Covered share of the requested time for each host, and the reasons for the rest.
 
 use crate::imported::Recorders;
 use crate::view::View;
 use gleaner_schemas::findings::{Gap, HostSummary};
 use std::collections::{BTreeMap, HashMap};
 
-/// A host with gaps of more of the time than this, though not asleep or off, is not to be trusted without a look.
+/// Largest share of the time in gaps, other than sleep and power-off, at which a host's data is trusted.
 pub(super) const UNKNOWN_LIMIT: f64 = 0.1;
-/// Nor one that was heard of for the first time so late, or for the last time so early, that more than this is left: a
-/// weekend is a third of a week.
+/// Largest share of the time before the first sample and after the last at which a host's data is trusted: a weekend is a
+/// third of a week.
 pub(super) const OUTSIDE_LIMIT: f64 = 0.5;
 /// A host is silent when its last sample is this share of the time before the end.
 const SILENT_SHARE: f64 = 0.02;
@@ -26,9 +26,9 @@ pub(super) struct HostTime<'a> {
     pub agent_s: f64,
     /// Gaps of no known cause.
     pub unknown_s: f64,
-    /// Before the first sample and after the last: why, shows when the host comes back.
+    /// Before the first sample and after the last; the cause is known once the host sends samples again.
     pub outside_s: f64,
-    /// The last sample, where nothing came for long before the end.
+    /// Time of the last sample, if it was long before the end.
     pub silent_since_ms: Option<i64>,
 }
 
@@ -37,7 +37,7 @@ impl HostTime<'_> {
         share(self.covered_s, self.asked_s)
     }
 
-    /// A part of its time as a share of what was asked for.
+    /// A part of its time as a share of the requested time.
     pub(super) fn share(&self, part_s: f64) -> f64 {
         share(part_s, self.asked_s)
     }
@@ -56,7 +56,7 @@ fn share(part: f64, whole: f64) -> f64 {
     }
 }
 
-/// Kind of a gap's cause, by the one who could not know.
+/// Kind of a gap's cause.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Cause {
     Off,
@@ -72,7 +72,7 @@ pub(super) fn cause(gap: &Gap) -> Cause {
     }
 }
 
-/// A cause for people, by who recorded the hosts.
+/// A cause in words, for hosts recorded by agents or by other programs.
 pub(super) fn cause_label(cause: &str, recorders: Recorders) -> String {
     match cause {
         "sleep" => "the host slept".into(),
@@ -84,20 +84,20 @@ pub(super) fn cause_label(cause: &str, recorders: Recorders) -> String {
                 "the agent or the recording was stopped",
             )
             .into(),
-        "late" => "the agent came late to a sample".into(),
+        "late" => "the agent took a sample late".into(),
         "clock_step" => "the clock was set".into(),
         "missing" => "not known".into(),
         other => other.replace('_', " "),
     }
 }
 
-/// The time that was asked for; without one, from the first sample of any host to the last.
+/// The requested time; without one, from the first sample of any host to the last.
 pub(super) fn asked_ms(view: &View) -> Option<(i64, i64)> {
     let asked = view.span.map(|span| (span.from_ms, span.until_ms));
     asked.or(view.span_ms())
 }
 
-/// Every host's, in the order of the hosts.
+/// Times of all hosts, in the order of the hosts.
 pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
     let Some((from_ms, until_ms)) = asked_ms(view) else {
         return Vec::new();
