@@ -205,7 +205,7 @@ impl Work {
         self.journal.rotate();
         self.hosts.files_may_grow();
         let segments = self.journal.closed();
-        let mut open = Open {
+        let mut open = OpenWriter {
             work: self,
             writer: None,
             clocks: BTreeMap::new(),
@@ -353,14 +353,14 @@ fn give_memory_back() {
 }
 
 /// The dataset's writer, open as long as there is something to write: others may write in between.
-struct Open<'a> {
+struct OpenWriter<'a> {
     work: &'a Work,
     writer: Option<Writer>,
     /// First batch of each host in this seal that had its clock.
     clocks: BTreeMap<String, Header>,
 }
 
-impl Open<'_> {
+impl OpenWriter<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
         let facts = Facts::of(&batch).map_err(|e| unreadable(header, e))?;

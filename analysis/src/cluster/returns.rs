@@ -17,7 +17,7 @@ const HOUR_MS: i64 = 3_600_000;
 
 /// Sums over the hosts of which it can be told whether they were idle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Back {
+struct IdleSums {
     hosts: i64,
     hour_of_week: u8,
     idle_before: i64,
@@ -26,7 +26,7 @@ struct Back {
     bytes: i64,
 }
 
-impl Back {
+impl IdleSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
         // The same in both, or 0 where nobody was seen.
@@ -41,7 +41,7 @@ impl Back {
 /// Returns by cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Returns {
-    cells: ByCell<Back>,
+    cells: ByCell<IdleSums>,
 }
 
 impl Returns {
@@ -61,7 +61,7 @@ impl Returns {
                     0
                 }
             };
-            *found.cells.at(at) = Back {
+            *found.cells.at(at) = IdleSums {
                 hosts: 1,
                 hour_of_week,
                 idle_before: i64::from(cell.idle_at_start),
@@ -74,7 +74,7 @@ impl Returns {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.cells.merge(&other.cells, Back::add);
+        self.cells.merge(&other.cells, IdleSums::add);
     }
 
     pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
@@ -109,7 +109,7 @@ impl Returns {
     }
 }
 
-fn in_hour(hour_of_week: i64, cells: &[Back]) -> Option<ReturnsByHour> {
+fn in_hour(hour_of_week: i64, cells: &[IdleSums]) -> Option<ReturnsByHour> {
     let n = cells.len() as f64;
     let returns: i64 = cells.iter().map(|b| b.returns).sum();
     let idle_before: i64 = cells.iter().map(|b| b.idle_before).sum();

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Memory that could be lent, were the host idle: a sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
-pub(super) struct Lendable {
+pub(super) struct LendableMemory {
     /// At each sample; nothing where it is not known.
     pub(super) bytes: Vec<i64>,
     /// Bytes times milliseconds before each sample.
@@ -23,7 +23,7 @@ pub(super) struct Lendable {
     pub(super) physical_byte_ms: i128,
 }
 
-impl Lendable {
+impl LendableMemory {
     pub(super) fn of(
         samples: &Samples,
         segments: &[Range<usize>],
@@ -130,7 +130,7 @@ mod tests {
             let samples = samples(&steps);
             let cut = cut.min(steps.len() - 1);
             let segments = [0..cut, cut..steps.len()];
-            let found = Lendable::of(&samples, &segments, mode, 0.1);
+            let found = LendableMemory::of(&samples, &segments, mode, 0.1);
             let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
                 Mode::Paper => (a - 10).max(0),
                 Mode::Gentle | Mode::Spare => (a / 2 - 10).max(0).min((a - 10).max(0)),

@@ -22,7 +22,7 @@ use gleaner_dataset::Dataset;
 use gleaner_reports::{Options, Report};
 use gleaner_schemas::findings::Findings;
 use jiff::Timestamp;
-pub(crate) use span::NothingToReport;
+pub(crate) use span::EmptyReport;
 use span::RequestedTime;
 use std::io::Write;
 use std::path::{Path, PathBuf};

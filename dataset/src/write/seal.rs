@@ -8,7 +8,7 @@ use crate::manifest::{FileEntry, Manifest};
 use crate::rows::identity::Identities;
 use crate::rows::order;
 use crate::rows::projected;
-use crate::write::pending::Pending;
+use crate::write::pending::PendingRows;
 use crate::{DatasetError, FORMAT_VERSION, Result, Writer};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
@@ -124,7 +124,13 @@ impl Writer {
         made.into_iter().map(|(_, file)| file).collect()
     }
 
-    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<StagedDay> {
+    fn stage(
+        &self,
+        number: usize,
+        name: &str,
+        day: i64,
+        pending: &PendingRows,
+    ) -> Result<StagedDay> {
         let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
         let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
         let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)

@@ -9,7 +9,7 @@ use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
 use crate::manifest::{Manifest, SourceEntry};
 use crate::rows::identity::Identities;
 use crate::write::marks::Marks;
-use crate::write::pending::Pending;
+use crate::write::pending::PendingRows;
 use crate::{DatasetError, Result};
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
@@ -30,7 +30,7 @@ pub struct Writer {
     pub(crate) name: WriterName,
     pub(crate) manifest: Manifest,
     /// Rows by table and day (counted from 1970-01-01).
-    pub(crate) pending: BTreeMap<(&'static str, i64), Pending>,
+    pub(crate) pending: BTreeMap<(&'static str, i64), PendingRows>,
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
@@ -189,7 +189,7 @@ impl Writer {
     /// Memory that the rows not sealed yet take.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
-        self.pending.values().map(Pending::bytes).sum()
+        self.pending.values().map(PendingRows::bytes).sum()
     }
 
     /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it

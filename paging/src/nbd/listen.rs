@@ -208,14 +208,14 @@ struct Visitor<E> {
 
 /// Reason why a connection ended that its client did not end.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum BrokenConnection {
     #[error(transparent)]
     Negotiating(#[from] NegotiationError),
     #[error(transparent)]
     Transmitting(#[from] TransmissionError),
 }
 
-impl Broken {
+impl BrokenConnection {
     /// Returns false for a client that just closed (to probe the port, or killed).
     fn is_news(&self) -> bool {
         let (Self::Negotiating(NegotiationError::Io(e))
@@ -240,7 +240,11 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
         }
     }
 
-    fn talk(&self, plain: PlainStream, place: Option<strangers::Place>) -> Result<(), Broken> {
+    fn talk(
+        &self,
+        plain: PlainStream,
+        place: Option<strangers::Place>,
+    ) -> Result<(), BrokenConnection> {
         let channel = Channel::Plain(plain);
         let Outcome::Transmit(channel, contents) =
             negotiate(channel, &*self.exports, &self.door, PATIENCE)?

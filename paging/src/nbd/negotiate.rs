@@ -53,7 +53,7 @@ pub(super) fn negotiate<E: Exports>(
     door: &Door,
     patience: Duration,
 ) -> Result<Outcome<E::Contents>, NegotiationError> {
-    let mut talk = Talk {
+    let mut talk = ServerNegotiation {
         channel,
         until: Instant::now() + patience,
         caller: match door {
@@ -148,14 +148,14 @@ pub fn greet<E: Exports>(
 }
 
 /// One client, before transmission.
-struct Talk {
+struct ServerNegotiation {
     channel: Channel,
     until: Instant,
     /// `None` until TLS tells.
     caller: Option<Caller>,
 }
 
-impl Talk {
+impl ServerNegotiation {
     fn receive<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;

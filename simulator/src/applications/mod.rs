@@ -68,8 +68,8 @@ impl Application {
 
     /// With a time of its own to compute before each request.
     #[must_use]
-    pub const fn thinking(self, think_ns: u64) -> Thinking {
-        Thinking {
+    pub const fn thinking(self, think_ns: u64) -> PacedApplication {
+        PacedApplication {
             application: self,
             think_ns,
         }
@@ -84,7 +84,7 @@ impl std::fmt::Display for Application {
 
 /// An [`Application`] on CPUs of some speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thinking {
+pub struct PacedApplication {
     application: Application,
     think_ns: u64,
 }

@@ -43,7 +43,7 @@ macro_rules! applications {
             }
         }
 
-        impl Program for Thinking {
+        impl Program for PacedApplication {
             type Stream = Stream;
 
             fn layout(&self) -> Layout {

@@ -1,7 +1,7 @@
 //! A client workstation: what becomes of one request after the other.
 
 use super::check::Violation;
-use super::cluster::{Cluster, Found, NEVER};
+use super::cluster::{Cluster, NEVER, RegionPlace};
 use super::local::Local;
 use super::machine::Machine;
 use super::outcome::Counts;
@@ -132,7 +132,7 @@ impl Workstation {
         let region = self.geometry.region(first);
         process.region = region;
         match cluster.find(region, now_ns) {
-            Found::Held => {
+            RegionPlace::Held => {
                 cluster.serve(region, now_ns)?;
                 let bytes = u64::from(process.request.bytes);
                 if is_write {
@@ -147,20 +147,22 @@ impl Workstation {
                 self.local.keep(first, count);
                 Ok(Step::Answered(at_ns))
             }
-            Found::Lost => {
+            RegionPlace::Lost => {
                 cluster.give_up(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Ask, told_ns))
             }
-            Found::Coming(_) | Found::Nowhere if is_write => Ok(self.disk(process, now_ns)),
-            Found::Coming(NEVER) => Ok(Step::Park),
-            Found::Coming(ready_ns) => Ok(Step::Next(Stage::Ask, ready_ns)),
-            Found::Nowhere if cluster.may_ask(region, now_ns) => {
+            RegionPlace::Coming(_) | RegionPlace::Nowhere if is_write => {
+                Ok(self.disk(process, now_ns))
+            }
+            RegionPlace::Coming(NEVER) => Ok(Step::Park),
+            RegionPlace::Coming(ready_ns) => Ok(Step::Next(Stage::Ask, ready_ns)),
+            RegionPlace::Nowhere if cluster.may_ask(region, now_ns) => {
                 process.storing = cluster.ask(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Disk, told_ns))
             }
-            Found::Nowhere => Ok(self.disk(process, now_ns)),
+            RegionPlace::Nowhere => Ok(self.disk(process, now_ns)),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The client's disks and network: stations that serve whoever comes first.
 
-use super::dice::{Seeks, stream, time_below};
+use super::dice::{SeekTimes, stream, time_below};
 use super::scenario::{Disks, Network};
 use crate::event::SECOND;
 use rand_chacha::ChaCha8Rng;
@@ -45,7 +45,7 @@ struct Disk {
 /// All of it.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
-    seeks: Seeks,
+    seeks: SeekTimes,
     rotation_ns: u64,
     media_bytes_per_s: u64,
     string_bytes_per_s: u64,
@@ -65,7 +65,7 @@ impl Machine {
             oldest: 0,
         };
         Self {
-            seeks: Seeks::new(disks.seek_mean_ns, disks.seek_max_ns),
+            seeks: SeekTimes::new(disks.seek_mean_ns, disks.seek_max_ns),
             rotation_ns: disks.rotation_ns,
             media_bytes_per_s: disks.media_bytes_per_s,
             string_bytes_per_s: disks.string_bytes_per_s,

@@ -109,7 +109,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::{Cause, Wanted};
+    use crate::hosts::{Cause, ReturnMemory};
     use gleaner_policy::memory_context::Demand;
 
     const KIB: u64 = 1024;
@@ -119,7 +119,7 @@ mod tests {
         Return {
             at_ns: 0,
             cause: Cause::Owner,
-            wanted: is_known.then_some(Wanted {
+            wanted: is_known.then_some(ReturnMemory {
                 demand: Demand {
                     footprint_bytes: 1 << 30,
                     kernel_bytes: 0,

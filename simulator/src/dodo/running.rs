@@ -11,14 +11,14 @@ use super::process::{Process, Stage, Step};
 use crate::Request;
 
 /// A run of a program.
-pub(super) struct Running<I> {
+pub(super) struct ProgramRun<I> {
     processes: Vec<Process>,
     requests: I,
     /// The last answer so far.
     pub(super) end_ns: u64,
 }
 
-impl<I: Iterator<Item = Request>> Running<I> {
+impl<I: Iterator<Item = Request>> ProgramRun<I> {
     /// So many processes take the first requests at `begin_ns`.
     pub(super) fn new(
         mut requests: I,
@@ -105,7 +105,7 @@ impl Engine<'_> {
     ) -> Result<Option<Run>, Violation> {
         let Self { client, cluster } = self;
         let before = client.counts;
-        let mut running = Running::new(requests, processes, begin_ns, client);
+        let mut running = ProgramRun::new(requests, processes, begin_ns, client);
         loop {
             let next = running.next();
             if running.at_ns(next) > until_ns {

@@ -5,7 +5,7 @@ use super::client::{Geometry, Workstation};
 use super::cluster::{Cluster, NEVER};
 use super::outcome::{ClientOutcome, Counts, SharedOutcome};
 use super::owners::PageIn;
-use super::running::Running;
+use super::running::ProgramRun;
 use super::scenario::{Network, Recruitment, Remote, Scenario};
 use super::simulate::{SimulationError, check, engine, processes, workstation};
 use crate::applications::Program;
@@ -28,7 +28,7 @@ pub struct Borrower<P> {
 /// One client on its way.
 struct Client<I> {
     workstation: Workstation,
-    running: Running<I>,
+    running: ProgramRun<I>,
     host: Option<usize>,
     end_ns: Option<u64>,
 }
@@ -87,7 +87,7 @@ pub fn simulate_clients<P: Program>(
         let mut workstation = workstation(scenario, program, *geometry, &scenario.network, seed);
         let requests = program.run(scenario.seed, number as u64);
         let processes = processes(scenario, program);
-        let running = Running::new(requests, processes, client.begin_ns, &mut workstation);
+        let running = ProgramRun::new(requests, processes, client.begin_ns, &mut workstation);
         let client = Client {
             workstation,
             running,

@@ -46,7 +46,7 @@ pub enum SimulationError {
 
 /// Memory that a program is given for reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lent {
+enum ReferenceMemory {
     Nothing,
     Everything,
 }
@@ -134,11 +134,14 @@ pub fn reference<P: Program>(
 ) -> Result<[u64; 2], SimulationError> {
     check(scenario)?;
     let mut means = [0; 2];
-    for (mean, lent) in means.iter_mut().zip([Lent::Nothing, Lent::Everything]) {
+    for (mean, lent) in means
+        .iter_mut()
+        .zip([ReferenceMemory::Nothing, ReferenceMemory::Everything])
+    {
         // More than anybody wants.
         let everything = [Timeline::always_idle("infinite", u64::MAX / 4)];
         let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
-        let cluster = (lent == Lent::Everything).then(|| {
+        let cluster = (lent == ReferenceMemory::Everything).then(|| {
             let remote = Remote::default();
             let regions = geometry.region_bytes();
             let recruitment = Recruitment::default();

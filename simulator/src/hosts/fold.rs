@@ -7,7 +7,9 @@
 
 use super::footprint::Processes;
 use super::samples::Sample;
-use super::{Cause, Change, Lendable, Presence, Reading, Return, Seen, Timeline, Wanted};
+use super::{
+    Cause, Change, LendableBytes, Presence, Reading, RecordedSample, Return, ReturnMemory, Timeline,
+};
 use gleaner_hosts::derived::{self, Idleness, returns};
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::idle::{Observation, Verdict};
@@ -117,13 +119,13 @@ impl Fold<'_> {
         });
     }
 
-    fn wanted(&self, run: &[Sample], back: &derived::Return) -> Option<Wanted> {
+    fn wanted(&self, run: &[Sample], back: &derived::Return) -> Option<ReturnMemory> {
         let window = run.get(back.window.clone())?;
         let first = window.first().filter(|s| s.has_categories)?;
         let idle = run.get(back.last_idle)?;
         let footprint = self.processes.footprint(window, back.at_ms)?;
         let memory = &first.memory;
-        Some(Wanted {
+        Some(ReturnMemory {
             demand: Demand::without_guests(memory, footprint.bytes),
             upper_bound_bytes: upper_bound_bytes(
                 footprint.cached_bytes,
@@ -132,11 +134,11 @@ impl Fold<'_> {
         })
     }
 
-    fn seen(&self, sample: &Sample, verdict: Verdict) -> Seen {
+    fn seen(&self, sample: &Sample, verdict: Verdict) -> RecordedSample {
         let since_begin = |ms: i64| ms.saturating_sub(self.reading.from_ms);
         // Of the memory that the host lent when it was traced, the simulation decides anew.
         let as_if_free = |bytes: u64| bytes.saturating_add(sample.memory.guest_bytes);
-        Seen {
+        RecordedSample {
             physical_bytes: sample.memory.physical_bytes,
             available_bytes: as_if_free(sample.memory.available_bytes),
             mem_available_bytes: sample.mem_available_bytes.map(as_if_free),
@@ -152,7 +154,7 @@ impl Fold<'_> {
         }
     }
 
-    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> Lendable {
+    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> LendableBytes {
         let mut bytes = |mode| {
             let limits = Limits {
                 mode,
@@ -164,7 +166,7 @@ impl Fold<'_> {
                 None => found.quota_bytes,
             }
         };
-        Lendable {
+        LendableBytes {
             paper_bytes: bytes(Mode::Paper),
             gentle_bytes: bytes(Mode::Gentle),
             spare_bytes: bytes(Mode::Spare),
@@ -217,7 +219,7 @@ impl Fold<'_> {
         &mut self,
         time_ms: i64,
         presence: Presence,
-        (lendable, seen): (Lendable, Option<Seen>),
+        (lendable, seen): (LendableBytes, Option<RecordedSample>),
     ) {
         self.timeline.push(Change {
             at_ns: self.reading.ns(time_ms),

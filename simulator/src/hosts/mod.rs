@@ -21,4 +21,6 @@ pub use error::{HostsError, Result};
 pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
-pub use timeline::{Cause, Change, Lendable, Presence, Return, Seen, Timeline, Wanted};
+pub use timeline::{
+    Cause, Change, LendableBytes, Presence, RecordedSample, Return, ReturnMemory, Timeline,
+};

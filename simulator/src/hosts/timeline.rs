@@ -20,7 +20,7 @@ pub enum Presence {
 
 /// Memory that a host may lend, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lendable {
+pub struct LendableBytes {
     /// [`Mode::Paper`].
     pub paper_bytes: u64,
     /// [`Mode::Gentle`].
@@ -29,7 +29,7 @@ pub struct Lendable {
     pub spare_bytes: u64,
 }
 
-impl Lendable {
+impl LendableBytes {
     /// By one mode.
     #[must_use]
     pub const fn bytes(&self, mode: Mode) -> u64 {
@@ -43,7 +43,7 @@ impl Lendable {
 
 /// A sample, as far as lending depends on it: as if nothing had been lent when it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RecordedSample {
     /// Physical memory; of 0 no headroom is kept.
     pub physical_bytes: u64,
     /// Available memory.
@@ -54,7 +54,7 @@ pub struct Seen {
     pub verdict: Verdict,
 }
 
-impl Seen {
+impl RecordedSample {
     /// As the memory server's `Lender` takes it in.
     #[must_use]
     pub fn event(&self, headroom_share: f64) -> Event {
@@ -79,9 +79,9 @@ pub struct Change {
     /// Whether the host may lend.
     pub presence: Presence,
     /// At most so much, and only what is expected to stay where a forecast is wanted.
-    pub lendable: Lendable,
+    pub lendable: LendableBytes,
     /// The sample; absent where none could be taken, and where an owner came and went between two.
-    pub seen: Option<Seen>,
+    pub seen: Option<RecordedSample>,
     /// Place in [`Timeline::returns`], where this ends an idle period.
     pub returned: Option<u32>,
 }
@@ -103,19 +103,19 @@ pub struct Return {
     /// By what.
     pub cause: Cause,
     /// Memory that was wanted; absent where sizes are not known.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<ReturnMemory>,
 }
 
 /// Memory that is wanted at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReturnMemory {
     /// A, K, M and lotsfree of the memory context; no guest.
     pub demand: Demand,
     /// The loose upper bound of the memory context.
     pub upper_bound_bytes: u64,
 }
 
-impl Wanted {
+impl ReturnMemory {
     /// The memory context size, had so much been lent.
     #[must_use]
     pub const fn memory_context_bytes(&self, guest_bytes: u64) -> u64 {
@@ -149,11 +149,11 @@ impl Timeline {
             changes: vec![Change {
                 at_ns: 0,
                 presence: Presence::Idle,
-                lendable: Lendable {
+                lendable: LendableBytes {
                     paper_bytes: lendable_bytes,
                     ..Lendable::default()
                 },
-                seen: Some(Seen {
+                seen: Some(RecordedSample {
                     physical_bytes: 0,
                     available_bytes: lendable_bytes,
                     mem_available_bytes: None,

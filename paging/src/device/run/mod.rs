@@ -155,13 +155,13 @@ impl Handle {
 }
 
 /// A device at work.
-pub struct Running {
+pub struct RunningDevice {
     /// To say things to it.
     pub handle: Handle,
     thread: JoinHandle<()>,
 }
 
-impl Running {
+impl RunningDevice {
     /// Starts the device: from here on clients can connect, and their writes go to disk until there are
     /// servers.
     ///

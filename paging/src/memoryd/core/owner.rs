@@ -1,7 +1,7 @@
 //! The owner's commands: permissions and effects.
 
 use super::control::{Peer, ReceivedCommand};
-use super::{Core, Look, PendingCommand};
+use super::{Core, PendingCommand, SlowCommand};
 use crate::clock;
 use crate::itself::Memory;
 use crate::wishes::{Cap, OwnerWishes, Pause};
@@ -92,7 +92,7 @@ impl Core {
                 self.unanswered.insert(connection, asked);
                 let is_new = std::mem::take(&mut self.has_new_wishes);
                 let wishes = is_new.then(|| self.wishes.clone());
-                if self.looks.send(Look { connection, wishes }).is_err() {
+                if self.looks.send(SlowCommand { connection, wishes }).is_err() {
                     self.answer_owner(connection, Memory::default());
                 }
             }

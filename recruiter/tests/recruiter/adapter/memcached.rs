@@ -1,12 +1,12 @@
 //! A memcached on what a host may lend.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, quota, wait_for};
-use super::servers::{Server, Talk, unused_address};
+use super::servers::{Server, TestConnection, unused_address};
 
 const VALUE_BYTES: usize = 50_000;
 
 /// Fills it with `count` values, 50,000 bytes each.
-fn fill(talk: &mut Talk, count: usize) {
+fn fill(talk: &mut TestConnection, count: usize) {
     for n in 0..count {
         let mut command = format!("set k{n} 0 0 {VALUE_BYTES}\r\n").into_bytes();
         command.resize(command.len() + VALUE_BYTES, b'x');

@@ -1,6 +1,6 @@
 //! One host's idle memory daemon: the `Lender` of `policy`, which the memory server runs live, over a traced host's time.
 
-use super::{Cluster, DROPPED, Due, Violation, ms};
+use super::{Cluster, DROPPED, HostEvent, Violation, ms};
 use crate::event::{MS, Ticket};
 use crate::hosts::{self, Change, Presence};
 use gleaner_policy::eviction::Order;
@@ -211,7 +211,7 @@ impl Cluster<'_> {
             if let Some(before) = host.due.take() {
                 self.changes.take_back(before);
             }
-            host.due = due_ns.map(|due_ns| self.changes.put(due_ns, Due::Lending(at)));
+            host.due = due_ns.map(|due_ns| self.changes.put(due_ns, HostEvent::Lending(at)));
             self.next_ns = self.changes.next_ns().unwrap_or(super::NEVER);
         }
         Ok(())

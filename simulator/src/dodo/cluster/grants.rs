@@ -1,6 +1,6 @@
 //! Grants of memory, and the victims that leave for them.
 
-use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, daemon, ms};
+use super::{Cluster, NEVER, NOWHERE, Region, RegionPlace, Violation, daemon, ms};
 use crate::event::SECOND;
 use gleaner_policy::eviction::Order;
 use gleaner_policy::placement::{Request, place};
@@ -103,7 +103,8 @@ impl Cluster<'_> {
             let own = &self.clients[client].regions;
             // What is on its way stays.
             let may_leave = |region| {
-                own.contains(&region) && !matches!(self.find(region, now_ns), Found::Coming(_))
+                own.contains(&region)
+                    && !matches!(self.find(region, now_ns), RegionPlace::Coming(_))
             };
             let evict = |order: &mut Order| order.evict(usize::MAX, may_leave);
             let evicted = order.as_mut().and_then(evict);
@@ -112,7 +113,7 @@ impl Cluster<'_> {
                 return Ok(None);
             };
             match self.find(region, now_ns) {
-                Found::Held => {
+                RegionPlace::Held => {
                     let at = self.regions[region as usize].host as usize;
                     self.free(at, region, now_ns)?;
                     self.told.deleted += 1;
@@ -120,8 +121,8 @@ impl Cluster<'_> {
                         return Ok(Some(at));
                     }
                 }
-                Found::Lost => self.give_up(region, now_ns)?,
-                Found::Nowhere | Found::Coming(_) => {}
+                RegionPlace::Lost => self.give_up(region, now_ns)?,
+                RegionPlace::Nowhere | RegionPlace::Coming(_) => {}
             }
         }
     }

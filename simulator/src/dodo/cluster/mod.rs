@@ -64,7 +64,7 @@ struct Borrower {
 
 /// Place of a region, for the client that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum RegionPlace {
     /// Nobody has it.
     Nowhere,
     /// It is on its way, and there from then on ([`NEVER`] where that is not known yet).
@@ -83,7 +83,7 @@ pub(super) struct Cluster<'a> {
     placement: Placement,
     hosts: Vec<Daemon>,
     regions: Vec<Region>,
-    changes: Queue<Due>,
+    changes: Queue<HostEvent>,
     /// Time at which anything about the hosts changes next.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
@@ -95,12 +95,12 @@ pub(super) struct Cluster<'a> {
     storings: u64,
     told: Regions,
     tally: Tally,
-    over_time: OverTime,
+    over_time: MemoryIntegral,
 }
 
 /// Event of a host that is due.
 #[derive(Clone, Copy, Debug)]
-enum Due {
+enum HostEvent {
     /// Its next change.
     Change(usize),
     /// Event of its `Lender` alone, or of growing quotas.
@@ -109,7 +109,7 @@ enum Due {
 
 /// Sums over time, in byte-nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct OverTime {
+struct MemoryIntegral {
     since_ns: u64,
     lendable_bytes: u64,
     leased_bytes: u64,
@@ -117,7 +117,7 @@ struct OverTime {
     leased: u128,
 }
 
-impl OverTime {
+impl MemoryIntegral {
     fn until(&mut self, at_ns: u64) {
         let passed_ns = u128::from(at_ns.saturating_sub(self.since_ns));
         self.lendable += u128::from(self.lendable_bytes) * passed_ns;
@@ -150,7 +150,7 @@ impl<'a> Cluster<'a> {
         let mut changes = Queue::default();
         for (host, timeline) in timelines.iter().enumerate() {
             if let Some(first) = timeline.changes.first() {
-                changes.put(first.at_ns, Due::Change(host));
+                changes.put(first.at_ns, HostEvent::Change(host));
             }
         }
         let (mut regions, mut borrowers) = (Vec::new(), Vec::new());
@@ -194,7 +194,7 @@ impl<'a> Cluster<'a> {
             storings: 0,
             told: Regions::default(),
             tally: Tally::default(),
-            over_time: OverTime::default(),
+            over_time: MemoryIntegral::default(),
             timelines,
             regions,
         }
@@ -205,7 +205,7 @@ impl<'a> Cluster<'a> {
     pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
         while let Some((at_ns, due)) = self.changes.pop_until(now_ns) {
             match due {
-                Due::Change(host) => {
+                HostEvent::Change(host) => {
                     let changes = &self.timelines[host].changes;
                     let next = self.hosts[host].next;
                     if let Some(change) = changes.get(next) {
@@ -213,10 +213,10 @@ impl<'a> Cluster<'a> {
                     }
                     self.hosts[host].next = next + 1;
                     if let Some(change) = changes.get(next + 1) {
-                        self.changes.put(change.at_ns, Due::Change(host));
+                        self.changes.put(change.at_ns, HostEvent::Change(host));
                     }
                 }
-                Due::Lending(host) => {
+                HostEvent::Lending(host) => {
                     self.hosts[host].due = None;
                     self.lend(host, &Event::Tick, at_ns)?;
                 }
@@ -242,17 +242,17 @@ impl<'a> Cluster<'a> {
 
     /// Place of the region.
     #[inline]
-    pub(super) fn find(&self, region: u32, now_ns: u64) -> Found {
+    pub(super) fn find(&self, region: u32, now_ns: u64) -> RegionPlace {
         let region = &self.regions[region as usize];
         let Some(host) = self.hosts.get(region.host as usize) else {
-            return Found::Nowhere;
+            return RegionPlace::Nowhere;
         };
         if host.generation != region.generation {
-            Found::Lost
+            RegionPlace::Lost
         } else if region.ready_ns > now_ns {
-            Found::Coming(region.ready_ns)
+            RegionPlace::Coming(region.ready_ns)
         } else {
-            Found::Held
+            RegionPlace::Held
         }
     }
 
