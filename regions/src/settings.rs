@@ -29,7 +29,7 @@ pub struct Settings {
 /// Behaviour of regions whose memory is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
-    /// They are read from their files.
+    /// Lost regions are read from their files.
     #[default]
     File,
     /// As in Dodo: reading and writing them fails from then on. Written data are in the file all the same.

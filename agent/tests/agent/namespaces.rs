@@ -157,7 +157,7 @@ fn has_own_row(document: &Json) -> bool {
     processes.iter().any(|p| p["pid"]["value"] == own_pid)
 }
 
-/// This process is root's, active, and holds 128 MiB.
+/// The test's own process is root's, active, and holds 128 MiB.
 #[test]
 fn an_agent_without_root_says_what_it_may_not_see() {
     let held = vec![1_u8; 128 * MIB];

@@ -151,7 +151,7 @@ impl<'a> HostTrace<'a> {
         }))
     }
 
-    /// Host id.
+    /// Id of the host.
     pub(crate) fn host(&self) -> &'a str {
         self.reader.host
     }

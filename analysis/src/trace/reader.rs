@@ -84,7 +84,7 @@ impl<'a> HostReader<'a> {
         told
     }
 
-    /// Where the samples are of one database its name is not read with each row: it would be a third of the bytes.
+    /// Reads rows by sample; the database's name is not read where there is only one: it would be a third of the bytes.
     fn read_of_samples_in(
         &mut self,
         span: Span,

@@ -21,7 +21,7 @@ use std::{fmt, fs, io};
 const STACK_BYTES: usize = 256 << 10;
 /// Time for the handshake, after which a client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Broken connections that are told of a minute; strangers must not fill a log.
+/// Broken connections that are logged per minute; strangers must not fill a log.
 const MOST_LINES: u32 = 10;
 /// Until a refused accept(2) is tried again: file descriptors are short, say.
 const PAUSE: Duration = Duration::from_millis(100);

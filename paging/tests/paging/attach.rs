@@ -49,7 +49,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// What it says as JSON.
+    /// Output of the command as JSON.
     #[track_caller]
     fn told(&self, args: &[&str]) -> serde_json::Value {
         let ended = self.clerk(&[args, &["--json"]].concat());
@@ -58,7 +58,7 @@ impl Bench {
         serde_json::from_slice(&ended.stdout).unwrap()
     }
 
-    /// What it says when it does not.
+    /// Error message of the command when it fails.
     #[track_caller]
     fn refused(&self, args: &[&str]) -> String {
         let ended = self.clerk(args);
@@ -237,7 +237,7 @@ impl Hog {
         }
     }
 
-    /// It has what it wants, and waits to be asked: nothing of its own is on the way in any more.
+    /// Waits until the program has filled its memory and sleeps.
     #[track_caller]
     fn fills(&mut self) {
         assert_eq!(self.says(), "filled");

@@ -1,11 +1,11 @@
-//! A quota that does not flutter: it falls at once, and rises only to what was there for some time.
+//! Stable quota: it falls at once, and rises only to the least figure of the last `rise_after_ms`.
 
 use std::collections::VecDeque;
 
 /// Figures kept at most. More would have to rise strictly, one after the other, within the time looked at.
 const MOST: usize = 256;
 
-/// The least of what was there during the last `rise_after_ms`.
+/// Least figure of the last `rise_after_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct SteadyMinimum {
     /// Increasing figures: one that is not smaller than a later one can never be the least again.

@@ -20,7 +20,7 @@ impl Layout {
         self.files * self.file_blocks
     }
 
-    /// All data.
+    /// Bytes of all data.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.blocks() as u64 * self.block_bytes as u64

@@ -9,9 +9,9 @@ pub enum Violation {
         "run {run} made {requests} requests, of which {local} were answered locally, {remote} from remote memory and {disk} from disk"
     )]
     Requests {
-        /// Of which run.
+        /// Number of the run.
         run: u64,
-        /// Made.
+        /// Requests that were made.
         requests: u64,
         /// Answered by the client's own memory.
         local: u64,

@@ -224,7 +224,7 @@ impl Workstation {
         (request.object as u32, count)
     }
 
-    /// Whether all requests since `before` are answered, but so many.
+    /// Checks that all requests since `before` are answered, except for `waiting` of them.
     pub(super) fn check(&self, run: u64, before: &Counts, waiting: u64) -> Result<(), Violation> {
         let now = &self.counts;
         let requests = now.requests - before.requests;

@@ -34,7 +34,7 @@ impl SeekTimes {
         Self((0..=PARTS).map(quantile).collect())
     }
 
-    /// One time.
+    /// Draws one time.
     pub(super) fn draw(&self, dice: &mut ChaCha8Rng) -> u64 {
         let random = dice.next_u32();
         let (part, rest) = ((random >> 20) as usize, u64::from(random & 0xf_ffff));

@@ -64,7 +64,7 @@ impl Local {
         }
     }
 
-    /// Forgets everything.
+    /// Drops all cached blocks.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.last_use.len() as u32, self.room as u32);
     }

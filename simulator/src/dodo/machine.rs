@@ -33,7 +33,7 @@ pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
     bytes.saturating_mul(SECOND) / bytes_per_s
 }
 
-/// One disk.
+/// State of one disk.
 #[derive(Clone, Debug)]
 struct Disk {
     arm: Station,

@@ -19,7 +19,7 @@ pub(super) struct ProgramRun<I> {
 }
 
 impl<I: Iterator<Item = Request>> ProgramRun<I> {
-    /// So many processes take the first requests at `begin_ns`.
+    /// Run whose processes take the first requests at `begin_ns`.
     pub(super) fn new(
         mut requests: I,
         processes: u32,
@@ -55,7 +55,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
         self.processes[process].at_ns
     }
 
-    /// It does, at its time.
+    /// Executes the process's next step, at its time.
     #[inline]
     pub(super) fn go_on(
         &mut self,
@@ -94,7 +94,7 @@ pub(super) struct Engine<'a> {
 }
 
 impl Engine<'_> {
-    /// One run of the program by so many processes; `None` where it has not ended by `until_ns`.
+    /// Runs the program once with this number of processes; `None` if it has not ended by `until_ns`.
     pub(super) fn run(
         &mut self,
         number: u64,
@@ -141,7 +141,7 @@ fn take(
     }
 }
 
-/// Those that wait for the region ask for it again.
+/// Makes the processes that wait for the region ask for it again.
 fn wake(all: &mut [Process], region: u32, at_ns: u64) {
     let parked = all.iter_mut().filter(|p| p.stage == Stage::Parked);
     for process in parked.filter(|p| p.region == region) {

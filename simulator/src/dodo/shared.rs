@@ -25,7 +25,7 @@ pub struct Borrower<P> {
     pub program: P,
 }
 
-/// One client on its way.
+/// State of a client that runs.
 struct Client<I> {
     workstation: Workstation,
     running: ProgramRun<I>,
@@ -34,7 +34,7 @@ struct Client<I> {
 }
 
 impl<I: Iterator<Item = crate::Request>> Client<I> {
-    /// Time at which anything happens to it: at last, that it ends.
+    /// Time of the client's next event; the last one is its end.
     fn next_ns(&self) -> u64 {
         match self.running.at_ns(self.running.next()) {
             NEVER => self.running.end_ns,

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// Something that must hold did not.
+    /// An invariant was violated.
     #[error("the simulation contradicts itself, which is a fault of Gleaner's: {0}")]
     Violation(#[from] Violation),
     /// Not one run ended.
@@ -37,9 +37,9 @@ pub enum SimulationError {
     Setting {
         /// Key of the setting, as in the scenario.
         key: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
-        /// Values that may be there.
+        /// Values that are allowed.
         wanted: &'static str,
     },
 }
@@ -63,7 +63,7 @@ pub fn simulate(scenario: &Scenario, hosts: &[Timeline]) -> Result<Outcome, Simu
     simulate_program(scenario, &application.thinking(think_ns), hosts)
 }
 
-/// The same of any program; the scenario's application is of no account.
+/// Simulates any program on `hosts`; the scenario's application is ignored.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -269,7 +269,7 @@ fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
         .collect()
 }
 
-/// Whether every setting can be simulated.
+/// Checks that every setting can be simulated.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let disks = &scenario.client.disks;
     let checks: [(&'static str, u64, u64, &'static str); 9] = [

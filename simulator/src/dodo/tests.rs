@@ -36,7 +36,7 @@ struct FixedProgram {
 }
 
 impl FixedProgram {
-    /// One process that reads blocks of 100 bytes; regions have ten.
+    /// Program of one process that reads blocks of 100 bytes; regions have ten.
     fn reading(blocks: &[u64], think_ns: u64) -> Self {
         let request = |&object| Request {
             object,

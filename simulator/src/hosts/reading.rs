@@ -13,17 +13,17 @@ const RETURN_WINDOW_MS: i64 = 200_000;
 pub struct Reading {
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// Its end.
+    /// The simulation's end, ms since 1970-01-01 UTC.
     pub until_ms: i64,
     /// Rule that says when a host is idle.
     pub idle: IdleRule,
-    /// Memory that is held back; the mode is of no account, timelines hold all of them.
+    /// Memory that is held back; the mode is ignored, since timelines hold all modes.
     pub limits: Limits,
-    /// For so long after a return processes count as what the owner wants.
+    /// Time after a return in which active processes count as the owner's.
     pub return_window_ms: i64,
     /// Hosts without owners (servers): whatever is available may be lent at any time, and nobody ever returns.
     pub is_always_idle: bool,
-    /// Hosts lend no more than is expected to stay; without it all that they may.
+    /// Forecasts to which quotas are cut; without them hosts lend their whole quota.
     pub foresight: Option<Foresight>,
 }
 

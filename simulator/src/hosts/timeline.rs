@@ -6,7 +6,7 @@ use gleaner_policy::lending::Event;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::lending::Mode;
 
-/// Whether a host may lend.
+/// State of a host as regards lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
     /// Idle for as long as the rule asks.
@@ -21,16 +21,16 @@ pub enum Presence {
 /// Memory that a host may lend, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LendableBytes {
-    /// [`Mode::Paper`].
+    /// Bytes in [`Mode::Paper`].
     pub paper_bytes: u64,
-    /// [`Mode::Gentle`].
+    /// Bytes in [`Mode::Gentle`].
     pub gentle_bytes: u64,
-    /// [`Mode::Spare`].
+    /// Bytes in [`Mode::Spare`].
     pub spare_bytes: u64,
 }
 
 impl LendableBytes {
-    /// By one mode.
+    /// Bytes in one mode.
     #[must_use]
     pub const fn bytes(&self, mode: Mode) -> u64 {
         match mode {
@@ -46,16 +46,16 @@ impl LendableBytes {
 pub struct RecordedSample {
     /// Physical memory; of 0 no headroom is kept.
     pub physical_bytes: u64,
-    /// Available memory.
+    /// Available memory, in bytes.
     pub available_bytes: u64,
-    /// MemAvailable.
+    /// MemAvailable, where the kernel reports it.
     pub mem_available_bytes: Option<u64>,
-    /// By the idle rule; its times are ms since the simulation's begin.
+    /// Verdict of the idle rule; its times are ms since the simulation's begin.
     pub verdict: Verdict,
 }
 
 impl RecordedSample {
-    /// As the memory server's `Lender` takes it in.
+    /// Event that the memory server's `Lender` receives.
     #[must_use]
     pub fn event(&self, headroom_share: f64) -> Event {
         Event::Sample {
@@ -71,14 +71,14 @@ impl RecordedSample {
     }
 }
 
-/// From here on.
+/// Change of a host's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Time of the change, since the simulation's begin.
     pub at_ns: u64,
-    /// Whether the host may lend.
+    /// State of the host from then on.
     pub presence: Presence,
-    /// At most so much, and only what is expected to stay where a forecast is wanted.
+    /// Bytes that may be lent at most; with a forecast, only those that are expected to stay.
     pub lendable: LendableBytes,
     /// The sample; absent where none could be taken, and where an owner came and went between two.
     pub seen: Option<RecordedSample>,
@@ -100,13 +100,13 @@ pub enum Cause {
 pub struct Return {
     /// Time of the return, since the simulation's begin.
     pub at_ns: u64,
-    /// By what.
+    /// Cause of the return.
     pub cause: Cause,
     /// Memory that was wanted; absent where sizes are not known.
     pub wanted: Option<ReturnMemory>,
 }
 
-/// Memory that is wanted at a return.
+/// Memory that the owner wants at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReturnMemory {
     /// A, K, M and lotsfree of the memory context; no guest.
@@ -133,14 +133,14 @@ pub struct Timeline {
     pub host_id: String,
     /// Physical memory, as last seen.
     pub physical_bytes: u64,
-    /// In order of time; of one time there is one change.
+    /// Changes in order of time, at most one at a time.
     pub changes: Vec<Change>,
-    /// In order of time.
+    /// Returns in order of time.
     pub returns: Vec<Return>,
 }
 
 impl Timeline {
-    /// A host that is idle for ever, and has so much to lend.
+    /// Timeline of a host that is always idle and can lend this much.
     #[must_use]
     pub fn always_idle(host_id: &str, lendable_bytes: u64) -> Self {
         Self {

@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What a request may take at most: `give_up_after`, `answer_within`, and what a loaded machine adds.
+/// Longest time of a request: `give_up_after`, `answer_within`, and the delay of a loaded machine.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
 const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
@@ -46,7 +46,7 @@ impl Host {
         self.relay.cut();
     }
 
-    /// Empty.
+    /// Starts an empty server.
     fn start_again(&mut self) {
         if self.server.is_none() {
             let server = MemoryServer::start("64MiB", "127.0.0.1:0");

@@ -155,7 +155,7 @@ impl Stage {
         Self::announcing(others, "1s")
     }
 
-    /// One that announces so often when nothing happens.
+    /// Stage whose memory server announces this often when nothing happens.
     pub(super) fn announcing(others: &[String], every: &str) -> Self {
         let host = Host::new();
         let honest = HonestRecruiter::start();

@@ -7,7 +7,7 @@ use gleaner_policy::eviction::Order;
 use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
 use gleaner_schemas::lending::{GrantRequest, Outcome, QuotaReason, Request, RequestKind};
 
-/// One host.
+/// State of one host's daemon.
 #[derive(Clone, Debug)]
 pub(super) struct Daemon {
     lender: Lender,
@@ -258,7 +258,7 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Whether a client works on this host, which lends nothing meanwhile.
+    /// Notes whether a client works on this host, which lends nothing meanwhile.
     pub(in crate::dodo) fn borrows(
         &mut self,
         at: usize,

@@ -35,7 +35,7 @@ const DROPPED: u32 = u32::MAX;
 struct Region {
     client: u32,
     host: u32,
-    /// Of the daemon that it was given to.
+    /// Generation of the daemon that it was given to.
     generation: u32,
     /// Stored whole from then on.
     ready_ns: u64,
@@ -51,11 +51,11 @@ impl Region {
     }
 }
 
-/// One client, as the manager and the daemons know it.
+/// A client, as the manager and the daemons know it.
 #[derive(Clone, Debug)]
 struct Borrower {
     name: String,
-    /// Its regions.
+    /// Regions of the client.
     regions: Range<u32>,
     refraction: Refraction,
     /// Bytes that it has on each host.
@@ -65,17 +65,17 @@ struct Borrower {
 /// Place of a region, for the client that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegionPlace {
-    /// Nobody has it.
+    /// No host has the region.
     Nowhere,
-    /// It is on its way, and there from then on ([`NEVER`] where that is not known yet).
+    /// The region is being stored and is available from this time on ([`NEVER`] while that time is unknown).
     Coming(u64),
-    /// There.
+    /// A host has the region.
     Held,
-    /// The client takes it to be where it no longer is.
+    /// The client expects the region on a host that no longer has it.
     Lost,
 }
 
-/// All of it.
+/// All hosts, clients and regions, and the manager.
 pub(super) struct Cluster<'a> {
     timelines: &'a [Timeline],
     recruitment: Recruitment,
@@ -101,7 +101,7 @@ pub(super) struct Cluster<'a> {
 /// Event of a host that is due.
 #[derive(Clone, Copy, Debug)]
 enum HostEvent {
-    /// Its next change.
+    /// Next change of the host's timeline.
     Change(usize),
     /// Event of its `Lender` alone, or of growing quotas.
     Lending(usize),
@@ -275,7 +275,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Whether the manager may be asked for memory for it now, or something replaced.
+    /// Returns true if the manager may be asked for memory for the region now, or another region replaced.
     #[inline]
     pub(super) fn may_ask(&self, region: u32, now_ns: u64) -> bool {
         self.order.is_some() || self.client(region).refraction.may_ask(ms(now_ns))
@@ -286,7 +286,7 @@ impl<'a> Cluster<'a> {
         &self.clients[self.regions[region as usize].client as usize]
     }
 
-    /// The region is stored whole from `ready_ns` on, unless that storing has come to nothing meanwhile.
+    /// Marks the region as stored whole from `ready_ns` on, unless the storing was cancelled meanwhile.
     pub(super) fn stored(&mut self, region: u32, storing: u64, ready_ns: u64) {
         let region = &mut self.regions[region as usize];
         if region.storing == storing {
@@ -294,7 +294,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether that storing has come to nothing.
+    /// Returns true if the storing was cancelled.
     pub(super) fn is_void(&self, region: u32, storing: u64) -> bool {
         let region = &self.regions[region as usize];
         let host = self.hosts.get(region.host as usize);
