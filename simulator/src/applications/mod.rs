@@ -111,7 +111,7 @@ pub trait Run: Iterator<Item = Request> {
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self;
 }
 
-/// A number below `count`, each as likely to within 2⁻³² of `count`.
+/// Draws a number below `count`, uniformly to within 2⁻³² of `count`.
 fn below(count: u32, dice: &mut ChaCha8Rng) -> u32 {
     use rand::Rng;
     ((u64::from(dice.next_u32()) * u64::from(count)) >> 32) as u32

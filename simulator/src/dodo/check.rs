@@ -1,6 +1,6 @@
-//! Invariants of every run, whatever is set: looked at always, not in tests alone.
+//! Invariants of every run, under any settings: always checked, not only in tests.
 
-/// The simulation contradicts itself. It is a fault of ours.
+/// Violated invariant: a defect of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -54,14 +54,14 @@ pub enum Violation {
         /// Bytes of its regions together.
         held_bytes: u64,
     },
-    /// A host answered that had taken its memory back.
+    /// A host answered after it had reclaimed its memory.
     #[error("{host} answers at {at_ns} ns, and lends nothing since {since_ns}")]
     Reclaimed {
         /// Name of the host.
         host: String,
         /// Time at which it answered.
         at_ns: u64,
-        /// Since when it lends nothing.
+        /// Time since which it lends nothing.
         since_ns: u64,
     },
 }

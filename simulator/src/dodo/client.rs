@@ -1,4 +1,4 @@
-//! A client workstation: what becomes of one request after the other.
+//! A client workstation: it handles one request after the other.
 
 use super::check::Violation;
 use super::cluster::{Cluster, NEVER, RegionPlace};
@@ -13,15 +13,15 @@ use crate::applications::Layout;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     layout: Layout,
-    /// Of a whole region.
+    /// Blocks of a whole region.
     region_blocks: u32,
     regions_a_file: u32,
-    /// Of all clients' regions, which are numbered one client after the other.
+    /// Number of the client's first region: all clients' regions are numbered one client after the other.
     first_region: u32,
 }
 
 impl Geometry {
-    /// Regions of about so many bytes: of as many of the program's largest requests as they hold, and of one at least. None reaches from
+    /// Regions of about `region_bytes`: a whole number of the program's largest requests, at least one. None reaches from
     /// one file into another.
     pub(super) fn new(layout: Layout, region_bytes: u64) -> Self {
         let request = u64::from(layout.largest_request_bytes.max(layout.block_bytes).max(1));
@@ -36,7 +36,7 @@ impl Geometry {
         }
     }
 
-    /// The same, behind as many regions of other clients.
+    /// Regions numbered after those of other clients.
     pub(super) const fn after(self, first_region: u32) -> Self {
         Self {
             first_region,
@@ -65,7 +65,7 @@ impl Geometry {
         self.first_region + file * self.regions_a_file + in_file / self.region_blocks
     }
 
-    /// A region's first block and its bytes.
+    /// First block and bytes of a region.
     fn extent(&self, region: u32) -> (u32, u64) {
         let region = region - self.first_region;
         let (file, in_file) = (region / self.regions_a_file, region % self.regions_a_file);
@@ -166,7 +166,7 @@ impl Workstation {
         }
     }
 
-    /// Extent that is wanted of the disk: first block and bytes.
+    /// Extent to be read from or written to disk: first block and bytes.
     fn extent(&self, process: &Process) -> (u32, u64) {
         match process.storing {
             Some(_) => self.geometry.extent(process.region),
@@ -203,7 +203,7 @@ impl Workstation {
             return Step::Answered(now_ns);
         };
         let region = process.region;
-        // The host may have taken its memory back; then it is asked in vain, which the next request for the region finds out again.
+        // The host may have reclaimed its memory; then it is asked in vain, and the next request for the region notices that again.
         let ready_ns = if cluster.is_void(region, storing) {
             now_ns + self.machine.round_trip_ns()
         } else {

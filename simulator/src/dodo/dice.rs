@@ -18,7 +18,7 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 pub(super) struct SeekTimes(Vec<u64>);
 
 impl SeekTimes {
-    /// With this mean after it was cut at `max_ns`; a mean of half of that and more is taken for an even distribution.
+    /// Distribution with this mean after truncation at `max_ns`; from a mean of half of that on, it is uniform.
     pub(super) fn new(mean_ns: u64, max_ns: u64) -> Self {
         let (mean, max) = (mean_ns as f64, max_ns as f64);
         let scale = scale(mean, max);
@@ -64,7 +64,7 @@ fn scale(mean: f64, max: f64) -> Option<f64> {
     Some(low)
 }
 
-/// A time below `below_ns`, each as likely; at most 4 s, which no disk takes for a turn.
+/// Draws a uniform time below `below_ns`; at most 4 s, longer than any disk's rotation.
 pub(super) fn time_below(below_ns: u64, dice: &mut ChaCha8Rng) -> u64 {
     (u64::from(dice.next_u32()) * below_ns.min(u64::from(u32::MAX))) >> 32
 }

@@ -21,12 +21,12 @@ pub(super) enum Stage {
 /// State of one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
-    /// Time at which it goes on.
+    /// Time of its next step.
     pub(super) at_ns: u64,
     pub(super) stage: Stage,
     pub(super) request: Request,
     pub(super) region: u32,
-    /// The storing that it is about, if any.
+    /// Number of the storing that it performs, if any.
     pub(super) storing: Option<u64>,
     /// Earliest time of its answer: the end of the transfer that runs beside the disk's work.
     pub(super) not_before_ns: u64,

@@ -1,7 +1,7 @@
-//! A program's processes on their way.
+//! Execution of a program's processes.
 //!
-//! Each process computes, asks, and waits for its answer. What happens next is always with the process whose time is the least:
-//! there are few, so they need no queue.
+//! Each process computes, asks, and waits for its answer. The process with the earliest time always runs next:
+//! processes are few and need no queue.
 
 use super::check::Violation;
 use super::client::Workstation;
@@ -14,7 +14,7 @@ use crate::Request;
 pub(super) struct ProgramRun<I> {
     processes: Vec<Process>,
     requests: I,
-    /// The last answer so far.
+    /// Time of the last answer so far.
     pub(super) end_ns: u64,
 }
 
@@ -49,7 +49,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
         next
     }
 
-    /// Time at which a process goes on; [`NEVER`] where it has nothing to do.
+    /// Time of the process's next step; [`NEVER`] if it has nothing to do.
     #[inline]
     pub(super) fn at_ns(&self, process: usize) -> u64 {
         self.processes[process].at_ns
@@ -89,7 +89,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
 /// A single client, and what it is connected to.
 pub(super) struct Engine<'a> {
     pub(super) client: Workstation,
-    /// None where there is no remote memory.
+    /// Cluster; `None` without remote memory.
     pub(super) cluster: Option<Cluster<'a>>,
 }
 

@@ -121,7 +121,7 @@ pub fn simulate_clients<P: Program>(
         }
     }
     let mut told = Vec::new();
-    // More than anybody wants.
+    // Room for every region of any program.
     let infinite = [Timeline::always_idle("infinite", u64::MAX / 4)];
     for (number, (client, of)) in all.iter().zip(clients).enumerate() {
         let waiting = client.running.waiting();

@@ -22,7 +22,7 @@ pub enum SimulationError {
     /// An invariant was violated.
     #[error("the simulation contradicts itself, which is a fault of Gleaner's: {0}")]
     Violation(#[from] Violation),
-    /// Not one run ended.
+    /// No run ended.
     #[error(
         "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
     )]
@@ -138,7 +138,7 @@ pub fn reference<P: Program>(
         .iter_mut()
         .zip([ReferenceMemory::Nothing, ReferenceMemory::Everything])
     {
-        // More than anybody wants.
+        // Room for every region of any program.
         let everything = [Timeline::always_idle("infinite", u64::MAX / 4)];
         let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
         let cluster = (lent == ReferenceMemory::Everything).then(|| {
@@ -231,7 +231,7 @@ impl Runs {
                 break;
             }
         }
-        // The hosts' time goes on to the end.
+        // Advance the hosts to the end.
         if let Some(cluster) = &mut engine.cluster
             && self.count == u64::MAX
         {
@@ -382,7 +382,7 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
         ),
         ("recruitment.confidence", recruitment.confidence, 1.0, SHARE),
     ];
-    // What is no number is in no range.
+    // NaN is in no range.
     let wrong = (checks.into_iter().chain(forecasts))
         .find(|(_, value, most, _)| !(0.0..=*most).contains(value));
     wrong.map_or(Ok(()), |(key, value, _, wanted)| {

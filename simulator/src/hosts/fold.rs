@@ -99,7 +99,7 @@ impl Fold<'_> {
         if at_ms < self.reading.from_ms || at_ms >= self.reading.until_ms {
             return;
         }
-        // Of a host in use something may be lent at once, by the mode that does that.
+        // A host in use may lend at once in the mode that allows it.
         let (lendable, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
             _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
@@ -136,7 +136,7 @@ impl Fold<'_> {
 
     fn seen(&self, sample: &Sample, verdict: Verdict) -> RecordedSample {
         let since_begin = |ms: i64| ms.saturating_sub(self.reading.from_ms);
-        // Of the memory that the host lent when it was traced, the simulation decides anew.
+        // Memory lent while the host was traced counts as available: the simulation decides anew.
         let as_if_free = |bytes: u64| bytes.saturating_add(sample.memory.guest_bytes);
         RecordedSample {
             physical_bytes: sample.memory.physical_bytes,
@@ -190,7 +190,7 @@ impl Fold<'_> {
             low_water.push(found.once_idle_bytes, sample.time_ms);
         }
         let reason = match found.reason {
-            // Nobody will return to it: it need not stay idle.
+            // No owner will return to the host: it need not stay idle.
             Reason::Idle if self.reading.is_always_idle => QuotaReason::Spare,
             Reason::Idle => QuotaReason::Idle,
             Reason::Spare => QuotaReason::Spare,

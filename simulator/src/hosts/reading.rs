@@ -60,7 +60,7 @@ impl Reading {
             .from_ms
             .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))
             .saturating_sub(600_000);
-        // What is expected goes by the lowest of the last day.
+        // Forecasts use the low water of the last day.
         match self.foresight {
             Some(_) => lead_ms.saturating_sub(LOW_WATER_S * 1000),
             None => lead_ms,

@@ -165,7 +165,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a change after all others. What changes nothing is left out, and of one time the last counts.
+    /// Appends a change. One that changes nothing is skipped; of several at one time the last counts.
     pub(super) fn push(&mut self, mut change: Change) {
         if let Some(last) = self.changes.pop_if(|last| last.at_ns == change.at_ns) {
             change.returned = change.returned.or(last.returned);

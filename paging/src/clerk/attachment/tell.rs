@@ -129,7 +129,7 @@ pub(crate) fn detach(
 pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in folder::names(runtime)? {
-        // It may have been detached since.
+        // The device may have been detached since.
         if let Some(record) = folder::read(runtime, &name)? {
             all.push(AttachmentReport::of(record)?);
         }

@@ -288,7 +288,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             } else {
                 clerk.hosts[at].relay.cut();
             }
-            // What lost a copy has two again.
+            // Pages that lost a copy have two again.
             wait_for("both copies", || {
                 // All of one moment: a moment before the end is noticed, nothing is missing yet.
                 let status = clerk.status();

@@ -113,7 +113,7 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
     assert_eq!(following.change()["limit_bytes"], limit);
 
-    // It uses its limit, the next sample finds that much less available, and its limit stays.
+    // memcached uses its limit, the next sample finds that much less available, and the limit stays.
     fill(&mut talk, 1200);
     let more = talk.stats("slabs")["total_malloced"] - used;
     assert!(more > 20 * MIB, "{more}");

@@ -7,7 +7,7 @@ use gleaner_policy::placement::{Request, place};
 use rand::Rng;
 
 impl Cluster<'_> {
-    /// Asks for memory for a region that is nowhere. Which storing it is, where there is room.
+    /// Asks for memory for a region that no host has. Returns the number of the storing if there is room.
     pub(in crate::dodo) fn ask(
         &mut self,
         region: u32,
@@ -54,7 +54,7 @@ impl Cluster<'_> {
         Ok(Some(self.storings))
     }
 
-    /// The manager's choice. A refusal is respected.
+    /// Chooses a host as the manager does; without one, the client's refraction period begins.
     fn place(&mut self, client: usize, bytes: u64, now_ns: u64) -> Option<usize> {
         let client = &mut self.clients[client];
         let hosts = self.hosts.iter().zip(&client.leased_bytes);
@@ -101,7 +101,7 @@ impl Cluster<'_> {
         loop {
             let mut order = self.order.take();
             let own = &self.clients[client].regions;
-            // What is on its way stays.
+            // Regions that are being stored stay.
             let may_leave = |region| {
                 own.contains(&region)
                     && !matches!(self.find(region, now_ns), RegionPlace::Coming(_))

@@ -23,21 +23,21 @@ use gleaner_schemas::lending::SLAB_BYTES;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-/// A time that never comes.
+/// Time of an event that never happens.
 pub(super) const NEVER: u64 = u64::MAX;
-/// The host of a region that is nowhere.
+/// Host number of a region that no host has.
 const NOWHERE: u32 = u32::MAX;
 /// The generation of a region that its daemon dropped.
 const DROPPED: u32 = u32::MAX;
 
-/// The client's knowledge of a region, and the truth about it.
+/// Actual state of a region, and the client's view of it.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     client: u32,
     host: u32,
     /// Generation of the daemon that it was given to.
     generation: u32,
-    /// Stored whole from then on.
+    /// Time from which it is stored whole.
     ready_ns: u64,
     /// Number of the storing among all.
     storing: u64,
@@ -139,7 +139,7 @@ impl<'a> Cluster<'a> {
         Self::shared(timelines, recruitment, remote, [only], seed)
     }
 
-    /// The same, for several clients: names, and sizes of each one's regions.
+    /// Cluster for several clients: their names and the sizes of their regions.
     pub(super) fn shared<R: Iterator<Item = u64>>(
         timelines: &'a [Timeline],
         recruitment: &Recruitment,
@@ -200,7 +200,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Lets everything happen until `now_ns`.
+    /// Processes all events of the hosts until `now_ns`.
     #[cold]
     pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
         while let Some((at_ns, due)) = self.changes.pop_until(now_ns) {
@@ -226,7 +226,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The region is no longer among what the host lends.
+    /// Removes the region from the host's leases.
     fn release(&mut self, at: usize, region: u32) {
         let Region { client, bytes, .. } = self.regions[region as usize];
         self.hosts[at].leased_bytes -= bytes;
@@ -234,7 +234,7 @@ impl<'a> Cluster<'a> {
         self.over_time.leased_bytes -= bytes;
     }
 
-    /// Its client tells the host that it has no more use for the region.
+    /// Tells the host that the client no longer needs the region.
     fn give_back(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.release(at, region);
         self.lend(at, &daemon::release(region), now_ns)
@@ -256,7 +256,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Its host answers with a part of the region.
+    /// Counts an answer of the region's host; an error if that host has reclaimed its memory.
     #[inline]
     pub(super) fn serve(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         let at = self.regions[region as usize].host as usize;
@@ -301,7 +301,7 @@ impl<'a> Cluster<'a> {
         region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
     }
 
-    /// The client found a region gone: what it now takes to be there no longer.
+    /// Handles a region that the client found gone: gives up the regions that the scenario says.
     #[cold]
     pub(super) fn give_up(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
@@ -315,7 +315,7 @@ impl<'a> Cluster<'a> {
             self.regions[region as usize].host = NOWHERE;
             return Ok(());
         }
-        // The others' stay.
+        // Regions of other clients stay.
         let own = self.client(region).regions.clone();
         let is_own = |region: &mut u32| own.contains(region);
         let host = &mut self.hosts[at];
@@ -331,12 +331,12 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The only client's program deletes all its regions.
+    /// Deletes all regions of the only client.
     pub(super) fn delete_all(&mut self, now_ns: u64) -> Result<(), Violation> {
         (0..self.clients.len()).try_for_each(|client| self.delete(client, now_ns))
     }
 
-    /// A client deletes all its regions.
+    /// Deletes all regions of a client.
     pub(super) fn delete(&mut self, client: usize, now_ns: u64) -> Result<(), Violation> {
         self.over_time.until(now_ns);
         let own = self.clients[client].regions.clone();
@@ -356,7 +356,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The bytes that hosts lend are the bytes that they hold, of each client and of all.
+    /// Checks that hosts lend exactly the bytes that they hold, for each client and in total.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut of_clients = vec![0; self.clients.len()];
         for (at, host) in self.hosts.iter().enumerate() {
@@ -401,7 +401,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// As `policy` counts time.
+/// Converts ns to the ms of `policy`.
 const fn ms(ns: u64) -> i64 {
     (ns / MS) as i64
 }
