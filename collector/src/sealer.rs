@@ -37,7 +37,7 @@ pub struct Policy {
     pub seal_after: Duration,
     /// Bytes in closed segments that are sealed without waiting.
     pub journal_bytes: u64,
-    /// Rows of so many bytes in memory are sealed at once.
+    /// Size in memory at which rows are sealed at once.
     pub memory_bytes: usize,
     /// Rules of merging files.
     pub compaction: Compaction,

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// In all of them.
+/// Name of Gleaner's folder in all places.
 const NAME: &str = "gleaner";
 const SYSTEM_STATE: &str = "/var/lib";
 const SYSTEM_RUNTIME: &str = "/run";

@@ -84,7 +84,7 @@ impl Place {
         )
     }
 
-    /// The same for sockets.
+    /// Path of a socket.
     pub(super) fn runtime(&self, file: &str) -> PathBuf {
         let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         self.one_of(

@@ -57,7 +57,7 @@ struct ConfigFile {
 pub struct RequestSettings {
     /// Time limit of one host's answer.
     pub answer_within: Duration,
-    /// A request has so long in all.
+    /// Longest time of a request in all.
     pub grant_within: Duration,
     /// Most hosts asked for one request, beyond one for each copy.
     pub tries: usize,

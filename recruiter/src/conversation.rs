@@ -96,7 +96,7 @@ enum ConversationEvent {
 }
 
 impl Conversation<'_> {
-    /// Until the host goes (`Ok`), or is sent away.
+    /// Converses until the host goes (`Ok`), or is sent away.
     async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
         loop {
             match self.next(socket).await {

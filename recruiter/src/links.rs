@@ -67,7 +67,7 @@ impl Links {
         self.open().len()
     }
 
-    /// Asks a host, and waits for its answer for so long.
+    /// Asks a host, and waits for its answer for at most `patience`.
     pub(crate) async fn ask(
         &self,
         host_id: &HostId,

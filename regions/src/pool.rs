@@ -31,7 +31,7 @@ pub(crate) struct Pool {
     /// Another one at each start: keys of leases begin with it.
     pub(crate) session: String,
     pub(crate) state: Mutex<State>,
-    /// Held by who asks for memory: one at a time, so that all share what one got.
+    /// Lock of the thread that asks for memory: one at a time, so that all share its result.
     pub(crate) asking: Mutex<()>,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) began: Instant,

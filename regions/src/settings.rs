@@ -18,7 +18,7 @@ pub struct Settings {
     pub servers: Vec<String>,
     /// Behaviour of regions whose memory is lost.
     pub when_gone: OnLoss,
-    /// After a failure, nobody is asked for memory for so long.
+    /// Refraction period: time after a failure in which no host is asked for memory.
     pub refraction: Duration,
     /// A server that is silent for longer has failed.
     pub patience: Duration,

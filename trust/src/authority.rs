@@ -133,7 +133,7 @@ impl Authority {
         certificate::fingerprint(&self.certificate_pem)
     }
 
-    /// From when until when the authority itself is valid.
+    /// Validity of the authority itself.
     pub fn dates(&self) -> Dates {
         self.dates
     }

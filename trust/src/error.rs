@@ -62,7 +62,7 @@ pub enum TrustError {
     /// A certificate that was revoked.
     #[error("certificate {0} is revoked: enrol this host again with a new token")]
     Revoked(String),
-    /// A certificate that is of no use any more.
+    /// A certificate that is no longer valid.
     #[error("certificate expired: enrol this host again with a new token")]
     Expired,
     /// A signing request that is not one.

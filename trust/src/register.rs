@@ -21,7 +21,7 @@ pub struct Record {
     pub serial: String,
     /// Role of the holder.
     pub role: Role,
-    /// From when until when.
+    /// Validity of the certificate.
     pub dates: Dates,
     /// Time at which it was revoked, if it was.
     pub revoked: Option<SystemTime>,

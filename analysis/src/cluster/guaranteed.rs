@@ -26,7 +26,7 @@ struct KnownSums {
 /// Sums over the hosts of which it is known what they can lend in a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LendableSums {
-    /// With those that are missing.
+    /// Number of hosts, missing ones included.
     hosts: i64,
     bytes: i64,
     /// Starts with known fates, by time ahead.

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 const WORST_LISTED: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
 
-/// Sums over the hosts of which it can be told whether they were idle.
+/// Sums over the hosts whose idleness is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct IdleSums {
     hosts: i64,

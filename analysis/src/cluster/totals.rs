@@ -16,7 +16,7 @@ struct Total {
     installed_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
-    /// Hosts of which it can be told whether they were idle.
+    /// Hosts whose idleness is known.
     hosts_told: i64,
     idle_ms: i64,
     idle_available_bytes: i64,

@@ -41,7 +41,7 @@ impl Mirror {
         }
     }
 
-    /// In how long something is to be removed.
+    /// Time until the next removal.
     pub(super) fn next_removal(&self) -> Option<Duration> {
         let first = self.retired.values().min()?;
         Some(self.grace.saturating_sub(first.elapsed()))

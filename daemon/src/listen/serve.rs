@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// One permit for each connection, of all listeners that share it.
     pub connections: Arc<Semaphore>,
-    /// A reader that takes in nothing of an answer for so long is disconnected.
+    /// Time without progress after which a reader of an answer is disconnected.
     pub reader_patience: Duration,
 }
 

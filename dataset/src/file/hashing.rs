@@ -30,7 +30,7 @@ impl<W: Write> HashingWriter<W> {
         hash
     }
 
-    /// From now on what is written is kept as well.
+    /// Keeps a copy of all bytes that are written from now on.
     pub(crate) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }

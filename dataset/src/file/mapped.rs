@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Bytes at the end of an Arrow file: four of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
-/// A batch of at most so many rows is kept for the next host that shares it.
+/// Largest batch, in rows, that is kept for the next host that shares it.
 const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct MappedFile {

@@ -22,7 +22,7 @@ pub struct Compaction {
     /// about log(rows of a day) times. A file is not rewritten for others that together are smaller than this
     /// part of it.
     pub fan: usize,
-    /// A day that is over, and to which nothing was added for so long, becomes one file.
+    /// Time without additions after which a day that is over becomes one file.
     pub quiet: Duration,
     /// A file of this length or more is left alone; longer ones are not begun.
     pub file_bytes: u64,

@@ -23,7 +23,7 @@ const STACK_BYTES: usize = 256 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Broken connections that are logged per minute; strangers must not fill a log.
 const MOST_LINES: u32 = 10;
-/// Until a refused accept(2) is tried again: file descriptors are short, say.
+/// Time until a refused accept(2) is tried again: file descriptors are short, say.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of a server.

@@ -28,7 +28,7 @@ const BEST_BYTES: u32 = 4096;
 
 /// Result of the handshake.
 pub(super) enum Outcome<X> {
-    /// To transmission, over a channel that may be another one than before.
+    /// Transmission begins, over a channel that may be another one than before.
     Transmit(Channel, X),
     /// The client has gone.
     Ended,

@@ -29,7 +29,7 @@ pub mod option {
     pub const ABORT: u32 = 2;
     /// Lists the exports.
     pub const LIST: u32 = 3;
-    /// From here on TLS.
+    /// Switches the connection to TLS.
     pub const STARTTLS: u32 = 5;
     /// Asks for the properties of an export.
     pub const INFO: u32 = 6;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub enum Region {
     /// Size in bytes.
     Bytes(i64),
-    /// In millionths of physical memory.
+    /// Size in millionths of physical memory.
     Millionths(i64),
 }
 

@@ -79,7 +79,7 @@ pub enum Event {
         /// Guests' pages in memory at the same moment.
         resident_bytes: u64,
     },
-    /// The kernel told of memory pressure (PSI).
+    /// The kernel reported memory pressure (PSI).
     Pressure,
     /// The owner wants nothing lent, until then or until [`Event::Resume`].
     Pause {
@@ -127,7 +127,7 @@ pub enum Cause {
     Paused,
     /// The quota fell below what is lent.
     Quota,
-    /// The kernel told of pressure.
+    /// The kernel reported pressure.
     Pressure,
     /// The lease ran out.
     Expired,

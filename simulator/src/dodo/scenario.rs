@@ -149,7 +149,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// Of the study's ideal.
+    /// Network of the study's ideal.
     pub(super) const INFINITE: Self = Self {
         bytes_per_s: None,
         latency_ns: 0,

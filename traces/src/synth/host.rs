@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 const DAY_MS: i64 = 86_400_000;
-/// From boot to the agent's first sample.
+/// Time from boot to the agent's first sample.
 const BOOT_MS: i64 = 20_000;
-/// From waking to the first sample.
+/// Time from waking to the first sample.
 const WAKE_MS: i64 = 1500;
 /// Shorter absences are no return of the owner (the idle rule's five minutes).
 const LEAST_AWAY_MS: i64 = 300_000;

@@ -83,7 +83,7 @@ pub(crate) struct Config {
     /// Servers that are there without being leased.
     pub(crate) servers: Vec<Source>,
     pub(crate) borrowing: BorrowSettings,
-    /// A server that changed pages is left for so long.
+    /// Time for which a server that changed pages is avoided.
     pub(crate) refraction: Duration,
     /// Keep all of this process in memory.
     pub(crate) is_locked: bool,

@@ -46,7 +46,7 @@ pub struct Settings {
     pub copies: usize,
     /// True for a further copy on disk.
     pub has_disk: bool,
-    /// Pages on their way at once.
+    /// Pages being written at once.
     pub frames: u32,
     /// Order in which pages leave servers that have no room for another.
     pub eviction: Policy,

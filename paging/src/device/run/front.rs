@@ -16,7 +16,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Handshakes at once.
 const MOST_HANDSHAKES: usize = 64;
-/// Until a refused accept(2) is tried again.
+/// Time until a refused accept(2) is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The device, as clients are told of it.

@@ -84,7 +84,7 @@ pub(crate) struct Core {
 #[derive(Debug)]
 pub(crate) struct SlowCommand {
     pub(crate) connection: u64,
-    /// To be written before the answer.
+    /// Wishes to be written before the answer.
     pub(crate) wishes: Option<OwnerWishes>,
 }
 

@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// A message may take so long to be taken in by the system; a recruiter that is stopped fills its buffers.
+/// Longest time until the system accepts a message; a recruiter that is stopped fills its buffers.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
-/// A link that held for so long was a good one: the next failure is the first.
+/// Time after which a link counts as good: the next failure is then the first.
 const GOOD: Duration = Duration::from_secs(5);
 /// Longest wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ struct Connection {
 struct End;
 
 impl Link {
-    /// Until the core is gone.
+    /// Keeps the link until the core ends.
     pub(super) async fn keep(mut self) {
         // Never longer than the time between two announcements: a recruiter that was restarted knows every host within one.
         let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));

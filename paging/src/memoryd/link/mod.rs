@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     pub(crate) host_id: Option<String>,
     /// For those with `https://`.
     pub(crate) certificates: ClientPaths,
-    /// The core announces so often when nothing happens.
+    /// Interval of the core's announcements when nothing happens.
     pub(crate) announce_every: Duration,
     /// Address of leases' pages; `None`: not served.
     pub(crate) pages: Option<PageAddress>,

@@ -13,7 +13,7 @@ pub(super) struct Client {
     pub(super) lease: Option<(String, u64)>,
 }
 
-/// A request on its way.
+/// A request under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Message {
     pub(super) client: usize,

@@ -1,6 +1,6 @@
 //! Numbers as traces write them. Each is read exactly, or refused by what it should be.
 
-/// In what a trace tells its times.
+/// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Unit of a second.
