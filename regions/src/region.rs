@@ -25,7 +25,7 @@ const ABSENT: Sum = [0; 16];
 pub struct Region {
     inner: Arc<Pool>,
     node: Arc<Node>,
-    /// Pages in the node's memory.
+    /// Offset in the node's memory, in bytes.
     at: u64,
     bytes: u64,
     file: File,
