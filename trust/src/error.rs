@@ -22,7 +22,7 @@ pub enum TrustError {
         "{0} has no authority (authority.crt, authority.key): make one with `gleaner pki init`"
     )]
     NoAuthority(PathBuf),
-    /// A file has not in it what it should have.
+    /// A file has unexpected contents.
     #[error("{path}: {reason}; give a PEM file with {wanted}")]
     Content {
         /// Path of the file.

@@ -23,7 +23,7 @@ struct KnownSums {
     kept_bytes: i64,
 }
 
-/// Sums over the hosts of which it is known what they can lend in a cell.
+/// Sums over the hosts whose lendable memory in a cell is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct LendableSums {
     /// Number of hosts, missing ones included.

@@ -1,4 +1,4 @@
-//! The hosts together: what a cluster has, and for how long, on a grid of time that all hosts share.
+//! All hosts together: the memory of a cluster over time, on a grid of time that all hosts share.
 //!
 //! A host is put on the grid once ([`grid`]), and each part adds what it needs: sums over hosts by cell, so
 //! that memory grows with the grid and not with the fleet. Sums are whole numbers: the same dataset gives the

@@ -1,4 +1,4 @@
-//! Owners that come back at once: how many hosts stop being idle within one cell, and what they take back.
+//! Simultaneous returns: the number of hosts that stop being idle within one cell, and the memory that they reclaim.
 //!
 //! A host returns in a cell when it was idle at the cell's start and that idle period was seen to end in the cell, with the
 //! owner's activity or a load too high. It takes back what it had to lend at the cell's start.
@@ -29,7 +29,7 @@ struct IdleSums {
 impl IdleSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
-        // The same in both, or 0 where nobody was seen.
+        // Equal in both, or 0 without any host.
         self.hour_of_week = self.hour_of_week.max(other.hour_of_week);
         self.idle_before += other.idle_before;
         self.lendable_bytes = self.lendable_bytes.saturating_add(other.lendable_bytes);

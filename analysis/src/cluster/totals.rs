@@ -22,10 +22,10 @@ struct Total {
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
     idle_lendable_bytes: i64,
-    /// Hosts that know what could be harvested,
+    /// Hosts with known harvestable memory.
     hosts_harvestable: i64,
     harvestable_bytes: i64,
-    /// and of those, the ones of which it can be told whether they were idle.
+    /// Hosts with known harvestable memory and known idleness.
     hosts_idle_harvestable: i64,
     idle_harvestable_bytes: i64,
 }

@@ -107,7 +107,7 @@ fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryContext([ModeSizes; 2]);
 
-/// Sizes of one mode.
+/// Sizes in one mode.
 #[derive(Clone, Debug, Default)]
 struct ModeSizes {
     /// Mean over samples.

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Memory that could be lent, were the host idle: a sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
 pub(super) struct LendableMemory {
-    /// At each sample; nothing where it is not known.
+    /// Lendable bytes at each sample; 0 where unknown.
     pub(super) bytes: Vec<i64>,
     /// Bytes times milliseconds before each sample.
     byte_ms: Vec<i128>,
@@ -77,7 +77,7 @@ fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
-/// `None` where the trace does not have what the mode needs.
+/// `None` if the trace lacks figures that the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
     let limits = Limits {
         mode,

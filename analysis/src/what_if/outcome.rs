@@ -27,7 +27,7 @@ pub(super) struct Outcome {
     pub(super) contexts: Distribution,
 }
 
-/// An idle period with what the owner wants at its end, where that is known.
+/// An idle period with the memory that the owner wants at its end, where known.
 pub(super) struct Absence {
     pub(super) period: IdlePeriod,
     pub(super) demand: Option<Demand>,

@@ -150,7 +150,7 @@ impl Registry {
         }
     }
 
-    /// Judges otherwise from now on; what is granted stays so.
+    /// Applies new settings from now on; granted leases stay.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
     }
@@ -238,14 +238,14 @@ impl Registry {
         self.add(host_id);
     }
 
-    /// A host did not do what was asked of it.
+    /// Records that a host did not execute a request.
     pub fn failed(&mut self, host_id: &HostId, now_ms: i64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.failed_ms = Some(now_ms);
         }
     }
 
-    /// Forgets hosts that were silent for too long; which they are.
+    /// Forgets hosts that were silent for too long, and returns them.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
         let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
         let silent = |(_, host): &(&HostId, &Host)| host.heard_ms <= silent_since;

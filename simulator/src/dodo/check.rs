@@ -44,7 +44,7 @@ pub enum Violation {
         /// Bytes that were asked for.
         wanted_bytes: u64,
     },
-    /// A host's regions are not what it lends.
+    /// The bytes of a host's regions differ from the bytes that it lends.
     #[error("{host} lends {leased_bytes} bytes and holds regions of {held_bytes}")]
     Held {
         /// Name of the host.

@@ -86,7 +86,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
     }
 }
 
-/// A single client, and what it is connected to.
+/// A single client and its cluster.
 pub(super) struct Engine<'a> {
     pub(super) client: Workstation,
     /// Cluster; `None` without remote memory.

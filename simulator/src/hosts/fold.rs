@@ -1,9 +1,9 @@
-//! `policy` over a host's samples: idle rule, quota, and what a return wants.
+//! `policy` over a host's samples: idle rule, quota, and the memory that the owner wants at a return.
 //!
 //! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory daemon would see
 //! it. It ends when the owner is active, which the next sample dates, or with the sample whose load is too high.
 //!
-//! Where a forecast is asked for, a quota is cut to what is expected to stay, from what a memory daemon would announce then.
+//! With a forecast, the quota that a memory daemon would announce is cut to the part that is expected to stay.
 
 use super::footprint::Processes;
 use super::samples::Sample;

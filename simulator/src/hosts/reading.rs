@@ -21,7 +21,7 @@ pub struct Reading {
     pub limits: Limits,
     /// Time after a return in which active processes count as the owner's.
     pub return_window_ms: i64,
-    /// Hosts without owners (servers): whatever is available may be lent at any time, and nobody ever returns.
+    /// Hosts without owners (servers): available memory may be lent at any time, and no owner ever returns.
     pub is_always_idle: bool,
     /// Forecasts to which quotas are cut; without them hosts lend their whole quota.
     pub foresight: Option<Foresight>,
@@ -53,7 +53,7 @@ impl Reading {
         }
     }
 
-    /// Samples are read from here on, so that the rules know what came before the begin.
+    /// Begin of the samples that are read: early enough for the rules to know the time before the simulation.
     pub(super) const fn lead_ms(&self) -> i64 {
         // Twice the rule's time, and two usual intervals.
         let lead_ms = self

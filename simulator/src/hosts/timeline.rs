@@ -9,11 +9,11 @@ use gleaner_schemas::lending::Mode;
 /// State of a host as regards lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// Idle for as long as the rule asks.
+    /// Idle for at least the rule's time.
     Idle,
-    /// In use, or not idle for long enough.
+    /// In use, or idle for less than the rule's time.
     InUse,
-    /// Off, asleep, without samples, or nobody can see its owner.
+    /// Off, asleep, without samples, or with an owner whose activity is unknown.
     #[default]
     Unseen,
 }
@@ -116,7 +116,7 @@ pub struct ReturnMemory {
 }
 
 impl ReturnMemory {
-    /// The memory context size, had so much been lent.
+    /// Memory context size if this much had been lent.
     #[must_use]
     pub const fn memory_context_bytes(&self, guest_bytes: u64) -> u64 {
         memory_context_bytes(&Demand {

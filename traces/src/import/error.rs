@@ -102,7 +102,7 @@ pub enum ImportError {
         /// Error of the system.
         source: io::Error,
     },
-    /// Prometheus' samples could not be had.
+    /// Prometheus' samples could not be fetched.
     #[error(transparent)]
     Prometheus(#[from] super::prometheus::PrometheusError),
     /// The dataset could not be written.

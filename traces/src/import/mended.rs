@@ -50,7 +50,7 @@ impl Repairs {
         self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds the repairs of other machines.
     pub fn add(&mut self, other: &Self) {
         let Self {
             rows_count,
