@@ -119,7 +119,7 @@ impl Sealer {
         })
     }
 
-    /// Seals what has been acknowledged so far, and waits for it.
+    /// Seals all batches acknowledged so far, and waits for it.
     ///
     /// # Errors
     /// Why it could not be sealed.
@@ -130,7 +130,7 @@ impl Sealer {
         sealed.recv().map_err(|_| ended())?
     }
 
-    /// Seals and keeps otherwise from now on. Its name stays, and what it may take of memory.
+    /// Applies a new policy of sealing and retention. The name and the memory limit stay.
     pub(crate) fn configure(&self, policy: Policy) {
         let mut wanted = held(&self.wanted);
         wanted.seal_after = policy.seal_after;
@@ -272,7 +272,7 @@ impl Work {
         }
     }
 
-    /// Merges small files and drops what is kept no longer, while nothing waits to be sealed.
+    /// Merges small files and deletes rows past their retention, while nothing waits to be sealed.
     fn upkeep(&self) {
         let failure = self.merge_and_retain().err().map(|e| e.to_string());
         let mut progress = self.progress();
@@ -308,7 +308,7 @@ impl Work {
         self.journal.closed().values().sum()
     }
 
-    /// Sets aside what is damaged, so that sealing can go on; nothing of it is thrown away.
+    /// Sets damaged files aside, so that sealing can go on; none of them is deleted.
     fn repair(&self, writer: &mut Writer) -> Result<(), Error> {
         let repaired = writer.repair()?;
         for problem in &repaired.problems {

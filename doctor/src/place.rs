@@ -43,7 +43,7 @@ impl Place {
         stands_in.is_some_and(|file| file.exists()) || Path::new("/run/systemd/system").is_dir()
     }
 
-    /// A daemon's configuration, whether it is there or not.
+    /// Path of a daemon's configuration, which need not exist.
     pub(super) fn configuration_of(&self, daemon: Daemon) -> PathBuf {
         self.configuration.join(daemon.file())
     }

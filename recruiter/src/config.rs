@@ -94,7 +94,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
+    /// Error in the arguments, the environment or the file.
     pub fn resolve(args: &Serve) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }

@@ -1,4 +1,4 @@
-//! The memory that a program's regions share: which nodes it is on, how more is had, and what happens when a node fails.
+//! The memory that a program's regions share: its nodes, its growth, and the handling of failed nodes.
 
 use crate::keeper::Keeper;
 use crate::lock;

@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Blocks the signal in this thread, and takes what came of it meanwhile. Threads started meanwhile have it blocked for good.
+/// Blocks the signal in this thread, and consumes those pending meanwhile. Threads started meanwhile keep it blocked.
 pub(crate) struct SignalBlock {
     before: libc::sigset_t,
     pipe: libc::sigset_t,

@@ -23,7 +23,7 @@ impl<W: Write> HashingWriter<W> {
         }
     }
 
-    /// Hash of what was written since this was asked last.
+    /// Hash of the bytes written since the last call.
     pub(crate) fn part(&mut self) -> String {
         let hash = self.part.finalize().to_string();
         self.part.reset();

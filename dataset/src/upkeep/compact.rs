@@ -75,7 +75,7 @@ impl Writer {
         };
         let done = self.merge_files(&files, compaction.file_bytes);
         if done.is_err() {
-            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
             self.clear_staging();
         }
         done.map(Some)

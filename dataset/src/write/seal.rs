@@ -51,13 +51,13 @@ impl Writer {
     /// Makes everything appended part of the dataset, durably and at once.
     ///
     /// # Errors
-    /// What the system refused, or a file of the same day that is damaged; the dataset is then as it was,
-    /// and what was appended stays so: seal again when there is room.
+    /// The system's error, or a file of the same day that is damaged; the dataset is unchanged then,
+    /// and the appended rows are kept: seal again when there is room.
     pub fn seal(&mut self) -> Result<Summary> {
         let sealed = self.seal_pending();
         match sealed {
             Ok(_) => self.pending.clear(),
-            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
             Err(_) => self.clear_staging(),
         }
         sealed

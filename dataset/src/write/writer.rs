@@ -89,7 +89,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Begins to write with `manifest`, after putting away what a dead writer left.
+    /// Begins to write with `manifest`, after removing the remains of a dead writer.
     pub(crate) fn begin(
         root: PathBuf,
         name: WriterName,
@@ -124,7 +124,7 @@ impl Writer {
         StagedFile::create(path, &self.name, table, date.to_owned())
     }
 
-    /// Makes room after a step that failed; what cannot be removed is swept when the dataset is opened next.
+    /// Makes room after a step that failed; files that cannot be removed are swept when the dataset is opened next.
     pub(crate) fn clear_staging(&self) {
         let _ = layout::clear(&self.root.join(self.name.staging()));
     }
@@ -157,7 +157,7 @@ impl Writer {
     /// Describes the trace of another program, durably and at once; where it is described already, anew.
     ///
     /// # Errors
-    /// What the system refused; the dataset is then as it was.
+    /// The system's error; the dataset is unchanged then.
     pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
         if self.manifest.sources.contains(&source) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Speedups and what they cost owners: Tables 5 and 6, and Figure 10's one figure.
+//! Speedups and their cost to owners: Tables 5 and 6, and Figure 10's one figure.
 
 use super::{CellResult, MissingFigure, NO_SUCH, NOT_SIMULATED};
 use crate::clusters::SeedResults;

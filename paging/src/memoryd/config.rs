@@ -167,7 +167,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file; the want of a runtime folder.
+    /// Error in the arguments, the environment or the file; no runtime folder.
     pub(crate) fn load(args: &GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,

@@ -20,7 +20,7 @@ pub(crate) struct StandaloneLease {
 
 impl StandaloneLease {
     /// # Errors
-    /// When no thread can be had.
+    /// When no thread can be started.
     pub(crate) fn new(bytes: u64, is_filled: bool) -> std::io::Result<Self> {
         let filler = if is_filled {
             Some(filler(bytes)?)

@@ -162,7 +162,7 @@ impl Listener {
                             most_connections,
                             journal: journal.clone(),
                         };
-                        // Dropped with what it holds where no thread can be had.
+                        // Dropped with its contents if no thread can be started.
                         let _ = named("pages").spawn(move || visitor.serve(plain, place));
                     }
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -177,7 +177,7 @@ impl Listener {
 /// Listens at a Unix socket. A file that a dead server left is replaced.
 ///
 /// # Errors
-/// What the kernel says; [`io::ErrorKind::AddrInUse`] where somebody listens there already.
+/// The kernel's error; [`io::ErrorKind::AddrInUse`] if another program listens there already.
 pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
@@ -291,7 +291,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 struct CountedConnection<'a>(&'a Load);
 
 impl<'a> CountedConnection<'a> {
-    /// `None`: there are as many already.
+    /// `None` if the limit of connections is reached.
     fn of(load: &'a Load, most: u64) -> Option<Self> {
         load.connect(most).then_some(Self(load))
     }

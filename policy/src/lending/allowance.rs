@@ -67,7 +67,7 @@ pub(super) struct Allowance {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LastFigures {
-    /// The guests' part is what was resident when MemAvailable was read.
+    /// The guests' part is the memory resident when MemAvailable was read.
     categories: Categories,
     mem_available_bytes: Option<u64>,
     headroom_share: f64,
@@ -219,7 +219,7 @@ impl Allowance {
         });
     }
 
-    /// Forgets what has ended by `now_ms`.
+    /// Forgets a pause or pressure that has ended by `now_ms`.
     pub(super) fn pass(&mut self, now_ms: i64) {
         let is_over = |until_ms: Option<i64>| until_ms.is_some_and(|until| until <= now_ms);
         self.paused = self.paused.filter(|p| !is_over(p.until_ms));

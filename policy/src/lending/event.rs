@@ -125,7 +125,7 @@ pub enum Cause {
     AgentLost,
     /// The owner said so.
     Paused,
-    /// The quota fell below what is lent.
+    /// The quota fell below the lent memory.
     Quota,
     /// The kernel reported pressure.
     Pressure,
@@ -144,7 +144,7 @@ pub enum Cause {
 pub enum Action {
     /// Give all guests' memory back to the kernel, before anything else; no lease is left, and none is named.
     RevokeAll(Cause),
-    /// Give what is left of a lease's memory back; it is over.
+    /// Give the remaining memory of a lease back: the lease is over.
     Revoke {
         /// Id of the lease.
         lease_id: String,

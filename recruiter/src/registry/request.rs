@@ -1,4 +1,4 @@
-//! A request for leases: what there is already by its key, whether it may be, and who could be asked.
+//! A request for leases: existing leases of its key, permission, and hosts to ask.
 
 use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;

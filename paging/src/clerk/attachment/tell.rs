@@ -147,10 +147,10 @@ pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
 /// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// In what it does.
+    /// Error while acting.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// In telling of it.
+    /// Error while reporting.
     #[error("standard output: {0}")]
     Output(#[from] serde_json::Error),
 }

@@ -163,7 +163,7 @@ pub struct Totals {
     pub from_servers: u64,
     /// Reads answered by the disk.
     pub from_disk: u64,
-    /// Reads answered by what was on its way.
+    /// Reads answered from frames being written.
     pub from_buffer: u64,
     /// Reads of pages that hold nothing.
     pub zeroes: u64,

@@ -81,7 +81,7 @@ pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), Star
                 }
                 shaking.fetch_sub(1, Ordering::Relaxed);
             };
-            // Dropped with what it holds where no thread can be had.
+            // Dropped with its contents if no thread can be started.
             let _ = thread::Builder::new()
                 .name("client".to_owned())
                 .spawn(shake);

@@ -12,7 +12,7 @@ use gleaner_schemas::lending::{
 use std::time::Instant;
 
 impl Core {
-    /// Does what the owner wants, and answers when it is done.
+    /// Executes the owner's command, and answers when it is done.
     pub(super) fn owner(&mut self, asked: ReceivedCommand, woke: Instant) {
         let ReceivedCommand {
             connection,

@@ -34,7 +34,7 @@ pub(crate) enum LinkError {
     Answered {
         /// Status of HTTP.
         status: u16,
-        /// The first of what it says.
+        /// Beginning of its message.
         said: String,
     },
     /// The recruiter ends the link with a reason.

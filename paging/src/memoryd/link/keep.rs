@@ -184,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Takes up what the core says.
+    /// Takes up the core's latest messages.
     fn look(&mut self) {
         look(&mut self.end, &mut self.latest);
     }

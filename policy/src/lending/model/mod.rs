@@ -81,7 +81,7 @@ enum Step {
     Deliver(usize),
     DeliverACopy(usize),
     Answer(usize),
-    /// The store tells what it has given back.
+    /// The store reports the bytes that it has given back.
     TellGivenBack,
     OwnerReturns,
     /// A sample says idle that was under way when the owner came back.
