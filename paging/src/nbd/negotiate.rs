@@ -147,7 +147,7 @@ pub fn greet<E: Exports>(
     }
 }
 
-/// One client, before transmission.
+/// Negotiation with one client, before transmission.
 struct ServerNegotiation {
     channel: Channel,
     until: Instant,

@@ -230,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// One connection, to its end.
+/// Serves one connection until it ends.
 async fn talk(
     address: &str,
     path: &str,

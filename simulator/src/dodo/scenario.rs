@@ -170,10 +170,10 @@ pub struct Recruitment {
     pub headroom_share: f64,
     /// Share that is left alone on hosts in use, in the mode that lends there.
     pub spare_headroom_share: f64,
-    /// A quota rises only to the least of the last so many seconds; it falls at once. The study's daemons follow each sample: 0.
+    /// Time whose least figure bounds a rising quota; a quota falls at once. The study's daemons follow each sample: 0.
     /// Live it is 180.
     pub rise_after_s: f64,
-    /// Where a quota falls below what is lent, at most so much is given back in one step; all at once where absent, as in the
+    /// Bytes given back in one step at most when a quota falls below the lent memory; all at once where absent, as in the
     /// study. Live it is 64 MiB.
     pub shrink_step_bytes: Option<u64>,
     /// Time from one such step to the next. Live it is 0.1.

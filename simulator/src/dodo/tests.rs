@@ -150,7 +150,7 @@ fn always() -> Timeline {
     host("always", vec![change(0, Presence::Idle, ROOM, None)])
 }
 
-/// One run of it: its end, who answered, and what became of regions and owners until then.
+/// Runs the program once: its end, the places that answered, and the outcome for regions and owners.
 fn run(
     scenario: &Scenario,
     program: &FixedProgram,

@@ -1,4 +1,4 @@
-//! One host over time, as a list of changes.
+//! A host over time, as a list of changes.
 
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
@@ -126,7 +126,7 @@ impl ReturnMemory {
     }
 }
 
-/// One host over the time of a simulation. Before its first change it is unseen.
+/// A host over the time of a simulation. Before its first change it is unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Id in the dataset.

@@ -32,7 +32,7 @@ impl Spread {
     }
 }
 
-/// One case, over the seeds.
+/// A case, over the seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The dataset, by its place among the plan's.

@@ -181,7 +181,7 @@ fn rounds() -> u64 {
     set.and_then(|set| set.parse().ok()).unwrap_or(20)
 }
 
-/// One fault at some host, for a while, and its end.
+/// Makes one fault at some host, for a while, and ends it.
 fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     let at = random.next_u32() as usize % hosts.len();
     let host = &mut hosts[at];
