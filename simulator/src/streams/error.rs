@@ -14,7 +14,7 @@ pub enum StreamError {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// Actual contents.
+        /// Contents that were found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -26,7 +26,7 @@ pub enum StreamError {
         path: PathBuf,
         /// Offset at which the record begins, from 0; of a compressed file, after decompression.
         offset: u64,
-        /// Actual contents.
+        /// Contents that were found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
