@@ -28,7 +28,7 @@ impl Service {
         }
     }
 
-    /// Has the ticker wait for signs of life and for SIGHUP as well.
+    /// Makes the ticker wait for signs of life and for SIGHUP as well.
     pub(crate) fn follow(&self, ticker: &Ticker) -> std::io::Result<()> {
         if let Some(every) = self.manager.alive_every() {
             ticker.beat_every(every)?;

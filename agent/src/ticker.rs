@@ -82,7 +82,7 @@ impl Ticker {
         set_timer(&self.looks, look_interval)
     }
 
-    /// Has a sign of life due each so often.
+    /// Sets the interval of signs of life.
     pub(crate) fn beat_every(&self, interval: Duration) -> std::io::Result<()> {
         set_timer(&self.beats, interval)
     }

@@ -19,17 +19,17 @@ pub enum AnalysisError {
     /// A span of time that holds nothing.
     #[error("no time lies from {} to before {}: let it end after it begins", said(*.from_ms), said(*.until_ms))]
     EmptySpan {
-        /// From then on,
+        /// Begin of the requested time.
         from_ms: i64,
-        /// and before that.
+        /// End of the requested time.
         until_ms: i64,
     },
     /// No host of the dataset has a sample in the span of time that was asked for.
     #[error("no host has a sample {}: the dataset's samples go from {} to {}", span(*.from_ms, *.until_ms), said(*.first_ms), said(*.last_ms))]
     NoSamplesInSpan {
-        /// From then on; or since ever,
+        /// Begin of the requested time, if it has one.
         from_ms: Option<i64>,
-        /// and before that, or for ever.
+        /// End of the requested time, if it has one.
         until_ms: Option<i64>,
         /// The first sample of any host.
         first_ms: i64,

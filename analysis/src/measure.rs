@@ -29,7 +29,7 @@ impl MeasureOutput {
         }
     }
 
-    /// The same, resting on the owner's returns.
+    /// Output that also rests on the owner's returns.
     pub(crate) const fn on_returns(self) -> Self {
         Self {
             rests_on_returns: true,

@@ -123,7 +123,7 @@ pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result
     findings_of(&Dataset::open(folder)?, parameters, "analyse")
 }
 
-/// The same of a dataset that is open, with a label for the bar.
+/// Analyses an open dataset, with a label for the progress bar.
 pub(crate) fn findings_of(
     dataset: &Dataset,
     parameters: &Parameters,

@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // `gleaner analyze … | head`: the reader closed the pipe.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
-        Err(e) if e.is::<report::NothingToReport>() => {
+        Err(e) if e.is::<report::EmptyReport>() => {
             let _ = writeln!(
                 std::io::stderr(),
                 "gleaner: {}",

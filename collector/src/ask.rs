@@ -39,7 +39,7 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
     })
 }
 
-/// The same, for programs.
+/// Fetches the collector's status, parsed for programs.
 ///
 /// # Errors
 /// [`Error::Silent`], as above.

@@ -54,13 +54,13 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::interval")]
     publish_grace: Option<Duration>,
     publish_options: BTreeMap<String, toml::Value>,
-    keep: Keep,
+    keep: RetentionTable,
 }
 
 /// The table `[keep]`; all is kept unless set.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Keep {
+struct RetentionTable {
     days: Option<u32>,
     details_days: Option<u32>,
     thin_after_days: Option<u32>,
@@ -68,7 +68,7 @@ struct Keep {
     thin_to: Option<Duration>,
 }
 
-impl Keep {
+impl RetentionTable {
     fn retention(&self) -> Retention {
         let tables = DATASET_TABLES.iter().map(|table| table.name.to_owned());
         let of_all = |days| tables.map(|table| (table, days)).collect();

@@ -134,7 +134,7 @@ impl Collector {
         self.sealer.configure(config.seal);
     }
 
-    /// Moves what has been acknowledged so far to the dataset, and waits for it.
+    /// Moves all batches acknowledged so far to the dataset, and waits for it.
     ///
     /// # Errors
     /// Why it could not be sealed.

@@ -37,7 +37,7 @@ pub struct Policy {
     pub seal_after: Duration,
     /// Bytes in closed segments that are sealed without waiting.
     pub journal_bytes: u64,
-    /// Rows of so many bytes in memory are sealed at once.
+    /// Size in memory at which rows are sealed at once.
     pub memory_bytes: usize,
     /// Rules of merging files.
     pub compaction: Compaction,
@@ -119,7 +119,7 @@ impl Sealer {
         })
     }
 
-    /// Seals what has been acknowledged so far, and waits for it.
+    /// Seals all batches acknowledged so far, and waits for it.
     ///
     /// # Errors
     /// Why it could not be sealed.
@@ -130,7 +130,7 @@ impl Sealer {
         sealed.recv().map_err(|_| ended())?
     }
 
-    /// Seals and keeps otherwise from now on. Its name stays, and what it may take of memory.
+    /// Applies a new policy of sealing and retention. The name and the memory limit stay.
     pub(crate) fn configure(&self, policy: Policy) {
         let mut wanted = held(&self.wanted);
         wanted.seal_after = policy.seal_after;
@@ -205,7 +205,7 @@ impl Work {
         self.journal.rotate();
         self.hosts.files_may_grow();
         let segments = self.journal.closed();
-        let mut open = Open {
+        let mut open = OpenWriter {
             work: self,
             writer: None,
             clocks: BTreeMap::new(),
@@ -272,7 +272,7 @@ impl Work {
         }
     }
 
-    /// Merges small files and drops what is kept no longer, while nothing waits to be sealed.
+    /// Merges small files and deletes rows past their retention, while nothing waits to be sealed.
     fn upkeep(&self) {
         let failure = self.merge_and_retain().err().map(|e| e.to_string());
         let mut progress = self.progress();
@@ -308,7 +308,7 @@ impl Work {
         self.journal.closed().values().sum()
     }
 
-    /// Sets aside what is damaged, so that sealing can go on; nothing of it is thrown away.
+    /// Sets damaged files aside, so that sealing can go on; none of them is deleted.
     fn repair(&self, writer: &mut Writer) -> Result<(), Error> {
         let repaired = writer.repair()?;
         for problem in &repaired.problems {
@@ -353,14 +353,14 @@ fn give_memory_back() {
 }
 
 /// The dataset's writer, open as long as there is something to write: others may write in between.
-struct Open<'a> {
+struct OpenWriter<'a> {
     work: &'a Work,
     writer: Option<Writer>,
     /// First batch of each host in this seal that had its clock.
     clocks: BTreeMap<String, Header>,
 }
 
-impl Open<'_> {
+impl OpenWriter<'_> {
     fn add(&mut self, header: &Header, body: &[u8]) -> Result<(), Error> {
         let batch = Batch::decode(body, &ANY_SIZE).map_err(|e| unreadable(header, e))?;
         let facts = Facts::of(&batch).map_err(|e| unreadable(header, e))?;

@@ -1,4 +1,4 @@
-//! `gleaner-collector verify` and `repair`: what they found, for people and for programs.
+//! `gleaner-collector verify` and `repair`: their findings, for people and for programs.
 
 use gleaner_dataset::{
     Dataset, DatasetError, LostRows, Problem, RepairResult, Verification, repair,

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// In all of them.
+/// Name of Gleaner's folder in all places.
 const NAME: &str = "gleaner";
 const SYSTEM_STATE: &str = "/var/lib";
 const SYSTEM_RUNTIME: &str = "/run";
@@ -46,7 +46,7 @@ pub fn configuration() -> PathBuf {
 /// there, the service must be able to use. Nothing happens where this process is not root.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub fn give_to_owner_of(made: &File, path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let owner = metadata(folder.unwrap_or(Path::new(".")))?;

@@ -15,7 +15,7 @@ use std::time::Duration;
 const TRIES: u32 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// The service manager; nobody where the process is no service.
+/// The service manager; empty if the process is no service.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,

@@ -47,7 +47,7 @@ pub enum DatasetError {
         /// The newest version known here.
         known: u32,
     },
-    /// The manifest is not what a manifest looks like.
+    /// The manifest cannot be parsed.
     #[error("{} is damaged ({source}); restore it from a copy, or export the dataset again", path.display())]
     Manifest {
         /// Path of the manifest.
@@ -55,7 +55,7 @@ pub enum DatasetError {
         /// Error of the parser.
         source: serde_json::Error,
     },
-    /// The manifest is not what its own hash was made of.
+    /// The manifest does not match its own hash.
     #[error("{} was altered since it was written: its own hash is of another content; restore it from a copy, or make it anew from the files (`gleaner-collector repair`)", path.display())]
     ManifestAltered {
         /// Path of the manifest.

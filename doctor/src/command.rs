@@ -22,7 +22,7 @@ pub(super) struct ProgramOutput {
     pub(super) errors: String,
 }
 
-/// Runs a program to its end.
+/// Runs a program until it ends.
 ///
 /// # Errors
 /// Why it cannot be run, or that it did not end in time; for people.
@@ -30,7 +30,7 @@ pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<ProgramOutput, S
     ask_with(program, arguments, &BTreeMap::new())
 }
 
-/// The same, with these variables in its environment.
+/// Runs a program with these variables in its environment.
 ///
 /// # Errors
 /// As [`ask`].

@@ -1,4 +1,4 @@
-//! The daemons, and what they are called.
+//! The daemons and their names.
 
 use clap::ValueEnum;
 

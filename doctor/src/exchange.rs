@@ -17,7 +17,7 @@ pub(super) struct Answer {
 /// Asks for `path` of `host`.
 ///
 /// # Errors
-/// What the connection said, or that it was no HTTP.
+/// Error of the connection, or an answer that is no HTTP.
 pub(super) fn get(
     connection: &mut (impl Read + Write),
     host: &str,

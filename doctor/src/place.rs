@@ -43,7 +43,7 @@ impl Place {
         stands_in.is_some_and(|file| file.exists()) || Path::new("/run/systemd/system").is_dir()
     }
 
-    /// A daemon's configuration, whether it is there or not.
+    /// Path of a daemon's configuration, which need not exist.
     pub(super) fn configuration_of(&self, daemon: Daemon) -> PathBuf {
         self.configuration.join(daemon.file())
     }
@@ -84,7 +84,7 @@ impl Place {
         )
     }
 
-    /// The same for sockets.
+    /// Path of a socket.
     pub(super) fn runtime(&self, file: &str) -> PathBuf {
         let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         self.one_of(

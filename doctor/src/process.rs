@@ -1,4 +1,4 @@
-//! Processes of daemons, and what the kernel lets them do.
+//! Processes of daemons, and their privileges.
 
 use super::daemon::Daemon;
 use super::place::Place;

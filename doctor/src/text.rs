@@ -10,7 +10,7 @@ const LEAST_SUBJECT_COLUMNS: usize = 9;
 /// Narrower than that no text is broken.
 const LEAST_COLUMNS: usize = 24;
 
-/// Returns lines of at most so many columns; a command is never broken.
+/// Returns lines of at most `columns` columns; a command is never broken.
 #[must_use]
 pub fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> String {
     let checks = &diagnosis.checks;

@@ -51,7 +51,7 @@ impl User {
         Self::found(|of_user, _| of_user == name)
     }
 
-    /// With these groups as well, by name or number.
+    /// The user with these groups added, by name or number.
     pub(super) fn with_groups(mut self, names: &[String]) -> Self {
         let text = fs::read_to_string("/etc/group").unwrap_or_default();
         for name in names {
@@ -69,7 +69,7 @@ impl User {
         Self::parse(&passwd, &group, is_wanted)
     }
 
-    /// From passwd(5) and group(5).
+    /// The user by passwd(5) and group(5).
     fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
         passwd.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();

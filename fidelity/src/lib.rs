@@ -30,7 +30,7 @@ pub use args::Fidelity;
 use clusters::SeedWork;
 pub use error::FidelityError;
 use error::Result;
-use gleaner_traces::published::{Published, acharya_setia};
+use gleaner_traces::published::{PublishedWork, acharya_setia};
 use gleaner_traces::synth::Cluster;
 use name::Name;
 use record::{Record, Values};
@@ -62,7 +62,7 @@ pub fn run(args: &Fidelity) -> std::result::Result<String, FidelityError> {
     })
 }
 
-fn refuse_unknown(asked: &[String], published: &Published) -> Result<()> {
+fn refuse_unknown(asked: &[String], published: &PublishedWork) -> Result<()> {
     let mut known: Vec<&str> = published.figures.iter().map(|f| f.item.as_str()).collect();
     known.extend(simulation::ITEMS);
     let mut seen = BTreeSet::new();
@@ -77,7 +77,7 @@ fn refuse_unknown(asked: &[String], published: &Published) -> Result<()> {
 }
 
 /// A record for each figure, over all seeds, and what simulations say of those without numbers.
-fn measured(args: &Fidelity, published: &Published) -> Result<(Vec<Record>, Vec<Shape>)> {
+fn measured(args: &Fidelity, published: &PublishedWork) -> Result<(Vec<Record>, Vec<Shape>)> {
     let work = args.work.clone().unwrap_or_else(std::env::temp_dir);
     let bar = gleaner_terminal::bar("fidelity", 1);
     let (seeds, simulated) = (seeds(args)?, args.simulate.unwrap_or(0));

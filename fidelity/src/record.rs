@@ -1,6 +1,6 @@
 //! One published figure beside ours, over the seeds.
 
-use super::cells::{self, NoFigure};
+use super::cells::{self, MissingFigure};
 use super::clusters::SeedResults;
 use super::simulation::ITEMS;
 use gleaner_traces::published::{ACHARYA_SETIA_SOURCE, Figure, Kind};
@@ -108,7 +108,7 @@ pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
         let of_seeds = seeds.iter().filter_map(|seed| seed.get(at).copied());
         let (given, not_given): (Vec<_>, Vec<_>) = of_seeds.partition(Result::is_ok);
         match not_given.first() {
-            Some(Err(NoFigure(why))) if given.is_empty() => Record::new(figure, &[], why),
+            Some(Err(MissingFigure(why))) if given.is_empty() => Record::new(figure, &[], why),
             _ => {
                 let values: Vec<Option<f64>> = given.into_iter().flatten().collect();
                 let missing = values.iter().filter(|v| v.is_none()).count();
@@ -126,7 +126,7 @@ pub(super) fn records(figures: &[Figure], seeds: &[Values]) -> Vec<Record> {
 }
 
 /// Value of each figure for one seed.
-pub(super) type Values = Vec<Result<Option<f64>, NoFigure>>;
+pub(super) type Values = Vec<Result<Option<f64>, MissingFigure>>;
 
 pub(super) fn values(figures: &[Figure], observed: &SeedResults) -> Values {
     figures
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_seed_that_was_not_simulated_is_of_no_account() {
         let figures = [figure(10.0, 9.5, 10.5)];
-        let not = Err(NoFigure("not simulated"));
+        let not = Err(MissingFigure("not simulated"));
         let r = &records(&figures, &[vec![Ok(Some(10.0))], vec![not]])[0];
         assert_eq!(
             (r.ours, r.seeds_count, r.note.as_str()),

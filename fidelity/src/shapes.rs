@@ -45,7 +45,7 @@ impl Shape {
 }
 
 /// A quantity of a simulation, and whether it is as the text says.
-type Look = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
+type ShapeTest = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
 
 /// Shapes visible in the simulations.
 pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
@@ -63,7 +63,7 @@ struct PaperStatement {
     row: String,
     quantity: &'static str,
     paper: &'static str,
-    look: Look,
+    look: ShapeTest,
 }
 
 impl PaperStatement {
@@ -178,7 +178,7 @@ fn figure_9() -> Vec<PaperStatement> {
 }
 
 fn figure_10() -> Vec<PaperStatement> {
-    let said = |row: Application, quantity, paper, look: Look| PaperStatement {
+    let said = |row: Application, quantity, paper, look: ShapeTest| PaperStatement {
         item: "Figure 10",
         row: format!("{row}, a day between runs"),
         quantity,

@@ -7,10 +7,10 @@ use std::sync::OnceLock;
 /// One allocation of more is a finding: no input here is longer than 64 KiB.
 const MOST_BYTES: usize = 256 << 20;
 
-struct Bounded;
+struct BoundedAllocator;
 
 // SAFETY: all is left to the system's allocator.
-unsafe impl GlobalAlloc for Bounded {
+unsafe impl GlobalAlloc for BoundedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() > MOST_BYTES {
             eprintln!("an allocation of {} bytes", layout.size());
@@ -27,7 +27,7 @@ unsafe impl GlobalAlloc for Bounded {
 }
 
 #[global_allocator]
-static BOUNDED: Bounded = Bounded;
+static BOUNDED: BoundedAllocator = BoundedAllocator;
 
 static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
 

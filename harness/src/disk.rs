@@ -5,7 +5,7 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Leaves so many bytes of the disk of a folder; returns the file that takes the others.
+/// Fills the disk of a folder up to this many free bytes; returns the file that fills it.
 ///
 /// # Panics
 /// When the file cannot be made.

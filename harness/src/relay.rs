@@ -78,7 +78,7 @@ impl Relay {
         *lock(&self.network.target) = address;
     }
 
-    /// Holds what is sent in either direction, or lets all of it go on; neither end is told of anything.
+    /// Holds all bytes sent in either direction, or lets them continue; neither end notices.
     pub fn hold(&self, is_held: bool) {
         self.network
             .to_client
@@ -87,7 +87,7 @@ impl Relay {
         self.hold_to_server(is_held);
     }
 
-    /// The same of what clients send alone.
+    /// Holds only the bytes that clients send.
     pub fn hold_to_server(&self, is_held: bool) {
         self.network
             .to_server

@@ -26,12 +26,12 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The part of the collector's status that a lab needs.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct CollectorSummary {
-    pub(super) hosts: Vec<OfHost>,
+    pub(super) hosts: Vec<CollectorHost>,
 }
 
 /// Status of one host at the collector.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct OfHost {
+pub(super) struct CollectorHost {
     pub(super) host_id: String,
     pub(super) batches_count: u64,
     pub(super) rows_count: u64,

@@ -18,12 +18,12 @@ const HEARTBEAT: &str = "2s";
 /// The part of the recruiter's status that a lab needs.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct RecruiterSummary {
-    pub(super) hosts: Vec<OfHost>,
+    pub(super) hosts: Vec<RecruiterHost>,
 }
 
 /// Status of one host at the recruiter.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct OfHost {
+pub(super) struct RecruiterHost {
     pub(super) quota: HostQuota,
     pub(super) is_reachable: bool,
     pub(super) leases_count: u64,

@@ -3,7 +3,7 @@
 use super::address;
 use super::args::Status;
 use super::clerk;
-use super::collector::{self, OfHost};
+use super::collector::{self, CollectorHost};
 use super::error::{LabError, Result};
 use super::recruiter;
 use super::state::State;
@@ -34,8 +34,8 @@ pub(super) fn run(args: &Status) -> Result<String> {
 /// The lab's hosts: number, name of its trace, and what the collector says of it.
 fn hosts<'a>(
     state: &'a State,
-    said: &'a [OfHost],
-) -> impl Iterator<Item = (address::Node, &'a str, Option<&'a OfHost>)> {
+    said: &'a [CollectorHost],
+) -> impl Iterator<Item = (address::Node, &'a str, Option<&'a CollectorHost>)> {
     (1..).zip(&state.host_ids).map(|(number, id)| {
         let of_host = said.iter().find(|host| host.host_id == *id);
         (address::host(number), id.as_str(), of_host)
@@ -57,7 +57,7 @@ fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
 fn lending<'a>(
     said: &'a Result<recruiter::RecruiterSummary>,
     host_id: &str,
-) -> Option<&'a recruiter::OfHost> {
+) -> Option<&'a recruiter::RecruiterHost> {
     let hosts = &said.as_ref().ok()?.hosts;
     hosts.iter().find(|host| host.quota.host_id == host_id)
 }
@@ -78,7 +78,7 @@ fn of_device(device: &DeviceStatus) -> String {
 
 fn as_json(
     state: &State,
-    said: &[OfHost],
+    said: &[CollectorHost],
     collector: Value,
     lent: &Result<recruiter::RecruiterSummary>,
     clerk: Option<Clerk>,
@@ -126,7 +126,7 @@ fn as_json(
 
 fn as_text(
     state: &State,
-    said: &[OfHost],
+    said: &[CollectorHost],
     failure: Option<&str>,
     lent: &Result<recruiter::RecruiterSummary>,
     clerk: Option<Clerk>,

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// So many are that many MiB.
+/// Number of words in `mib` MiB.
 fn words(mib: &str) -> Option<usize> {
     mib.parse::<usize>()
         .ok()?

@@ -23,23 +23,23 @@ pub struct KernelFigures {
     pub physical_bytes: Option<u64>,
     /// Held by a balloon.
     pub balloon_bytes: u64,
-    /// MemTotal.
+    /// MemTotal of `/proc/meminfo`.
     pub mem_total_bytes: u64,
-    /// MemFree.
+    /// MemFree of `/proc/meminfo`.
     pub mem_free_bytes: u64,
     /// Free pages on the per-CPU lists; 0 where unreadable, and then part of dynamic kernel.
     pub pcp_free_bytes: u64,
     /// MemAvailable; absent before Linux 3.14.
     pub mem_available_bytes: Option<u64>,
-    /// Buffers.
+    /// Buffers of `/proc/meminfo`.
     pub buffers_bytes: u64,
     /// Cached, shmem included.
     pub cached_bytes: u64,
-    /// SwapCached.
+    /// SwapCached of `/proc/meminfo`.
     pub swap_cached_bytes: u64,
-    /// AnonPages.
+    /// AnonPages of `/proc/meminfo`.
     pub anon_bytes: u64,
-    /// KReclaimable.
+    /// KReclaimable of `/proc/meminfo`.
     pub reclaimable_kernel_bytes: u64,
     /// Bytes that ZFS' ARC holds above its least size; 0 without ZFS.
     pub arc_reclaimable_bytes: u64,

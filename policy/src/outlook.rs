@@ -22,7 +22,7 @@ pub const FOR_MS: [i64; 5] = [600_000, 3_600_000, 14_400_000, 28_800_000, 86_400
 /// Confidences that an outlook gives.
 pub const CONFIDENCES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Sizes that are tried: the quota in so many equal parts. Each is looked up once a time ahead, at most.
+/// Number of equal parts of the quota that are tried as sizes. Each is looked up at most once per time ahead.
 const SIZES: u64 = 16;
 
 const DAY_MS: i64 = 86_400_000;
@@ -83,7 +83,7 @@ fn sizes(quota: &HostQuota) -> Vec<u64> {
 /// no part is that certain, or if nothing was learnt about similar regions.
 ///
 /// Memory that stays for long also stays for less: it must be as certain for each shorter time in the table.
-/// So it is never more for longer, nor with more confidence, whatever the table says of each time by itself.
+/// The result therefore never grows with the time or the confidence, whatever the table says of each time by itself.
 #[must_use]
 pub fn expected_bytes(
     table: &Table,
@@ -305,7 +305,7 @@ mod tests {
             }
         }
 
-        /// Against every size and time by itself; and never more for longer, nor with more confidence.
+        /// Compared with every size and time by itself; never more for longer, nor with more confidence.
         #[test]
         fn outlooks_fall(
             odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..40),

@@ -28,7 +28,7 @@ struct Status {
     leases: Option<LeaseList>,
 }
 
-/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; what it says, for people or as JSON.
+/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; returns its answer for people or as JSON.
 ///
 /// # Errors
 /// [`Error::Silent`] when it does not answer, or not as a recruiter does.

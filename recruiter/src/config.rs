@@ -57,7 +57,7 @@ struct ConfigFile {
 pub struct RequestSettings {
     /// Time limit of one host's answer.
     pub answer_within: Duration,
-    /// A request has so long in all.
+    /// Longest time of a request in all.
     pub grant_within: Duration,
     /// Most hosts asked for one request, beyond one for each copy.
     pub tries: usize,
@@ -94,7 +94,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
+    /// Error in the arguments, the environment or the file.
     pub fn resolve(args: &Serve) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }

@@ -1,12 +1,12 @@
 //! A host's connection, from the first announcement to the end.
 
-use crate::links::Ask;
+use crate::links::HostRequest;
 use crate::registry::{HostId, check_answer, replaced};
 use crate::state::RecruiterState;
 use axum::extract::ws::{Message, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{
-    Answer, FromHost, Outcome, Refusal, RefusalKind, Request, RequestKind, ToHost,
+    Answer, HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request, RequestKind,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub(crate) async fn converse(
     if let Err(refusal) = said {
         state.complain(&format!("host {host_id}"), &refusal.detail);
         state.metrics.refused(refusal.kind);
-        let _ = send(&mut socket, &ToHost::Refused(refusal)).await; // it may be gone
+        let _ = send(&mut socket, &RecruiterMessage::Refused(refusal)).await; // it may be gone
     }
     let _ = timeout(SEND, socket.send(Message::Close(None))).await;
 }
@@ -77,7 +77,7 @@ struct Conversation<'a> {
     caller: &'a Caller,
     number: u64,
     /// Requests to be sent, once the host has announced itself.
-    asks: Option<mpsc::Receiver<Ask>>,
+    asks: Option<mpsc::Receiver<HostRequest>>,
     /// The host has said that it takes revocation lists.
     takes_revocations: bool,
     /// Message with the lists in force.
@@ -88,44 +88,44 @@ struct Conversation<'a> {
     heard: Instant,
 }
 
-enum Next {
+enum ConversationEvent {
     Heard(Option<Result<Message, axum::Error>>),
-    Ask(Option<Ask>),
+    Ask(Option<HostRequest>),
     Revocations,
     Silence,
 }
 
 impl Conversation<'_> {
-    /// Until the host goes (`Ok`), or is sent away.
+    /// Converses until the host goes (`Ok`), or is sent away.
     async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
         loop {
             match self.next(socket).await {
-                Next::Heard(Some(Ok(Message::Text(text)))) => {
+                ConversationEvent::Heard(Some(Ok(Message::Text(text)))) => {
                     self.heard = Instant::now();
                     self.take_in(&text)?;
                 }
-                Next::Heard(Some(Ok(Message::Binary(_)))) => {
+                ConversationEvent::Heard(Some(Ok(Message::Binary(_)))) => {
                     return Err(malformed("messages of the link are JSON text".to_owned()));
                 }
-                Next::Heard(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
-                Next::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
-                Next::Heard(Some(Err(error))) => {
+                ConversationEvent::Heard(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => {}
+                ConversationEvent::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
+                ConversationEvent::Heard(Some(Err(error))) => {
                     let reason = error.to_string();
                     // An error of the protocol is reported to the host; a broken connection cannot carry a
                     // report.
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
-                Next::Ask(Some(ask)) => self.ask(socket, ask).await?,
-                Next::Revocations => {
+                ConversationEvent::Ask(Some(ask)) => self.ask(socket, ask).await?,
+                ConversationEvent::Revocations => {
                     let lists = self.revocations.borrow_and_update().clone();
                     if let Some(lists) = lists {
                         send_text(socket, lists).await?;
                     }
                 }
-                Next::Ask(None) => {
+                ConversationEvent::Ask(None) => {
                     return Err(replaced(self.state.judging().gone_after_ms()));
                 }
-                Next::Silence => {
+                ConversationEvent::Silence => {
                     return Err(Refusal {
                         kind: RefusalKind::Unreachable,
                         detail: "nothing was heard for three heartbeats".to_owned(),
@@ -136,7 +136,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn next(&mut self, socket: &mut WebSocket) -> Next {
+    async fn next(&mut self, socket: &mut WebSocket) -> ConversationEvent {
         let gone_after = self.state.judging().gone_after_ms();
         let silence = match &self.asks {
             Some(_) => Duration::from_millis(u64::try_from(gone_after).unwrap_or_default()),
@@ -150,11 +150,11 @@ impl Conversation<'_> {
             }
         };
         tokio::select! {
-            heard = socket.recv() => Next::Heard(heard),
-            ask = ask => Next::Ask(ask),
+            heard = socket.recv() => ConversationEvent::Heard(heard),
+            ask = ask => ConversationEvent::Ask(ask),
             // The sender is in the state, which lasts.
-            _ = self.revocations.changed(), if self.takes_revocations => Next::Revocations,
-            () = sleep_until(self.heard + silence) => Next::Silence,
+            _ = self.revocations.changed(), if self.takes_revocations => ConversationEvent::Revocations,
+            () = sleep_until(self.heard + silence) => ConversationEvent::Silence,
         }
     }
 
@@ -167,10 +167,10 @@ impl Conversation<'_> {
                 retry_in_ms: None,
             });
         }
-        let said: FromHost = serde_json::from_str(text)
+        let said: HostMessage = serde_json::from_str(text)
             .map_err(|e| malformed(format!("a message of the link cannot be read: {e}")))?;
         match said {
-            FromHost::Announcement(said) => {
+            HostMessage::Announcement(said) => {
                 let now_ms = self.state.now_ms();
                 let takes_revocations = said.takes_revocations;
                 let mut registry = self.state.registry();
@@ -181,8 +181,8 @@ impl Conversation<'_> {
                 }
                 self.takes_revocations = takes_revocations;
             }
-            FromHost::Answer(answer) => self.answered(*answer)?,
-            FromHost::Other => {} // of a later version
+            HostMessage::Answer(answer) => self.answered(*answer)?,
+            HostMessage::Other => {} // of a later version
         }
         Ok(())
     }
@@ -207,8 +207,8 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    async fn ask(&mut self, socket: &mut WebSocket, ask: Ask) -> Result<(), Refusal> {
-        let Ask { asked, answer } = ask;
+    async fn ask(&mut self, socket: &mut WebSocket, ask: HostRequest) -> Result<(), Refusal> {
+        let HostRequest { asked, answer } = ask;
         if answer.is_closed() && matches!(asked, RequestKind::Grant(_) | RequestKind::Renew { .. })
         {
             return Ok(()); // nobody waits for it any more
@@ -227,11 +227,11 @@ impl Conversation<'_> {
         let request_id = self.last_id;
         self.unanswered.insert(request_id, (asked.clone(), answer));
         let request = Request { request_id, asked };
-        send(socket, &ToHost::Request(request)).await
+        send(socket, &RecruiterMessage::Request(request)).await
     }
 }
 
-async fn send(socket: &mut WebSocket, message: &ToHost) -> Result<(), Refusal> {
+async fn send(socket: &mut WebSocket, message: &RecruiterMessage) -> Result<(), Refusal> {
     let text = serde_json::to_string(message).map_err(|e| malformed(e.to_string()))?;
     send_text(socket, text.into()).await
 }

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration says what it may not.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// Missing listener for this machine's programs.
     #[error("local = \"none\": name a recruiter by --url")]
     NoLocalAddress,
-    /// An address cannot be had.
+    /// An address cannot be bound.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Address of the listener.

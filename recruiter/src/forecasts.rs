@@ -42,7 +42,7 @@ struct Size {
 /// Facts that distinguish one state of a file from another without reading it.
 type Stamp = (u64, u64, u64, i64, i64);
 
-/// The file, and what was last made of it.
+/// The file, and the table last read from it.
 #[derive(Default)]
 pub(crate) struct Forecasts {
     path: PathBuf,

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 const WAITING: usize = 64;
 
 /// Something to be asked of a host.
-pub(crate) struct Ask {
+pub(crate) struct HostRequest {
     pub(crate) asked: RequestKind,
     pub(crate) answer: oneshot::Sender<Outcome>,
 }
@@ -31,7 +31,7 @@ pub(crate) enum AnswerFailure {
 
 struct Link {
     number: u64,
-    asks: mpsc::Sender<Ask>,
+    asks: mpsc::Sender<HostRequest>,
 }
 
 /// The connections there are, by host.
@@ -48,7 +48,7 @@ impl Links {
     }
 
     /// The connection `number` is now the host's; one that it had before is told by the end of its channel.
-    pub(crate) fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<Ask> {
+    pub(crate) fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<HostRequest> {
         let (asks, receiver) = mpsc::channel(WAITING);
         let link = Link { number, asks };
         self.open().insert(HostId::clone(host_id), link);
@@ -67,7 +67,7 @@ impl Links {
         self.open().len()
     }
 
-    /// Asks a host, and waits for its answer for so long.
+    /// Asks a host, and waits for its answer for at most `patience`.
     pub(crate) async fn ask(
         &self,
         host_id: &HostId,
@@ -77,10 +77,11 @@ impl Links {
         let asks = self.open().get(host_id).map(|link| link.asks.clone());
         let asks = asks.ok_or(AnswerFailure::NotLinked)?;
         let (answer, answered) = oneshot::channel();
-        asks.try_send(Ask { asked, answer }).map_err(|e| match e {
-            mpsc::error::TrySendError::Full(_) => AnswerFailure::Overwhelmed,
-            mpsc::error::TrySendError::Closed(_) => AnswerFailure::NotLinked,
-        })?;
+        asks.try_send(HostRequest { asked, answer })
+            .map_err(|e| match e {
+                mpsc::error::TrySendError::Full(_) => AnswerFailure::Overwhelmed,
+                mpsc::error::TrySendError::Closed(_) => AnswerFailure::NotLinked,
+            })?;
         match timeout(patience, answered).await {
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_)) => Err(AnswerFailure::NotLinked),

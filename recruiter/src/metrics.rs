@@ -32,14 +32,14 @@ const KINDS: [RefusalKind; 14] = [
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
+struct RequestLabels {
     kind: String,
 }
 
 /// Counters since the recruiter's start.
 pub(crate) struct Metrics {
-    requests: Family<OfKind, Counter>,
-    refused: Family<OfKind, Counter>,
+    requests: Family<RequestLabels, Counter>,
+    refused: Family<RequestLabels, Counter>,
     granted: Counter,
     grant_time: Histogram,
     connections: Gauge,
@@ -74,7 +74,7 @@ impl Metrics {
 
     pub(crate) fn requested(&self, kind: &str) {
         let kind = kind.to_owned();
-        self.requests.get_or_create(&OfKind { kind }).inc();
+        self.requests.get_or_create(&RequestLabels { kind }).inc();
     }
 
     pub(crate) fn granted(&self, took: Duration, is_granted: bool) {
@@ -90,16 +90,16 @@ impl Metrics {
 
     pub(crate) fn refused_for(&self, kind: &str) {
         let kind = kind.to_owned();
-        self.refused.get_or_create(&OfKind { kind }).inc();
+        self.refused.get_or_create(&RequestLabels { kind }).inc();
     }
 
     /// Registers every counter, each kind from 0 on.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for kind in ["grant", "renew", "release"].map(str::to_owned) {
-            let _ = self.requests.get_or_create(&OfKind { kind });
+            let _ = self.requests.get_or_create(&RequestLabels { kind });
         }
         for kind in KINDS.map(name) {
-            let _ = self.refused.get_or_create(&OfKind { kind });
+            let _ = self.refused.get_or_create(&RequestLabels { kind });
         }
         let help = "Requests about leases, by kind";
         registry.register("requests", help, self.requests.clone());

@@ -82,7 +82,7 @@ impl Drop for PlaceGuard<'_> {
     }
 }
 
-/// Search for hosts that grant what is missing.
+/// Search for hosts that grant the missing leases.
 struct Search<'a> {
     state: &'a Arc<RecruiterState>,
     client: &'a str,

@@ -1,7 +1,7 @@
 //! Revocation lists as memory servers receive them, which have none of their own.
 
 use axum::extract::ws::Utf8Bytes;
-use gleaner_schemas::lending::{MOST_REVOCATIONS_BYTES, Revocations, ToHost};
+use gleaner_schemas::lending::{MOST_REVOCATIONS_BYTES, RecruiterMessage, Revocations};
 use tokio::sync::watch;
 
 /// Message with the lists in force; each link sends it, at its begin and when it changes.
@@ -24,7 +24,7 @@ impl RevocationNotice {
                 pem.len()
             ));
         }
-        let message = ToHost::Revocations(Revocations { pem });
+        let message = RecruiterMessage::Revocations(Revocations { pem });
         let text = serde_json::to_string(&message).map_err(|e| e.to_string())?;
         self.0.send_replace(Some(text.into()));
         Ok(())
@@ -53,7 +53,7 @@ mod tests {
         let said = |lists: &watch::Receiver<Option<Utf8Bytes>>| {
             let text = lists.borrow().clone().unwrap();
             match serde_json::from_str(&text).unwrap() {
-                ToHost::Revocations(Revocations { pem }) => pem,
+                RecruiterMessage::Revocations(Revocations { pem }) => pem,
                 other => panic!("{other:?}"),
             }
         };

@@ -88,7 +88,7 @@ impl RecruiterState {
         Ok(hosts)
     }
 
-    /// To the log, if it is news.
+    /// Logs a complaint about a sender, if it is news.
     pub(crate) fn complain(&self, sender: &str, words: &str) {
         if let Some(line) = self.complained.news(sender, words) {
             eprintln!("gleaner-recruiter: refused {line}");

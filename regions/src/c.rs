@@ -4,7 +4,7 @@
 
 mod configuration;
 
-use crate::quiet::Quiet;
+use crate::quiet::SignalBlock;
 use crate::{Region, RegionError, Regions, lock};
 use configuration::Configuration;
 use std::cell::RefCell;
@@ -152,7 +152,7 @@ pub extern "C" fn gleaner_mremote(md: c_int) -> c_int {
     bounded(|| Ok(c_int::from(region(md)?.is_remote())))
 }
 
-/// Closes a region. Who is reading or writing it goes on until that is done.
+/// Closes a region. Threads that are reading or writing it finish their calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mclose(md: c_int) -> c_int {
     bounded(|| {
@@ -233,7 +233,7 @@ unsafe fn text(of: *const c_char) -> Result<String, Failure> {
 
 /// No panic and no SIGPIPE leaves; -1 and `errno` instead of an error.
 fn bounded<T: From<i8>>(done: impl FnOnce() -> Result<T, Failure>) -> T {
-    let quiet = Quiet::new();
+    let quiet = SignalBlock::new();
     let result = catch_unwind(AssertUnwindSafe(done));
     drop(quiet);
     let Failure { errno, said } = match result {

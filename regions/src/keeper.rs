@@ -16,7 +16,7 @@ impl Keeper {
     /// Runs `round` again and again, until it returns false.
     ///
     /// # Errors
-    /// When no thread can be had.
+    /// When no thread can be started.
     pub(crate) fn start(
         round: impl Fn() -> bool + Send + 'static,
         every: Duration,

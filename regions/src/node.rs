@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Remote memory of one lease or server.
 pub(crate) struct Node {
-    /// The host or server: what is on one of them fails together.
+    /// The host or server: all regions on it fail together.
     pub(crate) host: String,
     /// For the recruiter; `None`: it has nothing to do with it.
     pub(crate) lease_id: Option<String>,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// # Errors
-    /// What the kernel says of the connection.
+    /// Error of the connection, by the kernel.
     pub(crate) fn new(
         host: String,
         lease_id: Option<String>,

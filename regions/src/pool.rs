@@ -1,4 +1,4 @@
-//! The memory that a program's regions share: which nodes it is on, how more is had, and what happens when a node fails.
+//! The memory that a program's regions share: its nodes, its growth, and the handling of failed nodes.
 
 use crate::keeper::Keeper;
 use crate::lock;
@@ -31,7 +31,7 @@ pub(crate) struct Pool {
     /// Another one at each start: keys of leases begin with it.
     pub(crate) session: String,
     pub(crate) state: Mutex<State>,
-    /// Held by who asks for memory: one at a time, so that all share what one got.
+    /// Lock of the thread that asks for memory: one at a time, so that all share its result.
     pub(crate) asking: Mutex<()>,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) began: Instant,

@@ -4,14 +4,14 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Blocks the signal in this thread, and takes what came of it meanwhile. Threads started meanwhile have it blocked for good.
-pub(crate) struct Quiet {
+/// Blocks the signal in this thread, and consumes those pending meanwhile. Threads started meanwhile keep it blocked.
+pub(crate) struct SignalBlock {
     before: libc::sigset_t,
     pipe: libc::sigset_t,
     was_pending: bool,
 }
 
-impl Quiet {
+impl SignalBlock {
     pub(crate) fn new() -> Self {
         let (mut pipe, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: sigemptyset initialises `pipe`, pthread_sigmask `before`; neither fails on these arguments.
@@ -29,7 +29,7 @@ impl Quiet {
     }
 }
 
-impl Drop for Quiet {
+impl Drop for SignalBlock {
     fn drop(&mut self) {
         let at_once = libc::timespec {
             tv_sec: 0,
@@ -82,7 +82,7 @@ mod tests {
             Ok("quiet") => {
                 // SAFETY: the way it is when a program in C starts.
                 unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-                let quiet = Quiet::new();
+                let quiet = SignalBlock::new();
                 writes_to_nobody();
                 assert!(is_pending());
                 drop(quiet);

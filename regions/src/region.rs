@@ -25,7 +25,7 @@ const ABSENT: Sum = [0; 16];
 pub struct Region {
     inner: Arc<Pool>,
     node: Arc<Node>,
-    /// In the node's memory.
+    /// Offset in the node's memory, in bytes.
     at: u64,
     bytes: u64,
     file: File,
@@ -222,7 +222,7 @@ impl Region {
         Ok(())
     }
 
-    /// From this page on, and zeroes beyond the end of file and region.
+    /// Reads the file from this page on, with zeroes beyond the end of file and region.
     fn read_file(&self, page: u64, into: &mut [u8]) -> Result<(), RegionError> {
         let begin = page * PAGE_BYTES;
         let of_region = (self.bytes - begin).min(into.len() as u64) as usize;
@@ -294,7 +294,7 @@ impl Drop for Region {
     }
 }
 
-/// The pages of what is left, so many at once.
+/// Range of the next pages to be handled at once.
 fn piece(from: u64, end: u64) -> Range<u64> {
     let first = from / PAGE_BYTES;
     first..end.div_ceil(PAGE_BYTES).min(first + PIECE_PAGES)

@@ -18,7 +18,7 @@ pub struct Settings {
     pub servers: Vec<String>,
     /// Behaviour of regions whose memory is lost.
     pub when_gone: OnLoss,
-    /// After a failure, nobody is asked for memory for so long.
+    /// Refraction period: time after a failure in which no host is asked for memory.
     pub refraction: Duration,
     /// A server that is silent for longer has failed.
     pub patience: Duration,
@@ -29,7 +29,7 @@ pub struct Settings {
 /// Behaviour of regions whose memory is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
-    /// They are read from their files.
+    /// Lost regions are read from their files.
     #[default]
     File,
     /// As in Dodo: reading and writing them fails from then on. Written data are in the file all the same.

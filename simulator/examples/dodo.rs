@@ -7,7 +7,7 @@ use gleaner_simulator::applications::Application;
 use gleaner_simulator::calibrate;
 use gleaner_simulator::dodo::{Client, Outcome, Scenario, simulate};
 use gleaner_simulator::hosts::read;
-use gleaner_traces::published::{Published, acharya_setia};
+use gleaner_traces::published::{PublishedWork, acharya_setia};
 use std::time::Instant;
 
 type Error = Box<dyn std::error::Error>;
@@ -65,7 +65,7 @@ fn main() -> Result<(), Error> {
     Ok(())
 }
 
-fn print(published: &Published, cluster: &str, outcome: &Outcome, seconds: f64) {
+fn print(published: &PublishedWork, cluster: &str, outcome: &Outcome, seconds: f64) {
     let name = outcome.scenario.application.name();
     let paper = |item, column: &str| {
         let figure = published.get(item, name, column);

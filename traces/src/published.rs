@@ -48,12 +48,12 @@ pub struct Figure {
 
 /// Figures of one work, in its order.
 #[derive(Clone, Debug)]
-pub struct Published {
+pub struct PublishedWork {
     /// All published figures.
     pub figures: Vec<Figure>,
 }
 
-impl Published {
+impl PublishedWork {
     /// The figure at this place of the paper.
     #[must_use]
     pub fn get(&self, item: &str, row: &str, column: &str) -> Option<&Figure> {
@@ -74,10 +74,10 @@ pub struct PublishedError {
 ///
 /// # Errors
 /// [`PublishedError`]: the program was built from a damaged table.
-pub fn acharya_setia() -> Result<Published, PublishedError> {
+pub fn acharya_setia() -> Result<PublishedWork, PublishedError> {
     let mut rows = csv::Reader::from_reader(ACHARYA_SETIA.as_bytes());
     let figures = rows.deserialize().collect::<Result<_, _>>();
-    Ok(Published {
+    Ok(PublishedWork {
         figures: figures.map_err(|source| PublishedError {
             name: "acharya_setia.csv",
             source,

@@ -1,4 +1,4 @@
-//! The authority of one deployment: a folder with a key, and what was signed with it.
+//! The authority of one deployment: a folder with a key and the certificates signed with it.
 
 use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::{Peer, check_host_id};
@@ -133,7 +133,7 @@ impl Authority {
         certificate::fingerprint(&self.certificate_pem)
     }
 
-    /// From when until when the authority itself is valid.
+    /// Validity of the authority itself.
     pub fn dates(&self) -> Dates {
         self.dates
     }

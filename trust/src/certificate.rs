@@ -10,7 +10,7 @@ use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::time::ASN1Time;
 
-/// From when until when a certificate is valid.
+/// Validity of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dates {
     /// First moment of validity.
@@ -27,7 +27,7 @@ impl Dates {
     }
 }
 
-/// From when until when the first certificate of a PEM text is valid.
+/// Validity of the first certificate of a PEM text.
 pub fn dates(certificate_pem: &str) -> Result<Dates> {
     let der = from_pem(certificate_pem)?;
     Ok(dates_of(&parse(&der)?))

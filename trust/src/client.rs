@@ -106,7 +106,7 @@ impl Credentials {
         &self.authorities
     }
 
-    /// The same for whoever speaks to rustls itself.
+    /// Configuration for callers that use rustls themselves.
     pub fn config(&self) -> Arc<ClientConfig> {
         self.config.clone()
     }
@@ -165,7 +165,7 @@ impl Credentials {
             .map_err(|e| crate::received::rejected(e.to_string()))
     }
 
-    /// From when until when the client's own certificate is valid.
+    /// Validity of the client's own certificate.
     pub fn dates(&self) -> Option<Dates> {
         self.dates
     }

@@ -22,7 +22,7 @@ pub enum TrustError {
         "{0} has no authority (authority.crt, authority.key): make one with `gleaner pki init`"
     )]
     NoAuthority(PathBuf),
-    /// A file has not in it what it should have.
+    /// A file has unexpected contents.
     #[error("{path}: {reason}; give a PEM file with {wanted}")]
     Content {
         /// Path of the file.
@@ -62,7 +62,7 @@ pub enum TrustError {
     /// A certificate that was revoked.
     #[error("certificate {0} is revoked: enrol this host again with a new token")]
     Revoked(String),
-    /// A certificate that is of no use any more.
+    /// A certificate that is no longer valid.
     #[error("certificate expired: enrol this host again with a new token")]
     Expired,
     /// A signing request that is not one.

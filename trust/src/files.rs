@@ -149,7 +149,7 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// The same inside another folder, for the same owner as that.
+/// Creates a private folder inside another one, with that one's owner.
 pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
     make_private_folder(path)?;
     OpenOptions::new()

@@ -69,7 +69,7 @@ impl Role {
         }
     }
 
-    /// The URI of who is no server.
+    /// The URI of a holder that is no server.
     pub(crate) fn uri(&self) -> Option<String> {
         match self {
             Self::Collector { .. } | Self::Recruiter { .. } => None,

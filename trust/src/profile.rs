@@ -25,7 +25,7 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// From now on (a day earlier, for clocks that are behind) for so many days.
+    /// Validity of this many days from now on (a day earlier, for clocks that are behind).
     pub fn days(days: u32) -> Self {
         let now = SystemTime::now();
         Self {

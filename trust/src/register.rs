@@ -1,4 +1,4 @@
-//! The record of what was issued: every certificate, in `issued/`, only ever added to.
+//! The record of issued certificates in `issued/`, which only grows.
 //!
 //! The certificate itself is the record. Its file name begins with its kind and name, so that one
 //! host's are found without opening ten thousand.
@@ -21,7 +21,7 @@ pub struct Record {
     pub serial: String,
     /// Role of the holder.
     pub role: Role,
-    /// From when until when.
+    /// Validity of the certificate.
     pub dates: Dates,
     /// Time at which it was revoked, if it was.
     pub revoked: Option<SystemTime>,

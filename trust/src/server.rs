@@ -41,7 +41,7 @@ struct LoadedSettings {
 enum Clients {
     /// Clients with a certificate, by the revocation lists of a file.
     Certified,
-    /// The same, and those without a certificate.
+    /// Clients with a valid certificate, and clients without one.
     Anonymous,
     /// Clients with a certificate, by revocation lists that were received. An authority without a list has revoked nobody.
     ByReceivedLists,
@@ -151,7 +151,7 @@ impl ServerTrust {
         self.watched.generation()
     }
 
-    /// From when until when the server's own certificate is valid.
+    /// Validity of the server's own certificate.
     pub fn dates(&self) -> Dates {
         self.watched.get().dates
     }

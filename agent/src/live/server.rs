@@ -23,13 +23,13 @@ const ALIVE_EVERY: Duration = Duration::from_millis(ALIVE_EVERY_MS.unsigned_abs(
 /// Sends messages to listeners; without a socket it does nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Server {
-    open: Option<Open>,
+    open: Option<OpenSocket>,
     sample: Option<Sample>,
     owner: Option<Owner>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenSocket {
     socket: Socket,
     listeners: Vec<Listener>,
     /// Timer that fires each second while somebody listens.
@@ -47,7 +47,7 @@ impl Server {
     /// # Errors
     /// The error of the system.
     pub(crate) fn open(path: &Path, sample_interval_ms: i64) -> io::Result<Self> {
-        let open = Open {
+        let open = OpenSocket {
             socket: Socket::open(path)?,
             listeners: Vec::new(),
             alive: timer(TimerfdClockId::Boottime, Duration::ZERO)?,
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-impl Open {
+impl OpenSocket {
     fn tell(&mut self, message: &Message) {
         let line = line(message);
         self.listeners.retain_mut(|listener| listener.send(&line));
@@ -160,7 +160,12 @@ impl Open {
 }
 
 /// First messages to a new listener.
-fn welcome(open: &Open, now_ms: i64, sample: Option<&Sample>, owner: Option<&Owner>) -> Vec<u8> {
+fn welcome(
+    open: &OpenSocket,
+    now_ms: i64,
+    sample: Option<&Sample>,
+    owner: Option<&Owner>,
+) -> Vec<u8> {
     let hello = Message::Hello(Hello {
         version: VERSION,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),

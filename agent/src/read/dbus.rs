@@ -198,7 +198,7 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// From the beginning.
+    /// Reader at the beginning of `body`.
     #[must_use]
     pub const fn new(body: &'a [u8]) -> Self {
         Self { body, at: 0 }

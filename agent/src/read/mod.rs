@@ -42,7 +42,7 @@ const PROC_SUPER_MAGIC: u32 = 0x9fa0;
 /// More than any machine can address (x86 52 bits, Arm and RISC-V 56): a larger figure is no size.
 pub(crate) const LARGEST_BYTES: u64 = 1 << 56;
 
-/// The same in pages of 4 KiB, the smallest there are.
+/// Largest size in pages of 4 KiB, the smallest there are.
 pub(crate) const LARGEST_PAGES: u64 = LARGEST_BYTES >> 12;
 
 /// Most bytes read of one file. Of the kernel's files only `maps` grows with the process: 65530 mappings

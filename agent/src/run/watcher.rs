@@ -30,7 +30,7 @@ use std::thread::JoinHandle;
 /// An order of the sampler's.
 enum Order {
     Look(Look, Sender<(Vec<ActivityRow>, Absences)>),
-    Publish(Box<Sample>, f64, Sender<Published>),
+    Publish(Box<Sample>, f64, Sender<PublishedSample>),
     /// Sample interval, and time after which an owner counts as away, in ms.
     Configure(i64, i64),
     /// Step of the wall clock, in ms; positive: forwards.
@@ -38,7 +38,7 @@ enum Order {
 }
 
 /// A sample that listeners have heard of.
-pub(super) struct Published {
+pub(super) struct PublishedSample {
     pub(super) sample: Box<Sample>,
     /// Owner's return, if the sample is the first to see it.
     pub(super) event: Option<Event>,
@@ -142,7 +142,11 @@ impl Watcher {
     ///
     /// # Errors
     /// [`Error::Wait`] when the thread has ended.
-    pub(super) fn publish(&self, sample: Sample, headroom_share: f64) -> Result<Published, Error> {
+    pub(super) fn publish(
+        &self,
+        sample: Sample,
+        headroom_share: f64,
+    ) -> Result<PublishedSample, Error> {
         let sample = Box::new(sample);
         let order = |reply| Order::Publish(sample, headroom_share, reply);
         self.line.ask(order)
@@ -279,7 +283,7 @@ impl Watch {
         }
     }
 
-    fn publish(&mut self, mut sample: Box<Sample>, headroom_share: f64) -> Published {
+    fn publish(&mut self, mut sample: Box<Sample>, headroom_share: f64) -> PublishedSample {
         if let Some(sign) = self.sign_since_look.take() {
             returned_meanwhile(&mut sample, sign);
         }
@@ -307,7 +311,7 @@ impl Watch {
         } else {
             self.activity.disarm();
         }
-        Published {
+        PublishedSample {
             sample,
             event: found.event,
             blind,

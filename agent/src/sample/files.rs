@@ -7,7 +7,7 @@
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
-use crate::sample::mapped::{Mapped, WalkLimits, gather};
+use crate::sample::mapped::{MappedInode, WalkLimits, gather};
 use crate::sample::residency::{CachedFile, Residency};
 use gleaner_schemas::units::pages_to_bytes;
 use rustix::fd::{OwnedFd, RawFd};
@@ -114,7 +114,7 @@ impl FileWalk {
         &mut self,
         proc: &Tree,
         inode: u64,
-        mapped: &Mapped,
+        mapped: &MappedInode,
         page_size_bytes: u64,
         absences: &mut Absences,
     ) -> Option<(FileKey, FileInUse)> {
@@ -247,7 +247,7 @@ impl FileWalk {
     }
 
     /// Returns true if this process itself has the file open; answers without opening the file.
-    fn is_own(&self, proc: &Tree, inode: u64, mapped: &Mapped) -> bool {
+    fn is_own(&self, proc: &Tree, inode: u64, mapped: &MappedInode) -> bool {
         self.own.iter().any(|own| own.inode == inode)
             && [&mapped.reach, &mapped.reach_by_address]
                 .into_iter()
@@ -298,7 +298,7 @@ fn own_files(kept: &HashSet<RawFd>) -> HashSet<FileKey> {
     stats.map(|stat| key(&stat)).collect()
 }
 
-fn unmeasured(mapped: &Mapped) -> FileInUse {
+fn unmeasured(mapped: &MappedInode) -> FileInUse {
     FileInUse {
         path: mapped.path.to_string_lossy().into_owned(),
         open_count: 0,

@@ -38,7 +38,7 @@ impl WalkLimits {
 }
 
 /// A mapped file and the paths to it.
-pub(crate) struct Mapped {
+pub(crate) struct MappedInode {
     /// Path as the first process that maps it sees it.
     pub(crate) path: PathBuf,
     /// Mapped ranges of the file, in bytes; may overlap.
@@ -59,8 +59,8 @@ pub(crate) fn gather(
     most: WalkLimits,
     text: &mut Vec<u8>,
     absences: &mut Absences,
-) -> BTreeMap<(u64, u64), Mapped> {
-    let mut all: BTreeMap<(u64, u64), Mapped> = BTreeMap::new();
+) -> BTreeMap<(u64, u64), MappedInode> {
+    let mut all: BTreeMap<(u64, u64), MappedInode> = BTreeMap::new();
     for &pid in pids {
         if let Err(e) = proc.read(&format!("{pid}/maps"), text) {
             absences.note("files", AbsentValue::from_errno("maps", e));
@@ -77,7 +77,7 @@ pub(crate) fn gather(
                 let path = Path::new(OsStr::from_bytes(mapping.path));
                 let inside = path.strip_prefix("/").unwrap_or(path);
                 let Range { start, end } = mapping.addresses;
-                Mapped {
+                MappedInode {
                     path: path.to_owned(),
                     ranges: Vec::new(),
                     processes: 0,

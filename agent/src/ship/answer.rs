@@ -139,7 +139,7 @@ impl Reply {
         }
     }
 
-    /// To the question what it has of a database.
+    /// Last record that the collector has of a database, by its answer.
     pub(crate) fn to_mark(&self, address: &str) -> Result<Option<i64>, Trouble> {
         match self.status {
             200 => serde_json::from_str::<Mark>(&self.body)

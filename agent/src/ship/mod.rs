@@ -60,7 +60,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
     manager.ready(&begun);
     // Ten thousand hosts that were switched on together must not send together.
     let mut due = Instant::now() + every.mul_f64(random::share());
-    let mut trouble = Troubles::none();
+    let mut trouble = FailureSeries::none();
     loop {
         rest(due.saturating_duration_since(Instant::now()), &manager);
         match shipper.round() {
@@ -136,14 +136,14 @@ pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
 }
 
 /// Failures in a row: logged when they begin and when they end, and waited out.
-struct Troubles {
+struct FailureSeries {
     backoff: Backoff,
     batches_count: u64,
     since: Option<Instant>,
     said: Option<String>,
 }
 
-impl Troubles {
+impl FailureSeries {
     const fn none() -> Self {
         Self {
             backoff: Backoff::new(FIRST_WAIT, LONGEST_WAIT),

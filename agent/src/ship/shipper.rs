@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A record that the collector refused is offered again so often.
+/// Interval between offers of a record that the collector refused.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Time between attempts to renew: weeks remain.

@@ -16,7 +16,7 @@ const LEAST_STEP_MS: i64 = 50;
 /// A step that the kernel did not tell of: no clock is slewed that far between two wakes.
 const LEAST_UNTOLD_STEP_MS: i64 = 2000;
 
-/// A sample may take so much CPU time.
+/// Longest CPU time of a sample.
 const MOST_CPU_US: i64 = 50_000;
 
 /// The clocks from one wake of the loop to the next.
@@ -28,7 +28,7 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// From `now` on.
+    /// Clocks as of `now`.
     pub(crate) const fn new(now: Moment) -> Self {
         Self {
             last: now,

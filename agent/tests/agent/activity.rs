@@ -26,7 +26,7 @@ pub(crate) fn source(name: &str, command: &mut Command) -> Json {
     source.unwrap().clone()
 }
 
-/// What sshd and a terminal window do: a pseudo-terminal that controls the processes on it.
+/// As with sshd and a terminal window: a pseudo-terminal that controls the processes on it.
 #[test]
 fn typing_on_a_remote_terminal_is_seen() {
     const LONG_AGO: Duration = Duration::from_secs(3600);

@@ -93,7 +93,7 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
         anon_bytes <= bytes(own, "rss_bytes").unwrap(),
         "{anon_bytes}"
     );
-    // What is private is told wherever smaps_rollup was read: beside compilers, not of every process.
+    // Private memory is known wherever smaps_rollup was read: beside compilers, not of every process.
     for process in processes {
         let is_estimated = process["memory_source"]["value"] == "rss_estimate";
         for column in ["private_bytes", "shared_bytes"] {

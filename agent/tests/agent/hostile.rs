@@ -345,7 +345,7 @@ fn whatever_the_files_hold_a_sample_adds_up_and_says_what_is_absent() {
     assert!(taken.get() > config.cases, "{} samples", taken.get());
 }
 
-/// What was found, and must not come back.
+/// Inputs that once broke a sample and must not again.
 #[test]
 fn what_once_broke_a_sample() {
     const SUMS: &str = "36028797018963967 kB\n"; // beyond what 64 signed bits hold when added up

@@ -248,7 +248,7 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
     listener.returned_at_once("input");
 }
 
-/// What sshd and a terminal window do: a pseudo-terminal that controls the processes on it.
+/// As with sshd and a terminal window: a pseudo-terminal that controls the processes on it.
 #[test]
 fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     let host = Host::new();

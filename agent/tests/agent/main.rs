@@ -44,7 +44,7 @@ fn agent() -> Command {
     command
 }
 
-/// What a failing command says, and its exit code.
+/// Error message and exit code of a failing command.
 fn fail(command: &mut Command) -> (i32, String) {
     let output = command.output().unwrap();
     assert!(!output.status.success(), "{command:?} succeeded");
@@ -61,7 +61,7 @@ fn sample_command() -> Command {
     command
 }
 
-/// What it prints, parsed.
+/// Parsed output of the command.
 fn sample(command: &mut Command) -> Json {
     serde_json::from_str(&succeed(command)).unwrap()
 }

@@ -156,7 +156,7 @@ fn a_process_id_that_is_used_again_is_another_process() {
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     wait_for_cpu(&root.join("100/stat"), 50);
-    // What the sleeper had used is nothing to it: it is new, and its own whole life counts.
+    // The sleeper's use does not count for the new process, whose own whole life does.
     let (name, cpu_ms, started_ms) = hundred().unwrap();
     assert_eq!((name.as_str(), cpu_ms), ("sh", None));
     namespace.tell("kill 100; wait 100 || true");

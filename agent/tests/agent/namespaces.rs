@@ -157,13 +157,13 @@ fn has_own_row(document: &Json) -> bool {
     processes.iter().any(|p| p["pid"]["value"] == own_pid)
 }
 
-/// This process is root's, active, and holds 128 MiB.
+/// The test's own process is root's, active, and holds 128 MiB.
 #[test]
 fn an_agent_without_root_says_what_it_may_not_see() {
     let held = vec![1_u8; 128 * MIB];
     let nobody = UnprivilegedAgent::new();
 
-    // It sees the process and its resident size.
+    // The agent sees the process and its resident size.
     let plain = nobody.sample("hidepid=off");
     assert_eq!(categories_less_physical(&plain["sample"]), 0);
     assert!(has_own_row(&plain));
@@ -176,7 +176,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
         Some("hidepid")
     );
 
-    // It sees the process ids, and nothing else of them.
+    // The agent sees the process ids, and nothing else of them.
     let noaccess = nobody.sample("hidepid=noaccess");
     assert_eq!(categories_less_physical(&noaccess["sample"]), 0);
     let (detail, count) = absent(&noaccess, "processes", "denied").unwrap();
@@ -185,7 +185,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
         "{count} {detail}"
     );
 
-    // It sees only itself, and notes that its available memory is not reliable.
+    // The agent sees only itself, and notes that its available memory is not reliable.
     let hidden = nobody.sample("hidepid=invisible");
     let row = &hidden["sample"];
     assert_eq!(categories_less_physical(row), 0);

@@ -24,7 +24,7 @@ pub(crate) fn in_mounts_of<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -
     })
 }
 
-/// One value of a database that an agent may be writing.
+/// Reads one value of a database that an agent may be writing.
 #[track_caller]
 pub(crate) fn query<T: FromSql>(database: &Path, sql: &str) -> T {
     let connection = Connection::open(database).unwrap();

@@ -23,7 +23,7 @@ impl Threshold {
         absolute.map(Self::Bytes).chain(relative.map(Self::Share))
     }
 
-    /// On a host with so much memory.
+    /// Bytes of the threshold on a host with this much memory.
     pub(crate) fn on(self, physical_bytes: i64) -> i64 {
         match self {
             Self::Bytes(bytes) => bytes,

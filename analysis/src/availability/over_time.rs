@@ -15,7 +15,7 @@ const LEAST_POINTS: usize = 200;
 /// Points of all hosts together, where the least of each allow it: a document of some 60 MB.
 const ALL_POINTS: usize = 200_000;
 
-/// Most points of each of so many hosts.
+/// Largest number of points of a host, given the number of hosts.
 pub(crate) fn points_of_each(hosts_count: usize) -> usize {
     (ALL_POINTS / hosts_count.max(1)).clamp(LEAST_POINTS, MOST_POINTS)
 }

@@ -16,11 +16,11 @@ struct Part {
     size_class: SizeClass,
     installed: i128,
     available: i128,
-    /// `None` where it cannot be told of any cell whether it was idle.
+    /// `None` if idleness is unknown in every cell.
     idle: Option<Idle>,
 }
 
-/// Over the cells of which it can be told whether the host was idle.
+/// Sums over the cells in which the host's idleness is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Idle {
     installed: i128,

@@ -20,7 +20,7 @@ const DAY_S: f64 = 86_400.0;
 const LENGTHS_S: [f64; 11] = [
     600.0, 900.0, 1200.0, 1800.0, 3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0, DAY_S,
 ];
-/// A sample says nothing of what is more than a day after it.
+/// Longest time for which a sample's figures hold.
 const MOST_HELD_MS: i64 = 86_400_000;
 
 /// The length of a cell in a dataset with samples on so many UTC days; `asked_s` of 0 leaves it open.

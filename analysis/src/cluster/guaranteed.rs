@@ -23,17 +23,17 @@ struct KnownSums {
     kept_bytes: i64,
 }
 
-/// Sums over the hosts of which it is known what they can lend in a cell.
+/// Sums over the hosts whose lendable memory in a cell is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Lendable {
-    /// With those that are missing.
+struct LendableSums {
+    /// Number of hosts, missing ones included.
     hosts: i64,
     bytes: i64,
     /// Starts with known fates, by time ahead.
     ahead: [KnownSums; AHEAD_COUNT],
 }
 
-impl Lendable {
+impl LendableSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -48,7 +48,7 @@ impl Lendable {
 /// Sums by scope and cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guarantees {
-    scopes: [ByCell<Lendable>; SCOPES.len()],
+    scopes: [ByCell<LendableSums>; SCOPES.len()],
 }
 
 impl Guarantees {
@@ -79,7 +79,7 @@ impl Guarantees {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
-            mine.merge(theirs, Lendable::add);
+            mine.merge(theirs, LendableSums::add);
         }
     }
 
@@ -120,8 +120,9 @@ impl Guarantees {
 
 /// Bytes in each cell that counts as a start; and the bytes that stay of it for `ahead` cells where it is, and
 /// what there is somewhere all that time. `at` is the place of `ahead` among the times.
-fn starts(cells: &ByCell<Lendable>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
-    let counts = |sums: &Lendable| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
+fn starts(cells: &ByCell<LendableSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
+    let counts =
+        |sums: &LendableSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
         // Cells without hosts had no memory: a start knows the fate of its hosts.

@@ -24,11 +24,11 @@ struct Fates {
 
 /// Fates by scope and cell; in each cell by region and, inside that, by time ahead.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Joint {
+pub(crate) struct JointFates {
     scopes: [ByCell<Vec<Fates>>; SCOPES.len()],
 }
 
-impl Joint {
+impl JointFates {
     pub(crate) fn of_host(host: &HostCells, parameters: &Parameters) -> Self {
         let regions = &parameters.region_bytes;
         let ahead_cells = ahead_cells(host.cell_ms);
@@ -174,9 +174,9 @@ mod tests {
         ) {
             let parameters = Parameters { region_bytes: vec![region], ..Parameters::default() };
             let of = |hosts: &[HostCells]| {
-                let mut all = Joint::default();
+                let mut all = JointFates::default();
                 for host in hosts {
-                    all.merge(&Joint::of_host(host, &parameters));
+                    all.merge(&JointFates::of_host(host, &parameters));
                 }
                 all
             };

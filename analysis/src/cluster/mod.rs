@@ -1,4 +1,4 @@
-//! The hosts together: what a cluster has, and for how long, on a grid of time that all hosts share.
+//! All hosts together: the memory of a cluster over time, on a grid of time that all hosts share.
 //!
 //! A host is put on the grid once ([`grid`]), and each part adds what it needs: sums over hosts by cell, so
 //! that memory grows with the grid and not with the fleet. Sums are whole numbers: the same dataset gives the
@@ -32,7 +32,7 @@ use gleaner_schemas::findings::{
 };
 use grid::HostCells;
 use guaranteed::Guarantees;
-use joint::Joint;
+use joint::JointFates;
 use pooling::Pools;
 use returns::Returns;
 use totals::Totals;
@@ -44,7 +44,7 @@ pub(crate) struct Cluster {
     by_class: ByClass,
     contributions: Contributions,
     guarantees: Guarantees,
-    joint: Joint,
+    joint: JointFates,
     returns: Returns,
     pools: Pools,
 }
@@ -56,7 +56,7 @@ impl Cluster {
             by_class: ByClass::of_host(host),
             contributions: Contributions::of_host(host),
             guarantees: Guarantees::of_host(host),
-            joint: Joint::of_host(host, parameters),
+            joint: JointFates::of_host(host, parameters),
             returns: Returns::of_host(host, parameters)?,
             pools: Pools::of_host(host),
         })

@@ -33,7 +33,7 @@ pub(crate) struct Start<'a> {
     pub(crate) kept_bytes: &'a [Option<i64>],
 }
 
-/// Calls `visit` with every cell of the host in which it is known what it could lend.
+/// Calls `visit` with every cell of the host in which its lendable memory is known.
 pub(crate) fn each_start(
     host: &HostCells,
     scope: Scope,
@@ -69,7 +69,7 @@ pub(crate) fn each_start(
     }
 }
 
-/// For each cell of each run the first cell from it on of which nobody knows.
+/// First unknown cell from each cell of each run on.
 fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
     let mut found = Vec::with_capacity(runs.len());
     // Start of the next run, and begin of the unknown time before it.
@@ -203,7 +203,7 @@ pub(crate) mod tests {
                 (7, 3, vec![None, None]),
             ]
         );
-        // Had samples been missing instead, nobody would know.
+        // With missing samples instead, the fate would be unknown.
         let h = host(
             "h",
             vec![
@@ -246,7 +246,7 @@ pub(crate) mod tests {
         );
     }
 
-    /// Cell by cell: what is known of it, `None` where nothing is; 0 between runs that it is known to have lost.
+    /// Known bytes of each cell, `None` if unknown; 0 between runs in which the host is known to have lost all.
     fn slowly(host: &HostCells, scope: Scope, cell: i64) -> Option<i64> {
         for (i, run) in host.runs.iter().enumerate() {
             if (run.first..run.end()).contains(&cell) {

@@ -24,7 +24,7 @@ struct Demand {
     seen: Vec<(i64, Vec<i64>)>,
     /// Cells in which it was shut down.
     off: Vec<Range<i64>>,
-    /// Bytes of cells that nobody knows.
+    /// Bytes that count in a cell with unknown memory.
     unseen_bytes: i64,
 }
 

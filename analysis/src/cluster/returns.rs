@@ -1,4 +1,4 @@
-//! Owners that come back at once: how many hosts stop being idle within one cell, and what they take back.
+//! Simultaneous returns: the number of hosts that stop being idle within one cell, and the memory that they reclaim.
 //!
 //! A host returns in a cell when it was idle at the cell's start and that idle period was seen to end in the cell, with the
 //! owner's activity or a load too high. It takes back what it had to lend at the cell's start.
@@ -15,9 +15,9 @@ use std::cmp::Reverse;
 const WORST_LISTED: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
 
-/// Sums over the hosts of which it can be told whether they were idle.
+/// Sums over the hosts whose idleness is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Back {
+struct IdleSums {
     hosts: i64,
     hour_of_week: u8,
     idle_before: i64,
@@ -26,10 +26,10 @@ struct Back {
     bytes: i64,
 }
 
-impl Back {
+impl IdleSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
-        // The same in both, or 0 where nobody was seen.
+        // Equal in both, or 0 without any host.
         self.hour_of_week = self.hour_of_week.max(other.hour_of_week);
         self.idle_before += other.idle_before;
         self.lendable_bytes = self.lendable_bytes.saturating_add(other.lendable_bytes);
@@ -41,7 +41,7 @@ impl Back {
 /// Returns by cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Returns {
-    cells: ByCell<Back>,
+    cells: ByCell<IdleSums>,
 }
 
 impl Returns {
@@ -61,7 +61,7 @@ impl Returns {
                     0
                 }
             };
-            *found.cells.at(at) = Back {
+            *found.cells.at(at) = IdleSums {
                 hosts: 1,
                 hour_of_week,
                 idle_before: i64::from(cell.idle_at_start),
@@ -74,7 +74,7 @@ impl Returns {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.cells.merge(&other.cells, Back::add);
+        self.cells.merge(&other.cells, IdleSums::add);
     }
 
     pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
@@ -109,7 +109,7 @@ impl Returns {
     }
 }
 
-fn in_hour(hour_of_week: i64, cells: &[Back]) -> Option<ReturnsByHour> {
+fn in_hour(hour_of_week: i64, cells: &[IdleSums]) -> Option<ReturnsByHour> {
     let n = cells.len() as f64;
     let returns: i64 = cells.iter().map(|b| b.returns).sum();
     let idle_before: i64 = cells.iter().map(|b| b.idle_before).sum();

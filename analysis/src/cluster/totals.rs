@@ -16,16 +16,16 @@ struct Total {
     installed_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
-    /// Hosts of which it can be told whether they were idle.
+    /// Hosts whose idleness is known.
     hosts_told: i64,
     idle_ms: i64,
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
     idle_lendable_bytes: i64,
-    /// Hosts that know what could be harvested,
+    /// Hosts with known harvestable memory.
     hosts_harvestable: i64,
     harvestable_bytes: i64,
-    /// and of those, the ones of which it can be told whether they were idle.
+    /// Hosts with known harvestable memory and known idleness.
     hosts_idle_harvestable: i64,
     idle_harvestable_bytes: i64,
 }

@@ -45,7 +45,7 @@ impl HostMeasure for ProgramUse {
 /// Sums over the samples of one name.
 #[derive(Default)]
 struct Use {
-    /// The sample that is being summed, and what its processes hold.
+    /// The sample that is being summed, and the memory of its processes.
     sample: Option<usize>,
     bytes: Option<i64>,
     samples_count: i64,
@@ -176,7 +176,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// The sum of what is known; `None` where nothing is.
+/// Sum of the known values; `None` if none is known.
 pub(crate) fn sum(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.saturating_add(b)),

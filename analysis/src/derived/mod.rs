@@ -1,4 +1,4 @@
-//! One host: its trace as it was recorded, and beside it what follows from it alone. Every measure reads a [`HostHistory`],
+//! A host's trace as it was recorded, and the figures derived from it alone. Every measure reads a [`HostHistory`],
 //! which one pass makes once.
 
 pub(crate) mod live_files;
@@ -62,7 +62,7 @@ impl<'a> HostHistory<'a> {
         })
     }
 
-    /// Host id.
+    /// Id of the host.
     pub(crate) fn id(&self) -> &'a str {
         self.trace.host()
     }

@@ -10,7 +10,7 @@ use gleaner_schemas::findings::ExplainedConsumer;
 /// Number of processes and of files that are listed.
 const MOST_LISTED: usize = 15;
 
-/// The active processes of a sample, and what they hold together.
+/// The active processes of a sample, and their memory together.
 pub(super) fn processes(
     trace: &HostTrace<'_>,
     at: usize,
@@ -38,7 +38,7 @@ pub(super) fn processes(
     Ok((largest(found), held))
 }
 
-/// The files in use at a sample, and what of them is cached.
+/// The files in use at a sample, and their cached bytes.
 pub(super) fn files(
     trace: &HostTrace<'_>,
     at: usize,

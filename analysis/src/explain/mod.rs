@@ -149,7 +149,7 @@ fn term(name: &str, bytes: Option<i64>) -> Term {
     }
 }
 
-/// The same, subtracted.
+/// A term that is subtracted.
 fn less(name: &str, bytes: Option<i64>) -> Term {
     term(name, bytes.map(i64::saturating_neg))
 }

@@ -111,7 +111,7 @@ impl Regression {
 }
 
 impl Fit {
-    /// Sums over so many instants that were forecast as `given`.
+    /// Sums over `instants` instants that were forecast as `given`.
     pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
         let p = given.mixed;
         let [_, climatology, ..] = given.models;

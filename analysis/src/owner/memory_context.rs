@@ -105,11 +105,11 @@ fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -
 
 /// The memory context of both modes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct MemoryContext([OfMode; 2]);
+pub(crate) struct MemoryContext([ModeSizes; 2]);
 
-/// Sizes of one mode.
+/// Sizes in one mode.
 #[derive(Clone, Debug, Default)]
-struct OfMode {
+struct ModeSizes {
     /// Mean over samples.
     lendable: Mean,
     /// Over returns, as all below.
@@ -127,7 +127,7 @@ impl Measure for MemoryContext {
 
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
         let wanted = wanted(host)?;
-        let of_mode = |(_, mode)| OfMode::of_host(host, &wanted, mode, parameters);
+        let of_mode = |(_, mode)| ModeSizes::of_host(host, &wanted, mode, parameters);
         Ok(Self(MODES.map(of_mode)))
     }
 
@@ -165,7 +165,7 @@ impl MemoryContext {
     }
 }
 
-impl OfMode {
+impl ModeSizes {
     fn of_host(
         host: &HostHistory<'_>,
         wanted: &[Option<ReturnDemand>],

@@ -29,11 +29,11 @@ const KINDS: [(CostWindow, bool); 4] = [
 
 /// Growth of the counters in each of [`KINDS`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OwnerCost([OfKind; KINDS.len()]);
+pub(crate) struct OwnerCost([CounterGrowth; KINDS.len()]);
 
 /// Growth in one kind of time, over windows.
 #[derive(Clone, Debug, Default)]
-struct OfKind {
+struct CounterGrowth {
     length_ms: Mean,
     guest: Mean,
     memory_context: Mean,
@@ -56,7 +56,7 @@ impl Measure for OwnerCost {
     fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         let windows = windows(host)?;
         Ok(Self(
-            KINDS.map(|kind| OfKind::of_host(host, &windows, kind)),
+            KINDS.map(|kind| CounterGrowth::of_host(host, &windows, kind)),
         ))
     }
 
@@ -115,7 +115,7 @@ fn base_line(host: &HostHistory<'_>, back: &Return) -> Option<Window> {
     })
 }
 
-impl OfKind {
+impl CounterGrowth {
     fn of_host(host: &HostHistory<'_>, windows: &[Window], kind: (CostWindow, bool)) -> Self {
         let samples = &host.trace.samples;
         let guest = |at| samples.category(Category::Guest, at).unwrap_or(0).max(0);

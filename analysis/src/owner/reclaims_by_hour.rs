@@ -11,7 +11,7 @@ use gleaner_schemas::findings::{self, Findings, Parameters};
 /// Reclaims of hosts whose owners' absences are known.
 #[derive(Clone, Debug)]
 pub(crate) struct ReclaimsByHour {
-    /// In each hour.
+    /// Returns in each hour of the week.
     returns: Vec<i64>,
     idle: TimeByHour,
 }

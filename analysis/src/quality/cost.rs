@@ -19,7 +19,7 @@ impl HostMeasure for AgentCosts {
     }
 }
 
-/// Over all samples; `None` where none says what it cost.
+/// Cost over all samples; `None` if no sample has its cost.
 fn of_host(trace: &HostTrace<'_>) -> Option<AgentCost> {
     let known = |values: &[Option<i64>]| values.iter().copied().flatten().collect::<Vec<_>>();
     let cpu_us = known(&trace.samples.agent_cpu_us);

@@ -14,7 +14,7 @@ use gleaner_schemas::rows::ClockRow;
 /// A silence of at most this is no outage, whatever is usual.
 const SHORTEST_OUTAGE_MS: i64 = 5 * 60_000;
 
-/// Nor is one of so many usual pauses.
+/// A silence of at most this many usual pauses is no outage either.
 const USUAL_PAUSES: i64 = 3;
 
 /// A time in which the host recorded samples, and none arrived.

@@ -32,8 +32,8 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     })
 }
 
-/// Rows of samples that do not count, each with the sample that counts at which it still stands: of each thing the
-/// last, unless that sample itself tells of it.
+/// Rows of samples outside the span, each with the sample of the span at which it is still valid: the last row of
+/// each item, unless that sample itself has one.
 fn carried(
     rows: &Frame,
     sample_of: &[Option<usize>],

@@ -24,7 +24,7 @@ pub(crate) const DATABASE: &str = "database";
 pub(crate) const SEQUENCE: &str = "sequence";
 pub(crate) const TIME: &str = "time_ms";
 
-/// The rows, and whose they are (for messages).
+/// The rows, and the host that they are of (for messages).
 #[derive(Debug)]
 pub(crate) struct Frame {
     columns: Vec<(String, ArrayRef)>,
@@ -53,15 +53,15 @@ macro_rules! column {
     };
 }
 column! {
-    /// Whole numbers.
+    /// Column of whole numbers.
     Integers, Int64Array, i64
 }
 column! {
-    /// Floats.
+    /// Column of floats.
     Reals, Float64Array, f64
 }
 column! {
-    /// Text.
+    /// Column of text.
     Texts, StringArray, &'a str
 }
 
@@ -73,7 +73,7 @@ impl<'a> Integers<'a> {
 }
 
 impl Frame {
-    /// From what the dataset's reader gave.
+    /// Frame of the record batches that the dataset's reader returned.
     pub(crate) fn new(table: &'static str, host: &str, batch: &RecordBatch) -> Result<Self> {
         let fields = batch.schema();
         let columns = fields.fields().iter().zip(batch.columns());
@@ -169,7 +169,7 @@ impl Frame {
         }
     }
 
-    /// The rows for which that is true.
+    /// Rows for which the predicate is true.
     pub(crate) fn kept(&self, is_kept: &[bool]) -> Result<Self> {
         let is_kept = BooleanArray::from(is_kept.to_vec());
         let mut kept = Self {

@@ -53,8 +53,8 @@ impl Inventory {
     }
 }
 
-/// The host's description of itself, which holds until the next one: all before the span's end. Where there is
-/// nothing, as it said it first.
+/// The host's descriptions of itself before the span's end; each holds until the next one. Where there is
+/// none, the first one counts.
 pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Result<Frame> {
     let rows = reader.read_in(Span::default(), &HostRow::TABLE, columns)?;
     let before = reader.span.with_all_before();

@@ -1,5 +1,5 @@
-//! One host's trace as it was recorded: samples in order, runs without gaps, rows of other tables. What follows from it
-//! stands in `crate::derived`.
+//! A host's trace as it was recorded: samples in order, runs without gaps, rows of other tables. Derived figures
+//! are in `crate::derived`.
 
 pub(crate) mod arrivals;
 pub(crate) mod calendar;
@@ -151,7 +151,7 @@ impl<'a> HostTrace<'a> {
         }))
     }
 
-    /// Host id.
+    /// Id of the host.
     pub(crate) fn host(&self) -> &'a str {
         self.reader.host
     }

@@ -33,7 +33,7 @@ impl<'a> HostReader<'a> {
         }
     }
 
-    /// From now on [`HostReader::read_changes`] tells what stood before the span.
+    /// Lets [`HostReader::read_changes`] return rows from before the span that are still valid in it.
     pub(crate) fn set_lead(&mut self, lead: Lead) {
         self.lead = Some(lead);
     }
@@ -43,7 +43,7 @@ impl<'a> HostReader<'a> {
         self.read_in(self.span, table, columns)
     }
 
-    /// The same in another span.
+    /// Reads the rows of another span.
     pub(crate) fn read_in(&mut self, span: Span, table: &Table, columns: &[&str]) -> Result<Frame> {
         let mut frame = self.rows(span, table, &["database_id", SEQUENCE, "time"], columns)?;
         let databases = self.number_databases(&frame)?;
@@ -56,7 +56,7 @@ impl<'a> HostReader<'a> {
         Ok(frame)
     }
 
-    /// The same of rows that belong to `samples`.
+    /// Reads rows that belong to `samples`.
     pub(crate) fn read_of_samples(
         &mut self,
         table: &Table,
@@ -84,7 +84,7 @@ impl<'a> HostReader<'a> {
         told
     }
 
-    /// Where the samples are of one database its name is not read with each row: it would be a third of the bytes.
+    /// Reads rows by sample; the database's name is not read where there is only one: it would be a third of the bytes.
     fn read_of_samples_in(
         &mut self,
         span: Span,

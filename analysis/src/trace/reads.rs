@@ -24,7 +24,7 @@ impl ReadSet {
     /// All columns of all tables.
     pub(crate) const ALL: Self = Self::SAMPLES.and_processes().and_files();
 
-    /// The same, and the active processes of each sample.
+    /// Adds the active processes of each sample.
     pub(crate) const fn and_processes(self) -> Self {
         Self {
             processes: true,
@@ -32,7 +32,7 @@ impl ReadSet {
         }
     }
 
-    /// The same, and the files in use.
+    /// Adds the files in use.
     pub(crate) const fn and_files(self) -> Self {
         Self {
             files: true,

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// From one time to before another; open where there is none.
+/// Time from `from_ms` to before `until_ms`; without one of them the span is open at that end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from_ms: Option<i64>,
@@ -37,7 +37,7 @@ impl Span {
             && self.until_ms.is_none_or(|until| time_ms < until)
     }
 
-    /// The same from the midnight, in UTC, before it.
+    /// Span extended back to midnight UTC.
     pub(crate) fn since_midnight(self) -> Self {
         let midnight = |from: i64| from.saturating_sub(from.rem_euclid(DAY_MS));
         Self {
@@ -46,7 +46,7 @@ impl Span {
         }
     }
 
-    /// The same from the beginning of time.
+    /// Span without a begin.
     pub(crate) const fn with_all_before(self) -> Self {
         Self {
             from_ms: None,
@@ -54,7 +54,7 @@ impl Span {
         }
     }
 
-    /// The same to the end of time.
+    /// Span without an end.
     pub(crate) const fn with_all_after(self) -> Self {
         Self {
             until_ms: None,

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 /// Memory that could be lent, were the host idle: a sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
-pub(super) struct Lendable {
-    /// At each sample; nothing where it is not known.
+pub(super) struct LendableMemory {
+    /// Lendable bytes at each sample; 0 where unknown.
     pub(super) bytes: Vec<i64>,
     /// Bytes times milliseconds before each sample.
     byte_ms: Vec<i128>,
@@ -23,7 +23,7 @@ pub(super) struct Lendable {
     pub(super) physical_byte_ms: i128,
 }
 
-impl Lendable {
+impl LendableMemory {
     pub(super) fn of(
         samples: &Samples,
         segments: &[Range<usize>],
@@ -77,7 +77,7 @@ fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
-/// `None` where the trace does not have what the mode needs.
+/// `None` if the trace lacks figures that the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
     let limits = Limits {
         mode,
@@ -130,7 +130,7 @@ mod tests {
             let samples = samples(&steps);
             let cut = cut.min(steps.len() - 1);
             let segments = [0..cut, cut..steps.len()];
-            let found = Lendable::of(&samples, &segments, mode, 0.1);
+            let found = LendableMemory::of(&samples, &segments, mode, 0.1);
             let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
                 Mode::Paper => (a - 10).max(0),
                 Mode::Gentle | Mode::Spare => (a / 2 - 10).max(0).min((a - 10).max(0)),

@@ -23,7 +23,7 @@ use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{self, Findings, NotMeasured, Parameters};
-use lendable::Lendable;
+use lendable::LendableMemory;
 use outcome::{Absence, Outcome};
 use setting::Setting;
 use std::ops::Range;
@@ -44,7 +44,7 @@ impl Measure for WhatIf {
         }
         let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
         let mut rules: Vec<(IdleRule, Vec<Absence>)> = Vec::new();
-        let mut lendables: Vec<((Mode, f64), Lendable)> = Vec::new();
+        let mut lendables: Vec<((Mode, f64), LendableMemory)> = Vec::new();
         let mut outcomes = Vec::with_capacity(settings.len());
         for setting in &settings {
             let rule = setting.rule();
@@ -55,7 +55,10 @@ impl Measure for WhatIf {
             let limits = (setting.policy_mode(), setting.headroom_share);
             if !lendables.iter().any(|(l, _)| *l == limits) {
                 let (samples, segments) = (&host.trace.samples, &host.trace.segments);
-                lendables.push((limits, Lendable::of(samples, segments, limits.0, limits.1)));
+                lendables.push((
+                    limits,
+                    LendableMemory::of(samples, segments, limits.0, limits.1),
+                ));
             }
             let absences = rules.iter().find(|(r, _)| *r == rule);
             let lendable = lendables.iter().find(|(l, _)| *l == limits);

@@ -1,6 +1,6 @@
 //! Outcome of one setting: memory given and taken back, on one host or several.
 
-use super::lendable::Lendable;
+use super::lendable::LendableMemory;
 use super::setting::Setting;
 use crate::derived::HostHistory;
 use crate::statistics::distribution::Distribution;
@@ -27,7 +27,7 @@ pub(super) struct Outcome {
     pub(super) contexts: Distribution,
 }
 
-/// An idle period with what the owner wants at its end, where that is known.
+/// An idle period with the memory that the owner wants at its end, where known.
 pub(super) struct Absence {
     pub(super) period: IdlePeriod,
     pub(super) demand: Option<Demand>,
@@ -38,7 +38,7 @@ impl Outcome {
     pub(super) fn of_host(
         host: &HostHistory<'_>,
         setting: &Setting,
-        lendable: &Lendable,
+        lendable: &LendableMemory,
         absences: &[Absence],
     ) -> Self {
         if lendable.known_ms == 0 {
@@ -99,7 +99,14 @@ impl Outcome {
     }
 
     /// Lends from one instant of a run to another.
-    fn add(&mut self, lendable: &Lendable, run: &[i64], first: usize, from_ms: i64, to_ms: i64) {
+    fn add(
+        &mut self,
+        lendable: &LendableMemory,
+        run: &[i64],
+        first: usize,
+        from_ms: i64,
+        to_ms: i64,
+    ) {
         self.lent_byte_ms += lendable.lent_byte_ms(run, first, from_ms, to_ms);
         self.shrunk_bytes += lendable.shrunk_bytes(run, first, from_ms, to_ms);
     }

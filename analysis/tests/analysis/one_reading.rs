@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::availability::AvailabilityQuestion;
 use gleaner_schemas::findings::{Findings, LendingMode, Parameters, Scope};
 use gleaner_schemas::rows::{GapRow, HostRow, ProcessRow, SampleRow};
-use gleaner_simulator::hosts::{Cause, Lendable, Presence, Reading, Timeline, read_host};
+use gleaner_simulator::hosts::{Cause, LendableBytes, Presence, Reading, Timeline, read_host};
 use gleaner_traces::export::availability::Availability;
 use gleaner_traces::export::{ByHost, Format};
 use jiff::Timestamp;
@@ -254,7 +254,7 @@ fn export(dataset: &Dataset, folder: &Path) {
 }
 
 /// Sample as it is exported.
-struct Lent {
+struct LentSample {
     time_ms: i64,
     follows_gap: bool,
     is_idle: bool,
@@ -263,7 +263,7 @@ struct Lent {
     quota_bytes: u64,
 }
 
-fn lent(folder: &Path) -> Vec<Lent> {
+fn lent(folder: &Path) -> Vec<LentSample> {
     let columns = [
         "time",
         "follows_gap",
@@ -272,7 +272,7 @@ fn lent(folder: &Path) -> Vec<Lent> {
         "quota_bytes",
     ];
     let rows = exported(folder, "samples", &columns).into_iter();
-    let sample = |row: Vec<String>| Lent {
+    let sample = |row: Vec<String>| LentSample {
         time_ms: time_ms(&row[0]),
         follows_gap: row[1] == "true",
         is_idle: row[2] == "true",
@@ -283,21 +283,23 @@ fn lent(folder: &Path) -> Vec<Lent> {
 }
 
 /// Memory that the host could lend at a time, by the simulation.
-fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> Lendable {
+fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> LendableBytes {
     let before = timeline.changes.iter().rev();
     let mut before = before.skip_while(|change| ms(reading, change.at_ns) > time_ms);
-    before.next().map_or_else(Lendable::default, |c| c.lendable)
+    before
+        .next()
+        .map_or_else(LendableBytes::default, |c| c.lendable)
 }
 
 /// Recruitable memory at the last sample of the idle period that ended at a time.
-fn lent_until(samples: &[Lent], returned_ms: i64) -> u64 {
+fn lent_until(samples: &[LentSample], returned_ms: i64) -> u64 {
     let until = samples.partition_point(|sample| sample.time_ms <= returned_ms);
     let idle = samples[..until].iter().rev().find(|sample| sample.is_idle);
     idle.unwrap().recruitable_bytes
 }
 
 /// Of each return, where they are known: the footprint, the upper bound and the memory context size, in bytes.
-fn wanted(timeline: &Timeline, reading: &Reading, samples: &[Lent]) -> Vec<[u64; 3]> {
+fn wanted(timeline: &Timeline, reading: &Reading, samples: &[LentSample]) -> Vec<[u64; 3]> {
     let wanted = timeline.returns.iter().filter_map(|back| {
         let wanted = back.wanted?;
         let guest_bytes = lent_until(samples, ms(reading, back.at_ns));

@@ -95,7 +95,7 @@ fn writer(
     })
 }
 
-/// When the first sample was taken, of any host; or the time from which they are wanted.
+/// Time of the first sample of any host, or the begin of the requested time.
 fn origin_ms(dataset: &Dataset, question: &AvailabilityQuestion) -> i64 {
     let files = dataset.manifest().files.iter();
     let samples = files.filter(|file| file.table == SampleRow::TABLE.name);

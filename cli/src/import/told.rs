@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Coverage below which a machine's figures rest on less time than they leave out.
 const LOW_COVERAGE: f64 = 0.5;
-/// More gaps than one in so many steps are no pauses of the recording.
+/// Steps per gap: more frequent gaps are no pauses of the recording.
 const IRREGULAR_PART: u64 = 10;
 
 /// Rows that were mended, merged and dropped, by machine and in all.

@@ -22,7 +22,7 @@ use gleaner_dataset::Dataset;
 use gleaner_reports::{Options, Report};
 use gleaner_schemas::findings::Findings;
 use jiff::Timestamp;
-pub(crate) use span::NothingToReport;
+pub(crate) use span::EmptyReport;
 use span::RequestedTime;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ pub(crate) fn page(findings: &Findings, title: String, time_zone: &str) -> anyho
     report.html().context("cannot write the page")
 }
 
-/// "Memory of lab-7", or of so many hosts.
+/// Title: "Memory of lab-7", or of the number of hosts.
 pub(crate) fn title(findings: &Findings) -> String {
     match findings.hosts.as_slice() {
         [host] => format!("Memory of {}", host.host_name),

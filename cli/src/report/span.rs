@@ -31,7 +31,7 @@ pub(crate) struct RequestedTime {
 /// Error: nothing was recorded in the requested time. No failure, and no report.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was recorded in {asked}: {covered}")]
-pub(crate) struct NothingToReport {
+pub(crate) struct EmptyReport {
     asked: String,
     covered: String,
 }
@@ -82,7 +82,7 @@ impl RequestedTime {
     }
 
     /// Error that nothing was recorded, with the time that was.
-    pub(crate) fn nothing(&self, dataset: &Dataset, zone: &TimeZone) -> NothingToReport {
+    pub(crate) fn nothing(&self, dataset: &Dataset, zone: &TimeZone) -> EmptyReport {
         let moment = |ms: i64| {
             let time = Timestamp::from_millisecond(ms).unwrap_or_default();
             time.to_zoned(zone.clone())
@@ -111,7 +111,7 @@ impl RequestedTime {
             ),
             None => "the dataset holds no samples".to_owned(),
         };
-        NothingToReport { asked, covered }
+        EmptyReport { asked, covered }
     }
 }
 

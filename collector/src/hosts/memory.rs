@@ -1,4 +1,4 @@
-//! What a host's last sample says, kept small: there are ten thousand hosts.
+//! Memory and owner of hosts at their last sample, kept small: there are ten thousand hosts.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
@@ -10,38 +10,38 @@ use gleaner_policy::quota::{Limits, quota};
 use gleaner_schemas::live::HostState;
 use serde::{Deserialize, Serialize};
 
-/// No host has more: what exceeds it counts as this much, so that sums over hosts stay exact.
+/// Largest size that counts for a host; larger ones are cut to it, so that sums over hosts stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
 /// Memory and owner of a host at its last sample. No figure is believed beyond reason: sizes below 0 are
 /// absent, and no part is larger than the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The record: its database, and its number there.
+    /// Database of the record.
     pub database_id: String,
-    /// The number.
+    /// Number of the record in its database.
     pub sequence: i64,
-    /// When the sample was taken, by the host's clock, ms since 1970-01-01 UTC.
+    /// Time of the sample by the host's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// When it came, by the collector's.
+    /// Time of its arrival by the collector's clock.
     pub received_ms: i64,
-    /// When it was taken, since the host's boot.
+    /// Time of the sample since the host's boot.
     pub boottime_ms: Option<i64>,
     /// Time since the sample before it; absent after a gap.
     pub interval_ms: Option<i64>,
     /// Physical memory and its categories; the remainder is not kept.
     #[serde(flatten)]
     pub figures: Figures,
-    /// What could be taken without pushing the owner's pages out.
+    /// Memory that could be lent without paging out the owner's pages.
     pub harvestable_bytes: Option<u64>,
-    /// MemAvailable: what the quota is reckoned from.
+    /// MemAvailable, from which the quota is computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mem_available_bytes: Option<u64>,
-    /// What could be lent, by `policy::quota` without limits of the owner's.
+    /// Quota by `policy::quota`, without limits of the owner's.
     pub quota_bytes: Option<u64>,
-    /// The same, once the host is idle.
+    /// Quota once the host is idle.
     pub once_idle_bytes: Option<u64>,
-    /// Whether the host is idle, by `policy::idle`; times are the host's clock's.
+    /// Idle verdict of `policy::idle`; its times are by the host's clock.
     #[serde(flatten)]
     pub state: HostState,
     /// Time since the owner was last active.
@@ -87,7 +87,7 @@ impl Memory {
         })
     }
 
-    /// Whether it was recorded after `known`. What comes again, as after a lost acknowledgement, was not.
+    /// Returns true if the sample was recorded after `known`; a repeated one, as after a lost acknowledgement, was not.
     pub(super) fn is_after(&self, known: &Self) -> bool {
         if self.database_id == known.database_id {
             self.sequence > known.sequence
@@ -118,7 +118,7 @@ impl Memory {
         });
     }
 
-    /// Whether `before` is the sample before this one, without a gap between them.
+    /// Returns true if `before` is the sample before this one, without a gap between them.
     fn follows(&self, before: &Self) -> bool {
         let expected = self.boottime_ms.zip(self.interval_ms);
         let expected = expected.map(|(boottime, interval)| boottime.saturating_sub(interval));
@@ -157,7 +157,7 @@ impl Memory {
         }
     }
 
-    /// The inverse.
+    /// Verdict of the stored state: the inverse of `on_the_wall`.
     fn verdict(&self) -> Verdict {
         let boottime = |ms: i64| ms.saturating_sub(self.wall_less_boottime_ms());
         match self.state {

@@ -37,7 +37,7 @@ const AHEAD_MS: i64 = 366 * 86_400_000;
 const AGREEING_MS: u64 = 86_400_000;
 /// Bytes of a refused batch that are read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
-/// In so long.
+/// Longest time of reading them.
 const DISCARD: Duration = Duration::from_secs(10);
 
 /// Answer to a sender whose batch is durable.

@@ -12,7 +12,7 @@ use rustls::pki_types::CertificateDer;
 pub(crate) enum Writer {
     /// A program of this machine, for any host.
     Local,
-    /// This host, for itself.
+    /// A host of this id, for itself.
     Host(String),
     /// Holder of a certificate of this name, for the host that is bound to it.
     Named(String),

@@ -37,7 +37,7 @@ pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
 /// Limits of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A segment of so many bytes is closed.
+    /// Size at which a segment is closed.
     pub segment_bytes: u64,
     /// Bytes of the disk that are left free: sealing needs space before it frees any.
     pub reserve_bytes: u64,

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// parts and none below 5 MiB; the dataset's files end at some 512 MiB.
 const PART_BYTES: u64 = 8 << 20;
 
-/// The copy, and what is remembered of it.
+/// The copy, and the state that is remembered of it.
 pub(super) struct Mirror {
     dataset: PathBuf,
     name: Option<String>,
@@ -41,7 +41,7 @@ impl Mirror {
         }
     }
 
-    /// In how long something is to be removed.
+    /// Time until the next removal.
     pub(super) fn next_removal(&self) -> Option<Duration> {
         let first = self.retired.values().min()?;
         Some(self.grace.saturating_sub(first.elapsed()))

@@ -43,11 +43,11 @@ pub struct CheckResult {
 /// A problem of a configuration and its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
-    /// In a file.
+    /// File with the problem, if it is in one.
     pub file: Option<PathBuf>,
-    /// In this line of it, from 1 on.
+    /// Line of the file, from 1 on.
     pub line: Option<usize>,
-    /// In the environment.
+    /// Variable of the environment with the problem, if it is in one.
     pub variable: Option<String>,
     /// The key, with its table.
     pub key: Option<String>,

@@ -10,7 +10,7 @@ const EXAMPLE: &str = "# for example";
 /// A key of such a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
-    /// With its tables: `["ship", "rate"]`.
+    /// Key with its tables: `["ship", "rate"]`.
     pub path: Vec<String>,
     /// Text of the key, as it would be in a file by itself.
     pub text: String,

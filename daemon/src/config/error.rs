@@ -30,14 +30,14 @@ pub enum ConfigError {
 /// Place at which a setting was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a file.
+    /// Key in a file.
     File {
         /// The configuration file.
         path: PathBuf,
-        /// From 1 on; `None`: the file as a whole.
+        /// Line, from 1 on; `None`: the file as a whole.
         line: Option<usize>,
     },
-    /// In the environment, by this name.
+    /// Variable of this name in the environment.
     Variable(String),
     /// On the command line, by this name.
     Argument(&'static str),

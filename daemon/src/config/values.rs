@@ -13,15 +13,15 @@ const NONE: &str = "none";
 /// A length of time: `90s`, `1m30s`, `500ms`.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
     interval_from::<0, D>(value)
 }
 
-/// A length of time of so many milliseconds at least.
+/// A length of time of at least `LEAST_MS` milliseconds.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Duration>, D::Error> {
@@ -46,25 +46,25 @@ pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
 /// A size: `512MiB`, `2GiB`.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn size<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     size_from::<0, D>(value)
 }
 
-/// A size of so many bytes at least.
+/// A size of at least `LEAST` bytes.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn size_from<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<u64>, D::Error> {
     parsed_size(&String::deserialize(value)?, LEAST, "512MiB or 2GiB").map(Some)
 }
 
-/// A size of so many bytes at least, or `none`.
+/// A size of at least `LEAST` bytes, or `none`.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn size_or_none<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<u64>>, D::Error> {
@@ -74,7 +74,7 @@ pub fn size_or_none<'de, const LEAST: u64, D: Deserializer<'de>>(
 /// A share: a number from 0 to 1.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn share<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
     let share = f64::deserialize(value)?;
     if (0.0..=1.0).contains(&share) {
@@ -87,7 +87,7 @@ pub fn share<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Erro
 /// An address to listen on: `0.0.0.0:7443`.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
     parsed_address(&String::deserialize(value)?, "0.0.0.0:7443 or [::]:7443").map(Some)
 }
@@ -95,7 +95,7 @@ pub fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>
 /// An address of this machine alone, where there is no TLS, or `none`: `127.0.0.1:7480`.
 ///
 /// # Errors
-/// Of the format: what is wrong with the value.
+/// Error of the format about the value.
 pub fn loopback_or_none<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<SocketAddr>>, D::Error> {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A connection may outlast its certificate's validity by so long.
+/// Time by which a connection may outlast its certificate's validity.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// The other end of one connection.

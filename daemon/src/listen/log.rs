@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The same words about the same sender are news again after so long.
+/// Time after which the same words about the same sender are logged again.
 const QUIET: Duration = Duration::from_secs(3600);
 /// Most lines about one sender within [`QUIET`], however its words vary.
 const LINES: u32 = 100;

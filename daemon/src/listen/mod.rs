@@ -1,5 +1,5 @@
 //! Connections for a router of axum's, as collector and recruiter take them: TLS with certificates of the deployment, or plain
-//! HTTP from this machine; who is slow is given up; each request says who asks ([`Caller`], among its extensions).
+//! HTTP from this machine; slow clients are disconnected; each request has its [`Caller`] among its extensions.
 //! Upgraded connections (WebSocket) and answers that never end are let be. [`until_ended`] is their life as a service.
 
 mod caller;

@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// One permit for each connection, of all listeners that share it.
     pub connections: Arc<Semaphore>,
-    /// A reader that takes in nothing of an answer for so long is disconnected.
+    /// Time without progress after which a reader of an answer is disconnected.
     pub reader_patience: Duration,
 }
 
@@ -56,7 +56,7 @@ pub trait Server: Send + Sync + 'static {
     fn opened(&self) -> Box<dyn Send>;
     /// Called when there is no room for another connection.
     fn turned_away(&self);
-    /// A connection ended of which nobody was told why over HTTP.
+    /// A connection ended without an HTTP answer that says why.
     fn failed(&self, address: SocketAddr, error: &io::Error);
     /// An answer to what plain HTTP is not for, in the server's own form (403).
     fn forbidden(&self, why: &str) -> Response;

@@ -20,7 +20,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on signals wait for [`until_ended`]; within a runtime.
+    /// Queues signals from now on for [`until_ended`]; within a runtime.
     ///
     /// # Errors
     /// When the system hands out no signals.

@@ -14,7 +14,7 @@ const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 /// Binds; the address with the port that was given, where 0 asked for any.
 ///
 /// # Errors
-/// What the system said.
+/// The system's error.
 pub async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = TcpListener::bind(address).await?;
     let bound = socket.local_addr()?;

@@ -53,7 +53,7 @@ pub enum BatchError {
         /// The limit that it exceeds.
         limit_bytes: usize,
     },
-    /// From a newer Gleaner.
+    /// Batch of a newer Gleaner.
     #[error(
         "the batch has schema version {found}, and this program knows up to {SCHEMA_VERSION}; upgrade the collector before the agents"
     )]

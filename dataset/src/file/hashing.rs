@@ -23,14 +23,14 @@ impl<W: Write> HashingWriter<W> {
         }
     }
 
-    /// Hash of what was written since this was asked last.
+    /// Hash of the bytes written since the last call.
     pub(crate) fn part(&mut self) -> String {
         let hash = self.part.finalize().to_string();
         self.part.reset();
         hash
     }
 
-    /// From now on what is written is kept as well.
+    /// Keeps a copy of all bytes that are written from now on.
     pub(crate) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }

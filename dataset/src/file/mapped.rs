@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Bytes at the end of an Arrow file: four of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
-/// A batch of at most so many rows is kept for the next host that shares it.
+/// Largest batch, in rows, that is kept for the next host that shares it.
 const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct MappedFile {
@@ -35,12 +35,12 @@ pub(crate) struct MappedFile {
     pub(crate) index: Index,
     /// The shared batch that was decoded last.
     slot: Arc<Slot>,
-    /// Bounds what is kept of this file and others.
+    /// Bounds the memory kept of this file and others.
     pub(crate) kept: Arc<BatchCache>,
 }
 
 impl MappedFile {
-    /// Maps the file that `entry` names, if its length and footer are what was sealed.
+    /// Maps the file that `entry` names, if its length and footer are as sealed.
     pub(crate) fn open(root: &Path, entry: &FileEntry) -> Result<Self> {
         let path = root.join(&entry.path);
         let data = map_file(root, &entry.path)?;
@@ -63,7 +63,7 @@ impl MappedFile {
         Self::parse(path, data, inline)
     }
 
-    /// Maps a file of which no manifest says what it was; in format version 1 without an index.
+    /// Maps a file that no manifest describes; in format version 1 without an index.
     pub(crate) fn open_unsealed(root: &Path, relative: &str) -> Result<Self> {
         let data = map_file(root, relative)?;
         let path = root.join(relative);
@@ -359,7 +359,7 @@ fn no_batch(index: usize) -> ArrowError {
     ArrowError::IpcError(format!("record batch {index} is not in it"))
 }
 
-/// For `map_err`: the file at `path` is not what was sealed.
+/// For `map_err`: the file at `path` differs from the sealed one.
 fn altered<D: ToString>(path: &Path) -> impl Fn(D) -> DatasetError {
     let path = path.to_owned();
     move |detail| DatasetError::Altered {

@@ -28,7 +28,7 @@ const NAME_DIGITS: usize = 32;
 /// Alignment that buffers are padded to: enough for every type here; Arrow's 64 would be a tenth of a small file.
 const ALIGNMENT_BYTES: usize = 8;
 
-/// A file on its way.
+/// A file that is being staged.
 pub(crate) struct StagedFile {
     path: PathBuf,
     name: WriterName,

@@ -12,7 +12,7 @@ pub(crate) const STAGING: &str = ".staging";
 /// Files that newer ones replaced, for those who opened the dataset before.
 pub(crate) const RETIRED: &str = ".retired";
 
-/// Files that were not what was sealed, set aside by a repair. Nothing here is ever deleted.
+/// Damaged files, set aside by a repair. Nothing here is ever deleted.
 pub(crate) const DAMAGED: &str = ".damaged";
 
 const DAY_MS: i64 = 86_400_000;

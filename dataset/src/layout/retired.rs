@@ -38,7 +38,7 @@ pub(crate) fn retire(root: &Path, relative: &str) -> Result<()> {
     place.parent().map_or(Ok(()), sync_folder)
 }
 
-/// Deletes what was retired longer than `grace` ago.
+/// Deletes files that were retired longer than `grace` ago.
 pub(crate) fn purge(root: &Path, grace: Duration) -> Result<()> {
     let folder = root.join(RETIRED);
     if folder.is_dir() {

@@ -1,4 +1,4 @@
-//! The Arrow files in their places, and what a writer that died left among them.
+//! The Arrow files in their places, and the remains of a dead writer among them.
 
 use super::durable::entries;
 use super::names::WriterName;

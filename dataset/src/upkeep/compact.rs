@@ -22,7 +22,7 @@ pub struct Compaction {
     /// about log(rows of a day) times. A file is not rewritten for others that together are smaller than this
     /// part of it.
     pub fan: usize,
-    /// A day that is over, and to which nothing was added for so long, becomes one file.
+    /// Time without additions after which a day that is over becomes one file.
     pub quiet: Duration,
     /// A file of this length or more is left alone; longer ones are not begun.
     pub file_bytes: u64,
@@ -75,7 +75,7 @@ impl Writer {
         };
         let done = self.merge_files(&files, compaction.file_bytes);
         if done.is_err() {
-            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
             self.clear_staging();
         }
         done.map(Some)

@@ -12,7 +12,7 @@ use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;
 use std::path::Path;
 
-/// The manifest of what the writer called `name` put into the folder `root`.
+/// The manifest of the files that the writer `name` put into the folder `root`.
 pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     let mut manifest = Manifest::empty();
     let files = layout::arrow_files(root)?.into_iter();

@@ -1,4 +1,4 @@
-//! Repair: what is damaged is set aside, what of it holds is saved, the rest is counted.
+//! Repair: damaged files are set aside, their valid rows are saved, the other rows are counted.
 
 use crate::layout::lock::Lock;
 use crate::layout::names::WriterName;
@@ -17,7 +17,7 @@ use std::path::Path;
 pub struct RepairResult {
     /// True if `manifest.json` was missing or damaged, and was rebuilt from the files.
     pub manifest_rebuilt: bool,
-    /// The files that were not what was sealed. They lie under `.damaged/` now.
+    /// Damaged files, which lie under `.damaged/` now.
     pub problems: Vec<Problem>,
     /// Rows of theirs that were saved into new files.
     pub saved_rows: u64,
@@ -46,7 +46,7 @@ pub struct LostRows {
 ///
 /// # Errors
 /// [`DatasetError::NotADataset`] where there is nothing to make a manifest from,
-/// [`DatasetError::Locked`], or what the system refused: repair again, nothing is half done.
+/// [`DatasetError::Locked`], or the system's error: repair again, nothing is half done.
 pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
     let nothing = |_| DatasetError::NotADataset {
@@ -109,7 +109,7 @@ impl Writer {
     /// that were lost can be added again by who still has them.
     ///
     /// # Errors
-    /// What the system refused; the files repaired until then stay so.
+    /// The system's error; the files repaired until then stay so.
     pub fn repair(&mut self) -> Result<RepairResult> {
         let mut repaired = RepairResult::default();
         for entry in self.manifest.files.clone() {

@@ -71,7 +71,7 @@ impl Writer {
     /// are. Rows that are added to such a day later are dropped or thinned as well.
     ///
     /// # Errors
-    /// What the system refused, or a file that is torn or altered; the dataset is then as it was.
+    /// The system's error, or a file that is torn or altered; the dataset is unchanged then.
     pub fn retain_step(
         &mut self,
         policy: &Policy,
@@ -119,7 +119,7 @@ impl Writer {
         };
         let thinned = self.thin_day(&date, policy.thin_to_ms);
         if thinned.is_err() {
-            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
             self.clear_staging();
         }
         thinned.map(Some)

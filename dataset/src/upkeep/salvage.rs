@@ -1,4 +1,4 @@
-//! Remains of a file that is not what was sealed.
+//! Remains of a damaged file.
 //!
 //! Where its footer holds, the index in it says which record batches do. Where not, the batches are looked for
 //! in the bytes: one whose hash still stands somewhere in what is left of the index is proven; of a file

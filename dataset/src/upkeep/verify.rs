@@ -23,7 +23,7 @@ pub struct Verification {
     pub problems: Vec<Problem>,
 }
 
-/// A file that is not what was sealed.
+/// A file that differs from the sealed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file, relative to the dataset.

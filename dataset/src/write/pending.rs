@@ -11,13 +11,13 @@ const SMALL_ROWS: usize = 1024;
 const SMALL_PIECES: usize = 64;
 
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
+pub(crate) struct PendingRows {
     pub(crate) pieces: Vec<RecordBatch>,
     /// Number of small pieces at the end of `pieces`.
     small: usize,
 }
 
-impl Pending {
+impl PendingRows {
     pub(crate) fn push(&mut self, rows: RecordBatch) -> Result<(), ArrowError> {
         if rows.num_rows() < SMALL_ROWS {
             // A copy of these rows alone: they may be the last that keep a large buffer alive.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn tiny_pieces_are_joined_in_their_order() {
-        let mut pending = Pending::default();
+        let mut pending = PendingRows::default();
         let batch = |values: std::ops::Range<i64>| {
             let column = Int64Array::from_iter_values(values);
             RecordBatch::try_from_iter([("x", Arc::new(column) as _)]).unwrap()

@@ -8,7 +8,7 @@ use crate::manifest::{FileEntry, Manifest};
 use crate::rows::identity::Identities;
 use crate::rows::order;
 use crate::rows::projected;
-use crate::write::pending::Pending;
+use crate::write::pending::PendingRows;
 use crate::{DatasetError, FORMAT_VERSION, Result, Writer};
 use arrow::compute::concat_batches;
 use arrow::record_batch::RecordBatch;
@@ -51,13 +51,13 @@ impl Writer {
     /// Makes everything appended part of the dataset, durably and at once.
     ///
     /// # Errors
-    /// What the system refused, or a file of the same day that is damaged; the dataset is then as it was,
-    /// and what was appended stays so: seal again when there is room.
+    /// The system's error, or a file of the same day that is damaged; the dataset is unchanged then,
+    /// and the appended rows are kept: seal again when there is room.
     pub fn seal(&mut self) -> Result<Summary> {
         let sealed = self.seal_pending();
         match sealed {
             Ok(_) => self.pending.clear(),
-            // Room for others; what cannot be removed is swept when the dataset is opened next.
+            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
             Err(_) => self.clear_staging(),
         }
         sealed
@@ -124,7 +124,13 @@ impl Writer {
         made.into_iter().map(|(_, file)| file).collect()
     }
 
-    fn stage(&self, number: usize, name: &str, day: i64, pending: &Pending) -> Result<StagedDay> {
+    fn stage(
+        &self,
+        number: usize,
+        name: &str,
+        day: i64,
+        pending: &PendingRows,
+    ) -> Result<StagedDay> {
         let table = gleaner_schemas::rows::table(name).ok_or_else(|| wrong(name, "no table"))?;
         let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
         let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)

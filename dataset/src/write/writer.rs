@@ -9,7 +9,7 @@ use crate::layout::{self, DAMAGED, LOCK, RETIRED, STAGING};
 use crate::manifest::{Manifest, SourceEntry};
 use crate::rows::identity::Identities;
 use crate::write::marks::Marks;
-use crate::write::pending::Pending;
+use crate::write::pending::PendingRows;
 use crate::{DatasetError, Result};
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
@@ -30,7 +30,7 @@ pub struct Writer {
     pub(crate) name: WriterName,
     pub(crate) manifest: Manifest,
     /// Rows by table and day (counted from 1970-01-01).
-    pub(crate) pending: BTreeMap<(&'static str, i64), Pending>,
+    pub(crate) pending: BTreeMap<(&'static str, i64), PendingRows>,
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
@@ -89,7 +89,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Begins to write with `manifest`, after putting away what a dead writer left.
+    /// Begins to write with `manifest`, after removing the remains of a dead writer.
     pub(crate) fn begin(
         root: PathBuf,
         name: WriterName,
@@ -124,7 +124,7 @@ impl Writer {
         StagedFile::create(path, &self.name, table, date.to_owned())
     }
 
-    /// Makes room after a step that failed; what cannot be removed is swept when the dataset is opened next.
+    /// Makes room after a step that failed; files that cannot be removed are swept when the dataset is opened next.
     pub(crate) fn clear_staging(&self) {
         let _ = layout::clear(&self.root.join(self.name.staging()));
     }
@@ -157,7 +157,7 @@ impl Writer {
     /// Describes the trace of another program, durably and at once; where it is described already, anew.
     ///
     /// # Errors
-    /// What the system refused; the dataset is then as it was.
+    /// The system's error; the dataset is unchanged then.
     pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
         if self.manifest.sources.contains(&source) {
             return Ok(());
@@ -189,7 +189,7 @@ impl Writer {
     /// Memory that the rows not sealed yet take.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
-        self.pending.values().map(Pending::bytes).sum()
+        self.pending.values().map(PendingRows::bytes).sum()
     }
 
     /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it

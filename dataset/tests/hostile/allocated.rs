@@ -8,7 +8,7 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-struct Counting;
+struct CountingAllocator;
 
 fn count(bytes: isize) {
     let _ = NOW.try_with(|now| {
@@ -19,7 +19,7 @@ fn count(bytes: isize) {
 
 // SAFETY: all is left to the system's allocator, and counting allocates nothing.
 #[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
+unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
         // SAFETY: the caller's promise.
@@ -34,7 +34,7 @@ unsafe impl GlobalAlloc for Counting {
 }
 
 #[global_allocator]
-static COUNTING: Counting = Counting;
+static COUNTING: CountingAllocator = CountingAllocator;
 
 /// Returns the result of `work` and the most bytes that this thread had allocated meanwhile.
 pub(crate) fn at_most<T>(work: impl FnOnce() -> T) -> (T, usize) {

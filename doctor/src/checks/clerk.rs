@@ -1,4 +1,4 @@
-//! The clerk's device: where its pages are, what it may do for swap, what is attached of it.
+//! The clerk's device: places of its pages, use as swap, attachments.
 
 use crate::command::ask;
 use crate::finding::Finding;

@@ -13,7 +13,7 @@ const SUBJECT: &str = "disk";
 pub(crate) struct Need {
     /// Below this nothing is stored.
     pub(crate) least_bytes: u64,
-    /// With this there is enough.
+    /// Free space that is enough.
     pub(crate) enough_bytes: u64,
 }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 const SUBJECT: &str = "folder";
 const MAKE: [FileUse; 2] = [FileUse::Write, FileUse::Enter];
 
-/// A daemon's folder: what its user may do there, and its owner and mode where they are seen.
+/// A daemon's folder: its user's permissions there, and its owner and mode where they are visible.
 pub(crate) struct Folder {
     access: Access,
     node: Option<Node>,

@@ -144,7 +144,7 @@ fn resolve(address: &Address) -> Result<Vec<SocketAddr>, Trouble> {
     }
 }
 
-/// To the first that takes us.
+/// Connects to the first address that accepts.
 fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Trouble> {
     let begin = Instant::now();
     let mut trouble = Trouble::Timeout("connection");

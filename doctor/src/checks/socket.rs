@@ -15,7 +15,7 @@ const SUBJECT: &str = "socket";
 pub(crate) enum Call {
     Answered,
     Missing,
-    /// A socket that nobody listens at any more.
+    /// A socket without a listener.
     Silent,
     /// The user may not connect; with the name of the group that may, if it is known.
     Denied(Option<String>),

@@ -1,4 +1,4 @@
-//! The clerk: is there a device, and may this host swap on it?
+//! The clerk: its device, and whether this host may swap on it.
 
 use super::{Patient, recruiters};
 use crate::checks::certificate::Files;

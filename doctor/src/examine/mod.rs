@@ -212,7 +212,7 @@ impl Patient<'_> {
         self.place.line(self.daemon, self.daemon.command())
     }
 
-    /// The same of another daemon, whose unit comes with the same packages.
+    /// Command that starts another daemon, whose unit comes with the same packages.
     fn start_of(&self, daemon: Daemon) -> String {
         match self.unit.is_loaded() {
             true => format!("sudo systemctl restart {}", daemon.unit()),

@@ -1,4 +1,4 @@
-//! Aims of Tables 5 and 6 and of Figures 8 to 10: of what was simulated.
+//! Aims of the simulated Tables 5 and 6 and Figures 8 to 10.
 
 use super::Aim;
 use crate::gains::gains;

@@ -1,6 +1,6 @@
 //! Memory installed and used, and dips: Tables 1 to 3.
 
-use super::{CellResult, HOSTS_MIB, NO_SUCH, NoFigure, class, mib, named};
+use super::{CellResult, HOSTS_MIB, MissingFigure, NO_SUCH, class, mib, named};
 use crate::clusters::SeedResults;
 use gleaner_schemas::findings::{Findings, MemoryUsage, Notion};
 use gleaner_traces::published::Figure;
@@ -28,7 +28,7 @@ pub(super) fn installed(figure: &Figure, observed: &SeedResults) -> CellResult {
 }
 
 /// The analysis' category for a part of Table 2.
-fn category(part: &str) -> Result<&'static str, NoFigure> {
+fn category(part: &str) -> Result<&'static str, MissingFigure> {
     match part {
         "kernel" => Ok("kernel_paper"),
         "file cache" => Ok("live_file_cache"),
@@ -110,7 +110,7 @@ pub(super) fn live_files(findings: &Findings) -> Option<f64> {
 mod tests {
     use super::*;
     use gleaner_schemas::findings::{DipHosts, HostSummary};
-    use gleaner_traces::published::{Published, acharya_setia};
+    use gleaner_traces::published::{PublishedWork, acharya_setia};
 
     fn used(class: &str, category: &str, mean_bytes: f64, sd_bytes: f64) -> MemoryUsage {
         MemoryUsage {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn ours(
-        published: &Published,
+        published: &PublishedWork,
         place: (&str, &str, &str),
         observed: &SeedResults,
     ) -> Option<f64> {

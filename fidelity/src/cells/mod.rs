@@ -11,20 +11,21 @@ use gleaner_traces::published::Figure;
 
 /// Reason why a figure cannot be computed from any trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoFigure(pub(super) &'static str);
+pub(super) struct MissingFigure(pub(super) &'static str);
 
 /// Ours, in bytes, seconds, hosts or as a share; `None` where a trace has none, as of a period that never came.
-type CellResult = Result<Option<f64>, NoFigure>;
+type CellResult = Result<Option<f64>, MissingFigure>;
 
-const NO_SUCH: NoFigure = NoFigure("no measure of the analysis gives it");
-const NOT_SIMULATED: NoFigure = NoFigure("not simulated: it takes --simulate");
-const OF_THE_AGENT: NoFigure =
-    NoFigure("not given by the analysis: synthetic hosts have no agent that writes a trace file");
+const NO_SUCH: MissingFigure = MissingFigure("no measure of the analysis gives it");
+const NOT_SIMULATED: MissingFigure = MissingFigure("not simulated: it takes --simulate");
+const OF_THE_AGENT: MissingFigure = MissingFigure(
+    "not given by the analysis: synthetic hosts have no agent that writes a trace file",
+);
 
 /// Ours, in the figure's unit.
 ///
 /// # Errors
-/// [`NoFigure`]; of the published table alone, whatever was observed.
+/// [`MissingFigure`]; of the published table alone, whatever was observed.
 pub(super) fn ours(figure: &Figure, observed: &SeedResults) -> CellResult {
     let found = match &*figure.item {
         "Table 1" => memory::installed(figure, observed),
@@ -73,7 +74,7 @@ fn unit(unit: &str) -> f64 {
 }
 
 /// The cluster of a row.
-fn named(figure: &Figure) -> Result<Name, NoFigure> {
+fn named(figure: &Figure) -> Result<Name, MissingFigure> {
     let mut both = Name::BOTH.into_iter();
     both.find(|name| figure.row == name.row()).ok_or(NO_SUCH)
 }
@@ -82,7 +83,7 @@ fn named(figure: &Figure) -> Result<Name, NoFigure> {
 const HOSTS_MIB: [i64; 4] = [32, 64, 128, 256];
 
 /// The size that a row or column is of: `64 MB`, or the upper bound of `64-128 MB`.
-fn mib(text: &str) -> Result<i64, NoFigure> {
+fn mib(text: &str) -> Result<i64, MissingFigure> {
     let size = text.strip_suffix(" MB").ok_or(NO_SUCH)?;
     let upper = size.rsplit('-').next().unwrap_or(size);
     upper.parse().map_err(|_| NO_SUCH)

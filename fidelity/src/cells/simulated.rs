@@ -1,6 +1,6 @@
-//! Speedups and what they cost owners: Tables 5 and 6, and Figure 10's one figure.
+//! Speedups and their cost to owners: Tables 5 and 6, and Figure 10's one figure.
 
-use super::{CellResult, NO_SUCH, NOT_SIMULATED, NoFigure};
+use super::{CellResult, MissingFigure, NO_SUCH, NOT_SIMULATED};
 use crate::clusters::SeedResults;
 use crate::name::Name;
 use crate::simulation::{Job, Simulation, SimulationResult, Variant};
@@ -73,12 +73,12 @@ fn on(
     })
 }
 
-fn application(figure: &Figure) -> Result<Application, NoFigure> {
+fn application(figure: &Figure) -> Result<Application, MissingFigure> {
     let mut all = Application::STUDY.into_iter();
     all.find(|a| a.name() == figure.row).ok_or(NO_SUCH)
 }
 
-fn cluster(name: &str) -> Result<Name, NoFigure> {
+fn cluster(name: &str) -> Result<Name, MissingFigure> {
     let mut both = Name::BOTH.into_iter();
     both.find(|cluster| cluster.row() == name).ok_or(NO_SUCH)
 }

@@ -15,7 +15,7 @@ pub(super) struct Part {
 /// Purpose of reading a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// To be answered.
+    /// A request to be answered.
     Answer(Part),
     /// To become a frame's contents, or the rest of them.
     Fill(u32),

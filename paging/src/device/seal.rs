@@ -14,7 +14,7 @@ pub(super) type TagBytes = [u8; 16];
 pub(super) struct Seal(LessSafeKey);
 
 impl Seal {
-    /// `None` where the key is of no use, which no 32 bytes are.
+    /// `None` for an invalid key; every key of 32 bytes is valid.
     pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
         let key = UnboundKey::new(&AES_256_GCM, key).ok()?;
         Some(Self(LessSafeKey::new(key)))

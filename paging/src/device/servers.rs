@@ -163,7 +163,7 @@ impl Default for Window {
 pub(super) struct Servers(Vec<Option<Server>>);
 
 impl Servers {
-    /// A lease of so many pages at `host`, not connected yet; `None` where there are too many.
+    /// Adds a lease of this many pages at `host`, not connected yet; `None` if there are too many.
     pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
         let server = Server {
             host,

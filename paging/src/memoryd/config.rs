@@ -117,7 +117,7 @@ pub(crate) struct Recruiters {
 
 /// Settings of serving leases' pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Serving {
+pub(crate) struct PageServerSettings {
     /// `None`: they are not.
     pub(crate) listen: Option<SocketAddr>,
     /// A recruiter may lease memory of this host to clients.
@@ -130,7 +130,7 @@ pub(crate) struct Serving {
     pub(crate) most_connections: u64,
 }
 
-impl Serving {
+impl PageServerSettings {
     fn fixed(&self) -> (Option<SocketAddr>, Option<&str>, u64) {
         (self.listen, self.address.as_deref(), self.most_connections)
     }
@@ -158,7 +158,7 @@ pub(crate) struct Config {
     /// Folder of the owner's wishes and of the log.
     pub(crate) state: PathBuf,
     pub(crate) recruiters: Recruiters,
-    pub(crate) serving: Serving,
+    pub(crate) serving: PageServerSettings,
     /// Time between two announcements when nothing happens.
     pub(crate) announce_every_ms: i64,
 }
@@ -167,7 +167,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file; the want of a runtime folder.
+    /// Error in the arguments, the environment or the file; no runtime folder.
     pub(crate) fn load(args: &GlobalArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,
@@ -203,7 +203,7 @@ impl Config {
             socket: socket.ok_or_else(|| nowhere("socket"))?,
             state: state.unwrap_or_else(|| folders::state("memoryd")),
             announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
-            serving: Serving {
+            serving: PageServerSettings {
                 listen: file
                     .listen
                     .resolve(&file.recruiters, file.grants.unwrap_or(true)),

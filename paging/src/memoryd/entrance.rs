@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 const FILE: &str = "revoked.crl";
-/// A connection may outlast its certificate's validity by so long.
+/// Time by which a connection may outlast its certificate's validity.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
 
 /// Certificates of this host, revocation lists, and clients inside.

@@ -61,7 +61,7 @@ impl OpenLine {
 }
 
 impl Log {
-    /// The log in `folder`. What cannot be read of it is left out.
+    /// The log in `folder`. Unreadable lines are skipped.
     pub(crate) fn open(folder: &Path) -> Self {
         let mut log = Self {
             path: folder.join(FILE),
@@ -93,7 +93,7 @@ impl Log {
         self.remembered.iter().chain(under_way).cloned().collect()
     }
 
-    /// Adds what was given back at once.
+    /// Adds an immediate reclaim.
     ///
     /// # Errors
     /// With the path; it is remembered all the same.

@@ -1,8 +1,8 @@
 //! Serves the pages of leases to their clients, beside the core, which waits for none of it.
 
-use crate::config::Serving;
+use crate::config::PageServerSettings;
 use crate::entrance::Entrance;
-use crate::link::PagesAt;
+use crate::link::PageAddress;
 use anyhow::Context;
 use gleaner_paging::nbd::{Address, Door, Leases, Listener, Load, Shares};
 use gleaner_paging::store::Store;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// # Errors
 /// When nothing can listen there.
 pub(crate) fn start(
-    serving: &Serving,
+    serving: &PageServerSettings,
     entrance: Arc<Entrance>,
     store: Arc<Store>,
     load: Arc<Load>,
-) -> anyhow::Result<Option<PagesAt>> {
+) -> anyhow::Result<Option<PageAddress>> {
     let Some(listen) = serving.listen else {
         return Ok(None);
     };
@@ -39,8 +39,8 @@ pub(crate) fn start(
     let bound = listener.tcp_address()?.unwrap_or(listen);
     listener.serve(exports, door, load, serving.most_connections)?;
     Ok(Some(match &serving.address {
-        Some(address) => PagesAt::Named(address.clone()),
-        None if bound.ip().is_unspecified() => PagesAt::Port(bound.port()),
-        None => PagesAt::Named(SocketAddr::to_string(&bound)),
+        Some(address) => PageAddress::Named(address.clone()),
+        None if bound.ip().is_unspecified() => PageAddress::Port(bound.port()),
+        None => PageAddress::Named(SocketAddr::to_string(&bound)),
     }))
 }

@@ -5,7 +5,7 @@
 use crate::args::GlobalArgs;
 use crate::config::Config;
 use crate::core::{CoreMessage, Inbox};
-use crate::standalone::Standalone;
+use crate::standalone::StandaloneLease;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
 use std::io::{Read, Write};
@@ -54,7 +54,7 @@ impl Reloader {
         let left_out = self.config.left_out(&next);
         let mut settings = Box::new(next.settings);
         if self.is_measured {
-            Standalone::adapt(&mut settings);
+            StandaloneLease::adapt(&mut settings);
         }
         let (done, doing) = channel();
         let told = CoreMessage::Configured { settings, done };

@@ -2,10 +2,10 @@
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
-use crate::core::{Core, CoreEnds, CoreMessage, Look};
+use crate::core::{Core, CoreEnds, CoreMessage, SlowCommand};
 use crate::entrance::Entrance;
 use crate::reload::Reloader;
-use crate::standalone::Standalone;
+use crate::standalone::StandaloneLease;
 use crate::{itself, link, pages};
 use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
@@ -51,8 +51,8 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     }
     let standalone = match measured {
         Some(measured) => {
-            Standalone::adapt(&mut config.settings);
-            Some(Standalone::new(measured.bytes, measured.is_filled)?)
+            StandaloneLease::adapt(&mut config.settings);
+            Some(StandaloneLease::new(measured.bytes, measured.is_filled)?)
         }
         None => None,
     };
@@ -96,7 +96,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
         .spawn(move || {
             while let Ok(first) = looks.recv() {
                 // For requests that came together, one look and one write of the newest wishes are enough.
-                let all: Vec<Look> = iter::once(first).chain(looks.try_iter()).collect();
+                let all: Vec<SlowCommand> = iter::once(first).chain(looks.try_iter()).collect();
                 if let Some(wishes) = all.iter().rev().find_map(|look| look.wishes.as_ref())
                     && let Err(e) = kept.write(wishes)
                 {
@@ -105,7 +105,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
                     );
                 }
                 let memory = itself::memory(&guests).unwrap_or_default();
-                for Look { connection, .. } in all {
+                for SlowCommand { connection, .. } in all {
                     if !inbox.tell(CoreMessage::Looked { connection, memory }) {
                         return;
                     }

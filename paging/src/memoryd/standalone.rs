@@ -12,15 +12,15 @@ const TERM_MS: i64 = 365 * 86_400_000;
 
 /// The lease to take.
 #[derive(Debug)]
-pub(crate) struct Standalone {
+pub(crate) struct StandaloneLease {
     bytes: u64,
     /// Thread that writes all of it; `None`: it is not written.
     filler: Option<Sender<Pages>>,
 }
 
-impl Standalone {
+impl StandaloneLease {
     /// # Errors
-    /// When no thread can be had.
+    /// When no thread can be started.
     pub(crate) fn new(bytes: u64, is_filled: bool) -> std::io::Result<Self> {
         let filler = if is_filled {
             Some(filler(bytes)?)

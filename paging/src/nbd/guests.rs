@@ -39,10 +39,10 @@ type Chain = Arc<[CertificateDer<'static>]>;
 
 /// Clients inside, and the certificates that each export was opened with.
 #[derive(Debug, Default)]
-pub struct Guests(Mutex<Present>);
+pub struct Guests(Mutex<GuestTable>);
 
 #[derive(Debug, Default)]
-struct Present {
+struct GuestTable {
     next: u64,
     open: BTreeMap<u64, (Chain, Line)>,
     shown: BTreeMap<String, VecDeque<Chain>>,
@@ -65,7 +65,7 @@ pub struct RecheckResult {
 }
 
 impl Guests {
-    fn present(&self) -> MutexGuard<'_, Present> {
+    fn present(&self) -> MutexGuard<'_, GuestTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -21,9 +21,9 @@ use std::{fmt, fs, io};
 const STACK_BYTES: usize = 256 << 10;
 /// Time for the handshake, after which a client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Broken connections that are told of a minute; strangers must not fill a log.
+/// Broken connections that are logged per minute; strangers must not fill a log.
 const MOST_LINES: u32 = 10;
-/// Until a refused accept(2) is tried again: file descriptors are short, say.
+/// Time until a refused accept(2) is tried again: file descriptors are short, say.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of a server.
@@ -162,7 +162,7 @@ impl Listener {
                             most_connections,
                             journal: journal.clone(),
                         };
-                        // Dropped with what it holds where no thread can be had.
+                        // Dropped with its contents if no thread can be started.
                         let _ = named("pages").spawn(move || visitor.serve(plain, place));
                     }
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -177,7 +177,7 @@ impl Listener {
 /// Listens at a Unix socket. A file that a dead server left is replaced.
 ///
 /// # Errors
-/// What the kernel says; [`io::ErrorKind::AddrInUse`] where somebody listens there already.
+/// The kernel's error; [`io::ErrorKind::AddrInUse`] if another program listens there already.
 pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
@@ -208,14 +208,14 @@ struct Visitor<E> {
 
 /// Reason why a connection ended that its client did not end.
 #[derive(Debug, thiserror::Error)]
-enum Broken {
+enum BrokenConnection {
     #[error(transparent)]
     Negotiating(#[from] NegotiationError),
     #[error(transparent)]
     Transmitting(#[from] TransmissionError),
 }
 
-impl Broken {
+impl BrokenConnection {
     /// Returns false for a client that just closed (to probe the port, or killed).
     fn is_news(&self) -> bool {
         let (Self::Negotiating(NegotiationError::Io(e))
@@ -240,7 +240,11 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
         }
     }
 
-    fn talk(&self, plain: PlainStream, place: Option<strangers::Place>) -> Result<(), Broken> {
+    fn talk(
+        &self,
+        plain: PlainStream,
+        place: Option<strangers::Place>,
+    ) -> Result<(), BrokenConnection> {
         let channel = Channel::Plain(plain);
         let Outcome::Transmit(channel, contents) =
             negotiate(channel, &*self.exports, &self.door, PATIENCE)?
@@ -287,7 +291,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 struct CountedConnection<'a>(&'a Load);
 
 impl<'a> CountedConnection<'a> {
-    /// `None`: there are as many already.
+    /// `None` if the limit of connections is reached.
     fn of(load: &'a Load, most: u64) -> Option<Self> {
         load.connect(most).then_some(Self(load))
     }

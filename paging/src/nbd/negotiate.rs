@@ -28,7 +28,7 @@ const BEST_BYTES: u32 = 4096;
 
 /// Result of the handshake.
 pub(super) enum Outcome<X> {
-    /// To transmission, over a channel that may be another one than before.
+    /// Transmission begins, over a channel that may be another one than before.
     Transmit(Channel, X),
     /// The client has gone.
     Ended,
@@ -53,7 +53,7 @@ pub(super) fn negotiate<E: Exports>(
     door: &Door,
     patience: Duration,
 ) -> Result<Outcome<E::Contents>, NegotiationError> {
-    let mut talk = Talk {
+    let mut talk = ServerNegotiation {
         channel,
         until: Instant::now() + patience,
         caller: match door {
@@ -147,15 +147,15 @@ pub fn greet<E: Exports>(
     }
 }
 
-/// One client, before transmission.
-struct Talk {
+/// Negotiation with one client, before transmission.
+struct ServerNegotiation {
     channel: Channel,
     until: Instant,
     /// `None` until TLS tells.
     caller: Option<Caller>,
 }
 
-impl Talk {
+impl ServerNegotiation {
     fn receive<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;

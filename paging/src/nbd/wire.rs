@@ -29,7 +29,7 @@ pub mod option {
     pub const ABORT: u32 = 2;
     /// Lists the exports.
     pub const LIST: u32 = 3;
-    /// From here on TLS.
+    /// Switches the connection to TLS.
     pub const STARTTLS: u32 = 5;
     /// Asks for the properties of an export.
     pub const INFO: u32 = 6;
@@ -41,9 +41,9 @@ pub mod option {
 pub mod reply {
     /// Success: no error.
     pub const ACK: u32 = 1;
-    /// One export of a list.
+    /// Name of one export of a list.
     pub const SERVER: u32 = 2;
-    /// One fact of an export.
+    /// Property of an export.
     pub const INFO: u32 = 3;
     /// The option is not known here.
     pub const ERR_UNSUP: u32 = (1 << 31) + 1;
@@ -157,10 +157,10 @@ impl Command {
     }
 }
 
-/// One request, without the bytes to write.
+/// A request, without the bytes to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Flags ([`flag`]).
+    /// Flags of the request ([`flag`]).
     pub flags: u16,
     /// Command of the request.
     pub command: Command,

@@ -18,9 +18,9 @@ const WORTH_HELP: usize = 64;
 pub struct ReclaimResult {
     /// In whole slabs; pages never written in them included.
     pub bytes: u64,
-    /// From the call to the first slab's return to the kernel.
+    /// Time from the call to the first slab's return to the kernel.
     pub first_us: u64,
-    /// From the call to the last one's.
+    /// Time from the call to the last slab's return.
     pub all_us: u64,
 }
 

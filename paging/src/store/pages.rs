@@ -48,7 +48,7 @@ impl Lease {
         }
     }
 
-    /// From now on nothing of it is read or written.
+    /// Ends all reading and writing of the lease's pages.
     pub(super) fn end(&self) {
         self.is_over.store(true, Ordering::SeqCst);
     }

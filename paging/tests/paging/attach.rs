@@ -49,7 +49,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// What it says as JSON.
+    /// Output of the command as JSON.
     #[track_caller]
     fn told(&self, args: &[&str]) -> serde_json::Value {
         let ended = self.clerk(&[args, &["--json"]].concat());
@@ -58,7 +58,7 @@ impl Bench {
         serde_json::from_slice(&ended.stdout).unwrap()
     }
 
-    /// What it says when it does not.
+    /// Error message of the command when it fails.
     #[track_caller]
     fn refused(&self, args: &[&str]) -> String {
         let ended = self.clerk(args);
@@ -237,7 +237,7 @@ impl Hog {
         }
     }
 
-    /// It has what it wants, and waits to be asked: nothing of its own is on the way in any more.
+    /// Waits until the program has filled its memory and sleeps.
     #[track_caller]
     fn fills(&mut self) {
         assert_eq!(self.says(), "filled");
@@ -292,14 +292,14 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     {
         let mut hog = Hog::start(group, 128 * MIB);
         hog.fills();
-        // What does not fit, and what Python itself needs.
+        // The part that does not fit, and Python's own memory.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
         // Its own limit would have it killed, whatever the host has.
         let refused = bench.refused(&["detach"]);
         let group = hog.group.0.file_name().unwrap().to_str().unwrap();
         assert!(refused.contains(group), "{refused}");
-        // It lives on while its swap goes, given room.
+        // The program survives the removal of its swap, given room.
         hog.group.limit(256 * MIB);
         let detached = bench.detach(&[&bench.name]);
         assert_eq!(detached["server_was_lost"], false);
@@ -432,7 +432,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
     assert_eq!(detached["server_was_lost"], true);
-    // What was on its way out then is still in memory.
+    // Pages that were being written out then are still in memory.
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
         lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes + OTHERS_BYTES,
@@ -494,7 +494,7 @@ struct MountGuard(PathBuf);
 
 impl Drop for MountGuard {
     fn drop(&mut self) {
-        // It mostly is by then, and umount says so.
+        // The file system is mostly unmounted by then, and umount says so.
         let _ = Command::new("umount").arg(&self.0).output();
     }
 }

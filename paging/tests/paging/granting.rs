@@ -55,7 +55,7 @@ fn asked_twice_by_one_key_it_grants_once() {
     assert!(theirs != first && second != first && theirs != second);
     assert_eq!(ids().len(), 3);
 
-    // What has ended is granted anew.
+    // Memory of ended leases is granted anew.
     let release = RequestKind::Release {
         client: Some("a".to_owned()),
         lease_id: first.clone(),

@@ -12,11 +12,11 @@ use std::process::Command;
 use std::time::Duration;
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// What is lent here.
+/// Memory that is lent here.
 pub(crate) const SIZE: u64 = 64 * MIB;
 /// Between two steps of giving back gradually, a slab each: in that way nothing here is back before a test gives up.
 const SHRINK_EVERY: &str = "1m";
-/// It was given back at once; some milliseconds on a machine that is not busy.
+/// Longest time of an immediate reclaim; some milliseconds on a machine that is not busy.
 const AT_ONCE_US: u64 = 10_000_000;
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
 
@@ -98,7 +98,7 @@ impl Host {
     }
 }
 
-/// What a host with so much available memory records.
+/// Sample of a host with this much available memory.
 pub(crate) fn row(available_bytes: i64) -> SampleRow {
     SampleRow {
         physical_bytes: 16 << 30,
@@ -197,7 +197,7 @@ impl Daemon {
         UnixStream::connect(&self.socket).unwrap()
     }
 
-    /// What a command gets.
+    /// Reply to a command.
     #[track_caller]
     pub(crate) fn ask(&self, command: OwnerCommand) -> OwnerReply {
         let mut stream = self.connect();

@@ -222,7 +222,7 @@ fn clients_fail_at_once_when_the_server_ends() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // It writes: the server's memory grows by that.
+    // Writes of fio let the server's memory grow.
     wait_for("pages", || resident_bytes(server.running.id()) > 24 << 20);
     end(server);
     assert!(!fio.wait().unwrap().success());
@@ -243,7 +243,7 @@ fn it_serves_this_machine_alone_and_says_what_is_wrong() {
     let server = start("127.0.0.1:0");
     let taken = server.url.strip_prefix("nbd://").unwrap();
     assert!(said(taken).contains(&format!("listen at {taken}")));
-    // What a killed server left at a path is no hindrance.
+    // A socket that a killed server left at the path is no hindrance.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages.sock");
     let first = start(path.to_str().unwrap());

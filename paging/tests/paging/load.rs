@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const PAGE: usize = 4096;
 
-/// What became of a load.
+/// Outcome of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) requests: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Load {
     pub(crate) outcome: Outcome,
 }
 
-/// What a page holds that was written as `stamp`; 0: nothing ever was.
+/// Contents of a page that was written as `stamp`; 0: the page was never written.
 fn contents(page: u64, stamp: u64) -> Vec<u8> {
     let mut bytes = vec![0; PAGE];
     if stamp > 0 {
@@ -56,7 +56,7 @@ impl Load {
         }
     }
 
-    /// One request, answered; whether it went well.
+    /// Sends a request and waits for its answer; returns true if it succeeded.
     fn ask(&mut self, command: Command, page: usize, count: usize, data: &mut [u8]) -> bool {
         let begun = Instant::now();
         let request = Request {

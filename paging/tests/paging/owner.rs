@@ -85,7 +85,7 @@ fn a_cap_takes_back_what_is_above_it_and_outlasts_a_restart() {
     assert!(daemon.status().resident_bytes.is_multiple_of(SLAB_BYTES));
 }
 
-/// What `nobody` is told.
+/// Reply to a command of user `nobody`.
 fn as_nobody(daemon: &Daemon, command: &str) -> OwnerReply {
     let script = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); \
         s.sendall(sys.argv[2].encode() + b'\\n'); print(s.makefile().readline())";

@@ -2,7 +2,7 @@
 
 use gleaner_harness::{PATIENCE, wait_for_some};
 use gleaner_schemas::lending::{
-    Announcement, FromHost, GrantRequest, Lease, Outcome, Request, RequestKind, ToHost,
+    Announcement, GrantRequest, HostMessage, Lease, Outcome, RecruiterMessage, Request, RequestKind,
 };
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
@@ -64,14 +64,14 @@ impl Link {
     pub(crate) fn try_send(&mut self, asked: RequestKind) -> Option<u64> {
         self.last_id += 1;
         let request_id = self.last_id;
-        let request = ToHost::Request(Request { request_id, asked });
+        let request = RecruiterMessage::Request(Request { request_id, asked });
         let text = serde_json::to_string(&request).unwrap();
         self.socket.send(Message::Text(text.into())).ok()?;
         Some(request_id)
     }
 
     #[track_caller]
-    fn next(&mut self) -> FromHost {
+    fn next(&mut self) -> HostMessage {
         loop {
             if let Message::Text(text) = self.socket.read().unwrap() {
                 return serde_json::from_str(&text).unwrap();
@@ -84,7 +84,7 @@ impl Link {
     pub(crate) fn ask(&mut self, asked: RequestKind) -> Outcome {
         self.send(asked);
         loop {
-            if let FromHost::Answer(answer) = self.next() {
+            if let HostMessage::Answer(answer) = self.next() {
                 assert_eq!(answer.request_id, self.last_id);
                 return answer.outcome;
             }
@@ -105,7 +105,7 @@ impl Link {
     pub(crate) fn announced(&mut self, is_it: impl Fn(&Announcement) -> bool) -> Announcement {
         loop {
             match self.next() {
-                FromHost::Announcement(told) if is_it(&told) => return *told,
+                HostMessage::Announcement(told) if is_it(&told) => return *told,
                 _ => (),
             }
         }

@@ -237,7 +237,7 @@ mod tests {
             }
         }
 
-        /// A share stays between what was seen and what it is drawn to.
+        /// A share stays between the observed one and the one that it is drawn to.
         #[test]
         fn a_share_lies_between(lost in 0..500u64, stayed in 1..500u64, coarser in 0.0..=1.0f64, ahead in 0..AHEAD) {
             let own = lost as f64 / (lost + stayed) as f64;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub enum Region {
     /// Size in bytes.
     Bytes(i64),
-    /// In millionths of physical memory.
+    /// Size in millionths of physical memory.
     Millionths(i64),
 }
 
@@ -43,21 +43,21 @@ const UNITS: f64 = 1e9;
 /// Table of all probabilities.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    regions: BTreeMap<(bool, Region), OfRegion>,
+    regions: BTreeMap<(bool, Region), RegionTable>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct OfRegion {
+struct RegionTable {
     /// Probability to be lost; absent bins stand for any.
     cells: BTreeMap<[Option<u8>; 3], ProbabilitiesAhead>,
-    hosts: BTreeMap<String, OfHost>,
+    hosts: BTreeMap<String, HostTable>,
     habit_weights: ProbabilitiesAhead,
     spreads: [Option<Spread>; AHEAD],
 }
 
 /// Probabilities to be lost on one host.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct OfHost {
+struct HostTable {
     /// Habits by time of the week; absent: any.
     habits: BTreeMap<Option<u8>, ProbabilitiesAhead>,
     /// Probabilities by state.
@@ -173,7 +173,7 @@ impl Table {
         scope: Scope,
         region_bytes: Option<i64>,
         region_share: Option<f64>,
-    ) -> Option<&mut OfRegion> {
+    ) -> Option<&mut RegionTable> {
         let key = (
             scope == Scope::Idle,
             Region::of(region_bytes, region_share)?,
@@ -203,7 +203,7 @@ impl Table {
         Some(1.0 - lost)
     }
 
-    fn nearest(&self, scope: Scope, region: Region) -> Option<&OfRegion> {
+    fn nearest(&self, scope: Scope, region: Region) -> Option<&RegionTable> {
         let is_idle = scope == Scope::Idle;
         if let Region::Millionths(_) = region {
             return self.regions.get(&(is_idle, region));
@@ -216,7 +216,7 @@ impl Table {
     }
 }
 
-impl OfRegion {
+impl RegionTable {
     /// Probability by the finest cell that the table has, on all hosts.
     fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let (age, margin, low) = (Some(bins.age), Some(bins.margin), Some(bins.low));
@@ -231,7 +231,7 @@ impl OfRegion {
     }
 
     /// Habit at the time of the week, or else at any; a host without habits has those of all.
-    fn habit(&self, host: Option<&OfHost>, slot: u8, ahead: usize) -> Option<f64> {
+    fn habit(&self, host: Option<&HostTable>, slot: u8, ahead: usize) -> Option<f64> {
         let at = |slot| host?.habits.get(&slot)?.get(ahead);
         let of_all = || self.cells.get(&[None; 3])?.get(ahead);
         at(Some(slot)).or_else(|| at(None)).or_else(of_all)

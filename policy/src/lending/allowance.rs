@@ -2,7 +2,7 @@
 //! kernel.
 
 use super::low_water::LowWater;
-use super::steady::Steady;
+use super::steady::SteadyMinimum;
 use super::{Cause, Settings};
 use crate::accounting::{Categories, headroom_bytes};
 use crate::idle::{IdleRule, Verdict};
@@ -21,7 +21,7 @@ const SLACK_MS: i64 = 1000;
 
 /// Bytes that may be lent now, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LendableNow {
+pub(super) struct LendingLimit {
     /// Whole slabs, in bytes.
     pub(super) bytes: u64,
     pub(super) reason: QuotaReason,
@@ -29,7 +29,7 @@ pub(super) struct LendableNow {
     pub(super) until_ms: Option<i64>,
 }
 
-impl LendableNow {
+impl LendingLimit {
     fn none(reason: QuotaReason, until_ms: Option<i64>) -> Self {
         Self {
             bytes: 0,
@@ -58,7 +58,7 @@ pub(super) struct Allowance {
     seen: Option<LastFigures>,
     /// The owner's last return: what was seen before it says nothing any more.
     returned_ms: Option<i64>,
-    steady: Steady,
+    steady: SteadyMinimum,
     low_water: LowWater,
     paused: Option<Pause>,
     owner_cap_bytes: Option<u64>,
@@ -67,7 +67,7 @@ pub(super) struct Allowance {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct LastFigures {
-    /// The guests' part is what was resident when MemAvailable was read.
+    /// The guests' part is the memory resident when MemAvailable was read.
     categories: Categories,
     mem_available_bytes: Option<u64>,
     headroom_share: f64,
@@ -219,7 +219,7 @@ impl Allowance {
         });
     }
 
-    /// Forgets what has ended by `now_ms`.
+    /// Forgets a pause or pressure that has ended by `now_ms`.
     pub(super) fn pass(&mut self, now_ms: i64) {
         let is_over = |until_ms: Option<i64>| until_ms.is_some_and(|until| until <= now_ms);
         self.paused = self.paused.filter(|p| !is_over(p.until_ms));
@@ -239,14 +239,14 @@ impl Allowance {
     }
 
     /// Returns the bytes that may be lent now, and the reason.
-    pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> LendableNow {
+    pub(super) fn allowed(&self, settings: &Settings, now_ms: i64) -> LendingLimit {
         let until = |ms: i64| ms.saturating_sub(now_ms);
         let is_on = |until_ms: i64| until_ms > now_ms;
         if let Some(pause) = self.paused.filter(|p| p.until_ms.is_none_or(is_on)) {
-            return LendableNow::none(QuotaReason::Paused, pause.until_ms.map(until));
+            return LendingLimit::none(QuotaReason::Paused, pause.until_ms.map(until));
         }
         let Some(seen) = self.seen else {
-            return LendableNow::none(QuotaReason::Unknown, None);
+            return LendingLimit::none(QuotaReason::Unknown, None);
         };
         let in_use = |at_ms: i64| {
             let left_ms = until(at_ms);
@@ -255,26 +255,26 @@ impl Allowance {
             } else {
                 QuotaReason::Waiting
             };
-            LendableNow::none(reason, Some(left_ms).filter(|ms| *ms > 0))
+            LendingLimit::none(reason, Some(left_ms).filter(|ms| *ms > 0))
         };
         let reason = match seen.quota(settings).reason {
             Reason::Idle => QuotaReason::Idle,
             Reason::Spare => QuotaReason::Spare,
             Reason::NotIdleUntil { at_ms } => return in_use(at_ms),
-            Reason::Loaded => return LendableNow::none(QuotaReason::Loaded, None),
+            Reason::Loaded => return LendingLimit::none(QuotaReason::Loaded, None),
             Reason::ActivityUnknown | Reason::HarvestableUnknown => {
-                return LendableNow::none(QuotaReason::Unknown, None);
+                return LendingLimit::none(QuotaReason::Unknown, None);
             }
         };
         let steady = self.steady.bytes(now_ms, settings.rise_after_ms);
         let bytes = self.capped(settings, steady);
         match self.pressed.filter(|p| is_on(p.until_ms)) {
-            Some(pressed) => LendableNow {
+            Some(pressed) => LendingLimit {
                 bytes: whole_slabs(bytes.min(pressed.most_bytes)),
                 reason: QuotaReason::Pressure,
                 until_ms: Some(until(pressed.until_ms)),
             },
-            None => LendableNow {
+            None => LendingLimit {
                 bytes: whole_slabs(bytes),
                 reason,
                 until_ms: None,

@@ -79,7 +79,7 @@ pub enum Event {
         /// Guests' pages in memory at the same moment.
         resident_bytes: u64,
     },
-    /// The kernel told of memory pressure (PSI).
+    /// The kernel reported memory pressure (PSI).
     Pressure,
     /// The owner wants nothing lent, until then or until [`Event::Resume`].
     Pause {
@@ -125,9 +125,9 @@ pub enum Cause {
     AgentLost,
     /// The owner said so.
     Paused,
-    /// The quota fell below what is lent.
+    /// The quota fell below the lent memory.
     Quota,
-    /// The kernel told of pressure.
+    /// The kernel reported pressure.
     Pressure,
     /// The lease ran out.
     Expired,
@@ -144,7 +144,7 @@ pub enum Cause {
 pub enum Action {
     /// Give all guests' memory back to the kernel, before anything else; no lease is left, and none is named.
     RevokeAll(Cause),
-    /// Give what is left of a lease's memory back; it is over.
+    /// Give the remaining memory of a lease back: the lease is over.
     Revoke {
         /// Id of the lease.
         lease_id: String,

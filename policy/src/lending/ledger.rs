@@ -238,7 +238,7 @@ impl Ledger {
         Ok(self.end(lease_id))
     }
 
-    /// Ends what has run out by `now_ms`: the ids.
+    /// Ends leases that have expired by `now_ms`; returns their ids.
     pub(super) fn expire(&mut self, now_ms: i64) -> Vec<String> {
         let clock_ms = self.clock.at(now_ms);
         let first = self.expiries.first_key_value();

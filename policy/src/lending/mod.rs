@@ -18,7 +18,7 @@ mod tests;
 pub use event::{Action, Cause, Event, Settings};
 pub use low_water::LowWater;
 
-use allowance::{Allowance, LendableNow, whole_slabs};
+use allowance::{Allowance, LendingLimit, whole_slabs};
 use gleaner_schemas::lending::{
     GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal, RequestKind, SLAB_BYTES,
 };
@@ -215,11 +215,11 @@ impl Lender {
         self.allowance.rises_ms(&self.settings, now_ms)
     }
 
-    fn allowed(&self, now_ms: i64) -> LendableNow {
+    fn allowed(&self, now_ms: i64) -> LendingLimit {
         let allowed = self.allowance.allowed(&self.settings, now_ms);
         if self.is_ending {
             let reason = QuotaReason::Unknown;
-            return LendableNow {
+            return LendingLimit {
                 bytes: 0,
                 reason,
                 until_ms: None,
@@ -344,7 +344,7 @@ impl Lender {
         self.shrinking.next_ms = Some(now_ms.saturating_add(self.settings.shrink_every_ms.max(1)));
     }
 
-    fn cause_of_shrinking(&self, allowed: &LendableNow) -> Cause {
+    fn cause_of_shrinking(&self, allowed: &LendingLimit) -> Cause {
         match allowed.reason {
             _ if self.shrinking.is_at_once => Cause::Paused,
             QuotaReason::Pressure => Cause::Pressure,
@@ -354,7 +354,7 @@ impl Lender {
     }
 
     fn is_quota_worth_telling(&mut self, now_ms: i64) -> bool {
-        let LendableNow { bytes, reason, .. } = self.allowed(now_ms);
+        let LendingLimit { bytes, reason, .. } = self.allowed(now_ms);
         let is_news = self.told.is_none_or(|told| {
             let moved_bytes = told.bytes.abs_diff(bytes);
             told.reason != reason || moved_bytes > told.bytes / WORTH_TELLING_SHARE

@@ -1,6 +1,6 @@
 //! Words of a refused lease: the fact, the reason, and when to come again.
 
-use super::LendableNow;
+use super::LendingLimit;
 use gleaner_schemas::lending::{
     ANNOUNCE_EVERY_MS, Lease, QuotaReason, Refusal, RefusalKind, SLAB_BYTES,
 };
@@ -66,7 +66,7 @@ pub(super) fn too_many(most_leases_count: usize) -> Refusal {
 }
 
 /// Refusal: nothing is granted at present, of any size.
-pub(super) fn not_lending(allowed: &LendableNow, once_idle_bytes: u64) -> Refusal {
+pub(super) fn not_lending(allowed: &LendingLimit, once_idle_bytes: u64) -> Refusal {
     // Without a known time, the next announcement may bring a change.
     let retry_in_ms = allowed.until_ms.unwrap_or(ANNOUNCE_EVERY_MS).max(1);
     let when = allowed.until_ms.map_or_else(

@@ -1,13 +1,13 @@
-//! A quota that does not flutter: it falls at once, and rises only to what was there for some time.
+//! Stable quota: it falls at once, and rises only to the least figure of the last `rise_after_ms`.
 
 use std::collections::VecDeque;
 
 /// Figures kept at most. More would have to rise strictly, one after the other, within the time looked at.
 const MOST: usize = 256;
 
-/// The least of what was there during the last `rise_after_ms`.
+/// Least figure of the last `rise_after_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Steady {
+pub(super) struct SteadyMinimum {
     /// Increasing figures: one that is not smaller than a later one can never be the least again.
     held: VecDeque<DatedFigure>,
 }
@@ -19,7 +19,7 @@ struct DatedFigure {
     until_ms: i64,
 }
 
-impl Steady {
+impl SteadyMinimum {
     /// Forgets all: the next figure counts at once.
     pub(super) fn reset(&mut self) {
         self.held.clear();
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn falls_at_once_and_rises_late() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyMinimum::default();
         let mut at = |now_ms, bytes| {
             steady.push(bytes, now_ms, 100);
             steady.bytes(now_ms, 100)
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_errs_downwards() {
-        let mut steady = Steady::default();
+        let mut steady = SteadyMinimum::default();
         for i in 0..2000 {
             steady.push(i, i as i64, 10_000);
             assert!(steady.held.len() <= MOST);
@@ -111,7 +111,7 @@ mod tests {
             steps in prop::collection::vec((0..40i64, 0..10u64), 1..40),
             later in 0..200i64,
         ) {
-            let (mut steady, mut now_ms) = (Steady::default(), 0);
+            let (mut steady, mut now_ms) = (SteadyMinimum::default(), 0);
             let mut all: Vec<(i64, u64)> = Vec::new();
             for (gap_ms, bytes) in steps {
                 now_ms += gap_ms;

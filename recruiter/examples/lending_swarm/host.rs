@@ -5,7 +5,7 @@ use futures_util::{SinkExt, StreamExt};
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::lending::{Action, Event, Lender, Settings};
-use gleaner_schemas::lending::{Announcement, Answer, FromHost, ToHost, VERSION};
+use gleaner_schemas::lending::{Announcement, Answer, HostMessage, RecruiterMessage, VERSION};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustls::ClientConfig;
@@ -141,7 +141,7 @@ impl Host {
     }
 
     async fn hear(&mut self, socket: &mut Socket, text: &str) -> Result<(), Error> {
-        let ToHost::Request(request) = serde_json::from_str(text).unwrap() else {
+        let RecruiterMessage::Request(request) = serde_json::from_str(text).unwrap() else {
             panic!("{text}");
         };
         self.sums.requests.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +164,7 @@ impl Host {
                         free_bytes: self.lender.quota(now_ms).free_bytes,
                         requests_per_s: 0.0,
                     };
-                    say(socket, &FromHost::Answer(Box::new(answer))).await?;
+                    say(socket, &HostMessage::Answer(Box::new(answer))).await?;
                 }
                 Action::Announce => self.announce(socket).await?,
                 _ => (), // there is no memory here
@@ -187,7 +187,7 @@ impl Host {
             leases: self.lender.leases(now_ms),
             takes_revocations: false,
         };
-        let bytes = say(socket, &FromHost::Announcement(Box::new(announcement))).await?;
+        let bytes = say(socket, &HostMessage::Announcement(Box::new(announcement))).await?;
         self.sums.announcements.fetch_add(1, Ordering::Relaxed);
         self.sums
             .announced_bytes
@@ -196,7 +196,7 @@ impl Host {
     }
 }
 
-async fn say(socket: &mut Socket, message: &FromHost) -> Result<u64, Error> {
+async fn say(socket: &mut Socket, message: &HostMessage) -> Result<u64, Error> {
     let text = serde_json::to_string(message).unwrap();
     let bytes = text.len() as u64;
     socket.send(Message::Text(text.into())).await?;

@@ -51,7 +51,7 @@ pub enum Failure {
         /// Message of the server or the network.
         why: String,
     },
-    /// Certificates of no use.
+    /// Unusable certificates of the adapter.
     #[error(transparent)]
     Trust(#[from] gleaner_trust::TrustError),
     /// Signals cannot be heard.

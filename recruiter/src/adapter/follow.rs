@@ -11,9 +11,9 @@ use signal_hook::iterator::Signals;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The server is looked at so often: it may have been restarted, and have forgotten its limit.
+/// Interval between looks at the server: it may have been restarted, and have forgotten its limit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// And so often while it holds more than it may.
+/// Interval between looks while it holds more than it may.
 const LOOK_SOON: Duration = Duration::from_millis(50);
 /// A little more than the limit is how allocators round.
 const OVER_SHARE: f64 = 0.02;

@@ -39,7 +39,7 @@ pub(super) struct Uses(VecDeque<(Instant, u64)>);
 
 /// Age of the oldest record of use that is kept.
 const KEPT: Duration = Duration::from_secs(300);
-/// From the sample to the quota's arrival, beyond the age that it tells.
+/// Time from the sample to the quota's arrival, beyond the age that it states.
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
 impl Uses {

@@ -53,7 +53,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// On standard output; whoever does not read it misses it.
+    /// Prints the change to standard output; without a reader it is lost.
     pub(super) fn tell(&self, as_json: bool) {
         let mut out = std::io::stdout().lock();
         let _ = if as_json {

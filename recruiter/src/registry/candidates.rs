@@ -72,7 +72,7 @@ fn free(host: &Host) -> u64 {
     host.quota.free_bytes.saturating_sub(host.pending_bytes)
 }
 
-/// The probability that so much stays for so long: by the forecasts, or by what the host itself expects.
+/// The probability that these bytes stay for this time: by the forecasts, or by the host's own expectation.
 fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i64) -> Option<f64> {
     if let Some(Foresight {
         table,

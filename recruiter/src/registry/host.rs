@@ -47,7 +47,7 @@ impl Host {
         }
     }
 
-    /// Sets what is free, and with it what is lent; whether that is news.
+    /// Sets the free bytes, and with them the lent ones; returns true if they changed.
     pub(super) fn set_free(&mut self, free_bytes: u64) -> bool {
         let held = self.leases.values().map(|(lease, _)| lease.held_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);

@@ -6,7 +6,7 @@ use gleaner_schemas::lending::{
     Announcement, Lease, Outcome, Refusal, RefusalKind, RequestKind, SLAB_BYTES, VERSION,
 };
 
-/// Leases of one host: an announcement of so many is as long as a message may be.
+/// Most leases of one host: an announcement of that many is as long as a message may be.
 pub(super) const MOST_LEASES: usize = 16_384;
 /// Longest name of a client, and key of a lease; memory servers grant none that is longer.
 const NAME_BYTES: usize = 256;

@@ -52,7 +52,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// A host that was silent for so long is gone.
+    /// Time of silence after which a host counts as gone.
     #[must_use]
     pub fn gone_after_ms(&self) -> i64 {
         self.heartbeat_ms.saturating_mul(3)
@@ -95,7 +95,7 @@ pub struct DatedQuota {
 }
 
 impl DatedQuota {
-    /// With its age.
+    /// Quota of the host with its age.
     #[must_use]
     pub fn at(&self, now_ms: i64) -> HostQuota {
         let mut quota = HostQuota::clone(&self.quota);
@@ -114,7 +114,7 @@ pub struct Changes {
     pub gone: Vec<HostId>,
 }
 
-/// Hosts, leases, and who asks for what.
+/// Hosts, leases and pending requests.
 #[derive(Debug)]
 pub struct Registry {
     settings: Settings,
@@ -150,7 +150,7 @@ impl Registry {
         }
     }
 
-    /// Judges otherwise from now on; what is granted stays so.
+    /// Applies new settings from now on; granted leases stay.
     pub fn configure(&mut self, settings: Settings) {
         self.settings = settings;
     }
@@ -192,7 +192,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes in an answer; those of connections that were replaced are of no use any more.
+    /// Takes in an answer; answers over replaced connections are ignored.
     pub fn answered(&mut self, host_id: &HostId, link: u64, answer: &Answer, now_ms: i64) {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
@@ -238,14 +238,14 @@ impl Registry {
         self.add(host_id);
     }
 
-    /// A host did not do what was asked of it.
+    /// Records that a host did not execute a request.
     pub fn failed(&mut self, host_id: &HostId, now_ms: i64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.failed_ms = Some(now_ms);
         }
     }
 
-    /// Forgets hosts that were silent for too long; which they are.
+    /// Forgets hosts that were silent for too long, and returns them.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
         let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
         let silent = |(_, host): &(&HostId, &Host)| host.heard_ms <= silent_since;

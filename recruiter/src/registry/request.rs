@@ -1,4 +1,4 @@
-//! A request for leases: what there is already by its key, whether it may be, and who could be asked.
+//! A request for leases: existing leases of its key, permission, and hosts to ask.
 
 use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;
@@ -72,7 +72,7 @@ impl Registry {
         self.pending.remove(&(client.to_owned(), key.to_owned()));
     }
 
-    /// A host is about to be asked for so much; nobody else is sent there for the same bytes.
+    /// Reserves the bytes that a host is about to be asked for; no other client is sent there for the same bytes.
     pub fn asking(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_add(bytes);

@@ -5,7 +5,8 @@ use crate::running::{MIB, QUICK, Recruiter, asked};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_harness::{mutations, peak_bytes};
 use gleaner_schemas::lending::{
-    Announcement, Answer, FromHost, HostQuota, Lease, Outcome, Refusal, ToHost, VERSION,
+    Announcement, Answer, HostMessage, HostQuota, Lease, Outcome, RecruiterMessage, Refusal,
+    VERSION,
 };
 use serde_json::{Value, to_value};
 use std::time::Duration;
@@ -28,7 +29,7 @@ fn announcement(host: u32) -> Announcement {
 }
 
 /// An answer that grants a lease to whom nobody asked for one.
-fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
+fn unasked(request_id: u64, text_bytes: usize) -> HostMessage {
     let lease = Lease {
         lease_id: format!("{request_id:032x}"),
         generation: 1,
@@ -38,7 +39,7 @@ fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
         held_bytes: MIB,
         expires_in_ms: i64::MAX,
     };
-    FromHost::Answer(Box::new(Answer {
+    HostMessage::Answer(Box::new(Answer {
         request_id,
         outcome: Outcome::Granted { lease },
         free_bytes: 0,
@@ -47,7 +48,7 @@ fn unasked(request_id: u64, text_bytes: usize) -> FromHost {
 }
 
 /// Sends these messages over a link of host `number`; returns the reason if it was disconnected.
-fn say(recruiter: &Recruiter, number: u32, messages: &[FromHost]) -> Option<Refusal> {
+fn say(recruiter: &Recruiter, number: u32, messages: &[HostMessage]) -> Option<Refusal> {
     let texts = messages.iter().map(|m| serde_json::to_string(m).unwrap());
     say_texts(recruiter, number, texts)
 }
@@ -78,7 +79,7 @@ fn say_texts(
             let heard = tokio::time::timeout(Duration::from_secs(60), socket.next()).await;
             match heard.unwrap() {
                 Some(Ok(Message::Text(text))) => {
-                    if let Ok(ToHost::Refused(refusal)) = serde_json::from_str(&text) {
+                    if let Ok(RecruiterMessage::Refused(refusal)) = serde_json::from_str(&text) {
                         return Some(refusal);
                     }
                 }
@@ -103,7 +104,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
             &recruiter,
             2,
             &[
-                FromHost::Announcement(Box::new(announcement(2))),
+                HostMessage::Announcement(Box::new(announcement(2))),
                 unasked(1 + number, 1 << 20),
                 unasked(100 + number, 1 << 20),
             ],
@@ -132,14 +133,14 @@ fn announcements_with_long_texts_are_refused() {
     let long = "x".repeat(1 << 20);
     let mut said = announcement(2);
     said.memoryd_version = long;
-    let refused = say(&recruiter, 2, &[FromHost::Announcement(Box::new(said))]);
+    let refused = say(&recruiter, 2, &[HostMessage::Announcement(Box::new(said))]);
     let refused = refused.expect("it is refused");
     assert!(
         refused.detail.contains("version of 1048576 bytes"),
         "{}",
         refused.detail
     );
-    let good = FromHost::Announcement(Box::new(announcement(2)));
+    let good = HostMessage::Announcement(Box::new(announcement(2)));
     assert_eq!(say(&recruiter, 2, &[good]), None);
 }
 
@@ -163,8 +164,8 @@ fn conversation() -> [Value; 2] {
         requests_per_s: 0.0,
     };
     [
-        to_value(FromHost::Announcement(Box::new(said))).unwrap(),
-        to_value(FromHost::Answer(Box::new(answer))).unwrap(),
+        to_value(HostMessage::Announcement(Box::new(said))).unwrap(),
+        to_value(HostMessage::Answer(Box::new(answer))).unwrap(),
     ]
 }
 

@@ -2,8 +2,8 @@
 
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
-    Announcement, Answer, FromHost, GrantRequest, HostQuota, Lease, Outcome, QuotaReason, Refusal,
-    RefusalKind, RequestKind, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, GrantRequest, HostMessage, HostQuota, Lease, Outcome, QuotaReason,
+    RecruiterMessage, Refusal, RefusalKind, RequestKind, SLAB_BYTES, VERSION,
 };
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -42,9 +42,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    fn announcement(&self) -> FromHost {
+    fn announcement(&self) -> HostMessage {
         let held: u64 = self.leases.values().map(|l| l.held_bytes).sum();
-        FromHost::Announcement(Box::new(Announcement {
+        HostMessage::Announcement(Box::new(Announcement {
             version: VERSION,
             memoryd_version: "test".into(),
             incarnation: self.incarnation.clone(),
@@ -230,7 +230,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 type BoxError = Box<dyn std::error::Error>;
 
-/// One connection, to its end.
+/// Serves one connection until it ends.
 async fn talk(
     address: &str,
     path: &str,
@@ -278,7 +278,7 @@ async fn talk(
                     continue;
                 };
                 match serde_json::from_str(&text)? {
-                    ToHost::Request(request) => {
+                    RecruiterMessage::Request(request) => {
                         let answer = {
                             let mut state = state.lock().unwrap();
                             let outcome = state.answer(&request.asked);
@@ -293,16 +293,18 @@ async fn talk(
                             })
                         };
                         if let Some(answer) = answer {
-                            let answer = FromHost::Answer(Box::new(answer));
+                            let answer = HostMessage::Answer(Box::new(answer));
                             let text = serde_json::to_string(&answer)?;
                             socket.send(Message::text(text)).await?;
                         }
                     }
-                    ToHost::Refused(refusal) => state.lock().unwrap().sent_away.push(refusal),
-                    ToHost::Revocations(lists) => {
+                    RecruiterMessage::Refused(refusal) => {
+                        state.lock().unwrap().sent_away.push(refusal)
+                    }
+                    RecruiterMessage::Revocations(lists) => {
                         state.lock().unwrap().revocations.push(lists.pem);
                     }
-                    ToHost::Other => {}
+                    RecruiterMessage::Other => {}
                 }
             }
         }

@@ -20,7 +20,7 @@ pub const OUTAGE_GRACE_MS: i64 = 3_600_000;
 /// From the memory server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum FromHost {
+pub enum HostMessage {
     /// On connecting, every [`ANNOUNCE_EVERY_MS`], and whenever the quota or the leases have changed.
     Announcement(Box<Announcement>),
     /// To a request.
@@ -48,7 +48,7 @@ pub struct Announcement {
     pub requests_per_s: f64,
     /// Every lease there is.
     pub leases: Vec<Lease>,
-    /// True where [`ToHost::Revocations`] is understood. Older memory servers take no message of that length.
+    /// True where [`RecruiterMessage::Revocations`] is understood. Older memory servers take no message of that length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_revocations: bool,
 }
@@ -56,7 +56,7 @@ pub struct Announcement {
 /// From the recruiter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum ToHost {
+pub enum RecruiterMessage {
     /// On behalf of a client.
     Request(Request),
     /// Revocation lists that hold by now: after the first announcement, and whenever they change.

@@ -15,9 +15,9 @@ mod whole;
 pub use lease::{Lease, Refusal, RefusalKind};
 pub use lease_api::{LeaseList, LeaseRequest, LeaseView, MOST_AVOIDED, RenewalRequest};
 pub use link::{
-    ANNOUNCE_EVERY_MS, Announcement, Answer, FromHost, GONE_AFTER_MS, GrantRequest,
-    MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, Request, RequestKind, Revocations, ToHost,
-    VERSION,
+    ANNOUNCE_EVERY_MS, Announcement, Answer, GONE_AFTER_MS, GrantRequest, HostMessage,
+    MOST_REVOCATIONS_BYTES, OUTAGE_GRACE_MS, Outcome, RecruiterMessage, Request, RequestKind,
+    Revocations, VERSION,
 };
 pub use owner::{
     LatencyClass, LendingState, OwnerCommand, OwnerReply, PagesServed, ReclaimRecord,

@@ -3,13 +3,13 @@
 /// Files of one size, in blocks that are numbered through all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Files; they lie on the client's disks in turn.
+    /// Number of files, distributed over the client's disks in turn.
     pub files: u32,
-    /// Blocks of each.
+    /// Blocks of each file.
     pub file_blocks: u32,
-    /// Unit that the client's own cache holds or does not.
+    /// Block size: the unit of the client's own cache.
     pub block_bytes: u32,
-    /// The most that is asked for at once, which no region is smaller than.
+    /// Bytes of the largest request; no region is smaller.
     pub largest_request_bytes: u32,
 }
 
@@ -20,7 +20,7 @@ impl Layout {
         self.files * self.file_blocks
     }
 
-    /// All data.
+    /// Bytes of all data.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.blocks() as u64 * self.block_bytes as u64

@@ -30,13 +30,13 @@ pub trait Program {
     /// The requests of one run, in the order in which its processes take them.
     type Stream: Iterator<Item = Request>;
 
-    /// Its data.
+    /// Layout of the program's data.
     fn layout(&self) -> Layout;
 
     /// The run of this number. The same seed and number give the same requests.
     fn run(&self, seed: u64, number: u64) -> Self::Stream;
 
-    /// Whether its regions, and what its host has in memory, outlive a run: its data are the same ones in the next.
+    /// Returns true if its regions, and its host's cached data, outlive a run: the next run has the same data.
     fn keeps_regions(&self) -> bool;
 
     /// Number of its processes that run at once on the client's CPUs: each computes and waits by itself.
@@ -66,10 +66,10 @@ impl Application {
         Self::Random,
     ];
 
-    /// With a time of its own to compute before each request.
+    /// The application with `think_ns` of computing before each request.
     #[must_use]
-    pub const fn thinking(self, think_ns: u64) -> Thinking {
-        Thinking {
+    pub const fn thinking(self, think_ns: u64) -> PacedApplication {
+        PacedApplication {
             application: self,
             think_ns,
         }
@@ -84,7 +84,7 @@ impl std::fmt::Display for Application {
 
 /// An [`Application`] on CPUs of some speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Thinking {
+pub struct PacedApplication {
     application: Application,
     think_ns: u64,
 }
@@ -111,7 +111,7 @@ pub trait Run: Iterator<Item = Request> {
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self;
 }
 
-/// A number below `count`, each as likely to within 2⁻³² of `count`.
+/// Draws a number below `count`, uniformly to within 2⁻³² of `count`.
 fn below(count: u32, dice: &mut ChaCha8Rng) -> u32 {
     use rand::Rng;
     ((u64::from(dice.next_u32()) * u64::from(count)) >> 32) as u32

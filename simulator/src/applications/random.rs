@@ -19,7 +19,7 @@ pub(super) const LAYOUT: Layout = Layout {
     largest_request_bytes: 8 << 10,
 };
 
-/// The requests of one run, each for a block that is drawn.
+/// The requests of one run, each for a random block.
 #[derive(Clone, Debug)]
 pub struct Draws {
     think_ns: u64,

@@ -1,4 +1,4 @@
-//! The table of applications: everything that is made of it.
+//! The table of applications, and all code generated from it.
 
 /// Makes an application known to the simulator, its scenarios and the command line: a row for each.
 ///
@@ -6,7 +6,7 @@
 /// type of its [`Run`](super::Run).
 macro_rules! applications {
     ($($(#[$doc:meta])* $name:literal => $application:ident($module:ident::$run:ident);)*) => {
-        /// Programs that there are.
+        /// Programs that the simulator knows.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
         )]
@@ -15,7 +15,7 @@ macro_rules! applications {
         }
 
         impl Application {
-            /// All of them, in the order of the table.
+            /// All applications, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$application),*];
 
             /// Name in scenarios and results, as the study spells its own.
@@ -26,7 +26,7 @@ macro_rules! applications {
                 }
             }
 
-            /// Time that it computes before each request ([`Run::THINK_NS`]).
+            /// Time that the application computes before each request ([`Run::THINK_NS`]).
             #[must_use]
             pub const fn think_ns(self) -> u64 {
                 match self {
@@ -43,7 +43,7 @@ macro_rules! applications {
             }
         }
 
-        impl Program for Thinking {
+        impl Program for PacedApplication {
             type Stream = Stream;
 
             fn layout(&self) -> Layout {
@@ -84,7 +84,7 @@ macro_rules! applications {
         impl Iterator for Stream {
             type Item = Request;
 
-            // Where the request is used at once: a call would hand it over in memory, in other pieces than it is read.
+            // Inlined into the request's user: a call would pass it through memory, in other pieces than it is read.
             #[inline(always)]
             fn next(&mut self) -> Option<Request> {
                 match self {

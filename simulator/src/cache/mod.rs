@@ -15,7 +15,7 @@ use run::{BatchReplay, RunMaker};
 pub enum Capacity {
     /// Number of objects, of any size.
     Objects(u64),
-    /// Objects of so many bytes together.
+    /// Total bytes of the objects.
     Bytes(u64),
 }
 

@@ -26,7 +26,7 @@ impl Visitor for RunMaker {
     }
 }
 
-/// A cache, and what came of it.
+/// A cache and its results.
 struct Run<E> {
     order: E,
     /// Part of the capacity that each object in the cache takes.

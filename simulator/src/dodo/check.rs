@@ -1,6 +1,6 @@
-//! Invariants of every run, whatever is set: looked at always, not in tests alone.
+//! Invariants of every run, under any settings: always checked, not only in tests.
 
-/// The simulation contradicts itself. It is a fault of ours.
+/// Violated invariant: a defect of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
@@ -9,9 +9,9 @@ pub enum Violation {
         "run {run} made {requests} requests, of which {local} were answered locally, {remote} from remote memory and {disk} from disk"
     )]
     Requests {
-        /// Of which run.
+        /// Number of the run.
         run: u64,
-        /// Made.
+        /// Requests that were made.
         requests: u64,
         /// Answered by the client's own memory.
         local: u64,
@@ -44,7 +44,7 @@ pub enum Violation {
         /// Bytes that were asked for.
         wanted_bytes: u64,
     },
-    /// A host's regions are not what it lends.
+    /// The bytes of a host's regions differ from the bytes that it lends.
     #[error("{host} lends {leased_bytes} bytes and holds regions of {held_bytes}")]
     Held {
         /// Name of the host.
@@ -54,14 +54,14 @@ pub enum Violation {
         /// Bytes of its regions together.
         held_bytes: u64,
     },
-    /// A host answered that had taken its memory back.
+    /// A host answered after it had reclaimed its memory.
     #[error("{host} answers at {at_ns} ns, and lends nothing since {since_ns}")]
     Reclaimed {
         /// Name of the host.
         host: String,
         /// Time at which it answered.
         at_ns: u64,
-        /// Since when it lends nothing.
+        /// Time since which it lends nothing.
         since_ns: u64,
     },
 }

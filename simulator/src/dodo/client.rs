@@ -1,7 +1,7 @@
-//! A client workstation: what becomes of one request after the other.
+//! A client workstation: it handles one request after the other.
 
 use super::check::Violation;
-use super::cluster::{Cluster, Found, NEVER};
+use super::cluster::{Cluster, NEVER, RegionPlace};
 use super::local::Local;
 use super::machine::Machine;
 use super::outcome::Counts;
@@ -13,15 +13,15 @@ use crate::applications::Layout;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     layout: Layout,
-    /// Of a whole region.
+    /// Blocks of a whole region.
     region_blocks: u32,
     regions_a_file: u32,
-    /// Of all clients' regions, which are numbered one client after the other.
+    /// Number of the client's first region: all clients' regions are numbered one client after the other.
     first_region: u32,
 }
 
 impl Geometry {
-    /// Regions of about so many bytes: of as many of the program's largest requests as they hold, and of one at least. None reaches from
+    /// Regions of about `region_bytes`: a whole number of the program's largest requests, at least one. None reaches from
     /// one file into another.
     pub(super) fn new(layout: Layout, region_bytes: u64) -> Self {
         let request = u64::from(layout.largest_request_bytes.max(layout.block_bytes).max(1));
@@ -36,7 +36,7 @@ impl Geometry {
         }
     }
 
-    /// The same, behind as many regions of other clients.
+    /// Regions numbered after those of other clients.
     pub(super) const fn after(self, first_region: u32) -> Self {
         Self {
             first_region,
@@ -65,7 +65,7 @@ impl Geometry {
         self.first_region + file * self.regions_a_file + in_file / self.region_blocks
     }
 
-    /// A region's first block and its bytes.
+    /// First block and bytes of a region.
     fn extent(&self, region: u32) -> (u32, u64) {
         let region = region - self.first_region;
         let (file, in_file) = (region / self.regions_a_file, region % self.regions_a_file);
@@ -132,7 +132,7 @@ impl Workstation {
         let region = self.geometry.region(first);
         process.region = region;
         match cluster.find(region, now_ns) {
-            Found::Held => {
+            RegionPlace::Held => {
                 cluster.serve(region, now_ns)?;
                 let bytes = u64::from(process.request.bytes);
                 if is_write {
@@ -147,24 +147,26 @@ impl Workstation {
                 self.local.keep(first, count);
                 Ok(Step::Answered(at_ns))
             }
-            Found::Lost => {
+            RegionPlace::Lost => {
                 cluster.give_up(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Ask, told_ns))
             }
-            Found::Coming(_) | Found::Nowhere if is_write => Ok(self.disk(process, now_ns)),
-            Found::Coming(NEVER) => Ok(Step::Park),
-            Found::Coming(ready_ns) => Ok(Step::Next(Stage::Ask, ready_ns)),
-            Found::Nowhere if cluster.may_ask(region, now_ns) => {
+            RegionPlace::Coming(_) | RegionPlace::Nowhere if is_write => {
+                Ok(self.disk(process, now_ns))
+            }
+            RegionPlace::Coming(NEVER) => Ok(Step::Park),
+            RegionPlace::Coming(ready_ns) => Ok(Step::Next(Stage::Ask, ready_ns)),
+            RegionPlace::Nowhere if cluster.may_ask(region, now_ns) => {
                 process.storing = cluster.ask(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Disk, told_ns))
             }
-            Found::Nowhere => Ok(self.disk(process, now_ns)),
+            RegionPlace::Nowhere => Ok(self.disk(process, now_ns)),
         }
     }
 
-    /// Extent that is wanted of the disk: first block and bytes.
+    /// Extent to be read from or written to disk: first block and bytes.
     fn extent(&self, process: &Process) -> (u32, u64) {
         match process.storing {
             Some(_) => self.geometry.extent(process.region),
@@ -201,7 +203,7 @@ impl Workstation {
             return Step::Answered(now_ns);
         };
         let region = process.region;
-        // The host may have taken its memory back; then it is asked in vain, which the next request for the region finds out again.
+        // The host may have reclaimed its memory; then it is asked in vain, and the next request for the region notices that again.
         let ready_ns = if cluster.is_void(region, storing) {
             now_ns + self.machine.round_trip_ns()
         } else {
@@ -222,7 +224,7 @@ impl Workstation {
         (request.object as u32, count)
     }
 
-    /// Whether all requests since `before` are answered, but so many.
+    /// Checks that all requests since `before` are answered, except for `waiting` of them.
     pub(super) fn check(&self, run: u64, before: &Counts, waiting: u64) -> Result<(), Violation> {
         let now = &self.counts;
         let requests = now.requests - before.requests;

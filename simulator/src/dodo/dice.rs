@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Parts of [`Seeks`]' table.
+/// Parts of [`SeekTimes`]' table.
 const PARTS: usize = 4096;
 
 /// The stream numbered `stream` of `seed`; streams from 2⁶³ on are the machine's, below that are the runs'.
@@ -15,10 +15,10 @@ pub(super) fn stream(seed: u64, stream: u64) -> ChaCha8Rng {
 
 /// A truncated exponential distribution of times: its quantiles, with straight lines between them. A draw costs a look-up.
 #[derive(Clone, Debug)]
-pub(super) struct Seeks(Vec<u64>);
+pub(super) struct SeekTimes(Vec<u64>);
 
-impl Seeks {
-    /// With this mean after it was cut at `max_ns`; a mean of half of that and more is taken for an even distribution.
+impl SeekTimes {
+    /// Distribution with this mean after truncation at `max_ns`; from a mean of half of that on, it is uniform.
     pub(super) fn new(mean_ns: u64, max_ns: u64) -> Self {
         let (mean, max) = (mean_ns as f64, max_ns as f64);
         let scale = scale(mean, max);
@@ -34,7 +34,7 @@ impl Seeks {
         Self((0..=PARTS).map(quantile).collect())
     }
 
-    /// One time.
+    /// Draws one time.
     pub(super) fn draw(&self, dice: &mut ChaCha8Rng) -> u64 {
         let random = dice.next_u32();
         let (part, rest) = ((random >> 20) as usize, u64::from(random & 0xf_ffff));
@@ -64,7 +64,7 @@ fn scale(mean: f64, max: f64) -> Option<f64> {
     Some(low)
 }
 
-/// A time below `below_ns`, each as likely; at most 4 s, which no disk takes for a turn.
+/// Draws a uniform time below `below_ns`; at most 4 s, longer than any disk's rotation.
 pub(super) fn time_below(below_ns: u64, dice: &mut ChaCha8Rng) -> u64 {
     (u64::from(dice.next_u32()) * below_ns.min(u64::from(u32::MAX))) >> 32
 }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn seeks_have_their_mean_and_end() {
-        let seeks = Seeks::new(5_800_000, 15_700_000);
+        let seeks = SeekTimes::new(5_800_000, 15_700_000);
         let mut dice = stream(1, 0);
         let draws: Vec<u64> = (0..200_000).map(|_| seeks.draw(&mut dice)).collect();
         let mean = draws.iter().sum::<u64>() as f64 / draws.len() as f64;
@@ -84,6 +84,6 @@ mod tests {
         // Exponential: of 15.7 ms the first half has more than the second.
         let early = draws.iter().filter(|ns| **ns < 7_850_000).count();
         assert!((0.68..0.76).contains(&(early as f64 / draws.len() as f64)));
-        assert_eq!(Seeks::new(0, 0).draw(&mut dice), 0);
+        assert_eq!(SeekTimes::new(0, 0).draw(&mut dice), 0);
     }
 }

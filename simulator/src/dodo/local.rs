@@ -2,7 +2,7 @@
 
 /// Last use of a block that is not held.
 const NEVER_USED: u32 = u32::MAX;
-/// Uses are recorded until there are so many times more than held blocks: the more, the less often they are moved.
+/// Recorded uses per held block at most: the more, the less often uses are moved.
 const USES_A_BLOCK: usize = 4;
 
 /// A cache of blocks, the least recently used first out.
@@ -17,14 +17,14 @@ pub(super) struct Local {
     oldest: usize,
     /// Place in `uses` of each block's last use, or [`NEVER_USED`].
     last_use: Vec<u32>,
-    /// A bit for each block: set while the block is held. They answer most questions, and stay in the processor's cache.
+    /// A bit for each block, set while the block is held. These bits answer most questions, and stay in the processor's cache.
     is_held: Vec<u64>,
     held: usize,
     room: usize,
 }
 
 impl Local {
-    /// For data of `blocks`, with room for some of them.
+    /// Empty cache for data of `blocks` blocks, with room for some of them.
     pub(super) fn new(blocks: u32, room: u32) -> Self {
         Self {
             uses: Vec::new(),
@@ -36,7 +36,7 @@ impl Local {
         }
     }
 
-    /// Returns true where it has all of `count` blocks from `first` on, which are used by it.
+    /// Returns true if all of the `count` blocks from `first` on are held, and records their use.
     #[inline]
     pub(super) fn has(&mut self, first: u32, count: u32) -> bool {
         let has_all = (first..first + count).all(|block| self.holds(block));
@@ -46,7 +46,7 @@ impl Local {
         has_all
     }
 
-    /// Takes them in.
+    /// Adds these blocks to the cache.
     #[inline]
     pub(super) fn keep(&mut self, first: u32, count: u32) {
         if self.room == 0 {
@@ -64,7 +64,7 @@ impl Local {
         }
     }
 
-    /// Forgets everything.
+    /// Drops all cached blocks.
     pub(super) fn clear(&mut self) {
         *self = Self::new(self.last_use.len() as u32, self.room as u32);
     }

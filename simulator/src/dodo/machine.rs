@@ -1,18 +1,18 @@
-//! The client's disks and network: stations that serve whoever comes first.
+//! The client's disks and network: stations that serve requests in order of arrival.
 
-use super::dice::{Seeks, stream, time_below};
+use super::dice::{SeekTimes, stream, time_below};
 use super::scenario::{Disks, Network};
 use crate::event::SECOND;
 use rand_chacha::ChaCha8Rng;
 
-/// Serves one after the other.
+/// A station that serves one request after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Station {
     free_ns: u64,
 }
 
 impl Station {
-    /// Takes in work of so long that comes at `at_ns`, which is not before what came last; gives its end.
+    /// Accepts work that arrives at `at_ns`, never before the last arrival, and returns its end.
     pub(super) const fn serve(&mut self, at_ns: u64, work_ns: u64) -> u64 {
         let begin_ns = if self.free_ns > at_ns {
             self.free_ns
@@ -24,7 +24,7 @@ impl Station {
     }
 }
 
-/// The time of so many bytes.
+/// Time to transfer this many bytes.
 pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
     if bytes_per_s == 0 {
         return u64::MAX / 4;
@@ -33,7 +33,7 @@ pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
     bytes.saturating_mul(SECOND) / bytes_per_s
 }
 
-/// One disk.
+/// State of one disk.
 #[derive(Clone, Debug)]
 struct Disk {
     arm: Station,
@@ -42,10 +42,10 @@ struct Disk {
     oldest: usize,
 }
 
-/// All of it.
+/// All disks, the string and the network.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
-    seeks: Seeks,
+    seeks: SeekTimes,
     rotation_ns: u64,
     media_bytes_per_s: u64,
     string_bytes_per_s: u64,
@@ -65,7 +65,7 @@ impl Machine {
             oldest: 0,
         };
         Self {
-            seeks: Seeks::new(disks.seek_mean_ns, disks.seek_max_ns),
+            seeks: SeekTimes::new(disks.seek_mean_ns, disks.seek_max_ns),
             rotation_ns: disks.rotation_ns,
             media_bytes_per_s: disks.media_bytes_per_s,
             string_bytes_per_s: disks.string_bytes_per_s,
@@ -100,13 +100,13 @@ impl Machine {
         done_ns.saturating_sub(on_string_ns).max(at_ns)
     }
 
-    /// The string's work on `bytes`: its end.
+    /// Transfers `bytes` over the string, and returns the end.
     pub(super) fn string(&mut self, at_ns: u64, bytes: u64) -> u64 {
         let work_ns = transfer_ns(bytes, self.string_bytes_per_s);
         self.string.serve(at_ns, work_ns)
     }
 
-    /// The network's work on `bytes` that are sent at `at_ns`: when they are there.
+    /// Sends `bytes` over the network at `at_ns`, and returns the time of arrival.
     pub(super) fn send(&mut self, at_ns: u64, bytes: u64) -> u64 {
         let work_ns = match self.network_bytes_per_s {
             Some(bytes_per_s) => transfer_ns(bytes, bytes_per_s),
@@ -115,12 +115,12 @@ impl Machine {
         self.network.serve(at_ns, work_ns) + self.latency_ns
     }
 
-    /// A question and its answer without data.
+    /// Latency of a request and an answer without data.
     pub(super) const fn round_trip_ns(&self) -> u64 {
         2 * self.latency_ns
     }
 
-    /// A question on its way.
+    /// Latency of a request.
     pub(super) const fn latency_ns(&self) -> u64 {
         self.latency_ns
     }

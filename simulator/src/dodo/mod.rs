@@ -7,9 +7,9 @@
 //!                             └─► disk, string ─► the region is stored where there was room
 //! ```
 //!
-//! - `scenario`: everything that can be set, with the study's values and where they are from; `outcome`: what came of it.
-//! - `machine`: disks, string, network: whoever comes first is served first.
-//! - `local`, `cluster`: who has what. The cluster knows what is true; the client knows what it was told.
+//! - `scenario`: all settings, with the study's values and their sources; `outcome`: the results.
+//! - `machine`: disks, string and network, which serve requests in order of arrival.
+//! - `local`, `cluster`: places of blocks and regions. The cluster knows the actual state; the client knows only answers.
 //! - `client`: a workstation, request by request; `process`, `running`: a program's processes on it; `check`: what must hold in every run.
 //! - `simulate`: a week of runs, beside the same without remote memory and with as much as it wants. `shared`: several clients at
 //!   once, each of which runs its program once.

@@ -50,7 +50,7 @@ pub struct SharedOutcome {
 /// Outcome of one client of several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClientOutcome {
-    /// Its name.
+    /// Name of the client.
     pub name: String,
     /// The host that it works on, if any.
     pub host_id: Option<String>,
@@ -69,17 +69,17 @@ pub struct ClientOutcome {
     pub counts: Counts,
 }
 
-/// One run of the program.
+/// A run of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Since the simulation's begin.
+    /// Begin, since the simulation's begin.
     pub begin_ns: u64,
     /// The last request's answer.
     pub end_ns: u64,
 }
 
 impl Run {
-    /// Time that it took.
+    /// Time that the run took.
     #[must_use]
     pub const fn ns(&self) -> u64 {
         self.end_ns - self.begin_ns
@@ -89,7 +89,7 @@ impl Run {
 /// Requests by the place that answered. Local, remote and disk sum to all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Made.
+    /// Requests that were made.
     pub requests: u64,
     /// Answered by the client's own memory.
     pub local: u64,
@@ -119,7 +119,7 @@ impl std::iter::Sum for Counts {
 /// Fates of regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
-    /// Given to hosts.
+    /// Regions given to hosts.
     pub stored: u64,
     /// Deleted by the program at a run's end, or replaced.
     pub deleted: u64,
@@ -144,29 +144,29 @@ pub struct Regions {
 /// Cost to the owners (Table 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Owners {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u64,
     /// Hosts, times days.
     pub host_days: f64,
     /// Recruited hosts that owner or load came back to, with or without guests.
     pub returns: u64,
-    /// Those with guests.
+    /// Returns to hosts with guests.
     pub reclaims: u64,
-    /// A host and day.
+    /// Reclaims per host and day.
     pub reclaims_per_host_day: f64,
-    /// Of a reclaim.
+    /// Mean guest memory of a reclaim.
     pub mean_guest_bytes: Option<f64>,
-    /// Reclaims of which the memory context can be told; the figures below are theirs.
+    /// Reclaims with a known memory context; the figures below are of these.
     pub memory_contexts: u64,
     /// Mean memory context size.
     pub mean_memory_context_bytes: Option<f64>,
-    /// Its median.
+    /// Median memory context size.
     pub median_memory_context_bytes: Option<u64>,
     /// Its 99th percentile.
     pub p99_memory_context_bytes: Option<u64>,
-    /// Its largest.
+    /// Largest memory context size.
     pub max_memory_context_bytes: Option<u64>,
-    /// Reclaims with one above 0.
+    /// Reclaims with a memory context above 0.
     pub reclaims_with_memory_context: u64,
     /// Mean of the loose upper bound.
     pub mean_upper_bound_bytes: Option<f64>,
@@ -175,14 +175,14 @@ pub struct Owners {
     pub mean_owner_delay_ns: Option<f64>,
     /// Its 99th percentile.
     pub p99_owner_delay_ns: Option<u64>,
-    /// Its sum, in seconds a host and day.
+    /// Sum of the delays, in seconds per host and day.
     pub owner_delay_s_per_host_day: Option<f64>,
 }
 
-/// One hour.
+/// Figures of one hour.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hour {
-    /// Since the simulation's begin.
+    /// Number of the hour since the simulation's begin.
     pub hour: u64,
     /// Mean over the time in it of the speedups of the runs then.
     pub speedup: f64,

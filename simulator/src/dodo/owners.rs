@@ -15,7 +15,7 @@ pub(super) struct PageIn {
 }
 
 impl PageIn {
-    /// By the scenario's disks, which are taken for the owners' as well.
+    /// Paging in from the scenario's disks, which are assumed for the owners as well.
     pub(super) const fn of(scenario: &Scenario) -> Self {
         let disks = &scenario.client.disks;
         let piece_bytes = scenario.recruitment.page_in_bytes;
@@ -27,7 +27,7 @@ impl PageIn {
         }
     }
 
-    /// Time that so many bytes take.
+    /// Time to page in this many bytes.
     const fn ns(self, bytes: u64) -> u64 {
         let pieces = match self.piece_bytes {
             0 => 0, // is refused before
@@ -48,7 +48,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Owner or load is back on a host that was recruited and lent so much.
+    /// Counts a return of owner or load to a recruited host, with its guest memory.
     pub(super) fn add(&mut self, back: &Return, guest_bytes: u64) {
         self.returns += 1;
         if guest_bytes == 0 {
@@ -71,14 +71,14 @@ impl Tally {
             let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
             (!values.is_empty()).then(|| sum as f64 / values.len() as f64)
         };
-        // The lower of the two in the middle.
+        // Lower median: of two middle values, the lower.
         let quantile = |share: f64| {
             let last = contexts.len().checked_sub(1)?;
             contexts.get((last as f64 * share) as usize).copied()
         };
         let delays: Vec<u64> = contexts.iter().map(|bytes| page_in.ns(*bytes)).collect();
         let mean_delay_ns = mean(&delays);
-        // Where there were reclaims and nobody knows of one what it cost, the sum is not nothing.
+        // If there were reclaims and the cost of none is known, the sum is unknown, not 0.
         let delay_ns = match mean_delay_ns {
             Some(mean_ns) => Some(mean_ns * delays.len() as f64),
             None => (self.reclaims == 0).then_some(0.0),
@@ -99,7 +99,7 @@ impl Tally {
             reclaims_with_memory_context: contexts.iter().filter(|b| **b > 0).count() as u64,
             mean_upper_bound_bytes: mean(&self.upper_bounds),
             mean_owner_delay_ns: mean_delay_ns,
-            // What takes longest is what is largest.
+            // The largest memory context takes longest.
             p99_owner_delay_ns: quantile(0.99).map(|bytes| page_in.ns(bytes)),
             owner_delay_s_per_host_day: delay_ns.map(|ns| ns / SECOND as f64 / host_days),
         }
@@ -109,7 +109,7 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::{Cause, Wanted};
+    use crate::hosts::{Cause, ReturnMemory};
     use gleaner_policy::memory_context::Demand;
 
     const KIB: u64 = 1024;
@@ -119,7 +119,7 @@ mod tests {
         Return {
             at_ns: 0,
             cause: Cause::Owner,
-            wanted: is_known.then_some(Wanted {
+            wanted: is_known.then_some(ReturnMemory {
                 demand: Demand {
                     footprint_bytes: 1 << 30,
                     kernel_bytes: 0,

@@ -1,4 +1,4 @@
-//! One process of a program, and what it does next.
+//! A process of a program, and its next action.
 
 use super::cluster::NEVER;
 use crate::Request;
@@ -6,9 +6,9 @@ use crate::Request;
 /// Next action of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It asks for its data.
+    /// The process asks for its data.
     Ask,
-    /// It reads or writes them, or all of the region for a storing, on disk.
+    /// The process reads or writes its data on disk, or all of the region for a storing.
     Disk,
     /// The disk's data go over the string.
     String,
@@ -18,22 +18,22 @@ pub(super) enum Stage {
     Parked,
 }
 
-/// One process.
+/// State of one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
-    /// Time at which it goes on.
+    /// Time of its next step.
     pub(super) at_ns: u64,
     pub(super) stage: Stage,
     pub(super) request: Request,
     pub(super) region: u32,
-    /// The storing that it is about, if any.
+    /// Number of the storing that it performs, if any.
     pub(super) storing: Option<u64>,
-    /// Its answer does not come before: what is sent beside the disk's work.
+    /// Earliest time of its answer: the end of the transfer that runs beside the disk's work.
     pub(super) not_before_ns: u64,
 }
 
 impl Process {
-    /// One that has nothing to do.
+    /// A process that has nothing to do.
     pub(super) const IDLE: Self = Self {
         at_ns: NEVER,
         stage: Stage::Ask,
@@ -48,7 +48,7 @@ impl Process {
         not_before_ns: 0,
     };
 
-    /// It waits for what another one fetches.
+    /// Returns true if the process waits for a region that another one fetches.
     pub(super) fn is_parked(&self) -> bool {
         self.stage == Stage::Parked
     }
@@ -58,8 +58,8 @@ impl Process {
 pub(super) enum Step {
     /// The request is answered.
     Answered(u64),
-    /// It goes on with this.
+    /// The process goes on with this stage at this time.
     Next(Stage, u64),
-    /// It goes on when another process has fetched the region.
+    /// The process goes on when another one has fetched the region.
     Park,
 }

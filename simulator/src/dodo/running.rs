@@ -1,7 +1,7 @@
-//! A program's processes on their way.
+//! Execution of a program's processes.
 //!
-//! Each process computes, asks, and waits for its answer. What happens next is always with the process whose time is the least:
-//! there are few, so they need no queue.
+//! Each process computes, asks, and waits for its answer. The process with the earliest time always runs next:
+//! processes are few and need no queue.
 
 use super::check::Violation;
 use super::client::Workstation;
@@ -11,15 +11,15 @@ use super::process::{Process, Stage, Step};
 use crate::Request;
 
 /// A run of a program.
-pub(super) struct Running<I> {
+pub(super) struct ProgramRun<I> {
     processes: Vec<Process>,
     requests: I,
-    /// The last answer so far.
+    /// Time of the last answer so far.
     pub(super) end_ns: u64,
 }
 
-impl<I: Iterator<Item = Request>> Running<I> {
-    /// So many processes take the first requests at `begin_ns`.
+impl<I: Iterator<Item = Request>> ProgramRun<I> {
+    /// Run whose processes take the first requests at `begin_ns`.
     pub(super) fn new(
         mut requests: I,
         processes: u32,
@@ -49,13 +49,13 @@ impl<I: Iterator<Item = Request>> Running<I> {
         next
     }
 
-    /// Time at which a process goes on; [`NEVER`] where it has nothing to do.
+    /// Time of the process's next step; [`NEVER`] if it has nothing to do.
     #[inline]
     pub(super) fn at_ns(&self, process: usize) -> u64 {
         self.processes[process].at_ns
     }
 
-    /// It does, at its time.
+    /// Executes the process's next step, at its time.
     #[inline]
     pub(super) fn go_on(
         &mut self,
@@ -86,15 +86,15 @@ impl<I: Iterator<Item = Request>> Running<I> {
     }
 }
 
-/// A single client, and what it is connected to.
+/// A single client and its cluster.
 pub(super) struct Engine<'a> {
     pub(super) client: Workstation,
-    /// None where there is no remote memory.
+    /// Cluster; `None` without remote memory.
     pub(super) cluster: Option<Cluster<'a>>,
 }
 
 impl Engine<'_> {
-    /// One run of the program by so many processes; `None` where it has not ended by `until_ns`.
+    /// Runs the program once with this number of processes; `None` if it has not ended by `until_ns`.
     pub(super) fn run(
         &mut self,
         number: u64,
@@ -105,7 +105,7 @@ impl Engine<'_> {
     ) -> Result<Option<Run>, Violation> {
         let Self { client, cluster } = self;
         let before = client.counts;
-        let mut running = Running::new(requests, processes, begin_ns, client);
+        let mut running = ProgramRun::new(requests, processes, begin_ns, client);
         loop {
             let next = running.next();
             if running.at_ns(next) > until_ns {
@@ -141,7 +141,7 @@ fn take(
     }
 }
 
-/// Those that wait for the region ask for it again.
+/// Makes the processes that wait for the region ask for it again.
 fn wake(all: &mut [Process], region: u32, at_ns: u64) {
     let parked = all.iter_mut().filter(|p| p.stage == Stage::Parked);
     for process in parked.filter(|p| p.region == region) {

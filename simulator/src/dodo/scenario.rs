@@ -17,21 +17,21 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// Decides all that is random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The program.
+    /// Program that the client runs.
     pub application: Application,
-    /// Its time to compute before each request; its own where absent.
+    /// Time to compute before each request; the program's own where absent.
     pub think_ns: Option<u64>,
-    /// Time for which it is run again and again: a week (section 4).
+    /// Time for which the program is run again and again: a week (section 4).
     pub length_ns: u64,
-    /// Between a run's end and the next one's begin (Figure 10; else none).
+    /// Pause between a run's end and the next one's begin (Figure 10; else none).
     pub pause_ns: u64,
     /// Runs of the program by which it is measured without remote memory, and with as much as it wants; one more comes first.
     pub reference_runs: u32,
-    /// The client.
+    /// The client's workstation.
     pub client: Client,
-    /// Between client and hosts.
+    /// Network between client and hosts.
     pub network: Network,
     /// Hosts whose memory is lent, and the amount of it.
     pub recruitment: Recruitment,
@@ -56,7 +56,7 @@ impl Default for Scenario {
     }
 }
 
-/// Whether a program's processes compute while others wait.
+/// Overlap of a program's processes: computing while others wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
@@ -64,7 +64,7 @@ pub enum Overlap {
     /// 3.1). **Assumed**: the study simulated parallel programs on four processors and does not speak of I/O.
     #[default]
     Processes,
-    /// One after the other: nothing overlaps at all.
+    /// Processes run one after the other: nothing overlaps at all.
     Serial,
 }
 
@@ -78,7 +78,7 @@ pub struct Client {
     pub local_cache_bytes: u64,
     /// Work that overlaps.
     pub overlap: Overlap,
-    /// Its disks.
+    /// Disks of the client.
     pub disks: Disks,
 }
 
@@ -97,13 +97,13 @@ impl Default for Client {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disks {
-    /// Files lie on them in turn.
+    /// Number of disks, over which files are distributed in turn.
     pub count: u32,
-    /// Mean of a truncated exponential distribution.
+    /// Mean seek time, of a truncated exponential distribution.
     pub seek_mean_ns: u64,
     /// Longest seek: the distribution is cut there.
     pub seek_max_ns: u64,
-    /// One turn (10,000 rpm); a request waits for half of one on average.
+    /// Time of a full rotation (10,000 rpm); a request waits for half of one on average.
     pub rotation_ns: u64,
     /// Bandwidth of the media.
     pub media_bytes_per_s: u64,
@@ -135,7 +135,7 @@ impl Default for Disks {
 pub struct Network {
     /// Bytes that pass in a second, one message after the other; nothing takes time where absent.
     pub bytes_per_s: Option<u64>,
-    /// Of each message, question or answer, beside the time for its bytes.
+    /// Latency of each message, request or answer, beside the time for its bytes.
     pub latency_ns: u64,
 }
 
@@ -149,7 +149,7 @@ impl Default for Network {
 }
 
 impl Network {
-    /// Of the study's ideal.
+    /// Network of the study's ideal.
     pub(super) const INFINITE: Self = Self {
         bytes_per_s: None,
         latency_ns: 0,
@@ -162,29 +162,29 @@ impl Network {
 pub struct Recruitment {
     /// Extent to which lending goes.
     pub mode: Mode,
-    /// Idle for so long.
+    /// Idle time after which a host lends.
     pub idle_after_s: f64,
-    /// With a 5-minute load below this.
+    /// 5-minute load from which on a host is in use.
     pub load_limit: f64,
     /// Share of memory that is never lent.
     pub headroom_share: f64,
     /// Share that is left alone on hosts in use, in the mode that lends there.
     pub spare_headroom_share: f64,
-    /// A quota rises only to the least of the last so many seconds; it falls at once. The study's daemons follow each sample: 0.
+    /// Time whose least figure bounds a rising quota; a quota falls at once. The study's daemons follow each sample: 0.
     /// Live it is 180.
     pub rise_after_s: f64,
-    /// Where a quota falls below what is lent, at most so much is given back in one step; all at once where absent, as in the
+    /// Bytes given back in one step at most when a quota falls below the lent memory; all at once where absent, as in the
     /// study. Live it is 64 MiB.
     pub shrink_step_bytes: Option<u64>,
-    /// From one such step to the next. Live it is 0.1.
+    /// Time from one such step to the next. Live it is 0.1.
     pub shrink_every_s: f64,
     /// Hosts without owners: always idle.
     pub is_always_idle: bool,
-    /// Only what is expected to stay for so long is lent; 0: all that the mode gives. At most a day, as far as forecasts look.
+    /// Time for which lent memory must be expected to stay, at most a day; 0: all that the mode gives is lent.
     pub expected_for_s: f64,
-    /// Least probability of that.
+    /// Least probability that the memory stays.
     pub confidence: f64,
-    /// The fleet's, for the hours of the week by which forecasts are learnt.
+    /// Time zone of the fleet, for the hours of the week by which forecasts are learnt.
     pub time_zone: ZoneName,
     /// Bytes that an owner's disk reads at once when a memory context is paged in again, for the estimate of owners'
     /// delay. Linux reads 8 pages around each that is missed (`vm.page-cluster` is 3:
@@ -244,7 +244,7 @@ impl Recruitment {
         }
     }
 
-    /// Whether hosts lend only what is expected to stay.
+    /// Returns true if hosts lend only memory that is expected to stay.
     #[must_use]
     pub fn wants_forecast(&self) -> bool {
         self.expected_for_s > 0.0
@@ -287,7 +287,7 @@ pub enum LostRegion {
     /// frees those that are left.
     #[default]
     DropHost,
-    /// Only that one is given up.
+    /// Only the lost region is given up.
     DropRegion,
 }
 
@@ -300,11 +300,11 @@ pub struct Remote {
     /// file by stdio, one descriptor each (sections 3.1, 3.2); its own smallest "memory region" is of 4 MB (Table 4), and so is the one
     /// data object that it gives a size of: lu's slab of 64 columns.
     pub region_bytes: u64,
-    /// Host that has it.
+    /// Rule that places a region on a host.
     pub placement: PlacementName,
     /// Regions that stay where all is full.
     pub retention: RetentionName,
-    /// After a refusal nothing is asked for so long (section 4: 1 minute).
+    /// Refraction period after a refusal (section 4: 1 minute).
     pub refraction_ms: i64,
     /// Regions that a lost one takes with it.
     pub lost_region: LostRegion,

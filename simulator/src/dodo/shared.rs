@@ -5,7 +5,7 @@ use super::client::{Geometry, Workstation};
 use super::cluster::{Cluster, NEVER};
 use super::outcome::{ClientOutcome, Counts, SharedOutcome};
 use super::owners::PageIn;
-use super::running::Running;
+use super::running::ProgramRun;
 use super::scenario::{Network, Recruitment, Remote, Scenario};
 use super::simulate::{SimulationError, check, engine, processes, workstation};
 use crate::applications::Program;
@@ -25,16 +25,16 @@ pub struct Borrower<P> {
     pub program: P,
 }
 
-/// One client on its way.
+/// State of a client that runs.
 struct Client<I> {
     workstation: Workstation,
-    running: Running<I>,
+    running: ProgramRun<I>,
     host: Option<usize>,
     end_ns: Option<u64>,
 }
 
 impl<I: Iterator<Item = crate::Request>> Client<I> {
-    /// Time at which anything happens to it: at last, that it ends.
+    /// Time of the client's next event; the last one is its end.
     fn next_ns(&self) -> u64 {
         match self.running.at_ns(self.running.next()) {
             NEVER => self.running.end_ns,
@@ -87,7 +87,7 @@ pub fn simulate_clients<P: Program>(
         let mut workstation = workstation(scenario, program, *geometry, &scenario.network, seed);
         let requests = program.run(scenario.seed, number as u64);
         let processes = processes(scenario, program);
-        let running = Running::new(requests, processes, client.begin_ns, &mut workstation);
+        let running = ProgramRun::new(requests, processes, client.begin_ns, &mut workstation);
         let client = Client {
             workstation,
             running,
@@ -121,7 +121,7 @@ pub fn simulate_clients<P: Program>(
         }
     }
     let mut told = Vec::new();
-    // More than anybody wants.
+    // Room for every region of any program.
     let infinite = [Timeline::always_idle("infinite", u64::MAX / 4)];
     for (number, (client, of)) in all.iter().zip(clients).enumerate() {
         let waiting = client.running.waiting();

@@ -19,10 +19,10 @@ use std::collections::BTreeMap;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimulationError {
-    /// Something that must hold did not.
+    /// An invariant was violated.
     #[error("the simulation contradicts itself, which is a fault of Gleaner's: {0}")]
     Violation(#[from] Violation),
-    /// Not one run ended.
+    /// No run ended.
     #[error(
         "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
     )]
@@ -37,16 +37,16 @@ pub enum SimulationError {
     Setting {
         /// Key of the setting, as in the scenario.
         key: &'static str,
-        /// Its value.
+        /// Value of the setting.
         value: String,
-        /// Values that may be there.
+        /// Values that are allowed.
         wanted: &'static str,
     },
 }
 
 /// Memory that a program is given for reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lent {
+enum ReferenceMemory {
     Nothing,
     Everything,
 }
@@ -63,7 +63,7 @@ pub fn simulate(scenario: &Scenario, hosts: &[Timeline]) -> Result<Outcome, Simu
     simulate_program(scenario, &application.thinking(think_ns), hosts)
 }
 
-/// The same of any program; the scenario's application is of no account.
+/// Simulates any program on `hosts`; the scenario's application is ignored.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -134,11 +134,14 @@ pub fn reference<P: Program>(
 ) -> Result<[u64; 2], SimulationError> {
     check(scenario)?;
     let mut means = [0; 2];
-    for (mean, lent) in means.iter_mut().zip([Lent::Nothing, Lent::Everything]) {
-        // More than anybody wants.
+    for (mean, lent) in means
+        .iter_mut()
+        .zip([ReferenceMemory::Nothing, ReferenceMemory::Everything])
+    {
+        // Room for every region of any program.
         let everything = [Timeline::always_idle("infinite", u64::MAX / 4)];
         let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
-        let cluster = (lent == Lent::Everything).then(|| {
+        let cluster = (lent == ReferenceMemory::Everything).then(|| {
             let remote = Remote::default();
             let regions = geometry.region_bytes();
             let recruitment = Recruitment::default();
@@ -228,7 +231,7 @@ impl Runs {
                 break;
             }
         }
-        // The hosts' time goes on to the end.
+        // Advance the hosts to the end.
         if let Some(cluster) = &mut engine.cluster
             && self.count == u64::MAX
         {
@@ -266,7 +269,7 @@ fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
         .collect()
 }
 
-/// Whether every setting can be simulated.
+/// Checks that every setting can be simulated.
 pub(crate) fn check(scenario: &Scenario) -> Result<(), SimulationError> {
     let disks = &scenario.client.disks;
     let checks: [(&'static str, u64, u64, &'static str); 9] = [
@@ -379,7 +382,7 @@ fn check_recruitment(recruitment: &Recruitment) -> Result<(), SimulationError> {
         ),
         ("recruitment.confidence", recruitment.confidence, 1.0, SHARE),
     ];
-    // What is no number is in no range.
+    // NaN is in no range.
     let wrong = (checks.into_iter().chain(forecasts))
         .find(|(_, value, most, _)| !(0.0..=*most).contains(value));
     wrong.map_or(Ok(()), |(key, value, _, wanted)| {

@@ -13,7 +13,9 @@ use crate::dodo::client::Geometry;
 use crate::dodo::cluster::Cluster;
 use crate::dodo::owners::PageIn;
 use crate::event::{DAY, SECOND};
-use crate::hosts::{Cause, Change, Lendable, Presence, Return, Seen, Timeline, Wanted};
+use crate::hosts::{
+    Cause, Change, LendableBytes, Presence, RecordedSample, Return, ReturnMemory, Timeline,
+};
 use gleaner_policy::eviction::Policy;
 use gleaner_policy::idle::Verdict;
 use gleaner_policy::memory_context::Demand;
@@ -26,15 +28,15 @@ const ROOM: u64 = 64 << 20;
 
 /// A program of given requests.
 #[derive(Clone, Debug)]
-struct Given {
+struct FixedProgram {
     requests: Vec<Request>,
     processes: u32,
     keeps_regions: bool,
     files: u32,
 }
 
-impl Given {
-    /// One process that reads blocks of 100 bytes; regions have ten.
+impl FixedProgram {
+    /// Program of one process that reads blocks of 100 bytes; regions have ten.
     fn reading(blocks: &[u64], think_ns: u64) -> Self {
         let request = |&object| Request {
             object,
@@ -51,7 +53,7 @@ impl Given {
     }
 }
 
-impl Program for Given {
+impl Program for FixedProgram {
     type Stream = std::vec::IntoIter<Request>;
 
     fn layout(&self) -> Layout {
@@ -101,7 +103,7 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
         Presence::Idle => Verdict::Idle { since_ms: 0 },
         _ => Verdict::Waiting { at_ms: 300_000 },
     };
-    let seen = Seen {
+    let seen = RecordedSample {
         physical_bytes: 0,
         available_bytes: bytes,
         mem_available_bytes: None,
@@ -110,7 +112,7 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
     Change {
         at_ns,
         presence,
-        lendable: Lendable {
+        lendable: LendableBytes {
             paper_bytes: bytes,
             ..Lendable::default()
         },
@@ -120,7 +122,7 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
 }
 
 fn host(name: &str, changes: Vec<Change>) -> Timeline {
-    let wanted = Wanted {
+    let wanted = ReturnMemory {
         demand: Demand {
             footprint_bytes: 800,
             guest_bytes: 0,
@@ -148,8 +150,12 @@ fn always() -> Timeline {
     host("always", vec![change(0, Presence::Idle, ROOM, None)])
 }
 
-/// One run of it: its end, who answered, and what became of regions and owners until then.
-fn run(scenario: &Scenario, program: &Given, hosts: &[Timeline]) -> (u64, Counts, Regions, Owners) {
+/// Runs the program once: its end, the places that answered, and the outcome for regions and owners.
+fn run(
+    scenario: &Scenario,
+    program: &FixedProgram,
+    hosts: &[Timeline],
+) -> (u64, Counts, Regions, Owners) {
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
     let (recruitment, remote) = (&scenario.recruitment, &scenario.remote);
     let sizes = geometry.region_bytes();
@@ -175,7 +181,7 @@ fn answered(counts: &Counts) -> [u64; 3] {
 
 #[test]
 fn one_host_and_one_region() {
-    let program = Given::reading(&[0, 0, 7], 1000);
+    let program = FixedProgram::reading(&[0, 0, 7], 1000);
     let (end, counts, ..) = run(&scenario(), &program, &[]);
     assert_eq!((end, answered(&counts)), (3 * 1100, [0, 0, 3]));
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
@@ -187,7 +193,7 @@ fn one_host_and_one_region() {
 
 #[test]
 fn the_owner_returns_in_the_middle() {
-    let program = Given::reading(&[0, 0, 7], 1000);
+    let program = FixedProgram::reading(&[0, 0, 7], 1000);
     let back = vec![
         change(0, Presence::Idle, ROOM, None),
         change(3500, Presence::InUse, 0, Some(0)),
@@ -210,7 +216,7 @@ fn the_owner_returns_in_the_middle() {
 
 #[test]
 fn a_host_that_is_off_has_no_owner_who_waits() {
-    let program = Given::reading(&[0, 0, 7], 1000);
+    let program = FixedProgram::reading(&[0, 0, 7], 1000);
     let off = vec![
         change(0, Presence::Idle, ROOM, None),
         change(3500, Presence::Unseen, 0, None),
@@ -225,7 +231,7 @@ fn a_host_that_is_off_has_no_owner_who_waits() {
 #[test]
 fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     // Regions 0 and 1, a slab each; the host may keep one from 6000 on.
-    let program = Given::reading(&[0, 10, 0, 10, 0], 1000);
+    let program = FixedProgram::reading(&[0, 10, 0, 10, 0], 1000);
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
         change(6000, Presence::Idle, SLAB_BYTES + 1500, None),
@@ -260,7 +266,7 @@ fn a_quota_falls_at_once_and_rises_late_as_live() {
     scenario.remote.refraction_ms = 0;
     scenario.recruitment.rise_after_s = 180.0;
     let stored_after = |seconds: u64, scenario: &Scenario| {
-        let program = Given::reading(&[0], seconds * SECOND);
+        let program = FixedProgram::reading(&[0], seconds * SECOND);
         run(scenario, &program, &hosts).2.stored
     };
     assert_eq!(
@@ -283,7 +289,7 @@ fn a_host_in_need_gives_back_in_steps_as_live() {
     let mut scenario = scenario();
     scenario.recruitment.shrink_step_bytes = Some(2 * SLAB_BYTES);
     scenario.recruitment.shrink_every_s = 1.0;
-    let mut program = Given::reading(&blocks, 0);
+    let mut program = FixedProgram::reading(&blocks, 0);
     program.files = 5;
     program.requests.push(Request {
         object: 0,
@@ -304,7 +310,7 @@ fn a_host_in_need_gives_back_in_steps_as_live() {
 #[test]
 fn a_refusal_is_respected_for_a_minute() {
     let late = vec![change(31 * SECOND, Presence::Idle, ROOM, None)];
-    let program = Given::reading(&[0, 0, 0, 0], 30 * SECOND);
+    let program = FixedProgram::reading(&[0, 0, 0, 0], 30 * SECOND);
     let (end, counts, regions, _) = run(&scenario(), &program, &[host("h", late)]);
     // Refused at 30 s, not asked at 60 s, granted at 90 s, there at 120 s.
     assert_eq!(answered(&counts), [0, 1, 3]);
@@ -316,7 +322,7 @@ fn a_refusal_is_respected_for_a_minute() {
 #[test]
 fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
     // Room for two regions; their order of use is 0, 1, 0, then 2 comes.
-    let program = Given::reading(&[0, 10, 0, 20, 0, 10], 1000);
+    let program = FixedProgram::reading(&[0, 10, 0, 20, 0, 10], 1000);
     let hosts = [host("h", vec![change(0, Presence::Idle, 2000, None)])];
     let mut lru = scenario();
     lru.remote.retention = RetentionName(Policy::Lru);
@@ -342,7 +348,7 @@ fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
 
 #[test]
 fn processes_wait_for_a_region_that_another_one_fetches() {
-    let mut program = Given::reading(&[0, 1, 2], 1000);
+    let mut program = FixedProgram::reading(&[0, 1, 2], 1000);
     program.processes = 2;
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
     // One fetches until 2115; the other waits, and has its block at 2115 + 20; the first asks for the third at 3115.
@@ -355,7 +361,7 @@ fn two_disks_share_a_string_and_one_disk_is_one() {
     let mut shared = scenario();
     // 100 bytes take 100 ns on a disk and 50 on the string, which both want at 50.
     shared.client.disks.string_bytes_per_s = 2 * SECOND;
-    let mut program = Given::reading(&[0, 20], 0);
+    let mut program = FixedProgram::reading(&[0, 20], 0);
     program.processes = 2;
     assert_eq!(run(&shared, &program, &[]).0, 150);
     shared.client.disks.count = 1;
@@ -369,23 +375,23 @@ fn two_disks_share_a_string_and_one_disk_is_one() {
 fn what_goes_on_where_a_stream_ended_needs_no_turn() {
     let mut turning = scenario();
     turning.client.disks.rotation_ns = 1 << 31;
-    let late = |blocks: &[u64]| run(&turning, &Given::reading(blocks, 0), &[]).0;
+    let late = |blocks: &[u64]| run(&turning, &FixedProgram::reading(blocks, 0), &[]).0;
     let [one, on, back] = [&[0_u64][..], &[0, 1, 2], &[0, 2, 1]].map(late);
     assert_eq!(on, one + 200);
     assert!(back > on);
     turning.client.disks.sequential_streams = 0;
-    assert!(run(&turning, &Given::reading(&[0, 1, 2], 0), &[]).0 > on);
+    assert!(run(&turning, &FixedProgram::reading(&[0, 1, 2], 0), &[]).0 > on);
 }
 
 #[test]
 fn the_clients_own_memory_comes_first_and_writes_go_to_disk_and_host() {
     let mut cached = scenario();
     cached.client.local_cache_bytes = 200;
-    let program = Given::reading(&[0, 1, 0, 2, 1, 2], 1000);
+    let program = FixedProgram::reading(&[0, 1, 0, 2, 1, 2], 1000);
     let (end, counts, ..) = run(&cached, &program, &[]);
     // 0 and 1 from disk, 0 here, 2 pushes 1 out, 1 pushes 0 out, 2 here.
     assert_eq!((end, answered(&counts)), (6000 + 4 * 100, [2, 0, 4]));
-    let mut program = Given::reading(&[0, 0, 0], 1000);
+    let mut program = FixedProgram::reading(&[0, 0, 0], 1000);
     program.requests[1].is_write = true;
     let (end, counts, ..) = run(&scenario(), &program, &[always()]);
     // Stored at 2115; written at 3115: 100 ns to disk, 15 to the host beside it; read at 4215.
@@ -394,7 +400,7 @@ fn the_clients_own_memory_comes_first_and_writes_go_to_disk_and_host() {
 
 #[test]
 fn speedup_and_ideal_of_a_week_of_runs() {
-    let mut kept = Given::reading(&[0, 1, 2, 3], 1000);
+    let mut kept = FixedProgram::reading(&[0, 1, 2, 3], 1000);
     kept.keeps_regions = true;
     let mut scenario = scenario();
     scenario.length_ns = 100_000;
@@ -423,7 +429,7 @@ fn speedup_and_ideal_of_a_week_of_runs() {
 #[test]
 fn time_in_which_nothing_happens_costs_nothing() {
     let year_ns = 365 * DAY;
-    let mut kept = Given::reading(&[0, 1, 2, 3], 1000);
+    let mut kept = FixedProgram::reading(&[0, 1, 2, 3], 1000);
     kept.keeps_regions = true;
     let mut scenario = scenario();
     (scenario.length_ns, scenario.pause_ns) = (70 * year_ns, year_ns);
@@ -471,21 +477,23 @@ fn any_host() -> impl Strategy<Value = Timeline> {
     })
 }
 
-fn any_program() -> impl Strategy<Value = Given> {
+fn any_program() -> impl Strategy<Value = FixedProgram> {
     let request = (0u64..40, any::<bool>(), 0u64..200);
     let requests = prop::collection::vec(request, 1..200);
-    (requests, 1u32..5, any::<bool>()).prop_map(|(requests, processes, keeps_regions)| Given {
-        requests: (requests.into_iter())
-            .map(|(object, is_write, think_ns)| Request {
-                object,
-                bytes: 100,
-                is_write: is_write && object % 3 == 0,
-                think_ns,
-            })
-            .collect(),
-        processes,
-        keeps_regions,
-        files: 2,
+    (requests, 1u32..5, any::<bool>()).prop_map(|(requests, processes, keeps_regions)| {
+        FixedProgram {
+            requests: (requests.into_iter())
+                .map(|(object, is_write, think_ns)| Request {
+                    object,
+                    bytes: 100,
+                    is_write: is_write && object % 3 == 0,
+                    think_ns,
+                })
+                .collect(),
+            processes,
+            keeps_regions,
+            files: 2,
+        }
     })
 }
 

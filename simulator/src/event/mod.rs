@@ -67,7 +67,7 @@ impl<E> Queue<E> {
         self.waiting.is_empty()
     }
 
-    /// Puts `event` in, to happen at `at_ns`. Nothing happens in the past: what would, happens now.
+    /// Schedules `event` for `at_ns`; an event of the past happens now.
     pub fn put(&mut self, at_ns: u64, event: E) -> Ticket {
         let ticket = Ticket {
             at_ns: at_ns.max(self.now_ns),

@@ -16,21 +16,21 @@ pub enum HostsError {
     /// A column is of another kind, or holds nothing where something must be.
     #[error("table {table} of {} has no usable column {column}; was it written by Gleaner?", root.display())]
     Column {
-        /// The dataset.
+        /// Root of the dataset.
         root: PathBuf,
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The column.
+        /// Name of the column.
         column: String,
     },
     /// No host has a sample in the time that is asked for.
     #[error("{} has no samples between {from_ms} and {until_ms} (ms since 1970); name a time in which it has some", root.display())]
     Empty {
-        /// The dataset.
+        /// Root of the dataset.
         root: PathBuf,
-        /// Asked from.
+        /// Begin of the requested time.
         from_ms: i64,
-        /// Asked until.
+        /// End of the requested time.
         until_ms: i64,
     },
 }

@@ -1,13 +1,15 @@
-//! `policy` over a host's samples: idle rule, quota, and what a return wants.
+//! `policy` over a host's samples: idle rule, quota, and the memory that the owner wants at a return.
 //!
 //! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory daemon would see
 //! it. It ends when the owner is active, which the next sample dates, or with the sample whose load is too high.
 //!
-//! Where a forecast is asked for, a quota is cut to what is expected to stay, from what a memory daemon would announce then.
+//! With a forecast, the quota that a memory daemon would announce is cut to the part that is expected to stay.
 
 use super::footprint::Processes;
 use super::samples::Sample;
-use super::{Cause, Change, Lendable, Presence, Reading, Return, Seen, Timeline, Wanted};
+use super::{
+    Cause, Change, LendableBytes, Presence, Reading, RecordedSample, Return, ReturnMemory, Timeline,
+};
 use gleaner_hosts::derived::{self, Idleness, returns};
 use gleaner_policy::accounting::headroom_bytes;
 use gleaner_policy::idle::{Observation, Verdict};
@@ -97,7 +99,7 @@ impl Fold<'_> {
         if at_ms < self.reading.from_ms || at_ms >= self.reading.until_ms {
             return;
         }
-        // Of a host in use something may be lent at once, by the mode that does that.
+        // A host in use may lend at once in the mode that allows it.
         let (lendable, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
             _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
@@ -117,13 +119,13 @@ impl Fold<'_> {
         });
     }
 
-    fn wanted(&self, run: &[Sample], back: &derived::Return) -> Option<Wanted> {
+    fn wanted(&self, run: &[Sample], back: &derived::Return) -> Option<ReturnMemory> {
         let window = run.get(back.window.clone())?;
         let first = window.first().filter(|s| s.has_categories)?;
         let idle = run.get(back.last_idle)?;
         let footprint = self.processes.footprint(window, back.at_ms)?;
         let memory = &first.memory;
-        Some(Wanted {
+        Some(ReturnMemory {
             demand: Demand::without_guests(memory, footprint.bytes),
             upper_bound_bytes: upper_bound_bytes(
                 footprint.cached_bytes,
@@ -132,11 +134,11 @@ impl Fold<'_> {
         })
     }
 
-    fn seen(&self, sample: &Sample, verdict: Verdict) -> Seen {
+    fn seen(&self, sample: &Sample, verdict: Verdict) -> RecordedSample {
         let since_begin = |ms: i64| ms.saturating_sub(self.reading.from_ms);
-        // Of the memory that the host lent when it was traced, the simulation decides anew.
+        // Memory lent while the host was traced counts as available: the simulation decides anew.
         let as_if_free = |bytes: u64| bytes.saturating_add(sample.memory.guest_bytes);
-        Seen {
+        RecordedSample {
             physical_bytes: sample.memory.physical_bytes,
             available_bytes: as_if_free(sample.memory.available_bytes),
             mem_available_bytes: sample.mem_available_bytes.map(as_if_free),
@@ -152,7 +154,7 @@ impl Fold<'_> {
         }
     }
 
-    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> Lendable {
+    fn lendable(&mut self, sample: &Sample, verdict: Verdict) -> LendableBytes {
         let mut bytes = |mode| {
             let limits = Limits {
                 mode,
@@ -164,7 +166,7 @@ impl Fold<'_> {
                 None => found.quota_bytes,
             }
         };
-        Lendable {
+        LendableBytes {
             paper_bytes: bytes(Mode::Paper),
             gentle_bytes: bytes(Mode::Gentle),
             spare_bytes: bytes(Mode::Spare),
@@ -188,7 +190,7 @@ impl Fold<'_> {
             low_water.push(found.once_idle_bytes, sample.time_ms);
         }
         let reason = match found.reason {
-            // Nobody will return to it: it need not stay idle.
+            // No owner will return to the host: it need not stay idle.
             Reason::Idle if self.reading.is_always_idle => QuotaReason::Spare,
             Reason::Idle => QuotaReason::Idle,
             Reason::Spare => QuotaReason::Spare,
@@ -217,7 +219,7 @@ impl Fold<'_> {
         &mut self,
         time_ms: i64,
         presence: Presence,
-        (lendable, seen): (Lendable, Option<Seen>),
+        (lendable, seen): (LendableBytes, Option<RecordedSample>),
     ) {
         self.timeline.push(Change {
             at_ns: self.reading.ns(time_ms),

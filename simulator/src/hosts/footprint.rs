@@ -48,7 +48,7 @@ impl Processes {
         })
     }
 
-    /// Of the processes active in `window`; `None` where no size is known. The return was `returned_ms`.
+    /// Memory of the processes active in `window` after the return at `returned_ms`; `None` if no size is known.
     pub(super) fn footprint(&self, window: &[Sample], returned_ms: i64) -> Option<Footprint> {
         let first = window.first()?;
         Footprint::of(

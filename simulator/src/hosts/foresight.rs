@@ -12,15 +12,15 @@ use std::sync::Arc;
 pub struct Foresight {
     /// Forecasts learnt of the time before the simulation's begin alone.
     pub table: Arc<Table>,
-    /// Whatever is lent is expected to stay for so long.
+    /// Time for which lent memory must be expected to stay.
     pub for_ms: i64,
-    /// With this probability.
+    /// Least probability that it stays.
     pub confidence: f64,
-    /// The fleet's, as the table has it: people come and go by it.
+    /// Time zone of the fleet, as in the table: people come and go by it.
     pub time_zone: TimeZone,
 }
 
-/// The same table is one that lies at the same place: tables are not compared figure by figure.
+/// Compares tables by address, not by their figures.
 impl PartialEq for Foresight {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.table, &other.table)
@@ -82,7 +82,7 @@ mod tests {
     fn readings_are_shared_by_table_and_settings() {
         let one = foresight("UTC");
         assert_eq!(one, one.clone());
-        // What holds the same is another table all the same.
+        // Equal contents in separate tables still compare unequal.
         assert_ne!(one, foresight("UTC"));
         for other in [
             Foresight {

@@ -1,4 +1,4 @@
-//! Hosts as they were traced: what each could have lent when, and what its owner wanted on coming back.
+//! Hosts as they were traced: the memory that each could have lent over time, and that its owner wanted at each return.
 //!
 //! ```text
 //! dataset ── samples ──► fold: policy's idle rule, quota and accounting ──► Timeline: changes alone
@@ -21,4 +21,6 @@ pub use error::{HostsError, Result};
 pub use foresight::Foresight;
 pub use read::{physical_bytes, read, read_host};
 pub use reading::Reading;
-pub use timeline::{Cause, Change, Lendable, Presence, Return, Seen, Timeline, Wanted};
+pub use timeline::{
+    Cause, Change, LendableBytes, Presence, RecordedSample, Return, ReturnMemory, Timeline,
+};

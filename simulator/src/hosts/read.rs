@@ -7,7 +7,7 @@ use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::SampleRow;
 
-/// One host; without changes where it has no samples in that time.
+/// Timeline of one host; without changes if it has no samples in the reading's time.
 ///
 /// # Errors
 /// [`HostsError`]: the dataset cannot be read.

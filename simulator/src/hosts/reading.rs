@@ -13,17 +13,17 @@ const RETURN_WINDOW_MS: i64 = 200_000;
 pub struct Reading {
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// Its end.
+    /// The simulation's end, ms since 1970-01-01 UTC.
     pub until_ms: i64,
     /// Rule that says when a host is idle.
     pub idle: IdleRule,
-    /// Memory that is held back; the mode is of no account, timelines hold all of them.
+    /// Memory that is held back; the mode is ignored, since timelines hold all modes.
     pub limits: Limits,
-    /// For so long after a return processes count as what the owner wants.
+    /// Time after a return in which active processes count as the owner's.
     pub return_window_ms: i64,
-    /// Hosts without owners (servers): whatever is available may be lent at any time, and nobody ever returns.
+    /// Hosts without owners (servers): available memory may be lent at any time, and no owner ever returns.
     pub is_always_idle: bool,
-    /// Hosts lend no more than is expected to stay; without it all that they may.
+    /// Forecasts to which quotas are cut; without them hosts lend their whole quota.
     pub foresight: Option<Foresight>,
 }
 
@@ -53,14 +53,14 @@ impl Reading {
         }
     }
 
-    /// Samples are read from here on, so that the rules know what came before the begin.
+    /// Begin of the samples that are read: early enough for the rules to know the time before the simulation.
     pub(super) const fn lead_ms(&self) -> i64 {
         // Twice the rule's time, and two usual intervals.
         let lead_ms = self
             .from_ms
             .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))
             .saturating_sub(600_000);
-        // What is expected goes by the lowest of the last day.
+        // Forecasts use the low water of the last day.
         match self.foresight {
             Some(_) => lead_ms.saturating_sub(LOW_WATER_S * 1000),
             None => lead_ms,

@@ -26,12 +26,12 @@ pub(super) struct Sample {
     pub(super) owner_idle_ms: Option<i64>,
     /// Owner's part of the 5-minute load average.
     pub(super) load5: Option<f64>,
-    /// Of a trace that tells physical and available memory alone the others are 0.
+    /// Categories of memory; all but physical and available are 0 if the trace has only these two.
     pub(super) memory: Categories,
-    /// Whether it tells where all of memory went.
+    /// True if the sample has all categories of memory.
     pub(super) has_categories: bool,
     pub(super) mem_available_bytes: Option<u64>,
-    /// Whether a gap lies before it.
+    /// True if a gap lies before the sample.
     pub(super) follows_gap: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One host over time, as a list of changes.
+//! A host over time, as a list of changes.
 
 use gleaner_policy::accounting::Categories;
 use gleaner_policy::idle::Verdict;
@@ -6,31 +6,31 @@ use gleaner_policy::lending::Event;
 use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::lending::Mode;
 
-/// Whether a host may lend.
+/// State of a host as regards lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Presence {
-    /// Idle for as long as the rule asks.
+    /// Idle for at least the rule's time.
     Idle,
-    /// In use, or not idle for long enough.
+    /// In use, or idle for less than the rule's time.
     InUse,
-    /// Off, asleep, without samples, or nobody can see its owner.
+    /// Off, asleep, without samples, or with an owner whose activity is unknown.
     #[default]
     Unseen,
 }
 
 /// Memory that a host may lend, by mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lendable {
-    /// [`Mode::Paper`].
+pub struct LendableBytes {
+    /// Bytes in [`Mode::Paper`].
     pub paper_bytes: u64,
-    /// [`Mode::Gentle`].
+    /// Bytes in [`Mode::Gentle`].
     pub gentle_bytes: u64,
-    /// [`Mode::Spare`].
+    /// Bytes in [`Mode::Spare`].
     pub spare_bytes: u64,
 }
 
-impl Lendable {
-    /// By one mode.
+impl LendableBytes {
+    /// Bytes in one mode.
     #[must_use]
     pub const fn bytes(&self, mode: Mode) -> u64 {
         match mode {
@@ -43,19 +43,19 @@ impl Lendable {
 
 /// A sample, as far as lending depends on it: as if nothing had been lent when it was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct RecordedSample {
     /// Physical memory; of 0 no headroom is kept.
     pub physical_bytes: u64,
-    /// Available memory.
+    /// Available memory, in bytes.
     pub available_bytes: u64,
-    /// MemAvailable.
+    /// MemAvailable, where the kernel reports it.
     pub mem_available_bytes: Option<u64>,
-    /// By the idle rule; its times are ms since the simulation's begin.
+    /// Verdict of the idle rule; its times are ms since the simulation's begin.
     pub verdict: Verdict,
 }
 
-impl Seen {
-    /// As the memory server's `Lender` takes it in.
+impl RecordedSample {
+    /// Event that the memory server's `Lender` receives.
     #[must_use]
     pub fn event(&self, headroom_share: f64) -> Event {
         Event::Sample {
@@ -71,17 +71,17 @@ impl Seen {
     }
 }
 
-/// From here on.
+/// Change of a host's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Time of the change, since the simulation's begin.
     pub at_ns: u64,
-    /// Whether the host may lend.
+    /// State of the host from then on.
     pub presence: Presence,
-    /// At most so much, and only what is expected to stay where a forecast is wanted.
-    pub lendable: Lendable,
+    /// Bytes that may be lent at most; with a forecast, only those that are expected to stay.
+    pub lendable: LendableBytes,
     /// The sample; absent where none could be taken, and where an owner came and went between two.
-    pub seen: Option<Seen>,
+    pub seen: Option<RecordedSample>,
     /// Place in [`Timeline::returns`], where this ends an idle period.
     pub returned: Option<u32>,
 }
@@ -100,23 +100,23 @@ pub enum Cause {
 pub struct Return {
     /// Time of the return, since the simulation's begin.
     pub at_ns: u64,
-    /// By what.
+    /// Cause of the return.
     pub cause: Cause,
     /// Memory that was wanted; absent where sizes are not known.
-    pub wanted: Option<Wanted>,
+    pub wanted: Option<ReturnMemory>,
 }
 
-/// Memory that is wanted at a return.
+/// Memory that the owner wants at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReturnMemory {
     /// A, K, M and lotsfree of the memory context; no guest.
     pub demand: Demand,
     /// The loose upper bound of the memory context.
     pub upper_bound_bytes: u64,
 }
 
-impl Wanted {
-    /// The memory context size, had so much been lent.
+impl ReturnMemory {
+    /// Memory context size if this much had been lent.
     #[must_use]
     pub const fn memory_context_bytes(&self, guest_bytes: u64) -> u64 {
         memory_context_bytes(&Demand {
@@ -126,21 +126,21 @@ impl Wanted {
     }
 }
 
-/// One host over the time of a simulation. Before its first change it is unseen.
+/// A host over the time of a simulation. Before its first change it is unseen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
     /// Id in the dataset.
     pub host_id: String,
     /// Physical memory, as last seen.
     pub physical_bytes: u64,
-    /// In order of time; of one time there is one change.
+    /// Changes in order of time, at most one at a time.
     pub changes: Vec<Change>,
-    /// In order of time.
+    /// Returns in order of time.
     pub returns: Vec<Return>,
 }
 
 impl Timeline {
-    /// A host that is idle for ever, and has so much to lend.
+    /// Timeline of a host that is always idle and can lend this much.
     #[must_use]
     pub fn always_idle(host_id: &str, lendable_bytes: u64) -> Self {
         Self {
@@ -149,11 +149,11 @@ impl Timeline {
             changes: vec![Change {
                 at_ns: 0,
                 presence: Presence::Idle,
-                lendable: Lendable {
+                lendable: LendableBytes {
                     paper_bytes: lendable_bytes,
                     ..Lendable::default()
                 },
-                seen: Some(Seen {
+                seen: Some(RecordedSample {
                     physical_bytes: 0,
                     available_bytes: lendable_bytes,
                     mem_available_bytes: None,
@@ -165,7 +165,7 @@ impl Timeline {
         }
     }
 
-    /// Adds a change after all others. What changes nothing is left out, and of one time the last counts.
+    /// Appends a change. One that changes nothing is skipped; of several at one time the last counts.
     pub(super) fn push(&mut self, mut change: Change) {
         if let Some(last) = self.changes.pop_if(|last| last.at_ns == change.at_ns) {
             change.returned = change.returned.or(last.returned);

@@ -14,7 +14,7 @@ pub enum StreamError {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// Contents that are there.
+        /// Contents that were found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -26,12 +26,12 @@ pub enum StreamError {
         path: PathBuf,
         /// Offset at which the record begins, from 0; of a compressed file, after decompression.
         offset: u64,
-        /// Contents that are there.
+        /// Contents that were found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
     },
-    /// A setting that says nothing, or what cannot be.
+    /// An empty or impossible setting.
     #[error("{found}; {advice}")]
     Setting {
         /// Value that was set.

@@ -132,7 +132,7 @@ impl ClientTable {
     }
 }
 
-/// For a key of a table: its value, and what is wrong with it.
+/// Error about a key of a table: its value, and the reason.
 pub(super) fn wrong(key: &'static str, value: impl ToString, reason: impl ToString) -> SweepError {
     SweepError::Client {
         key,

@@ -51,7 +51,7 @@ pub enum SweepError {
         /// Name of the setting.
         key: String,
     },
-    /// A table of `[[clients]]` that says what cannot be.
+    /// A table of `[[clients]]` with impossible contents.
     #[error("clients.{key} = {value}: {reason}")]
     Client {
         /// Key of the client's table.

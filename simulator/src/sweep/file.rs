@@ -68,7 +68,7 @@ impl ScenarioFile {
         }
     }
 
-    /// The same with this sweep, in the place of one of the same key.
+    /// Adds a sweep, or replaces the one of the same key.
     pub fn set_sweep(&mut self, swept: SweptKey) {
         match self.sweep.iter_mut().find(|s| s.key == swept.key) {
             Some(there) => *there = swept,

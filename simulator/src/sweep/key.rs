@@ -23,7 +23,7 @@ const ELSEWHERE: [(&str, &str); 3] = [
 pub struct SweptKey {
     /// The setting's whole path, as `remote.placement`.
     pub key: String,
-    /// In order; at least one.
+    /// Values in order, at least one.
     pub values: Vec<Value>,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn scenario(settings: &Table) -> Result<Scenario, toml::de::Error> {
     Scenario::deserialize(settings.clone())
 }
 
-/// The same with one more setting.
+/// Adds one setting.
 pub(super) fn set(settings: &mut Table, key: &str, value: &Value) -> Result<(), SweepError> {
     let wrong = |reason: String| SweepError::Value {
         key: key.to_owned(),

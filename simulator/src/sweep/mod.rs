@@ -1,4 +1,4 @@
-//! Scenarios in files, with values swept: what is run, side by side, and what came of it as rows.
+//! Scenarios in files, with values swept: the runs side by side, and their results as rows.
 //!
 //! ```text
 //! file (or shipped) ─► plan: datasets × programs (or recorded clients) × values ─► run: on every CPU, each seed ─► rows: median and range
@@ -9,7 +9,7 @@
 //! - `forecasts`: what must be learnt of the time before, where hosts lend only what is expected to stay.
 //! - `clients`: recorded streams in the place of programs, as a file says them; `borrowers`: their requests, read once.
 //! - `run`: hosts are read once for each way of reading them; how many threads there are changes nothing in the rows.
-//! - `measure`: what is told of an outcome, its unit and meaning, in one list; `row`: that over the seeds.
+//! - `measure`: one list of the figures of an outcome, with unit and meaning; `row`: these over the seeds.
 
 mod borrowers;
 mod clients;

@@ -1,4 +1,4 @@
-//! Every combination of what a file asks for, looked at before anything is run.
+//! Every combination that a file asks for, checked before anything runs.
 
 use super::key::{self, SweptKey};
 use super::{Recording, ScenarioFile, SweepError, Workload};

@@ -32,7 +32,7 @@ impl Spread {
     }
 }
 
-/// One case, over the seeds.
+/// A case, over the seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// The dataset, by its place among the plan's.
@@ -43,7 +43,7 @@ pub struct Row {
     pub settings: Vec<String>,
     /// Values in the order of [`MEASURES`]; absent if no seed has one.
     pub values: Vec<Option<Spread>>,
-    /// The same of each of the plan's seeds.
+    /// Outcome of each of the plan's seeds.
     pub by_seed: Vec<Vec<Option<f64>>>,
     /// Outcome of each recorded client, by seed; of a program none.
     pub clients: Vec<Vec<ClientOutcome>>,

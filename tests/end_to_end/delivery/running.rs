@@ -184,7 +184,7 @@ impl Host {
         command
     }
 
-    /// One value of the database.
+    /// Reads one value of the database.
     #[track_caller]
     pub(super) fn query<T: FromSql>(&self, sql: &str) -> T {
         let connection = Connection::open(&self.database).unwrap();

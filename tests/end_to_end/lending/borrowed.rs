@@ -155,7 +155,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let of_regions = &leased(0)[0];
     assert_eq!(of_regions.granted_bytes, 16 * MIB);
 
-    // They last beyond their term.
+    // The leases last beyond their term.
     let began = Instant::now();
     let mut before = i64::MAX;
     let mut renewals = 0;

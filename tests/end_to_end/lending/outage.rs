@@ -23,7 +23,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
             ids.extend(id.filter(|_| status == 201));
             matches!(status, 200 | 201)
         });
-        // They would expire while the others wait.
+        // The leases would expire while the others wait.
         for id in &ids {
             let path = format!("/v1/leases/{id}/renew");
             let term = json!({ "term_ms": 60_000 });
@@ -61,7 +61,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
     for id in &ids {
         let path = format!("/v1/leases/{id}/renew");
         wait_for("a lease to be renewed", || {
-            // It waits for every host's announcement first, and says so.
+            // The recruiter waits for every host's announcement first, and says so.
             let (status, answer) = cluster.recruiters[0]
                 .ask("POST", &path, Some(&term))
                 .unwrap();

@@ -207,7 +207,7 @@ fn a_test_message_needs_no_dataset() {
     ] {
         assert!(message.contains(wanted), "no {wanted} in\n{message}");
     }
-    // There is no recipient.
+    // No recipient is named.
     let alone = super::gleaner()
         .args(["report", "--mail-test"])
         .output()

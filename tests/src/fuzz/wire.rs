@@ -4,7 +4,7 @@ use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
 use gleaner_recruiter::registry::{HostId, Registry, Settings};
 use gleaner_schemas::lending::{
-    FromHost, Lease, LeaseRequest, OwnerCommand, OwnerReply, Quotas, Refusal, ToHost,
+    HostMessage, Lease, LeaseRequest, OwnerCommand, OwnerReply, Quotas, RecruiterMessage, Refusal,
 };
 use gleaner_schemas::live::Message;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub(super) fn link(bytes: &[u8]) {
     };
     let mut registry = Registry::new(settings, -10_000);
     for (index, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        let Ok(FromHost::Announcement(said)) = serde_json::from_slice(line) else {
+        let Ok(HostMessage::Announcement(said)) = serde_json::from_slice(line) else {
             continue;
         };
         let now_ms = index as i64 * 1000;
@@ -54,8 +54,8 @@ pub(super) fn link(bytes: &[u8]) {
 
 /// One JSON message of each protocol: a decoded message can be written, and a written one can be read.
 pub(super) fn messages(bytes: &[u8]) {
-    again::<FromHost>(bytes);
-    again::<ToHost>(bytes);
+    again::<HostMessage>(bytes);
+    again::<RecruiterMessage>(bytes);
     again::<Message>(bytes);
     again::<OwnerCommand>(bytes);
     again::<OwnerReply>(bytes);

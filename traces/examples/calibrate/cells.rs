@@ -13,7 +13,7 @@ pub(crate) const REGIONS_MIB: [i64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
 pub(crate) const DIPS_MIB: [i64; 3] = [8, 6, 4];
 pub(crate) const INTERVALS: [usize; 5] = [1, 6, 11, 21, 31];
 const INTERVAL_MS: i64 = 90_000;
-/// From boot to the agent's first sample.
+/// Time from boot to the agent's first sample.
 const FIRST_MS: i64 = 20_000;
 const SHORTEST_MS: i64 = 300_000;
 

@@ -1,7 +1,7 @@
 //! Distance of cells from the paper's.
 
 use crate::cells::{Cells, DIPS_MIB, REGIONS_MIB};
-use gleaner_traces::published::{Figure, Published};
+use gleaner_traces::published::{Figure, PublishedWork};
 use gleaner_traces::synth::Fleet;
 
 const CATEGORIES: [&str; 4] = ["kernel", "file cache", "process", "available"];
@@ -70,7 +70,7 @@ pub(crate) struct Term {
 }
 
 impl Target {
-    pub(crate) fn of(published: &Published) -> Self {
+    pub(crate) fn of(published: &PublishedWork) -> Self {
         let mut cells = Vec::new();
         let mut add = |place, item: &str, row: &str, column: &str| {
             cells.extend(published.get(item, row, column).map(|f| (place, f.clone())));

@@ -24,7 +24,7 @@ use std::iter::repeat_n;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The two files on their way.
+/// The two files being written.
 pub struct Availability {
     out_dir: PathBuf,
     region_bytes: i64,

@@ -11,7 +11,7 @@ pub(super) const FTA: [&str; 4] = [
     "platform.tab",
 ];
 
-/// SimGrid's platform.
+/// File of SimGrid's platform.
 pub(super) const PLATFORM: &str = "platform.xml";
 /// Folder of the hosts' profiles.
 pub(super) const PROFILES: &str = "profiles";

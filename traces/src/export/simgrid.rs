@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// Digits of a share: a millionth of 16 GiB is 16 KiB.
 const SHARE_UNITS: f64 = 1e6;
 
-/// The platform on its way.
+/// The platform being written.
 pub struct SimGrid {
     out_dir: PathBuf,
     platform: TextFile,

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// There is nothing to import.
+    /// Nothing to import was found.
     #[error(
         "there is no .csv file in {}; name the folder that holds them, one a machine", folder.display()
     )]
@@ -72,7 +72,7 @@ pub enum ImportError {
         /// Path of the file.
         path: PathBuf,
     },
-    /// What should name machines does not.
+    /// The machine column does not name machines.
     #[error(
         "{origin} names more than {limit} machines; the column that is taken for the machine holds something else"
     )]
@@ -102,7 +102,7 @@ pub enum ImportError {
         /// Error of the system.
         source: io::Error,
     },
-    /// Prometheus' samples could not be had.
+    /// Prometheus' samples could not be fetched.
     #[error(transparent)]
     Prometheus(#[from] super::prometheus::PrometheusError),
     /// The dataset could not be written.

@@ -34,7 +34,7 @@ pub struct Repairs {
     pub changes_count: u64,
     /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
     pub gaps_count: u64,
-    /// From the first sample to the last, ms; of several machines their sum.
+    /// Time from the first sample to the last, ms; of several machines their sum.
     pub span_ms: u64,
     /// Recorded part of the span: time between samples without a gap between them, in ms.
     pub recorded_ms: u64,
@@ -50,7 +50,7 @@ impl Repairs {
         self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0
     }
 
-    /// Adds what was found elsewhere.
+    /// Adds the repairs of other machines.
     pub fn add(&mut self, other: &Self) {
         let Self {
             rows_count,

@@ -84,7 +84,7 @@ impl<'c> Readings<'c> {
         }
     }
 
-    /// From here on the rows are of a machine of these facts.
+    /// Begins the rows of a machine with these facts.
     pub fn host_is(&mut self, facts: Facts) {
         let ExtraColumns {
             facts: known,

@@ -26,7 +26,7 @@ impl Dice {
         (self.0.next_u64() >> 1).cast_signed()
     }
 
-    /// From 0 to below 1.
+    /// Draws a number from 0 to below 1.
     pub(super) fn share(&mut self) -> f64 {
         self.0.random()
     }

@@ -5,16 +5,16 @@ use super::fleet::{Class, Fleet, Habit};
 use super::life::{Life, Moment};
 use super::power::{Cause, Interruption, interruption};
 use super::record::{Record, Rows, SampleRows};
-use super::rows::{At, FileRows, HEADROOM_SHARE, Memory, ProcessRows, Sources, nodes};
+use super::rows::{FileRows, HEADROOM_SHARE, Memory, ProcessRows, SampleMoment, Sources, nodes};
 use super::{MIB, PAGE_BYTES, Parameters};
 use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 const DAY_MS: i64 = 86_400_000;
-/// From boot to the agent's first sample.
+/// Time from boot to the agent's first sample.
 const BOOT_MS: i64 = 20_000;
-/// From waking to the first sample.
+/// Time from waking to the first sample.
 const WAKE_MS: i64 = 1500;
 /// Shorter absences are no return of the owner (the idle rule's five minutes).
 const LEAST_AWAY_MS: i64 = 300_000;
@@ -246,7 +246,7 @@ impl HostTrace {
             }
         }
         let moment = self.life.step(time_ms, interval_ms);
-        let at = At {
+        let at = SampleMoment {
             time_ms,
             boottime_ms: time_ms - self.booted_ms,
             interval_ms,
@@ -275,7 +275,12 @@ impl HostTrace {
         self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
     }
 
-    fn sample_rows(&mut self, at: &At, passed_ms: Option<i64>, moment: &Moment) -> SampleRows {
+    fn sample_rows(
+        &mut self,
+        at: &SampleMoment,
+        passed_ms: Option<i64>,
+        moment: &Moment,
+    ) -> SampleRows {
         let dice = &mut self.dice;
         let (processes, cgroups, held) = self.processes.step(dice, at, self.life.running());
         let files = self.files.step(dice, at, self.life.files());
@@ -312,7 +317,7 @@ impl HostTrace {
 
     /// Absences of values that this host never has, if the state is complete; and of processes that ended
     /// while they were read.
-    fn absences(&mut self, at: &At) -> Vec<AbsenceRow> {
+    fn absences(&mut self, at: &SampleMoment) -> Vec<AbsenceRow> {
         let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {
             item: item.to_owned(),
             reason: reason.to_owned(),

@@ -34,8 +34,8 @@ mod write;
 pub use cluster::Cluster;
 pub use error::SynthError;
 pub use fleet::{
-    Away, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names, Owner,
-    Programs, Share, System,
+    AbsenceProgram, Class, ClusterOf, Daemons, Files, Fleet, Habit, Job, Kernel, Lotsfree, Names,
+    Owner, Programs, Share, System,
 };
 pub use host::HostTrace;
 pub use life::{Life, Moment};

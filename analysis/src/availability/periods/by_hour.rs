@@ -29,7 +29,7 @@ pub(crate) struct AvailabilityByHour {
     idle: ByRegion,
 }
 
-/// In one scope.
+/// Sums of one scope.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct ByRegion {
     /// Time that samples cover.

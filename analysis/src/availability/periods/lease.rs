@@ -27,7 +27,7 @@ const AHEAD_MS: [i64; 10] = [
     7 * DAY_MS,
 ];
 
-/// One period that counts.
+/// A period that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) ms: i64,

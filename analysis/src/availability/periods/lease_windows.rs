@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Time between a run of samples and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Break {
-    /// Cause by which it ends a lease, as far as that can be told.
+    /// Cause by which it ends a lease, where known.
     pub(crate) end: Option<EndCause>,
     /// True if nothing can be followed across it.
     pub(crate) is_blind: bool,

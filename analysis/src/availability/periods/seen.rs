@@ -70,7 +70,7 @@ impl SeenPeriods {
         self.by_host.len()
     }
 
-    /// Writes what is told as seen.
+    /// Writes the observed periods.
     pub(crate) fn write(&self, resamples: &Resamples, to: &mut AvailabilityPeriods) {
         let mut lengths = self.lengths.clone();
         lengths.sort_unstable();

@@ -194,7 +194,7 @@ mod tests {
         // Used while away alone: alive in that absence, with the last known size after its end there.
         let away = [open(1, 5, 9, Some(10)), closed(1, 6, 9)];
         assert_eq!(of(&away), [0, 0, 0, 0, 0, 10, 10, 0, 0, 0, 0]);
-        // After the gap nothing is known of it, nor before of what is used after it.
+        // After the gap the earlier use is unknown, and before it the later one.
         let after = [open(1, 10, 11, Some(7)), open(2, 0, 9, Some(1))];
         assert_eq!(of(&after), [1, 1, 1, 1, 1, 1, 1, 1, 1, 7, 7]);
     }
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(of(&[]), [0; 11]);
     }
 
-    /// The definition, said anew for each sample and file.
+    /// The definition, evaluated anew for each sample and file.
     fn slowly(
         changes: &[Change],
         segments: &[Range<usize>],

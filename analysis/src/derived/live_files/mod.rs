@@ -1,6 +1,6 @@
 //! Live file cache: page cache of files that will be used again soon (Acharya & Setia, section 2).
 //!
-//! It takes lookahead. In a busy period the files accessed anywhere in it count for the whole of it; in an idle
+//! The measure looks ahead. In a busy period the files accessed anywhere in it count for the whole of it; in an idle
 //! period those accessed in it or in the busy period that follows. A file is accessed in a sample in which an
 //! active process has it open or mapped, or in which it was opened since the sample before. What active
 //! processes map counts as theirs, not as file cache. Nothing is carried across a gap: an idle period at the end of a

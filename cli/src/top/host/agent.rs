@@ -67,7 +67,7 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
     heard
 }
 
-/// A connection, to its end. Returns the reason of the end; `None` if `tell` ended it.
+/// Follows a connection until it ends. Returns the reason of the end; `None` if `tell` ended it.
 fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> {
     let failed = |e: std::io::Error| Some(format!("{}: {}", path.display(), reason(&e)));
     let stream = match UnixStream::connect(path) {

@@ -18,7 +18,7 @@ pub(super) struct Document<'a> {
     /// Reason why no agent answers.
     agent_failure: Option<&'a str>,
     owner: Option<Owner>,
-    quota: Option<Lendable>,
+    quota: Option<QuotaDocument>,
     /// The last one, as the agent tells it.
     sample: Option<&'a Sample>,
     sample_age_ms: Option<i64>,
@@ -44,7 +44,7 @@ struct Owner {
 }
 
 #[derive(Serialize)]
-struct Lendable {
+struct QuotaDocument {
     quota_bytes: u64,
     once_idle_bytes: u64,
     recruitable_bytes: u64,
@@ -89,8 +89,8 @@ fn of_owner(state: State) -> Owner {
     owner
 }
 
-fn of_quota(quota: &Quota) -> Lendable {
-    Lendable {
+fn of_quota(quota: &Quota) -> QuotaDocument {
+    QuotaDocument {
         quota_bytes: quota.quota_bytes,
         once_idle_bytes: quota.once_idle_bytes,
         recruitable_bytes: quota.recruitable_bytes,

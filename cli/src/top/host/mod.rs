@@ -1,4 +1,4 @@
-//! This host: the last messages of its agent, and the present figures of the kernel.
+//! View of the local host: the last messages of its agent, and the present figures of the kernel.
 
 mod agent;
 mod document;

@@ -49,12 +49,12 @@ struct Reason {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfState {
+struct StateLabels {
     state: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfKind {
+struct ProblemLabels {
     kind: &'static str,
     severity: &'static str,
 }
@@ -262,18 +262,18 @@ fn measured(registry: &mut Registry, status: &Status) {
         let help = "Files of the dataset that the object store lacks";
         registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
     }
-    let hosts = Family::<OfState, Gauge>::default();
+    let hosts = Family::<StateLabels, Gauge>::default();
     for state in HostState::ALL {
         let count = i64::try_from(status.in_state(state)).unwrap_or(i64::MAX);
-        let labels = OfState {
+        let labels = StateLabels {
             state: state.name(),
         };
         hosts.get_or_create(&labels).set(count);
     }
     registry.register("hosts", "Hosts known, by state", hosts);
-    let problems = Family::<OfKind, Gauge>::default();
+    let problems = Family::<ProblemLabels, Gauge>::default();
     for kind in Kind::ALL {
-        let labels = OfKind {
+        let labels = ProblemLabels {
             kind: kind.name(),
             severity: kind.severity().word(),
         };

@@ -8,7 +8,7 @@ use crate::sealer::Progress;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A clock that is wrong by more is told of.
+/// Largest error of a clock that is not reported.
 const SKEW_MS: u64 = 60_000;
 
 /// The collector and its hosts.
@@ -57,7 +57,7 @@ pub struct Status {
     pub hosts_by_state: BTreeMap<State, u64>,
     /// Median delay of the hosts that report, in ms.
     pub(crate) behind_median_ms: Option<i64>,
-    /// The same of the one that is furthest behind.
+    /// Delay of the host that is furthest behind.
     pub(crate) behind_most_ms: Option<i64>,
     /// Hosts by id.
     pub hosts: Vec<HostStatus>,
@@ -73,7 +73,7 @@ pub enum State {
     Silent,
     /// The host's clock is wrong by more than a minute.
     ClockWrong,
-    /// None of these problems.
+    /// The host has none of these problems.
     Well,
 }
 

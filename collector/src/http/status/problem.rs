@@ -118,7 +118,7 @@ impl Kind {
     }
 }
 
-/// A problem.
+/// Problem of the collector or a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Problem {
     pub(crate) kind: Kind,

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(crate) struct DetachOptions {
     /// Even if memory may run out.
     pub(crate) is_forced: bool,
-    /// A server that does not answer for so long is given up.
+    /// Time without an answer after which a server is given up.
     pub(crate) patience: Duration,
 }
 

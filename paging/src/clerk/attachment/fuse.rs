@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// To connect and to mount: milliseconds.
+/// Longest time to connect and to mount; it takes milliseconds.
 const TO_MOUNT: Duration = Duration::from_secs(10);
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 

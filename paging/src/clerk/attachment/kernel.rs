@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM: &str = "nbd-client";
-/// A server that does not answer for so long counts as lost: the kernel gives up the connection, and reads and writes fail.
+/// Time without an answer after which a server is lost: the kernel closes the connection; reads and writes fail.
 const ANSWERS_WITHIN_S: u64 = 30;
 const TO_CONNECT: Duration = Duration::from_secs(10);
 const DEVICES_TRIED: usize = 3;

@@ -4,7 +4,7 @@ use super::failure::AttachError;
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
-/// Runs it to its end; what it printed.
+/// Runs the program until it ends; returns its output.
 pub(crate) fn run<A: AsRef<OsStr>>(
     program: &'static str,
     package: &'static str,

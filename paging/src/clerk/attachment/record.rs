@@ -23,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) is_swap: bool,
     /// The control group of the processes.
     pub(crate) group: Option<PathBuf>,
-    /// In the order of their start.
+    /// Programs in the order of their start.
     pub(crate) processes: Vec<Process>,
     /// Missing safeguards, as texts.
     pub(crate) notes: Vec<String>,

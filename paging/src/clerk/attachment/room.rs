@@ -9,7 +9,7 @@ use std::path::Path;
 /// Groups within groups, so deep.
 const DEEPEST: u32 = 32;
 
-/// Refuses what would have programs killed.
+/// Refuses to detach if programs would be killed for want of memory.
 pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
     let available_bytes = available_bytes()?;
     if area.used_bytes > available_bytes {

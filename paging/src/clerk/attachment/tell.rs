@@ -129,7 +129,7 @@ pub(crate) fn detach(
 pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in folder::names(runtime)? {
-        // It may have been detached since.
+        // The device may have been detached since.
         if let Some(record) = folder::read(runtime, &name)? {
             all.push(AttachmentReport::of(record)?);
         }
@@ -147,10 +147,10 @@ pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
 /// Reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// In what it does.
+    /// Error while acting.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// In telling of it.
+    /// Error while reporting.
     #[error("standard output: {0}")]
     Output(#[from] serde_json::Error),
 }

@@ -80,10 +80,10 @@ pub(crate) struct Config {
     pub(crate) status: PathBuf,
     /// Folder of the copy on disk; `None`: there is none.
     pub(crate) disk: Option<PathBuf>,
-    /// Servers that are there without being leased.
+    /// Servers that are used without a lease.
     pub(crate) servers: Vec<Source>,
     pub(crate) borrowing: BorrowSettings,
-    /// A server that changed pages is left for so long.
+    /// Time for which a server that changed pages is avoided.
     pub(crate) refraction: Duration,
     /// Keep all of this process in memory.
     pub(crate) is_locked: bool,
@@ -93,7 +93,7 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file; the want of a runtime folder.
+    /// Error in the arguments, the environment or the file; no runtime folder.
     pub(crate) fn load(args: &ServeArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,

@@ -72,7 +72,7 @@ impl Leases {
         }
     }
 
-    /// Until the device has ended; its leases end with it.
+    /// Runs until the device has ended; its leases end with it.
     pub(super) fn keep(mut self, told: &Receiver<LeaseNews>) {
         loop {
             let first = match told.recv_timeout(Duration::from_secs(1)) {

@@ -12,7 +12,7 @@ use crate::args::ServeArgs;
 use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::borrow::{Recruiters, Settings};
-use gleaner_paging::device::run::{Options, Running};
+use gleaner_paging::device::run::{Options, RunningDevice};
 use gleaner_trust::{ClientPaths, ClientTrust, hex, random};
 use leases::Leases;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -51,7 +51,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
         socket: config.listen.clone(),
         refraction: config.refraction,
     };
-    let running = Running::start(&options, &random::bytes()?, told)?;
+    let running = RunningDevice::start(&options, &random::bytes()?, told)?;
     if config.is_locked {
         // Without the privilege it goes on; a host that swaps through it should let it.
         for note in itself::settle() {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// To take in an answer, or to give one.
+/// Longest time to receive an answer, or to give one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers every connection with one JSON document.

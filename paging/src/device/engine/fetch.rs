@@ -1,4 +1,4 @@
-//! Reading: from frames on their way, a server, another server, the disk; in that order.
+//! Reading: from frames being written, a server, another server, the disk; in that order.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
@@ -9,7 +9,7 @@ use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 use std::sync::Arc;
 
-/// In `tried`, the disk's bit.
+/// Bit of the disk in `tried`.
 const DISK: u8 = 1 << COPIES;
 
 impl Device {

@@ -46,7 +46,7 @@ pub struct Settings {
     pub copies: usize,
     /// True for a further copy on disk.
     pub has_disk: bool,
-    /// Pages on their way at once.
+    /// Pages being written at once.
     pub frames: u32,
     /// Order in which pages leave servers that have no room for another.
     pub eviction: Policy,
@@ -163,7 +163,7 @@ pub struct Totals {
     pub from_servers: u64,
     /// Reads answered by the disk.
     pub from_disk: u64,
-    /// Reads answered by what was on its way.
+    /// Reads answered from frames being written.
     pub from_buffer: u64,
     /// Reads of pages that hold nothing.
     pub zeroes: u64,

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 const LOOKED_AT: u32 = 16 << 10;
 /// Pages moved at once.
 const MOST_MOVING: usize = 64;
-/// Until pages that could not be moved are tried again.
+/// Time until pages that could not be moved are tried again.
 const PAUSE_MS: i64 = 1000;
 
 /// Passes over all pages, repeated as long as there is a reason.

@@ -76,7 +76,7 @@ impl<S: Read + Write> BufferedStream<S> {
         Some(taken)
     }
 
-    /// Adds to what is to go.
+    /// Adds bytes to be sent.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.outward.extend(bytes);
     }

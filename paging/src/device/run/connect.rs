@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Time limit of one attempt.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Until the next attempt, at first and at most.
+/// Time until the next attempt, at first and at most.
 const LEAST_PAUSE_US: i64 = 100_000;
 const MOST_PAUSE_US: i64 = 5_000_000;
 

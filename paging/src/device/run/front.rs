@@ -16,7 +16,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Handshakes at once.
 const MOST_HANDSHAKES: usize = 64;
-/// Until a refused accept(2) is tried again.
+/// Time until a refused accept(2) is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The device, as clients are told of it.
@@ -81,7 +81,7 @@ pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), Star
                 }
                 shaking.fetch_sub(1, Ordering::Relaxed);
             };
-            // Dropped with what it holds where no thread can be had.
+            // Dropped with its contents if no thread can be started.
             let _ = thread::Builder::new()
                 .name("client".to_owned())
                 .spawn(shake);

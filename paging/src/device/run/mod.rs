@@ -38,7 +38,7 @@ pub struct Options {
     pub disk: Option<PathBuf>,
     /// Unix socket for clients.
     pub socket: PathBuf,
-    /// A server without a lease that was left is not tried again for so long (Dodo's refraction period).
+    /// Time for which a server that was left without a lease is not tried again (Dodo's refraction period).
     pub refraction: Duration,
 }
 
@@ -155,13 +155,13 @@ impl Handle {
 }
 
 /// A device at work.
-pub struct Running {
-    /// To say things to it.
+pub struct RunningDevice {
+    /// Sender of messages to the device.
     pub handle: Handle,
     thread: JoinHandle<()>,
 }
 
-impl Running {
+impl RunningDevice {
     /// Starts the device: from here on clients can connect, and their writes go to disk until there are
     /// servers.
     ///

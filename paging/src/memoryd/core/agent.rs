@@ -1,6 +1,6 @@
 //! The agent's socket (docs/live.md): samples, and the owner's return.
 
-use super::pressure::Available;
+use super::pressure::MeminfoFigures;
 use crate::clock;
 use gleaner_hosts::derived::{Figures, unsigned};
 use gleaner_policy::accounting::Categories;
@@ -172,7 +172,7 @@ impl Agent {
             Figures::from(&sample.row).known(),
             sample.row.mem_available_bytes.map(unsigned),
         );
-        let (categories, mem_available_bytes) = match Available::read() {
+        let (categories, mem_available_bytes) = match MeminfoFigures::read() {
             Some(machine) => within(machine.total_bytes, categories, mem_available_bytes),
             None => (categories, mem_available_bytes),
         };

@@ -28,11 +28,11 @@ const MOST_WAITING: usize = 4 << 20;
 pub(super) struct ReceivedCommand {
     pub(super) connection: u64,
     pub(super) peer: Peer,
-    /// Or what is wrong with it.
+    /// The command, or the error in it.
     pub(super) command: Result<OwnerCommand, String>,
 }
 
-/// The socket, and who is connected.
+/// The socket and its connections.
 #[derive(Debug)]
 pub(super) struct Control {
     listener: UnixListener,
@@ -58,7 +58,7 @@ impl Control {
     /// Listens at `path`; a file that a dead daemon left is replaced.
     ///
     /// # Errors
-    /// What the system said; `AddrInUse` where another daemon listens.
+    /// The system's error; `AddrInUse` if another daemon listens.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         if let Some(folder) = path.parent() {
             DirBuilder::new()

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{mpsc, watch};
 
-/// From any other thread to the core.
+/// Message from any other thread to the core.
 #[derive(Debug)]
 pub(crate) enum CoreMessage {
     /// A request of a recruiter; exactly one answer comes back on that link's [`LinkEnd::answers`].

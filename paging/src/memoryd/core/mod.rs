@@ -17,7 +17,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::itself::{self, Memory};
 use crate::log::Log;
-use crate::standalone::Standalone;
+use crate::standalone::StandaloneLease;
 use crate::wishes::{OwnerWishes, WishesFile};
 use act::LentSpan;
 use agent::Agent;
@@ -33,7 +33,7 @@ use gleaner_schemas::lending::{
 };
 use gleaner_schemas::units::Bytes;
 use gleaner_trust::{hex, random};
-use pressure::{Available, Pressure};
+use pressure::{MeminfoFigures, Pressure};
 use served::ServedRequests;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -51,7 +51,7 @@ pub(crate) struct Core {
     pressure: Option<Pressure>,
     links: Links,
     /// Asks where memory is, and has wishes written, for a connection of the owner's control.
-    looks: Sender<Look>,
+    looks: Sender<SlowCommand>,
     /// Answers to commands that gave memory back, which wait for the look at it.
     unanswered: BTreeMap<u64, PendingCommand>,
     /// Becomes readable on SIGTERM and SIGINT.
@@ -69,7 +69,7 @@ pub(crate) struct Core {
     is_useless: bool,
     host_id: String,
     incarnation: String,
-    standalone: Option<Standalone>,
+    standalone: Option<StandaloneLease>,
     announce_every_ms: i64,
     announced_ms: i64,
     looked_ms: i64,
@@ -82,9 +82,9 @@ pub(crate) struct Core {
 
 /// A command of the owner's whose answer takes time: another thread computes it.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct SlowCommand {
     pub(crate) connection: u64,
-    /// To be written before the answer.
+    /// Wishes to be written before the answer.
     pub(crate) wishes: Option<OwnerWishes>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct CoreEnds {
     /// Ends of the links, in the order of the recruiters.
     pub(crate) links: Vec<LinkEnd>,
     /// Requests for a look at memory; to be answered by [`CoreMessage::Looked`], after the wishes are written.
-    pub(crate) looks: Receiver<Look>,
+    pub(crate) looks: Receiver<SlowCommand>,
     /// File of the owner's wishes.
     pub(crate) kept: WishesFile,
     pub(crate) inbox: Inbox,
@@ -116,7 +116,7 @@ impl Core {
         store: Arc<Store>,
         generation: u64,
         end: UnixStream,
-        standalone: Option<Standalone>,
+        standalone: Option<StandaloneLease>,
         load: Arc<Load>,
         manager: Arc<ServiceManager>,
     ) -> anyhow::Result<(Self, CoreEnds)> {
@@ -200,7 +200,7 @@ impl Core {
                 self.manager.stopping("all memory is back");
                 return Ok(());
             }
-            if found.pressure && Available::read().is_none_or(Available::is_short) {
+            if found.pressure && MeminfoFigures::read().is_none_or(MeminfoFigures::is_short) {
                 self.step(Event::Pressure, woke);
             }
             for connection in found.owners {
@@ -249,7 +249,7 @@ impl Core {
             && now_ms >= self.looked_ms.saturating_add(LOOK_EVERY_MS)
         {
             self.looked_ms = now_ms;
-            if let Some(found) = Available::read() {
+            if let Some(found) = MeminfoFigures::read() {
                 let mem_available_bytes = found.available_bytes;
                 let resident_bytes = self.resident_bytes();
                 self.step(

@@ -1,7 +1,7 @@
 //! The owner's commands: permissions and effects.
 
 use super::control::{Peer, ReceivedCommand};
-use super::{Core, Look, PendingCommand};
+use super::{Core, PendingCommand, SlowCommand};
 use crate::clock;
 use crate::itself::Memory;
 use crate::wishes::{Cap, OwnerWishes, Pause};
@@ -12,7 +12,7 @@ use gleaner_schemas::lending::{
 use std::time::Instant;
 
 impl Core {
-    /// Does what the owner wants, and answers when it is done.
+    /// Executes the owner's command, and answers when it is done.
     pub(super) fn owner(&mut self, asked: ReceivedCommand, woke: Instant) {
         let ReceivedCommand {
             connection,
@@ -92,7 +92,7 @@ impl Core {
                 self.unanswered.insert(connection, asked);
                 let is_new = std::mem::take(&mut self.has_new_wishes);
                 let wishes = is_new.then(|| self.wishes.clone());
-                if self.looks.send(Look { connection, wishes }).is_err() {
+                if self.looks.send(SlowCommand { connection, wishes }).is_err() {
                     self.answer_owner(connection, Memory::default());
                 }
             }

@@ -37,12 +37,12 @@ impl AsFd for Pressure {
 
 /// Figures of /proc/meminfo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Available {
+pub(super) struct MeminfoFigures {
     pub(super) available_bytes: u64,
     pub(super) total_bytes: u64,
 }
 
-impl Available {
+impl MeminfoFigures {
     /// `None` where it cannot be read.
     pub(super) fn read() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
@@ -79,9 +79,9 @@ mod tests {
         let of = |available: u64| {
             format!("MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable:  {available} kB\n")
         };
-        let is_short = |available| Available::parse(&of(available)).unwrap().is_short();
+        let is_short = |available| MeminfoFigures::parse(&of(available)).unwrap().is_short();
         assert_eq!([is_short(249), is_short(250)], [true, false]);
-        assert_eq!(Available::parse("MemTotal: 1 kB\n"), None);
-        assert!(Available::read().is_some());
+        assert_eq!(MeminfoFigures::parse("MemTotal: 1 kB\n"), None);
+        assert!(MeminfoFigures::read().is_some());
     }
 }

@@ -17,7 +17,7 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// Connection, TLS and upgrade may each take so long.
+/// Longest time of connection, TLS and upgrade, each.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Revocation lists with their escaped ends of lines, and the words around them. A request has a few hundred bytes.
 const LONGEST_MESSAGE_BYTES: usize =

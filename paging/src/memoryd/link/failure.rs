@@ -15,7 +15,7 @@ pub(crate) enum LinkError {
         "this host has no /etc/machine-id: set host_id in the configuration of gleaner-memoryd"
     )]
     Nameless,
-    /// Certificates that are not there, or of no use.
+    /// Missing or unusable certificates.
     #[error(
         "no certificate to show it: {0}; `gleaner-agent enroll` gets this host one, and it is taken up then"
     )]
@@ -34,7 +34,7 @@ pub(crate) enum LinkError {
     Answered {
         /// Status of HTTP.
         status: u16,
-        /// The first of what it says.
+        /// Beginning of its message.
         said: String,
     },
     /// The recruiter ends the link with a reason.

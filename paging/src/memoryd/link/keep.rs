@@ -3,11 +3,13 @@
 use super::announced::TimedAnnouncement;
 use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
 use super::identity::Identity;
-use super::{FAREWELL, LinkError, PagesAt, REQUESTS_AT_ONCE};
+use super::{FAREWELL, LinkError, PageAddress, REQUESTS_AT_ONCE};
 use crate::core::{CoreMessage, LinkEnd};
 use crate::entrance::Entrance;
 use futures_util::{SinkExt, StreamExt};
-use gleaner_schemas::lending::{Answer, FromHost, Outcome, Refusal, RefusalKind, Request, ToHost};
+use gleaner_schemas::lending::{
+    Answer, HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request,
+};
 use gleaner_trust::{Address, Backoff};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -16,9 +18,9 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// A message may take so long to be taken in by the system; a recruiter that is stopped fills its buffers.
+/// Longest time until the system accepts a message; a recruiter that is stopped fills its buffers.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
-/// A link that held for so long was a good one: the next failure is the first.
+/// Time after which a link counts as good: the next failure is then the first.
 const GOOD: Duration = Duration::from_secs(5);
 /// Longest wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -40,7 +42,7 @@ pub(super) struct Link {
     /// Reason why the last revocation lists changed nothing, as logged last.
     pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
-    pub(super) pages: Option<PagesAt>,
+    pub(super) pages: Option<PageAddress>,
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
@@ -65,7 +67,7 @@ struct Connection {
 struct End;
 
 impl Link {
-    /// Until the core is gone.
+    /// Keeps the link until the core ends.
     pub(super) async fn keep(mut self) {
         // Never longer than the time between two announcements: a recruiter that was restarted knows every host within one.
         let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));
@@ -160,7 +162,7 @@ impl Link {
                 }
                 Some(answer) = self.end.answers.recv() => {
                     if self.waiting.pop_front() == Some(self.connection) {
-                        connection.say(&FromHost::Answer(Box::new(answer))).await?;
+                        connection.say(&HostMessage::Answer(Box::new(answer))).await?;
                     }
                 }
                 heard = connection.socket.next() => {
@@ -182,7 +184,7 @@ impl Link {
         }
     }
 
-    /// Takes up what the core says.
+    /// Takes up the core's latest messages.
     fn look(&mut self) {
         look(&mut self.end, &mut self.latest);
     }
@@ -193,11 +195,11 @@ impl Link {
         };
         let mut announcement = latest.told_at(Instant::now());
         announcement.address = self.pages.as_ref().map(|at| match at {
-            PagesAt::Named(address) => address.clone(),
-            PagesAt::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
+            PageAddress::Named(address) => address.clone(),
+            PageAddress::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
         });
         connection
-            .say(&FromHost::Announcement(Box::new(announcement)))
+            .say(&HostMessage::Announcement(Box::new(announcement)))
             .await
     }
 
@@ -212,13 +214,13 @@ impl Link {
             _ => return Ok(None), // pings are answered by the library
         };
         match serde_json::from_str(text).map_err(LinkError::Message)? {
-            ToHost::Request(request) => self.ask(connection, request).await,
-            ToHost::Revocations(lists) => {
+            RecruiterMessage::Request(request) => self.ask(connection, request).await,
+            RecruiterMessage::Revocations(lists) => {
                 self.take_in(&lists.pem);
                 Ok(None)
             }
-            ToHost::Refused(refusal) => Err(LinkError::Refused(refusal)),
-            ToHost::Other => Ok(None),
+            RecruiterMessage::Refused(refusal) => Err(LinkError::Refused(refusal)),
+            RecruiterMessage::Other => Ok(None),
         }
     }
 
@@ -251,7 +253,9 @@ impl Link {
     ) -> Result<Option<End>, LinkError> {
         if self.waiting.len() >= REQUESTS_AT_ONCE {
             let answer = too_many(request.request_id);
-            connection.say(&FromHost::Answer(Box::new(answer))).await?;
+            connection
+                .say(&HostMessage::Answer(Box::new(answer)))
+                .await?;
             return Ok(None);
         }
         let link = self.end.link;
@@ -264,7 +268,7 @@ impl Link {
 }
 
 impl Connection {
-    async fn say(&mut self, message: &FromHost) -> Result<(), LinkError> {
+    async fn say(&mut self, message: &HostMessage) -> Result<(), LinkError> {
         let text = serde_json::to_string(message).map_err(LinkError::Message)?;
         self.send(Message::Text(text.into())).await
     }

@@ -30,7 +30,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Address at which leases' pages are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PagesAt {
+pub(crate) enum PageAddress {
     /// Address as `HOST:PORT`.
     Named(String),
     /// A port at every address: a recruiter gets the address at which it reaches this host.
@@ -46,10 +46,10 @@ pub(crate) struct Settings {
     pub(crate) host_id: Option<String>,
     /// For those with `https://`.
     pub(crate) certificates: ClientPaths,
-    /// The core announces so often when nothing happens.
+    /// Interval of the core's announcements when nothing happens.
     pub(crate) announce_every: Duration,
     /// Address of leases' pages; `None`: not served.
-    pub(crate) pages: Option<PagesAt>,
+    pub(crate) pages: Option<PageAddress>,
 }
 
 /// Connects, and keeps trying until the core ends: then the last announcement is sent, and the thread ends.

@@ -5,8 +5,8 @@ use crate::core::{CoreMessage, Links};
 use futures_util::{SinkExt, StreamExt};
 use gleaner_paging::store::{Options, Store};
 use gleaner_schemas::lending::{
-    Announcement, Answer, FromHost, GrantRequest, HostQuota, Lease, Outcome, Refusal, RefusalKind,
-    Request, RequestKind, Revocations, SLAB_BYTES, ToHost, VERSION,
+    Announcement, Answer, GrantRequest, HostMessage, HostQuota, Lease, Outcome, RecruiterMessage,
+    Refusal, RefusalKind, Request, RequestKind, Revocations, SLAB_BYTES, VERSION,
 };
 use gleaner_trust::{Authority, ClientPaths, Role, ServerPaths, ServerTrust};
 use std::path::Path;
@@ -139,7 +139,7 @@ fn announcement(quota_bytes: u64) -> Announcement {
 }
 
 /// The next message that is no ping.
-async fn next<S>(socket: &mut WebSocketStream<S>) -> Option<FromHost>
+async fn next<S>(socket: &mut WebSocketStream<S>) -> Option<HostMessage>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {
@@ -156,9 +156,9 @@ where
 }
 
 #[track_caller]
-fn quota_of(message: Option<FromHost>) -> u64 {
+fn quota_of(message: Option<HostMessage>) -> u64 {
     match message {
-        Some(FromHost::Announcement(told)) => told.quota.quota_bytes,
+        Some(HostMessage::Announcement(told)) => told.quota.quota_bytes,
         other => panic!("no announcement: {other:?}"),
     }
 }
@@ -173,7 +173,7 @@ where
         bytes: 1,
         term_ms: 1,
     });
-    let request = ToHost::Request(Request { request_id, asked });
+    let request = RecruiterMessage::Request(Request { request_id, asked });
     let text = serde_json::to_string(&request).unwrap();
     socket.send(Message::Text(text.into())).await.unwrap();
 }
@@ -226,7 +226,10 @@ async fn nothing_is_announced_before_the_core_has_said_anything() {
     ask(&mut socket, 4).await;
     let (link, request_id) = core.request();
     core.links.answer(link, answer(request_id));
-    assert!(matches!(next(&mut socket).await, Some(FromHost::Answer(_))));
+    assert!(matches!(
+        next(&mut socket).await,
+        Some(HostMessage::Answer(_))
+    ));
     core.links.announce(announcement(6));
     assert_eq!(quota_of(next(&mut socket).await), 6);
 }
@@ -242,7 +245,7 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
     ask(&mut two, 17).await;
     assert_eq!(core.request(), (1, 17));
     core.links.answer(1, answer(17));
-    let Some(FromHost::Answer(got)) = next(&mut two).await else {
+    let Some(HostMessage::Answer(got)) = next(&mut two).await else {
         panic!("no answer")
     };
     assert_eq!((got.request_id, got.free_bytes), (17, 7));
@@ -259,7 +262,7 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
         ..answer(17)
     };
     core.links.answer(0, second_answer);
-    let Some(FromHost::Answer(got)) = next(&mut one).await else {
+    let Some(HostMessage::Answer(got)) = next(&mut one).await else {
         panic!("no answer")
     };
     assert_eq!(got.free_bytes, 8);
@@ -274,7 +277,7 @@ async fn more_requests_than_may_wait_are_refused() {
     for request_id in 0..=last {
         ask(&mut socket, request_id).await;
     }
-    let Some(FromHost::Answer(got)) = next(&mut socket).await else {
+    let Some(HostMessage::Answer(got)) = next(&mut socket).await else {
         panic!("no answer")
     };
     assert_eq!(got.request_id, last);
@@ -287,7 +290,10 @@ async fn more_requests_than_may_wait_are_refused() {
         core.links.answer(0, answer(request_id));
     }
     for _ in 0..last {
-        assert!(matches!(next(&mut socket).await, Some(FromHost::Answer(_))));
+        assert!(matches!(
+            next(&mut socket).await,
+            Some(HostMessage::Answer(_))
+        ));
     }
     ask(&mut socket, 99).await;
     assert_eq!(core.request(), (0, 99));
@@ -320,7 +326,7 @@ async fn what_ends_or_falls_silent_is_connected_to_anew() {
     ask(&mut again, 3).await;
     assert_eq!(core.request(), (0, 3));
     // Refused.
-    let refused = ToHost::Refused(Refusal {
+    let refused = RecruiterMessage::Refused(Refusal {
         kind: RefusalKind::Ending,
         detail: "the recruiter ends".to_owned(),
         retry_in_ms: None,
@@ -515,14 +521,15 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     let kept = kept.unwrap();
     let (mut one, two) = (good.accept().await.unwrap(), bad.accept().await.unwrap());
     let mut send = async |pem: String| {
-        let text = serde_json::to_string(&ToHost::Revocations(Revocations { pem })).unwrap();
+        let text =
+            serde_json::to_string(&RecruiterMessage::Revocations(Revocations { pem })).unwrap();
         one.send(Message::Text(text.into())).await.unwrap();
         // A rejected message ends no link: later messages are handled, in order.
         let asked = RequestKind::Release {
             client: None,
             lease_id: "k".to_owned(),
         };
-        let request = ToHost::Request(Request {
+        let request = RecruiterMessage::Request(Request {
             request_id: 1,
             asked,
         });
@@ -544,7 +551,8 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     let revoked = authority.revoke(bad.certificate.to_str().unwrap());
     assert_eq!(revoked.unwrap().len(), 1);
     let list = std::fs::read_to_string(authority.revoked_path()).unwrap();
-    let text = serde_json::to_string(&ToHost::Revocations(Revocations { pem: list })).unwrap();
+    let text =
+        serde_json::to_string(&RecruiterMessage::Revocations(Revocations { pem: list })).unwrap();
     one.send(Message::Text(text.into())).await.unwrap();
     let begin = Instant::now();
     loop {

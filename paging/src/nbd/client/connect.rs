@@ -128,7 +128,7 @@ pub(in crate::nbd) fn introduce(
     patience: Duration,
 ) -> Result<(Wire, Export), ConnectError> {
     let until = Instant::now() + patience;
-    let mut talk = Talk { wire, until };
+    let mut talk = ClientNegotiation { wire, until };
     let greeting = [
         u64::from_be_bytes(talk.receive()?),
         u64::from_be_bytes(talk.receive()?),
@@ -167,12 +167,12 @@ fn tcp(address: &str, until: Instant) -> io::Result<TcpStream> {
     Err(failed)
 }
 
-struct Talk {
+struct ClientNegotiation {
     wire: Wire,
     until: Instant,
 }
 
-impl Talk {
+impl ClientNegotiation {
     fn receive<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;

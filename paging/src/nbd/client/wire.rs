@@ -43,7 +43,7 @@ impl Wire {
     /// From here on, [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_nonblocking(&self) -> io::Result<()> {
         self.plain.set_nonblocking()
     }

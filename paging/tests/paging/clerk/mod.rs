@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// What a request may take at most: `give_up_after`, `answer_within`, and what a loaded machine adds.
+/// Longest time of a request: `give_up_after`, `answer_within`, and the delay of a loaded machine.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
 const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
@@ -46,7 +46,7 @@ impl Host {
         self.relay.cut();
     }
 
-    /// Empty.
+    /// Starts an empty server.
     fn start_again(&mut self) {
         if self.server.is_none() {
             let server = MemoryServer::start("64MiB", "127.0.0.1:0");
@@ -181,7 +181,7 @@ fn rounds() -> u64 {
     set.and_then(|set| set.parse().ok()).unwrap_or(20)
 }
 
-/// One fault at some host, for a while, and its end.
+/// Makes one fault at some host, for a while, and ends it.
 fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     let at = random.next_u32() as usize % hosts.len();
     let host = &mut hosts[at];
@@ -288,7 +288,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             } else {
                 clerk.hosts[at].relay.cut();
             }
-            // What lost a copy has two again.
+            // Pages that lost a copy have two again.
             wait_for("both copies", || {
                 // All of one moment: a moment before the end is noticed, nothing is missing yet.
                 let status = clerk.status();

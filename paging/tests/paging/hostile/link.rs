@@ -4,7 +4,7 @@ use super::stage::Stage;
 use crate::recruiter::{Link, Recruiter, grant};
 use gleaner_harness::{PATIENCE, mutations};
 use gleaner_schemas::lending::{
-    FromHost, Outcome, Refusal, RefusalKind, Request, RequestKind, Revocations, ToHost,
+    HostMessage, Outcome, RecruiterMessage, Refusal, RefusalKind, Request, RequestKind, Revocations,
 };
 use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
@@ -22,7 +22,7 @@ const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
 const LONGEST_REFUSAL_BYTES: usize = 2000;
 
 fn request(request_id: u64, asked: RequestKind) -> Value {
-    to_value(ToHost::Request(Request { request_id, asked })).unwrap()
+    to_value(RecruiterMessage::Request(Request { request_id, asked })).unwrap()
 }
 
 /// Every message that a recruiter may send. A new one joins here.
@@ -40,11 +40,11 @@ fn conversation() -> Vec<Value> {
             },
         ),
         request(3, RequestKind::Release { client, lease_id }),
-        to_value(ToHost::Revocations(Revocations {
+        to_value(RecruiterMessage::Revocations(Revocations {
             pem: "-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----\n".to_owned(),
         }))
         .unwrap(),
-        to_value(ToHost::Refused(Refusal {
+        to_value(RecruiterMessage::Refused(Refusal {
             kind: RefusalKind::Busy,
             detail: "later".to_owned(),
             retry_in_ms: Some(0),
@@ -73,8 +73,8 @@ fn is_linked_after(link: &mut Link, message: Message) -> bool {
 /// Checks a memory server's words to a liar: a message, short where it refuses.
 #[track_caller]
 fn check(text: &str) {
-    let heard: FromHost = serde_json::from_str(text).unwrap();
-    if let FromHost::Answer(answer) = heard
+    let heard: HostMessage = serde_json::from_str(text).unwrap();
+    if let HostMessage::Answer(answer) = heard
         && let Outcome::Refused(refusal) = answer.outcome
     {
         assert!(
@@ -111,7 +111,7 @@ fn leases_of(link: &mut Link, but: &str) -> Vec<String> {
         // A regular one comes each second.
         match link.socket.read().unwrap() {
             Message::Text(text) => match serde_json::from_str(&text).unwrap() {
-                FromHost::Announcement(told) => break told,
+                HostMessage::Announcement(told) => break told,
                 _ => continue,
             },
             _ => continue,

@@ -7,7 +7,7 @@ use crate::recruiter::{HOST_ID, Link, Recruiter, grant};
 use gleaner_harness::{PATIENCE, peak_bytes, wait_for, wait_for_some};
 use gleaner_paging::nbd::client::Server;
 use gleaner_paging::nbd::export_name;
-use gleaner_schemas::lending::{Announcement, FromHost, Lease, Outcome, RequestKind};
+use gleaner_schemas::lending::{Announcement, HostMessage, Lease, Outcome, RequestKind};
 use gleaner_schemas::live::OwnerState;
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
@@ -26,7 +26,7 @@ const ALIVE_EVERY: Duration = Duration::from_millis(400);
 /// Most time of one request for pages, on a machine that is busy.
 const NO_HANG: Duration = Duration::from_secs(30);
 
-struct Ask {
+struct StageRequest {
     asked: RequestKind,
     answer: Sender<Outcome>,
 }
@@ -42,7 +42,7 @@ pub(super) struct HeardAnnouncements {
 /// A recruiter that stays linked, on a thread of its own.
 pub(super) struct HonestRecruiter {
     pub(super) url: String,
-    asks: Sender<Ask>,
+    asks: Sender<StageRequest>,
     heard: Arc<Mutex<HeardAnnouncements>>,
 }
 
@@ -80,7 +80,7 @@ impl HonestRecruiter {
     pub(super) fn ask(&self, asked: &RequestKind) -> Outcome {
         wait_for_some("an answer to the honest recruiter", || {
             let (answer, outcome) = channel();
-            let ask = Ask {
+            let ask = StageRequest {
                 asked: asked.clone(),
                 answer,
             };
@@ -100,7 +100,11 @@ impl HonestRecruiter {
 }
 
 /// Speaks with the memory server until the link ends (`true`) or nobody asks any more.
-fn keep(link: &mut Link, asked: &Receiver<Ask>, heard: &Mutex<HeardAnnouncements>) -> bool {
+fn keep(
+    link: &mut Link,
+    asked: &Receiver<StageRequest>,
+    heard: &Mutex<HeardAnnouncements>,
+) -> bool {
     link.socket.get_ref().set_read_timeout(Some(TURN)).unwrap();
     let mut waiting = BTreeMap::new();
     loop {
@@ -119,17 +123,17 @@ fn keep(link: &mut Link, asked: &Receiver<Ask>, heard: &Mutex<HeardAnnouncements
             Err(_) => return true,
         };
         match serde_json::from_str(&text).unwrap() {
-            FromHost::Announcement(latest) => {
+            HostMessage::Announcement(latest) => {
                 let mut heard = heard.lock().unwrap();
                 heard.most_quota_bytes = heard.most_quota_bytes.max(latest.quota.quota_bytes);
                 heard.latest = *latest;
             }
-            FromHost::Answer(answer) => {
+            HostMessage::Answer(answer) => {
                 if let Some(asker) = waiting.remove(&answer.request_id) {
                     let _ = asker.send(answer.outcome); // it may have lost patience
                 }
             }
-            FromHost::Other => {}
+            HostMessage::Other => {}
         }
     }
 }
@@ -151,7 +155,7 @@ impl Stage {
         Self::announcing(others, "1s")
     }
 
-    /// One that announces so often when nothing happens.
+    /// Stage whose memory server announces this often when nothing happens.
     pub(super) fn announcing(others: &[String], every: &str) -> Self {
         let host = Host::new();
         let honest = HonestRecruiter::start();

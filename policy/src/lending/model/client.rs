@@ -13,16 +13,16 @@ pub(super) struct Client {
     pub(super) lease: Option<(String, u64)>,
 }
 
-/// A request on its way.
+/// A request under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Message {
     pub(super) client: usize,
     pub(super) link: usize,
-    pub(super) what: What,
+    pub(super) what: RequestContent,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum RequestContent {
     Grant(u64),
     Renew(String),
     Release(String),
@@ -54,27 +54,27 @@ impl Client {
     }
 
     /// Through one recruiter, then through the other.
-    fn message(&self, client: usize, what: What) -> Message {
+    fn message(&self, client: usize, what: RequestContent) -> Message {
         let link = self.left.iter().map(|n| usize::from(*n)).sum::<usize>() % 2;
         Message { client, link, what }
     }
 
     pub(super) fn ask(&mut self, client: usize) -> Message {
         self.left[0] -= 1;
-        self.message(client, What::Grant(self.wants_slabs))
+        self.message(client, RequestContent::Grant(self.wants_slabs))
     }
 
     pub(super) fn renew(&mut self, client: usize) -> Option<Message> {
         self.left[1] -= 1;
         let (lease_id, _) = self.lease.clone()?;
-        Some(self.message(client, What::Renew(lease_id)))
+        Some(self.message(client, RequestContent::Renew(lease_id)))
     }
 
     /// The client stops using the lease, and may ask again.
     pub(super) fn release(&mut self, client: usize) -> Option<Message> {
         self.left[2] -= 1;
         let (lease_id, _) = self.lease.take()?;
-        Some(self.message(client, What::Release(lease_id)))
+        Some(self.message(client, RequestContent::Release(lease_id)))
     }
 
     /// The client believes every message, however old it is.
@@ -92,18 +92,18 @@ impl Message {
     pub(super) fn event(&self, fresh_id: &str) -> Event {
         let client = client_name(self.client);
         let asked = match &self.what {
-            What::Grant(slabs) => RequestKind::Grant(GrantRequest {
+            RequestContent::Grant(slabs) => RequestKind::Grant(GrantRequest {
                 client,
                 key: "k".into(),
                 bytes: slabs * SLAB,
                 term_ms: TERM_MS,
             }),
-            What::Renew(lease_id) => RequestKind::Renew {
+            RequestContent::Renew(lease_id) => RequestKind::Renew {
                 client: Some(client),
                 lease_id: lease_id.clone(),
                 term_ms: TERM_MS,
             },
-            What::Release(lease_id) => RequestKind::Release {
+            RequestContent::Release(lease_id) => RequestKind::Release {
                 client: Some(client),
                 lease_id: lease_id.clone(),
             },

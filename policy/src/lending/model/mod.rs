@@ -60,9 +60,9 @@ struct State {
     now_ms: i64,
     /// Slabs of each lease, by its number; of this generation alone.
     store: BTreeMap<u8, u64>,
-    /// Bytes that the store has given back, and not told of yet.
+    /// Bytes that the store has given back but not reported yet.
     given_back: Option<Vec<(u8, u64)>>,
-    /// On their way, in no order.
+    /// Messages under way, in no order.
     requests: Vec<Message>,
     answers: Vec<(usize, Lease)>,
     clients: [Client; 2],
@@ -81,7 +81,7 @@ enum Step {
     Deliver(usize),
     DeliverACopy(usize),
     Answer(usize),
-    /// The store tells what it has given back.
+    /// The store reports the bytes that it has given back.
     TellGivenBack,
     OwnerReturns,
     /// A sample says idle that was under way when the owner came back.

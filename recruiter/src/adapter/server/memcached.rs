@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const MIB: u64 = 1 << 20;
 /// Less is refused (`MEMLIMIT_TOO_SMALL`), and so is more (`MEMLIMIT_ADJUST_FAILED`).
 const LIMITS_MIB: std::ops::RangeInclusive<u64> = 8..=1_000_000_000;
-/// Pages are given back for so long at once; then the quota is looked at again.
+/// Longest time of giving back pages before the quota is looked at again.
 const AT_ONCE: Duration = Duration::from_millis(500);
 /// A page is being emptied; one takes about half a millisecond.
 const BUSY: Duration = Duration::from_micros(500);

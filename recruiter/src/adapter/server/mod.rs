@@ -6,7 +6,7 @@ mod redis;
 use super::{Failure, FollowArgs};
 use std::time::Duration;
 
-/// An answer may take so long.
+/// Longest time of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State of a server.

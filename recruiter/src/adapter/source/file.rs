@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 /// Interval of looks at the file's times; the owner's return is noticed that much later.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Until nobody listens.
+/// Follows the file until nobody listens.
 pub(super) fn follow(
     path: &Path,
     lost_after: Duration,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Between two tries.
 const WAIT: Duration = Duration::from_secs(1);
-/// Name, connection, and the answer's head may each take so long.
+/// Longest time of name resolution, connection and the answer's head, each.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest line: a host's quota has under 1 KiB, and there may be ten thousand hosts.
 const LONGEST_LINE_BYTES: u64 = 32 << 20;
@@ -55,7 +55,7 @@ impl Watch {
         })
     }
 
-    /// Until nobody listens.
+    /// Follows the recruiter until nobody listens.
     pub(super) fn follow(mut self, pick: HostChoice, heard: &Sender<QuotaNews>) {
         loop {
             if let Err(failure) = self.listen(&pick, heard)

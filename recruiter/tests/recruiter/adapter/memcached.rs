@@ -1,12 +1,12 @@
 //! A memcached on what a host may lend.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, quota, wait_for};
-use super::servers::{Server, Talk, unused_address};
+use super::servers::{Server, TestConnection, unused_address};
 
 const VALUE_BYTES: usize = 50_000;
 
 /// Fills it with `count` values, 50,000 bytes each.
-fn fill(talk: &mut Talk, count: usize) {
+fn fill(talk: &mut TestConnection, count: usize) {
     for n in 0..count {
         let mut command = format!("set k{n} 0 0 {VALUE_BYTES}\r\n").into_bytes();
         command.resize(command.len() + VALUE_BYTES, b'x');
@@ -113,7 +113,7 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
     assert_eq!(following.change()["limit_bytes"], limit);
 
-    // It uses its limit, the next sample finds that much less available, and its limit stays.
+    // memcached uses its limit, the next sample finds that much less available, and the limit stays.
     fill(&mut talk, 1200);
     let more = talk.stats("slabs")["total_malloced"] - used;
     assert!(more > 20 * MIB, "{more}");

@@ -58,8 +58,8 @@ impl Server {
         server
     }
 
-    pub(super) fn connect(&self) -> Talk {
-        Talk(BufReader::new(TcpStream::connect(&self.address).unwrap()))
+    pub(super) fn connect(&self) -> TestConnection {
+        TestConnection(BufReader::new(TcpStream::connect(&self.address).unwrap()))
     }
 
     pub(super) fn resident_bytes(&self) -> u64 {
@@ -88,9 +88,9 @@ pub(super) fn unused_address() -> String {
 }
 
 /// A connection to a server, by lines.
-pub(super) struct Talk(BufReader<TcpStream>);
+pub(super) struct TestConnection(BufReader<TcpStream>);
 
-impl Talk {
+impl TestConnection {
     pub(super) fn line(&mut self, command: &[u8]) -> String {
         self.0.get_mut().write_all(command).unwrap();
         self.read_line()

@@ -1,35 +1,35 @@
 //! One host's idle memory daemon: the `Lender` of `policy`, which the memory server runs live, over a traced host's time.
 
-use super::{Cluster, DROPPED, Due, Violation, ms};
+use super::{Cluster, DROPPED, HostEvent, Violation, ms};
 use crate::event::{MS, Ticket};
 use crate::hosts::{self, Change, Presence};
 use gleaner_policy::eviction::Order;
 use gleaner_policy::lending::{Action, Cause, Event, Lender, Settings};
 use gleaner_schemas::lending::{GrantRequest, Outcome, QuotaReason, Request, RequestKind};
 
-/// One host.
+/// State of one host's daemon.
 #[derive(Clone, Debug)]
 pub(super) struct Daemon {
     lender: Lender,
-    /// The place of its next change.
+    /// Index of the timeline's next change.
     pub(super) next: usize,
     /// Time at which something is due without a change.
     pub(super) due: Option<Ticket>,
-    /// The daemon lends, be it with nothing to give at the moment.
+    /// True if the daemon lends, even with nothing to give at the moment.
     pub(super) is_recruited: bool,
-    /// Since when it does, or does not.
+    /// Time since which it lends, or does not.
     pub(super) since_ns: u64,
     pub(super) quota_bytes: u64,
-    /// Of the quota, for new leases.
+    /// Part of the quota that is free for new leases.
     pub(super) free_bytes: u64,
-    /// Leases, in whole slabs.
+    /// Bytes of all leases, in whole slabs.
     pub(super) lent_bytes: u64,
-    /// Data of the regions in them.
+    /// Bytes of the regions in the leases.
     pub(super) leased_bytes: u64,
     pub(super) generation: u32,
     /// Regions, in the order in which they came.
     pub(super) held: Vec<u32>,
-    /// Regions that their clients take to be here and are not.
+    /// Regions that their clients expect here although they are gone.
     pub(super) believed: Vec<u32>,
     pub(super) served: u64,
 }
@@ -78,7 +78,7 @@ pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
     }
 }
 
-/// The region's client has no more use for it.
+/// Request to release a region that its client no longer needs.
 pub(super) fn release(region: u32) -> Event {
     Event::Request {
         link: 0,
@@ -123,12 +123,12 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Lets a host's daemon take something in, and do what comes of it. Whether a lease was granted.
+    /// Passes an event to a host's daemon and executes its actions.
     pub(super) fn lend(&mut self, at: usize, event: &Event, now_ns: u64) -> Result<(), Violation> {
         self.step(at, event, now_ns).map(|_| ())
     }
 
-    /// The same; whether it granted what was asked.
+    /// As `lend`; returns true if a lease was granted.
     pub(super) fn step(
         &mut self,
         at: usize,
@@ -154,7 +154,7 @@ impl Cluster<'_> {
                     Action::Answer { outcome, .. } => {
                         is_granted = matches!(outcome, Outcome::Granted { .. });
                     }
-                    // The region is no longer held by then: what was shrunk, or released by its client.
+                    // The region is no longer held by then: it was dropped while shrinking, or released by its client.
                     Action::Revoke { .. } | Action::Open { .. } | Action::Announce => {}
                 }
             }
@@ -194,7 +194,7 @@ impl Cluster<'_> {
             (host.is_recruited, host.since_ns) = (is_recruited, now_ns);
             host.served = 0;
         }
-        // More is lent than may be between two steps of giving back, and then alone.
+        // Only between two steps of shrinking may more be lent than the quota.
         if quota.lent_bytes > quota.quota_bytes && host.lender.next_tick_ms().is_none() {
             return Err(Violation::Quota {
                 host: self.timelines[at].host_id.clone(),
@@ -211,13 +211,13 @@ impl Cluster<'_> {
             if let Some(before) = host.due.take() {
                 self.changes.take_back(before);
             }
-            host.due = due_ns.map(|due_ns| self.changes.put(due_ns, Due::Lending(at)));
+            host.due = due_ns.map(|due_ns| self.changes.put(due_ns, HostEvent::Lending(at)));
             self.next_ns = self.changes.next_ns().unwrap_or(super::NEVER);
         }
         Ok(())
     }
 
-    /// All that the daemon had is gone. How many regions that were.
+    /// Ends all leases of the daemon, and returns the number of their regions.
     fn end_leases(&mut self, at: usize) -> u64 {
         let host = &mut self.hosts[at];
         let gone = host.held.len() as u64;
@@ -231,7 +231,7 @@ impl Cluster<'_> {
         gone
     }
 
-    /// The daemon drops whole regions until so much is given back: each one's lease, and what it held.
+    /// Drops whole regions, each with its lease and data, until this much is returned.
     fn shrink(&mut self, at: usize, bytes: u64) -> Vec<(String, u64)> {
         let mut gone = Vec::new();
         let mut freed_bytes = 0;
@@ -258,7 +258,7 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Whether a client works on this host, which lends nothing meanwhile.
+    /// Notes whether a client works on this host, which lends nothing meanwhile.
     pub(in crate::dodo) fn borrows(
         &mut self,
         at: usize,

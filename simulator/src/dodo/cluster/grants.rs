@@ -1,13 +1,13 @@
 //! Grants of memory, and the victims that leave for them.
 
-use super::{Cluster, Found, NEVER, NOWHERE, Region, Violation, daemon, ms};
+use super::{Cluster, NEVER, NOWHERE, Region, RegionPlace, Violation, daemon, ms};
 use crate::event::SECOND;
 use gleaner_policy::eviction::Order;
 use gleaner_policy::placement::{Request, place};
 use rand::Rng;
 
 impl Cluster<'_> {
-    /// Asks for memory for a region that is nowhere. Which storing it is, where there is room.
+    /// Asks for memory for a region that no host has. Returns the number of the storing if there is room.
     pub(in crate::dodo) fn ask(
         &mut self,
         region: u32,
@@ -54,7 +54,7 @@ impl Cluster<'_> {
         Ok(Some(self.storings))
     }
 
-    /// The manager's choice. A refusal is respected.
+    /// Chooses a host as the manager does; without one, the client's refraction period begins.
     fn place(&mut self, client: usize, bytes: u64, now_ns: u64) -> Option<usize> {
         let client = &mut self.clients[client];
         let hosts = self.hosts.iter().zip(&client.leased_bytes);
@@ -101,9 +101,10 @@ impl Cluster<'_> {
         loop {
             let mut order = self.order.take();
             let own = &self.clients[client].regions;
-            // What is on its way stays.
+            // Regions that are being stored stay.
             let may_leave = |region| {
-                own.contains(&region) && !matches!(self.find(region, now_ns), Found::Coming(_))
+                own.contains(&region)
+                    && !matches!(self.find(region, now_ns), RegionPlace::Coming(_))
             };
             let evict = |order: &mut Order| order.evict(usize::MAX, may_leave);
             let evicted = order.as_mut().and_then(evict);
@@ -112,7 +113,7 @@ impl Cluster<'_> {
                 return Ok(None);
             };
             match self.find(region, now_ns) {
-                Found::Held => {
+                RegionPlace::Held => {
                     let at = self.regions[region as usize].host as usize;
                     self.free(at, region, now_ns)?;
                     self.told.deleted += 1;
@@ -120,8 +121,8 @@ impl Cluster<'_> {
                         return Ok(Some(at));
                     }
                 }
-                Found::Lost => self.give_up(region, now_ns)?,
-                Found::Nowhere | Found::Coming(_) => {}
+                RegionPlace::Lost => self.give_up(region, now_ns)?,
+                RegionPlace::Nowhere | RegionPlace::Coming(_) => {}
             }
         }
     }

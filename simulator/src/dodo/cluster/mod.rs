@@ -23,21 +23,21 @@ use gleaner_schemas::lending::SLAB_BYTES;
 use rand_chacha::ChaCha8Rng;
 use std::ops::Range;
 
-/// A time that never comes.
+/// Time of an event that never happens.
 pub(super) const NEVER: u64 = u64::MAX;
-/// The host of a region that is nowhere.
+/// Host number of a region that no host has.
 const NOWHERE: u32 = u32::MAX;
 /// The generation of a region that its daemon dropped.
 const DROPPED: u32 = u32::MAX;
 
-/// The client's knowledge of a region, and the truth about it.
+/// Actual state of a region, and the client's view of it.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     client: u32,
     host: u32,
-    /// Of the daemon that it was given to.
+    /// Generation of the daemon that it was given to.
     generation: u32,
-    /// Stored whole from then on.
+    /// Time from which it is stored whole.
     ready_ns: u64,
     /// Number of the storing among all.
     storing: u64,
@@ -51,11 +51,11 @@ impl Region {
     }
 }
 
-/// One client, as the manager and the daemons know it.
+/// A client, as the manager and the daemons know it.
 #[derive(Clone, Debug)]
 struct Borrower {
     name: String,
-    /// Its regions.
+    /// Regions of the client.
     regions: Range<u32>,
     refraction: Refraction,
     /// Bytes that it has on each host.
@@ -64,18 +64,18 @@ struct Borrower {
 
 /// Place of a region, for the client that asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Nobody has it.
+pub(super) enum RegionPlace {
+    /// No host has the region.
     Nowhere,
-    /// It is on its way, and there from then on ([`NEVER`] where that is not known yet).
+    /// The region is being stored and is available from this time on ([`NEVER`] while that time is unknown).
     Coming(u64),
-    /// There.
+    /// A host has the region.
     Held,
-    /// The client takes it to be where it no longer is.
+    /// The client expects the region on a host that no longer has it.
     Lost,
 }
 
-/// All of it.
+/// All hosts, clients and regions, and the manager.
 pub(super) struct Cluster<'a> {
     timelines: &'a [Timeline],
     recruitment: Recruitment,
@@ -83,7 +83,7 @@ pub(super) struct Cluster<'a> {
     placement: Placement,
     hosts: Vec<Daemon>,
     regions: Vec<Region>,
-    changes: Queue<Due>,
+    changes: Queue<HostEvent>,
     /// Time at which anything about the hosts changes next.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
@@ -95,13 +95,13 @@ pub(super) struct Cluster<'a> {
     storings: u64,
     told: Regions,
     tally: Tally,
-    over_time: OverTime,
+    over_time: MemoryIntegral,
 }
 
 /// Event of a host that is due.
 #[derive(Clone, Copy, Debug)]
-enum Due {
-    /// Its next change.
+enum HostEvent {
+    /// Next change of the host's timeline.
     Change(usize),
     /// Event of its `Lender` alone, or of growing quotas.
     Lending(usize),
@@ -109,7 +109,7 @@ enum Due {
 
 /// Sums over time, in byte-nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct OverTime {
+struct MemoryIntegral {
     since_ns: u64,
     lendable_bytes: u64,
     leased_bytes: u64,
@@ -117,7 +117,7 @@ struct OverTime {
     leased: u128,
 }
 
-impl OverTime {
+impl MemoryIntegral {
     fn until(&mut self, at_ns: u64) {
         let passed_ns = u128::from(at_ns.saturating_sub(self.since_ns));
         self.lendable += u128::from(self.lendable_bytes) * passed_ns;
@@ -139,7 +139,7 @@ impl<'a> Cluster<'a> {
         Self::shared(timelines, recruitment, remote, [only], seed)
     }
 
-    /// The same, for several clients: names, and sizes of each one's regions.
+    /// Cluster for several clients: their names and the sizes of their regions.
     pub(super) fn shared<R: Iterator<Item = u64>>(
         timelines: &'a [Timeline],
         recruitment: &Recruitment,
@@ -150,7 +150,7 @@ impl<'a> Cluster<'a> {
         let mut changes = Queue::default();
         for (host, timeline) in timelines.iter().enumerate() {
             if let Some(first) = timeline.changes.first() {
-                changes.put(first.at_ns, Due::Change(host));
+                changes.put(first.at_ns, HostEvent::Change(host));
             }
         }
         let (mut regions, mut borrowers) = (Vec::new(), Vec::new());
@@ -194,18 +194,18 @@ impl<'a> Cluster<'a> {
             storings: 0,
             told: Regions::default(),
             tally: Tally::default(),
-            over_time: OverTime::default(),
+            over_time: MemoryIntegral::default(),
             timelines,
             regions,
         }
     }
 
-    /// Lets everything happen until `now_ns`.
+    /// Processes all events of the hosts until `now_ns`.
     #[cold]
     pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
         while let Some((at_ns, due)) = self.changes.pop_until(now_ns) {
             match due {
-                Due::Change(host) => {
+                HostEvent::Change(host) => {
                     let changes = &self.timelines[host].changes;
                     let next = self.hosts[host].next;
                     if let Some(change) = changes.get(next) {
@@ -213,10 +213,10 @@ impl<'a> Cluster<'a> {
                     }
                     self.hosts[host].next = next + 1;
                     if let Some(change) = changes.get(next + 1) {
-                        self.changes.put(change.at_ns, Due::Change(host));
+                        self.changes.put(change.at_ns, HostEvent::Change(host));
                     }
                 }
-                Due::Lending(host) => {
+                HostEvent::Lending(host) => {
                     self.hosts[host].due = None;
                     self.lend(host, &Event::Tick, at_ns)?;
                 }
@@ -226,7 +226,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The region is no longer among what the host lends.
+    /// Removes the region from the host's leases.
     fn release(&mut self, at: usize, region: u32) {
         let Region { client, bytes, .. } = self.regions[region as usize];
         self.hosts[at].leased_bytes -= bytes;
@@ -234,7 +234,7 @@ impl<'a> Cluster<'a> {
         self.over_time.leased_bytes -= bytes;
     }
 
-    /// Its client tells the host that it has no more use for the region.
+    /// Tells the host that the client no longer needs the region.
     fn give_back(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.release(at, region);
         self.lend(at, &daemon::release(region), now_ns)
@@ -242,21 +242,21 @@ impl<'a> Cluster<'a> {
 
     /// Place of the region.
     #[inline]
-    pub(super) fn find(&self, region: u32, now_ns: u64) -> Found {
+    pub(super) fn find(&self, region: u32, now_ns: u64) -> RegionPlace {
         let region = &self.regions[region as usize];
         let Some(host) = self.hosts.get(region.host as usize) else {
-            return Found::Nowhere;
+            return RegionPlace::Nowhere;
         };
         if host.generation != region.generation {
-            Found::Lost
+            RegionPlace::Lost
         } else if region.ready_ns > now_ns {
-            Found::Coming(region.ready_ns)
+            RegionPlace::Coming(region.ready_ns)
         } else {
-            Found::Held
+            RegionPlace::Held
         }
     }
 
-    /// Its host answers with a part of the region.
+    /// Counts an answer of the region's host; an error if that host has reclaimed its memory.
     #[inline]
     pub(super) fn serve(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         let at = self.regions[region as usize].host as usize;
@@ -275,7 +275,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Whether the manager may be asked for memory for it now, or something replaced.
+    /// Returns true if the manager may be asked for memory for the region now, or another region replaced.
     #[inline]
     pub(super) fn may_ask(&self, region: u32, now_ns: u64) -> bool {
         self.order.is_some() || self.client(region).refraction.may_ask(ms(now_ns))
@@ -286,7 +286,7 @@ impl<'a> Cluster<'a> {
         &self.clients[self.regions[region as usize].client as usize]
     }
 
-    /// The region is stored whole from `ready_ns` on, unless that storing has come to nothing meanwhile.
+    /// Marks the region as stored whole from `ready_ns` on, unless the storing was cancelled meanwhile.
     pub(super) fn stored(&mut self, region: u32, storing: u64, ready_ns: u64) {
         let region = &mut self.regions[region as usize];
         if region.storing == storing {
@@ -294,14 +294,14 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Whether that storing has come to nothing.
+    /// Returns true if the storing was cancelled.
     pub(super) fn is_void(&self, region: u32, storing: u64) -> bool {
         let region = &self.regions[region as usize];
         let host = self.hosts.get(region.host as usize);
         region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
     }
 
-    /// The client found a region gone: what it now takes to be there no longer.
+    /// Handles a region that the client found gone: gives up the regions that the scenario says.
     #[cold]
     pub(super) fn give_up(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
@@ -315,7 +315,7 @@ impl<'a> Cluster<'a> {
             self.regions[region as usize].host = NOWHERE;
             return Ok(());
         }
-        // The others' stay.
+        // Regions of other clients stay.
         let own = self.client(region).regions.clone();
         let is_own = |region: &mut u32| own.contains(region);
         let host = &mut self.hosts[at];
@@ -331,12 +331,12 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The only client's program deletes all its regions.
+    /// Deletes all regions of the only client.
     pub(super) fn delete_all(&mut self, now_ns: u64) -> Result<(), Violation> {
         (0..self.clients.len()).try_for_each(|client| self.delete(client, now_ns))
     }
 
-    /// A client deletes all its regions.
+    /// Deletes all regions of a client.
     pub(super) fn delete(&mut self, client: usize, now_ns: u64) -> Result<(), Violation> {
         self.over_time.until(now_ns);
         let own = self.clients[client].regions.clone();
@@ -356,7 +356,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// The bytes that hosts lend are the bytes that they hold, of each client and of all.
+    /// Checks that hosts lend exactly the bytes that they hold, for each client and in total.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut of_clients = vec![0; self.clients.len()];
         for (at, host) in self.hosts.iter().enumerate() {
@@ -401,7 +401,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// As `policy` counts time.
+/// Converts ns to the ms of `policy`.
 const fn ms(ns: u64) -> i64 {
     (ns / MS) as i64
 }

@@ -2,23 +2,23 @@
 
 use super::*;
 
-fn borrower(name: &str, begin_ns: u64, blocks: &[u64]) -> Borrower<Given> {
+fn borrower(name: &str, begin_ns: u64, blocks: &[u64]) -> Borrower<FixedProgram> {
     Borrower {
         name: name.to_owned(),
         host_id: None,
         begin_ns,
-        program: Given::reading(blocks, 1000),
+        program: FixedProgram::reading(blocks, 1000),
     }
 }
 
-fn on(host_id: &str, borrower: Borrower<Given>) -> Borrower<Given> {
+fn on(host_id: &str, borrower: Borrower<FixedProgram>) -> Borrower<FixedProgram> {
     Borrower {
         host_id: Some(host_id.to_owned()),
         ..borrower
     }
 }
 
-fn shared(clients: &[Borrower<Given>], hosts: &[Timeline]) -> SharedOutcome {
+fn shared(clients: &[Borrower<FixedProgram>], hosts: &[Timeline]) -> SharedOutcome {
     let scenario = Scenario {
         length_ns: SECOND,
         ..scenario()

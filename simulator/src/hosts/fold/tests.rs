@@ -324,10 +324,10 @@ mod foresight {
     }
 
     /// Memory that may be lent at a time.
-    fn lendable(of: &Timeline, at_ns: u64) -> Lendable {
+    fn lendable(of: &Timeline, at_ns: u64) -> LendableBytes {
         let before = of.changes.partition_point(|change| change.at_ns <= at_ns);
         let last = before.checked_sub(1).and_then(|last| of.changes.get(last));
-        last.map_or_else(Lendable::default, |change| change.lendable)
+        last.map_or_else(LendableBytes::default, |change| change.lendable)
     }
 
     fn is_at_most(less: &Timeline, more: &Timeline) -> bool {

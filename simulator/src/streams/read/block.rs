@@ -11,7 +11,7 @@ pub struct BlockBytes(u32);
 const BLOCK_BITS: u32 = 44;
 
 impl BlockBytes {
-    /// From 512 to 2³¹, a power of two.
+    /// Accepts a power of two from 512 to 2³¹.
     #[must_use]
     pub fn new(bytes: u32) -> Option<Self> {
         (bytes.is_power_of_two() && bytes >= 512).then_some(Self(bytes))

@@ -13,7 +13,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// With this character of ASCII between them.
+    /// Fields separated by this ASCII character.
     pub(super) fn separated_by(delimiter: u8) -> Self {
         Self {
             delimiter,

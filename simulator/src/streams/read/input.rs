@@ -16,7 +16,7 @@ impl Input {
     /// Opens a file.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The system's error.
     pub(super) fn open(path: &Path) -> Result<Self, StreamError> {
         let file = File::open(path).map_err(StreamError::io("open", path))?;
         let bytes: Box<dyn Read + Send> = if is_compressed(path) {

@@ -48,7 +48,7 @@ pub enum Format {
 /// traces, in `.zst.22`) is decompressed.
 ///
 /// # Errors
-/// What the system refused; or a header without the columns that are needed.
+/// The system's error, or a header without the required columns.
 pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamError> {
     let input = Input::open(path)?;
     Ok(match format {
@@ -93,7 +93,7 @@ impl<R: Reading> Iterator for UntilError<R> {
     }
 }
 
-/// The client `within` the file, or what is wrong with it, in words.
+/// The client `within` the file, or the error in words.
 fn client(file: u32, within: u64) -> Result<Client, String> {
     let client = u32::try_from(within)
         .ok()

@@ -1,6 +1,6 @@
 //! Numbers as traces write them. Each is read exactly, or refused by what it should be.
 
-/// In what a trace tells its times.
+/// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Unit of a second.
@@ -24,7 +24,7 @@ impl TimeUnit {
         }
     }
 
-    /// A time in this unit, as ns; what of it is less than one is left out.
+    /// A time in this unit, as ns, rounded down.
     pub(super) fn time_ns(self, text: &str) -> Result<u64, &'static str> {
         const WANTED: &str =
             "a time: digits, with or without a point among them, of less than 584 years";

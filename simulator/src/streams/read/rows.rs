@@ -34,7 +34,7 @@ impl Rows {
     /// Goes on to the next row, past lines of blanks; none is left where false.
     ///
     /// # Errors
-    /// What the system refused; a line that is no text or has no end.
+    /// The system's error, or a line that is no text or has no end.
     pub(super) fn next(&mut self) -> Result<bool, StreamError> {
         loop {
             self.line.clear();

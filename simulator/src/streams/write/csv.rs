@@ -12,7 +12,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Writes a stream to `place`.
 ///
 /// # Errors
-/// The stream's own; what the system refused. Nothing is at `place` then that was not before.
+/// The stream's error or the system's; `place` is unchanged then.
 pub fn csv(
     place: &Path,
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,

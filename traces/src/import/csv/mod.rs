@@ -35,11 +35,11 @@ pub struct Csv<'m> {
 
 /// Place of the rows of a machine.
 enum Machines {
-    /// Not determined yet.
+    /// The place is not determined yet.
     Unknown,
-    /// In files that bear its name.
+    /// Rows in files that bear the machine's name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// In files shared with other machines.
+    /// Rows in files shared with other machines.
     Among(Box<MachineTable<Row>>),
 }
 

@@ -9,7 +9,7 @@ use jiff::{Timestamp, Zoned};
 /// A way to write times.
 #[derive(Clone, Debug)]
 pub(super) enum TimeFormat {
-    /// Numbers since 1970, so many of them a ms.
+    /// Numbers since 1970, with this many per ms.
     Unix { per_ms: f64 },
     /// Times like `2024-03-01T12:00:00+01:00`.
     Rfc3339,

@@ -166,7 +166,7 @@ mod tests {
     /// A series' name and labels, a time and a value.
     type Sample = (&'static str, &'static [Label<'static>], i64, f64);
 
-    type Named = (&'static str, &'static [Label<'static>]);
+    type NamedSeries = (&'static str, &'static [Label<'static>]);
 
     const GIB: f64 = (1_u64 << 30) as f64;
     const IDLE: [Label<'static>; 2] = [("mode", "idle"), ("cpu", "0")];
@@ -312,7 +312,7 @@ mod tests {
             ), 0..60),
             seed in any::<u64>(),
         ) {
-            let of = |samples: &[(Named, i64, f64)]| {
+            let of = |samples: &[(NamedSeries, i64, f64)]| {
                 let flat: Vec<Sample> = samples.iter().map(|((n, l), t, v)| (*n, *l, *t * 1000, *v)).collect();
                 let mut readings = read(&flat);
                 let (observed, mended) = readings.mend();

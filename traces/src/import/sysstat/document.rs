@@ -31,7 +31,7 @@ pub(super) struct Host {
     pub(super) restarts: Vec<Restart>,
 }
 
-/// One entry of the statistics.
+/// An entry of the statistics.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,

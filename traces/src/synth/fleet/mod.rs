@@ -155,7 +155,7 @@ pub struct Class {
     /// Work that takes much memory, on some hosts.
     pub hogs: Job,
     /// Programs that run while the owner is away.
-    pub away: Away,
+    pub away: AbsenceProgram,
 }
 
 /// Behaviour of a host when its owner leaves.
@@ -264,7 +264,7 @@ pub struct Job {
 /// saver, work left running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Away {
+pub struct AbsenceProgram {
     /// Share of the sufficiently long absences of the owner in which it runs.
     pub share: f64,
     /// Minutes that such an absence takes at least.

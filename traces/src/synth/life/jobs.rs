@@ -3,7 +3,7 @@
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::MIB;
 use crate::synth::dice::Dice;
-use crate::synth::fleet::{Away, Class, Job, Names};
+use crate::synth::fleet::{AbsenceProgram, Class, Job, Names};
 use crate::synth::spread::{HostPosition, Property};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const MINUTE_MS: f64 = 60_000.0;
 #[derive(Debug)]
 pub(super) struct Jobs {
     kinds: [Kind; 3],
-    away: Away,
+    away: AbsenceProgram,
     away_names: Vec<Arc<str>>,
     has_away: bool,
     /// The absence that was looked at last, by its end.

@@ -1,6 +1,6 @@
 //! Sources of the owner's activity. Only changed rows are stored.
 
-use super::At;
+use super::SampleMoment;
 use crate::synth::dice::Dice;
 
 use gleaner_schemas::rows::ActivityRow;
@@ -61,7 +61,7 @@ impl Sources {
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
-        step: &At,
+        step: &SampleMoment,
         last_ms: Option<i64>,
     ) -> (Vec<ActivityRow>, Option<i64>) {
         let mut rows = Vec::new();

@@ -1,6 +1,6 @@
 //! Files in use as rows, which are changes.
 
-use super::At;
+use super::SampleMoment;
 use crate::synth::dice::Dice;
 use crate::synth::life::Files;
 use crate::synth::{PAGE_BYTES, whole_pages};
@@ -48,7 +48,12 @@ impl FileRows {
     }
 
     /// The rows to store.
-    pub(crate) fn step(&mut self, dice: &mut Dice, at: &At, files: &Files) -> Vec<FileRow> {
+    pub(crate) fn step(
+        &mut self,
+        dice: &mut Dice,
+        at: &SampleMoment,
+        files: &Files,
+    ) -> Vec<FileRow> {
         let writes = if at.is_present { WRITES.0 } else { WRITES.1 };
         let (before, now) = (self.told, files.in_use());
         self.told = now;

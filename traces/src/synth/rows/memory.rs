@@ -1,6 +1,6 @@
 //! The kernel's figures: a page cache that fills free memory, kernel memory that grows, counters.
 
-use super::At;
+use super::SampleMoment;
 use super::processes::ProcessTotals;
 use crate::synth::dice::Dice;
 use crate::synth::fleet::{Class, Lotsfree};
@@ -115,7 +115,7 @@ impl Memory {
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
-        at: &At,
+        at: &SampleMoment,
         moment: &Moment,
         held: &ProcessTotals,
         mapped_files: i64,
@@ -262,7 +262,7 @@ impl Memory {
         row
     }
 
-    fn count(&mut self, dice: &mut Dice, at: &At, moment: &Moment) {
+    fn count(&mut self, dice: &mut Dice, at: &SampleMoment, moment: &Moment) {
         let interval_ms = at.interval_ms as f64;
         for (load, over_ms) in self.load.iter_mut().zip([60e3, 900e3]) {
             let kept = over_ms / (over_ms + interval_ms); // near enough to a decay by e

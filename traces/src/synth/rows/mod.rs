@@ -12,7 +12,7 @@ pub(super) use processes::ProcessRows;
 
 /// A sample's place in time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct At {
+pub(super) struct SampleMoment {
     /// On the wall clock.
     pub(super) time_ms: i64,
     /// Time since boot, in ms.

@@ -1,6 +1,6 @@
 //! Running programs as rows of active processes and of their control groups.
 
-use super::At;
+use super::SampleMoment;
 use crate::synth::dice::Dice;
 use crate::synth::life::{Origin, Running};
 use crate::synth::{MIB, whole_pages};
@@ -116,7 +116,7 @@ impl ProcessRows {
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
-        at: &At,
+        at: &SampleMoment,
         running: &[Running],
     ) -> (Vec<ProcessRow>, Vec<CgroupRow>, ProcessTotals) {
         let mut still = running.iter().map(|r| r.number).peekable();
@@ -234,7 +234,7 @@ impl KnownProcess {
 }
 
 /// CPU time since the sample before, in ticks of 10 ms.
-fn cpu_ms(dice: &mut Dice, running: &Running, at: &At) -> i64 {
+fn cpu_ms(dice: &mut Dice, running: &Running, at: &SampleMoment) -> i64 {
     let interval_ms = at.interval_ms as f64;
     let cpu_ms = match running.origin {
         Origin::Daemon => dice.around(0.0004 * interval_ms, 1.0),

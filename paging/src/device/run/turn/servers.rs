@@ -9,7 +9,7 @@ use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A lease that was never connected is given back after so long.
+/// Time after which a lease that was never connected is given back.
 const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
