@@ -114,7 +114,7 @@ fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> 
         presence,
         lendable: LendableBytes {
             paper_bytes: bytes,
-            ..Lendable::default()
+            ..LendableBytes::default()
         },
         seen: (presence != Presence::Unseen).then_some(seen),
         returned,

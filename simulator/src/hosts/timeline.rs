@@ -151,7 +151,7 @@ impl Timeline {
                 presence: Presence::Idle,
                 lendable: LendableBytes {
                     paper_bytes: lendable_bytes,
-                    ..Lendable::default()
+                    ..LendableBytes::default()
                 },
                 seen: Some(RecordedSample {
                     physical_bytes: 0,
