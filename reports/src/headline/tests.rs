@@ -207,8 +207,8 @@ fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
     }
     supports(
         &findings,
-        "up to a point: a region of 2 GiB was there 99.0 % of the time, and once there it was still there an hour later \
-         in only 79 % of cases.",
+        "only to a degree: a region of 2 GiB was available 99.0 % of the time; once available, it was still available \
+         an hour later in only 79 % of cases.",
     );
     findings.availability_periods = vec![region(8, 0.4)];
     supports(&findings, "was available for 95 % of the time");

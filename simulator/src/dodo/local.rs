@@ -5,16 +5,25 @@ const NEVER_USED: u32 = u32::MAX;
 /// Recorded uses per held block at most: the more, the less often uses are moved.
 const USES_A_BLOCK: usize = 4;
 
+/// One use of consecutive blocks, in ascending order. There is at least one.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    first: u32,
+    count: u32,
+}
+
 /// A cache of blocks, the least recently used first out.
 ///
 /// The order of blocks is a list of their uses, in which each block's last use counts and the others are skipped. A use is thus
 /// written at the list's end, and eviction reads from its begin: neither waits for memory, as the links of a queue would.
 #[derive(Clone, Debug)]
 pub(super) struct Local {
-    /// Blocks by use, from the oldest use on.
-    uses: Vec<u32>,
-    /// Place of the oldest use in `uses` that is not taken out.
+    /// All uses, from the oldest on.
+    uses: Vec<Use>,
+    /// Place in `uses` of the oldest use that is not taken out.
     oldest: usize,
+    /// Blocks of the oldest use that are taken out.
+    taken_out: u32,
     /// Place in `uses` of each block's last use, or [`NEVER_USED`].
     last_use: Vec<u32>,
     /// A bit for each block, set while the block is held. These bits answer most questions, and stay in the processor's cache.
@@ -29,6 +38,7 @@ impl Local {
         Self {
             uses: Vec::new(),
             oldest: 0,
+            taken_out: 0,
             last_use: vec![NEVER_USED; blocks as usize],
             is_held: vec![0; blocks.div_ceil(u64::BITS) as usize],
             held: 0,
@@ -39,7 +49,11 @@ impl Local {
     /// Returns true if all of the `count` blocks from `first` on are held, and records their use.
     #[inline]
     pub(super) fn has(&mut self, first: u32, count: u32) -> bool {
-        let has_all = (first..first + count).all(|block| self.holds(block));
+        let has_all = words(first, first + count).all(|(word, mask)| {
+            self.is_held
+                .get(word)
+                .is_some_and(|bits| bits & mask == mask)
+        });
         if has_all {
             self.use_blocks(first, count);
         }
@@ -54,13 +68,18 @@ impl Local {
         }
         self.use_blocks(first, count);
         while self.held > self.room {
-            let block = self.uses[self.oldest];
+            let Use { first, count } = self.uses[self.oldest];
+            let block = first + self.taken_out;
             if self.last_use[block as usize] as usize == self.oldest {
                 self.last_use[block as usize] = NEVER_USED;
-                self.is_held[(block / u64::BITS) as usize] &= !bit(block);
+                self.is_held[(block / u64::BITS) as usize] &= !(1 << (block % u64::BITS));
                 self.held -= 1;
             }
-            self.oldest += 1;
+            self.taken_out += 1;
+            if self.taken_out == count {
+                self.taken_out = 0;
+                self.oldest += 1;
+            }
         }
     }
 
@@ -71,43 +90,65 @@ impl Local {
 
     #[inline]
     fn use_blocks(&mut self, first: u32, count: u32) {
-        if self.uses.len() >= (self.room + count as usize) * USES_A_BLOCK {
+        if self.uses.len() > self.room * USES_A_BLOCK {
             self.drop_old_uses();
         }
         let end = first.saturating_add(count).min(self.last_use.len() as u32);
-        for block in first..end {
-            self.held += usize::from(!self.holds(block));
-            self.is_held[(block / u64::BITS) as usize] |= bit(block);
-            self.last_use[block as usize] = self.uses.len() as u32;
-            self.uses.push(block);
+        if first >= end {
+            return;
         }
+        for (word, mask) in words(first, end) {
+            let bits = &mut self.is_held[word];
+            self.held += (mask & !*bits).count_ones() as usize;
+            *bits |= mask;
+        }
+        self.last_use[first as usize..end as usize].fill(self.uses.len() as u32);
+        let count = end - first;
+        self.uses.push(Use { first, count });
     }
 
-    /// Keeps the last uses of held blocks alone, in their order.
+    /// Keeps those uses alone that are the last of a held block, in their order.
     #[cold]
     fn drop_old_uses(&mut self) {
         let mut kept = 0;
         for at in self.oldest..self.uses.len() {
-            let block = self.uses[at];
-            if self.last_use[block as usize] as usize == at {
-                self.uses[kept] = block;
-                self.last_use[block as usize] = kept as u32;
+            let mut used = self.uses[at];
+            if at == self.oldest {
+                used.first += self.taken_out;
+                used.count -= self.taken_out;
+            }
+            let blocks = used.first as usize..(used.first + used.count) as usize;
+            let mut is_last = false;
+            for last in &mut self.last_use[blocks] {
+                if *last as usize == at {
+                    *last = kept as u32;
+                    is_last = true;
+                }
+            }
+            if is_last {
+                self.uses[kept] = used;
                 kept += 1;
             }
         }
         self.uses.truncate(kept);
         self.oldest = 0;
-    }
-
-    #[inline]
-    fn holds(&self, block: u32) -> bool {
-        let bits = self.is_held.get((block / u64::BITS) as usize);
-        bits.is_some_and(|bits| bits & bit(block) != 0)
+        self.taken_out = 0;
     }
 }
 
-const fn bit(block: u32) -> u64 {
-    1 << (block % u64::BITS)
+/// Words of `is_held` that the blocks from `first` to `end` have a part of, each with the bits of these blocks.
+#[inline]
+fn words(first: u32, end: u32) -> impl Iterator<Item = (usize, u64)> {
+    let mut block = first;
+    std::iter::from_fn(move || {
+        let from = block;
+        (from < end).then(|| {
+            let word = from / u64::BITS;
+            block = end.min((word + 1).saturating_mul(u64::BITS));
+            let mask = (u64::MAX >> (u64::BITS - (block - from))) << (from % u64::BITS);
+            (word as usize, mask)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -124,8 +165,8 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            8 => (0u32..24, 1u32..4).prop_map(|(first, count)| Step::Has(first, count)),
-            8 => (0u32..24, 1u32..4).prop_map(|(first, count)| Step::Keep(first, count)),
+            8 => (52u32..76, 1u32..4).prop_map(|(first, count)| Step::Has(first, count)),
+            8 => (52u32..76, 1u32..4).prop_map(|(first, count)| Step::Keep(first, count)),
             1 => Just(Step::Clear),
         ]
     }
@@ -136,7 +177,7 @@ mod tests {
             room in 0u32..9,
             steps in prop::collection::vec(step(), 0..300),
         ) {
-            const BLOCKS: u32 = 26;
+            const BLOCKS: u32 = 78; // their bits are in two words
             let mut local = Local::new(BLOCKS, room);
             let mut list: Vec<u32> = Vec::new();
             for step in steps {
@@ -162,11 +203,11 @@ mod tests {
                         list.clear();
                     }
                 }
-                let held = (0..BLOCKS).filter(|block| local.holds(*block));
+                let held = (0..BLOCKS).filter(|block| local.is_held[(block / 64) as usize] & (1 << (block % 64)) != 0);
                 let mut sorted = list.clone();
                 sorted.sort_unstable();
                 prop_assert_eq!(held.collect::<Vec<_>>(), sorted);
-                prop_assert!(local.uses.len() <= (room as usize + 4) * USES_A_BLOCK + 4);
+                prop_assert!(local.uses.len() <= room as usize * USES_A_BLOCK + 1);
             }
         }
     }

@@ -213,7 +213,7 @@ fn each_host_is_advised_with_what_it_rests_on_the_short_first() {
 fn a_time_of_being_short_says_what_held_the_memory() {
     let worst = table(&answered(&fleet(), None), "short-hosts");
     assert_eq!(column(&worst, "host"), ["otter"]);
-    assert_eq!(column(&worst, "lasted"), ["1 h 30 min"]);
+    assert_eq!(column(&worst, "duration"), ["1 h 30 min"]);
     assert_eq!(column(&worst, "process"), ["+10.0 GiB"]);
     assert_eq!(column(&worst, "file cache"), ["–"]);
     assert_eq!(
