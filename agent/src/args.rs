@@ -101,7 +101,7 @@ pub enum Command {
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// As JSON, with every key that is set and its value
+        /// Print as JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },
@@ -111,7 +111,7 @@ pub enum Command {
   gleaner-agent sample --json | jq '.sample.available_bytes'
   gleaner-agent sample --proc-root TREE/proc --sys-root TREE/sys --dev-root TREE/dev")]
     Sample {
-        /// As JSON: each field with its unit, and the values that could not be read
+        /// Print as JSON: each field with its unit, and the values that could not be read
         #[arg(long)]
         json: bool,
         /// Time to watch first, so that processes that use CPU can be told from idle ones
@@ -151,7 +151,7 @@ Ends with the agent, with exit code 1. docs/live.md describes the messages.")]
 
 Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
     Status {
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -164,7 +164,7 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
         /// Only records younger than this
         #[arg(long, value_name = "TIME", value_parser = crate::interval::parse)]
         last: Option<Duration>,
-        /// As JSON: every name
+        /// Print as JSON: every name
         #[arg(long)]
         json: bool,
     },
@@ -176,7 +176,7 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
 A running agent gives pages back by itself, a little after each sample; see `retention` and `database_limit`
 in the configuration.")]
     Vacuum {
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -191,7 +191,7 @@ Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 fa
         /// Folder of the dataset; created if it does not exist
         #[arg(value_name = "DIR")]
         dataset: PathBuf,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -209,7 +209,7 @@ The key is made here and never leaves this host; the token names the authority t
         /// this host sees it
         #[arg(value_name = "TOKEN")]
         token: String,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -223,7 +223,7 @@ Where to: as enrolled, or as `ship.collector` in the configuration says (docs/sh
         /// Send the present records and end
         #[arg(long)]
         once: bool,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long, requires = "once")]
         json: bool,
     },

@@ -53,7 +53,7 @@ pub(crate) enum Command {
   gleaner completions bash > /etc/bash_completion.d/gleaner
   gleaner completions zsh --of gleaner-agent > ~/.zfunc/_gleaner-agent")]
 pub(crate) struct Completions {
-    /// Shell.
+    /// Shell that reads the completions.
     pub(crate) shell: clap_complete::Shell,
     /// Program to complete.
     #[arg(long, value_enum, default_value_t = Program::Gleaner)]

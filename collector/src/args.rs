@@ -48,7 +48,7 @@ pub enum Command {
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// As JSON, with every key that is set and its value
+        /// Print as JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },
@@ -56,7 +56,7 @@ pub enum Command {
     Verify {
         /// Folder of the dataset
         dataset: PathBuf,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -67,7 +67,7 @@ pub enum Command {
     Repair {
         /// Folder of the dataset
         dataset: PathBuf,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -76,7 +76,7 @@ pub enum Command {
         /// Address of its plain listener [default: `local` of the configuration]
         #[arg(long)]
         url: Option<String>,
-        /// As JSON (docs/collector.md describes it)
+        /// Print as JSON (docs/collector.md describes it)
         #[arg(long)]
         json: bool,
     },

@@ -105,7 +105,7 @@ pub(crate) struct Status {
     /// Folder of the lab [default: the one that is up]
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// As JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }

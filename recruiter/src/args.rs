@@ -93,7 +93,7 @@ pub struct CheckConfig {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// As JSON, with every key that is set and its value
+    /// Print as JSON, with every key that is set and its value
     #[arg(long)]
     pub json: bool,
 }
@@ -107,7 +107,7 @@ pub struct Status {
     /// Address of its plain listener [default: `local` of the configuration]
     #[arg(long)]
     pub url: Option<String>,
-    /// As JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 }

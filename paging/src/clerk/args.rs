@@ -59,7 +59,7 @@ pub(crate) enum Command {
         /// Socket for the status [default: clerk-status.sock beside the device's socket]
         #[arg(long, value_name = "FILE")]
         status: Option<PathBuf>,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -69,7 +69,7 @@ pub(crate) enum Command {
         /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// As JSON, with every key that is set and its value
+        /// Print as JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },
@@ -81,7 +81,7 @@ pub(crate) enum Command {
     Attach {
         #[command(flatten)]
         wanted: AttachArgs,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -98,7 +98,7 @@ pub(crate) enum Command {
         /// Seconds without progress after which the server counts as lost, with the pages that only it held
         #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
         patience_s: u64,
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
@@ -106,7 +106,7 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:
   gleaner-clerk attached --json | jq -r '.[].swap_used_bytes'")]
     Attached {
-        /// As JSON
+        /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },

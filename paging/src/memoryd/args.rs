@@ -70,7 +70,7 @@ pub(crate) enum Command {
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// As JSON, with every key that is set and its value
+        /// Print as JSON, with every key that is set and its value
         #[arg(long)]
         json: bool,
     },

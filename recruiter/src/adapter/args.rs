@@ -28,7 +28,7 @@ pub struct FollowArgs {
     /// Certificate to show to the recruiter
     #[arg(long, value_name = "FILE", requires_all = ["recruiter", "key", "authority"])]
     pub certificate: Option<PathBuf>,
-    /// Its key
+    /// Private key of that certificate
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
     /// The authority that the recruiter's certificate leads to

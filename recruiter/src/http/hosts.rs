@@ -15,25 +15,25 @@ use gleaner_daemon::listen::Caller;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Every host.
+/// All hosts that are registered.
 #[derive(Serialize, Deserialize, utoipa::ToSchema)]
 pub(crate) struct Hosts {
-    /// By id.
+    /// Hosts, sorted by id.
     pub(crate) hosts: Vec<HostView>,
 }
 
-/// Every host, with its memory server.
+/// All hosts, with their memory servers.
 ///
-/// For clients, readers and admins, and on the recruiter's own machine.
+/// For clients, readers and admins, and for programs on the recruiter's machine.
 #[utoipa::path(
     get,
     path = "/v1/hosts",
     tag = "hosts",
     responses(
-        (status = 200, description = "Hosts that were heard of within three heartbeats", body = Hosts),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "Hosts that announced themselves within the last three heartbeats", body = Hosts),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn hosts(
@@ -56,21 +56,21 @@ pub(super) async fn hosts(
     Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
 
-/// The link of a host's memory server.
+/// Link of a host's memory server.
 ///
-/// A WebSocket (RFC 6455) of JSON text messages: the memory server announces itself, and is asked for leases. For the host itself
-/// alone.
+/// A WebSocket (RFC 6455) of JSON text messages: the memory server announces itself, and the recruiter requests leases from it. Only
+/// for the host itself.
 #[utoipa::path(
     get,
     path = "/v1/hosts/{host_id}/link",
     tag = "hosts",
     params(("host_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$")),
     responses(
-        (status = 101, description = "Linked"),
-        (status = 400, description = "Malformed, or no WebSocket", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is another host's, or none of a host", body = Problem, content_type = "application/problem+json"),
-        (status = 426, description = "A WebSocket is wanted", body = Problem, content_type = "application/problem+json"),
+        (status = 101, description = "The connection becomes a WebSocket"),
+        (status = 400, description = "Malformed request, or no WebSocket request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate is not the certificate of this host", body = Problem, content_type = "application/problem+json"),
+        (status = 426, description = "The request does not ask for a WebSocket", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn link(

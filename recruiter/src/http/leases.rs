@@ -27,33 +27,33 @@ const MOST_BYTES: u64 = 1 << 50;
 const MOST_COPIES: u32 = 16;
 /// Shorter terms would be nothing but renewals.
 const LEAST_TERM_MS: i64 = 1000;
-/// The longest that may be asked for; a memory server may grant less.
+/// Longest term that a request may have; a memory server may grant a shorter one.
 const MOST_TERM_MS: i64 = 86_400_000;
-/// The longest that may be hoped for.
+/// Longest time for which a request may expect memory to stay.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
-/// A key is told in every announcement.
+/// Longest key: every announcement repeats the keys.
 const KEY_CHARS: usize = 64;
 
-/// Asks for memory.
+/// Request memory.
 ///
-/// For clients and admins. By the same key the same leases are given, whoever was restarted meanwhile.
+/// For clients and admins. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
 #[utoipa::path(
     post,
     path = "/v1/leases",
     tag = "leases",
-    params(("Gleaner-Client" = Option<String>, Header, description = "For whom: admins, and programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
+    params(("Gleaner-Client" = Option<String>, Header, description = "Client for whom the request is made; accepted from admins and from programs on the recruiter's machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
     request_body = LeaseRequest,
     responses(
-        (status = 200, description = "There already, by this key", body = LeaseList),
+        (status = 200, description = "Leases that an earlier request with this key was granted", body = LeaseList),
         (status = 201, description = "Granted", body = LeaseList),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The key has leases of another size, is being worked on, or nothing is expected to stay for so long", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Too long a body", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "No JSON", body = Problem, content_type = "application/problem+json"),
-        (status = 429, description = "The client has as much as it may have", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Not now: too little memory, or hosts that do not answer", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The key has leases of another size, an earlier request with it is in progress, or no memory is expected to stay for that long", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too long", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 429, description = "The client has reached its limit of memory", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Not possible now: too little memory, or hosts that do not answer", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn grant(
@@ -110,17 +110,17 @@ fn check_term(term_ms: i64) -> Result<(), Problem> {
     ))
 }
 
-/// Leases of the client; an admin's are all.
+/// Leases of the client; for an admin, leases of all clients.
 #[utoipa::path(
     get,
     path = "/v1/leases",
     tag = "leases",
-    params(("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
+    params(("Gleaner-Client" = Option<String>, Header, description = "Client for whom the request is made; accepted from programs on the recruiter's machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$")),
     responses(
-        (status = 200, description = "By client and key", body = LeaseList),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "Leases, sorted by client and key", body = LeaseList),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn list(
@@ -148,7 +148,7 @@ pub(super) async fn list(
     Ok(([(header::CONTENT_TYPE, "application/json")], text.await?).into_response())
 }
 
-/// One lease of the client's own; an admin's may be anybody's.
+/// A lease of the client; for an admin, a lease of any client.
 #[utoipa::path(
     get,
     path = "/v1/leases/{lease_id}",
@@ -156,15 +156,15 @@ pub(super) async fn list(
     tag = "leases",
     params(
         ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
-        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "Client for whom the request is made; accepted from programs on the recruiter's machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
     ),
     responses(
         (status = 200, description = "The lease", body = LeaseView),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "There is no such lease, or it is over", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "The recruiter has just started, and may not know it yet", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease belongs to another client", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Unknown lease, or a lease that has ended", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The recruiter has just started, and may not know the lease yet", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn one(
@@ -179,25 +179,25 @@ pub(super) async fn one(
     found(&app, &lessee, &lease_id).map(Json)
 }
 
-/// Lets a lease go on.
+/// Renew a lease.
 #[utoipa::path(
     post,
     path = "/v1/leases/{lease_id}/renew",
     tag = "leases",
     params(
         ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
-        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "Client for whom the request is made; accepted from programs on the recruiter's machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
     ),
     request_body = RenewalRequest,
     responses(
         (status = 200, description = "Renewed", body = LeaseView),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
-        (status = 404, description = "There is no such lease, or it is over", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The host refused", body = Problem, content_type = "application/problem+json"),
-        (status = 413, description = "Too long a body", body = Problem, content_type = "application/problem+json"),
-        (status = 415, description = "No JSON", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease belongs to another client", body = Problem, content_type = "application/problem+json"),
+        (status = 404, description = "Unknown lease, or a lease that has ended", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The host rejected the request", body = Problem, content_type = "application/problem+json"),
+        (status = 413, description = "The body is too long", body = Problem, content_type = "application/problem+json"),
+        (status = 415, description = "The body is not JSON", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The host does not answer now, or the recruiter has just started", body = Problem, content_type = "application/problem+json"),
     )
 )]
@@ -229,21 +229,21 @@ pub(super) async fn renew(
     }
 }
 
-/// Ends a lease. One that is over counts as ended.
+/// End a lease. The request also succeeds if the lease has already ended.
 #[utoipa::path(
     delete,
     path = "/v1/leases/{lease_id}",
     tag = "leases",
     params(
         ("lease_id" = String, Path, description = "32 lower-case hex digits", pattern = "^[0-9a-f]{32}$"),
-        ("Gleaner-Client" = Option<String>, Header, description = "For whom: programs of the recruiter's own machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
+        ("Gleaner-Client" = Option<String>, Header, description = "Client for whom the request is made; accepted from programs on the recruiter's machine", pattern = "^[A-Za-z0-9_@-][A-Za-z0-9._@-]{0,63}$"),
     ),
     responses(
-        (status = 204, description = "Ended, now or before"),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The lease is somebody else's", body = Problem, content_type = "application/problem+json"),
-        (status = 409, description = "The host refused", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The lease has ended, now or earlier"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The lease belongs to another client", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The host rejected the request", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The host does not answer now, or the recruiter has just started", body = Problem, content_type = "application/problem+json"),
     )
 )]

@@ -24,16 +24,16 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 
 /// Metrics in Prometheus' format.
 ///
-/// For readers and admins, and on the recruiter's own machine.
+/// For readers and admins, and for programs on the recruiter's machine.
 #[utoipa::path(
     get,
     path = "/metrics",
     tag = "recruiter",
     responses(
         (status = 200, description = "OpenMetrics text", body = String, content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8"),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn scrape(

@@ -33,11 +33,11 @@ const BODY_BYTES: usize = 64 << 10;
 #[openapi(
     info(
         title = "Gleaner recruiter",
-        description = "Quotas and leases of the memory that idle hosts lend. By TLS who asks is known by certificate (docs/trust.md); plain HTTP is for programs of the same machine."
+        description = "Quotas and leases of the memory that idle hosts lend. Over TLS, a certificate identifies the caller (docs/trust.md); plain HTTP is for programs on the same machine."
     ),
     tags(
-        (name = "quotas", description = "What hosts may lend"),
-        (name = "leases", description = "Memory of a host, lent to a client for a time"),
+        (name = "quotas", description = "Memory that hosts may lend"),
+        (name = "leases", description = "Memory that a host lends to a client for a limited time"),
         (name = "hosts", description = "Memory servers"),
         (name = "recruiter", description = "The recruiter itself"),
     )

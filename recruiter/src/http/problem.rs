@@ -16,18 +16,18 @@ pub(crate) struct Problem {
     /// `urn:gleaner:refusal:` and the kind.
     #[serde(rename = "type")]
     pub(crate) type_uri: String,
-    /// The status in words.
+    /// HTTP status in words.
     pub(crate) title: String,
-    /// The HTTP status.
+    /// HTTP status code.
     #[schema(minimum = 400, maximum = 599)]
     pub(crate) status: u16,
     /// Text for people: the problem, its cause and the remedy.
     pub(crate) detail: String,
-    /// For programs: a kind of refusal (`no_memory`, `client_limit`, `reserve`, `too_long`, `unknown_lease`, `not_yours`,
+    /// Kind, for programs: a kind of rejection (`no_memory`, `client_limit`, `reserve`, `too_long`, `unknown_lease`, `not_yours`,
     /// `malformed`, `unreachable`, `starting`, `busy`, `in_use`, `paused`, `ending`, `other`), `unauthorized`, `forbidden`, `not_found` or
     /// `method_not_allowed`.
     pub(crate) kind: String,
-    /// Time to wait before the same request, as the header Retry-After says in seconds; absent: never.
+    /// Time to wait before the same request is repeated; the header Retry-After has it in seconds. Absent: do not repeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) retry_in_ms: Option<i64>,
 }

@@ -10,18 +10,18 @@ use gleaner_daemon::listen::Caller;
 use gleaner_schemas::lending::{HostQuota, Quotas};
 use std::sync::Arc;
 
-/// Quotas of every host now.
+/// Current quotas of all hosts.
 ///
-/// For clients, readers and admins, and on the recruiter's own machine.
+/// For clients, readers and admins, and for programs on the recruiter's machine.
 #[utoipa::path(
     get,
     path = "/v1/quotas",
     tag = "quotas",
     responses(
-        (status = 200, description = "One for each host that was heard of within three heartbeats", body = Quotas),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "A quota for each host that announced itself within the last three heartbeats", body = Quotas),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn quotas(

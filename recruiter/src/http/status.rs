@@ -9,24 +9,24 @@ use std::sync::Arc;
 /// Health of the recruiter.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 pub(crate) struct Health {
-    /// Its version.
+    /// Version of the recruiter.
     pub(crate) version: String,
-    /// Since its start.
+    /// Time since the recruiter started.
     pub(crate) up_for_ms: i64,
-    /// Memory servers linked.
+    /// Number of linked memory servers.
     pub(crate) links_count: u64,
-    /// For so long it may not know every host yet, and grants nothing; 0: it knows them.
+    /// Time for which the recruiter may not know every host yet and grants no lease; 0: all hosts are known.
     pub(crate) starting_for_ms: i64,
 }
 
-/// Whether the recruiter is there.
+/// Liveness of the recruiter.
 ///
-/// For anybody.
+/// For all callers.
 #[utoipa::path(
     get,
     path = "/healthz",
     tag = "recruiter",
-    responses((status = 200, description = "It is", body = Health))
+    responses((status = 200, description = "The recruiter is running", body = Health))
 )]
 pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     let state = &app.state;
@@ -39,9 +39,9 @@ pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     })
 }
 
-/// This document.
+/// OpenAPI document of this API.
 ///
-/// For anybody.
+/// For all callers.
 #[utoipa::path(
     get,
     path = "/openapi.json",

@@ -23,20 +23,20 @@ impl App {
     }
 }
 
-/// Quotas of every host now, and then each change.
+/// Current quotas of all hosts, followed by each change.
 ///
-/// The first event, `quotas`, has all hosts; each `changed` those that have changed since, up to four times a second. A host
-/// that is gone comes once more with a quota of 0 and the reason `unknown`. Who reads too slowly is cut off, and comes again for
-/// the whole.
+/// The first event, `quotas`, has all hosts; each event `changed` has the hosts that changed since the last event, up to four times
+/// a second. A host that disappears is sent once more, with a quota of 0 and the reason `unknown`. A caller that reads too slowly is
+/// disconnected, and gets all hosts again when it reconnects.
 #[utoipa::path(
     get,
     path = "/v1/quotas/watch",
     tag = "quotas",
     responses(
         (status = 200, description = "Events whose data are `Quotas`", body = Quotas, content_type = "text/event-stream"),
-        (status = 400, description = "Malformed", body = Problem, content_type = "application/problem+json"),
-        (status = 401, description = "No certificate, or one that is not good any more", body = Problem, content_type = "application/problem+json"),
-        (status = 403, description = "The certificate is for other things", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
+        (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
+        (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),
     )
 )]
 pub(super) async fn watch(

@@ -84,27 +84,27 @@ impl Host {
     }
 }
 
-/// Knowledge of a host.
+/// State of a host, as the recruiter knows it.
 #[derive(Clone, Debug, Serialize, serde::Deserialize, utoipa::ToSchema)]
 pub struct HostView {
     /// Quota of the host, and its reason.
     pub quota: HostQuota,
     /// True if the host is linked now.
     pub is_reachable: bool,
-    /// Time since it last announced itself.
+    /// Time since the host last announced itself.
     pub heard_ago_ms: i64,
-    /// Another one with each start of the memory server.
+    /// Id of the memory server's run: each start has a new one.
     pub incarnation: String,
     /// Version of the memory server.
     pub memoryd_version: String,
-    /// Address at which its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    /// Address at which the host serves pages, as `HOST:PORT`; absent: none yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Page requests served a second, lately.
+    /// Page requests served per second, recently.
     pub requests_per_s: f64,
-    /// Leases that it holds.
+    /// Leases of the host's memory.
     pub leases_count: u64,
-    /// Time since it last did not answer; absent: it always did.
+    /// Time since the host last failed to answer; absent: it has never failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_ago_ms: Option<i64>,
 }

@@ -44,7 +44,7 @@ pub struct ScenarioFile {
 }
 
 impl ScenarioFile {
-    /// Reads it.
+    /// Reads a scenario file.
     ///
     /// # Errors
     /// [`SweepError::File`], by line, where it is no TOML or has a key that there is not; [`SweepError::ProgramsAndClients`].

@@ -81,7 +81,7 @@ impl BlockCsv {
             is_write,
             ..Request::default()
         };
-        let recorded = self.clock.told(client, at_ns, request);
+        let recorded = self.clock.request_at(client, at_ns, request);
         Blocks::of(recorded, offset_bytes, self.block).map_err(wrong)
     }
 }

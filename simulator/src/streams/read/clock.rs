@@ -13,17 +13,17 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// The request as one of its client at this time; its own `think_ns` does not matter.
+    /// Returns the request as its client's at this time; the request's own `think_ns` does not matter.
     #[inline]
-    pub(super) fn told(&mut self, client: Client, at_ns: u64, request: Request) -> StreamRequest {
+    pub(super) fn request_at(
+        &mut self,
+        client: Client,
+        at_ns: u64,
+        request: Request,
+    ) -> StreamRequest {
         let before_ns = match self.newest {
             Some((newest, ns)) if newest == client => Some(ns),
-            other => {
-                if let Some((client, ns)) = other {
-                    self.last_ns.insert(client, ns);
-                }
-                self.last_ns.get(&client).copied()
-            }
+            _ => self.last_of(client),
         };
         self.newest = Some((client, at_ns));
         let think_ns = at_ns.saturating_sub(before_ns.unwrap_or(at_ns));
@@ -35,6 +35,16 @@ impl Clock {
                 ..request
             },
         }
+    }
+
+    /// Returns the time of the client's last request, and remembers that of the newest client. Most streams never call it: inlined, it
+    /// would keep its caller from being inlined.
+    #[inline(never)]
+    fn last_of(&mut self, client: Client) -> Option<u64> {
+        if let Some((newest, ns)) = self.newest {
+            self.last_ns.insert(newest, ns);
+        }
+        self.last_ns.get(&client).copied()
     }
 }
 
@@ -50,7 +60,7 @@ mod tests {
         let thinks: Vec<u64> = asked
             .into_iter()
             .map(|(within, at_ns)| {
-                let recorded = clock.told(client(within), at_ns, Request::default());
+                let recorded = clock.request_at(client(within), at_ns, Request::default());
                 recorded.request.think_ns
             })
             .collect();

@@ -73,7 +73,7 @@ impl Reading for Csv {
         let time = |text: &str| columns.time_unit.time_ns(text);
         let at_ns = self.field(columns.time, "the time", 0, time)?;
         let client = self.client()?;
-        Ok(Some(self.clock.told(client, at_ns, request)))
+        Ok(Some(self.clock.request_at(client, at_ns, request)))
     }
 }
 

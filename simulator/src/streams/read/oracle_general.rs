@@ -97,7 +97,7 @@ impl Reading for OracleGeneral {
             ..Request::default()
         };
         let at_ns = u64::from(time_s) * NS_PER_S;
-        Ok(Some(self.clock.told(self.client, at_ns, request)))
+        Ok(Some(self.clock.request_at(self.client, at_ns, request)))
     }
 }
 

@@ -49,7 +49,7 @@ impl Spc {
             is_write,
             ..Request::default()
         };
-        let recorded = self.clock.told(client, at_ns, request);
+        let recorded = self.clock.request_at(client, at_ns, request);
         let blocks = match address.checked_mul(SECTOR_BYTES) {
             Some(offset_bytes) => Blocks::of(recorded, offset_bytes, self.block),
             None => Err(format!("LBA {address} is beyond every volume")),
