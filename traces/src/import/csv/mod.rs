@@ -22,7 +22,7 @@ use rows::{Row, Rows};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Memory for the rows held at once, if a file holds many machines.
+/// Memory for rows held while reading, if a file holds many machines.
 const HELD_BYTES: usize = 512 << 20;
 
 /// CSV files and their mapping.
@@ -33,13 +33,13 @@ pub struct Csv<'m> {
     machines: Machines,
 }
 
-/// Place of the rows of a machine.
+/// Where each machine's rows are.
 enum Machines {
-    /// The place is not determined yet.
+    /// Files not examined yet.
     Unknown,
-    /// Rows in files that bear the machine's name.
+    /// Each machine has its own files, by name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// Rows in files shared with other machines.
+    /// Machines share files.
     Among(Box<MachineTable<Row>>),
 }
 
@@ -48,7 +48,7 @@ struct Files<'m> {
     paths: Vec<PathBuf>,
 }
 
-/// Result of the mapping for one line.
+/// What the mapping makes of one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The line, from 1.
@@ -59,14 +59,14 @@ pub struct Preview {
     pub row: Result<PreviewRow, String>,
 }
 
-/// Result of the mapping for one row.
+/// What the mapping makes of one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRow {
     /// Time, memory, CPUs.
     pub reading: Reading,
-    /// Further columns of `samples` that are not absent, by name.
+    /// Other columns of `samples` that are present, by name.
     pub further: Facts,
-    /// Further columns of `hosts` that are not absent.
+    /// Other columns of `hosts` that are present.
     pub facts: Facts,
 }
 
@@ -85,7 +85,7 @@ impl<'m> Csv<'m> {
         }
     }
 
-    /// Results of the mapping for the first `count` rows of the first file.
+    /// What the mapping makes of the first `count` rows of the first file.
     ///
     /// # Errors
     /// [`ImportError`]: there is no such file, or its header lacks a column.
@@ -215,7 +215,7 @@ fn stem(path: &Path) -> String {
 }
 
 impl Files<'_> {
-    /// A line of a file, for people.
+    /// A line's place, for messages.
     fn place(&self, path: &Path, line: u64) -> String {
         match self.paths.len() {
             1 => format!("line {line}"),
