@@ -17,7 +17,7 @@
 //! Invariant: a record, identified by host, database and sequence, is stored once, however often it is
 //! appended.
 //!
-//! Modules, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
+//! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
 //! `layout`, `batch`, `rows`, `error`.
 
 pub mod batch;

@@ -1,7 +1,7 @@
 //! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), synthetic
 //! clusters ([`synth`]), and the published figures to which synthetic clusters are fitted ([`published`]).
 //!
-//! Modules, from the top; each uses only those after it: `export`, `import`, `synth`, `published`, `error`.
+//! Rooms, from the top; each uses only those after it: `export`, `import`, `synth`, `published`, `error`.
 
 mod error;
 pub mod export;
