@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How regularly the agent's messages arrive while other processes use the CPUs.
+"""Regularity of the agent's messages while other processes use the CPUs.
 
 Each CPU runs busy loops of normal priority, and one at SCHED_RR 1, the memory server's priority, that works for a share of each 20 ms.
 Agents run one after the other. A listener of a higher priority records the time of each message at the agent's socket; three seconds of

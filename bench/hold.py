@@ -1,4 +1,4 @@
-"""How long a process waits for its memory map while its smaps_rollup is read, at the largest size that the agent reads."""
+"""Time that a process waits for its memory map while its smaps_rollup is read, at the largest size that the agent reads."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon a listener learns of the owner's return: from a key press to the agent's message.
+"""Delay until a listener learns of the owner's return: from a key press to the agent's message.
 
 The keyboard is a pipe under a --dev-root, the terminal a pseudo-terminal with a process. The owner counts
 as away after 300 ms, and a sample is taken every --interval, so that many presses happen during a sample.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How soon lent memory is the owner's again: from the agent's message of the return to the kernel's free memory.
+"""Delay until lent memory is the owner's again: from the agent's message of the return to the kernel's free memory.
 
 gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner active`. The time is measured
 outside of it: free memory in /proc/zoneinfo, read by a process of higher priority, at first every 0.1 ms. Beside it are

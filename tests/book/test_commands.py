@@ -84,7 +84,7 @@ def lines(text: str) -> list[str]:
 
 
 def is_ours(before: list[str], word: str) -> bool:
-    """Whether a word starts one of our programs, and is not an argument of another."""
+    """True if a word starts one of our programs, and is not an argument of another."""
     others = ("apt", "cargo", "chgrp", "chown", "cp", "groupadd", "install", "systemctl", "tar", "journalctl")
     *_, name = word.split("/")
     return name in PROGRAMS and not any(word in others or word.startswith("bench/") for word in before)

@@ -16,7 +16,7 @@ IN_THE_REPOSITORY = (".github", "agent", "analysis", "bench", "cli", "collector"
 
 
 class Page(HTMLParser):
-    """What a page of the site links to, and the targets that it has."""
+    """Links of a page of the site, and the targets that it has."""
 
     def __init__(self, path: Path):
         super().__init__()

@@ -171,7 +171,7 @@ fn a_token_comes_with_the_command_to_run() {
         command,
         format!("gleaner-agent enroll https://[::1]:1 {token}")
     );
-    // The authority stores neither part of the token.
+    // The authority does not store the token's secret.
     let secret = token.split('.').next().unwrap();
     for entry in fs::read_dir(folder.join("pki/tokens")).unwrap() {
         assert!(

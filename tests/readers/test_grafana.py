@@ -15,8 +15,7 @@ from test_prometheus import BIN
 
 DASHBOARD = json.loads((CHECKOUT / "packaging" / "grafana" / "gleaner.json").read_text())
 HOSTS = 60
-#: Two of the hosts that collector/examples/hosts.rs posts; neither matches the other's pattern by
-#: accident.
+#: Two of the hosts that collector/examples/hosts.rs posts; one name needs escaping in patterns.
 CHOSEN = ["host-00009", '<b>otter</b> & "friends"']
 #: One more scrape than a rate needs.
 SCRAPES = 3

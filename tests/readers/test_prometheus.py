@@ -22,7 +22,7 @@ AFTER_MISSED = 4
 #: Figures are read within a second after their row's time: the agent's samples within this distance before and after
 #: enclose a scrape.
 ASIDE_MS, FARTHEST_MS = 1000, 3500
-#: How far a figure may be outside the agent's samples just before and after, and in what share of the scrapes it must be
+#: Distance that a figure may be outside the agent's samples just before and after, and in what share of the scrapes it must be
 #: within.
 CLOSE_SHARE, CLOSE_BYTES, CLOSE_ROWS = 0.02, 64 << 10, 0.8
 CLOSE_LOAD = 0.5

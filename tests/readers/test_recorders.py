@@ -17,7 +17,7 @@ SAMPLES = 10
 #: sadc truncates times to seconds, and both read some time after their row's time: the agent's samples within this
 #: distance enclose a reading.
 ASIDE_MS = 1500
-#: How far outside a figure may be, relative to itself and to physical memory, and in what share of the rows it must be
+#: Distance that a figure may be outside, relative to itself and to physical memory, and in what share of the rows it must be
 #: within. Memory changes between two of the agent's samples, and constantly so where programs are built.
 CLOSE_SHARE, CLOSE_BYTES, CLOSE_ROWS = 0.02, 256 << 10, 0.5
 NEAR_SHARE, NEAR_ROWS = 0.02, 0.8

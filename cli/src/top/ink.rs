@@ -1,4 +1,4 @@
-//! What the terminal can display: colours, and characters beyond ASCII.
+//! Capabilities of the terminal: colours, and characters beyond ASCII.
 
 use gleaner_schemas::findings::Category;
 use ratatui::style::{Color, Modifier, Style};

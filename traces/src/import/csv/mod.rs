@@ -33,7 +33,7 @@ pub struct Csv<'m> {
     machines: Machines,
 }
 
-/// Where each machine's rows are.
+/// Location of the machines' rows.
 enum Machines {
     /// Files not examined yet.
     Unknown,
@@ -48,7 +48,7 @@ struct Files<'m> {
     paths: Vec<PathBuf>,
 }
 
-/// What the mapping makes of one line.
+/// Result of the mapping for one line.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The line, from 1.
@@ -59,7 +59,7 @@ pub struct Preview {
     pub row: Result<PreviewRow, String>,
 }
 
-/// What the mapping makes of one row.
+/// Result of the mapping for one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreviewRow {
     /// Time, memory, CPUs.
@@ -85,7 +85,7 @@ impl<'m> Csv<'m> {
         }
     }
 
-    /// What the mapping makes of the first `count` rows of the first file.
+    /// Results of the mapping for the first `count` rows of the first file.
     ///
     /// # Errors
     /// [`ImportError`]: there is no such file, or its header lacks a column.

@@ -124,7 +124,7 @@ impl UsedExclusion {
             let most_of_one = totals.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
             (totals.len(), most_of_one)
         };
-        // Among equally good exclusions the last, of today's sysstat, wins.
+        // Among equally good exclusions the last, of newer versions, wins.
         let best = [Self::Free, Self::FreeAndCached]
             .into_iter()
             .max_by_key(fit)?;
