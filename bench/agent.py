@@ -20,7 +20,7 @@ from load import load
 
 try:
     import exported
-except ModuleNotFoundError:  # pyarrow: `make setup` brings it
+except ModuleNotFoundError:  # pyarrow is installed by `make setup`
     exported = None
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,11 +30,12 @@ EXAMPLES = """examples:
   bench/agent.py --agent target/release/gleaner-agent --interval 90 --samples 41 --asleep 0 --busy 0
 """
 
-#: Samples of the shorter trace: what two exports differ by is the further samples' alone.
+#: Samples of the shorter trace: the difference of the two exports is due to the additional samples
+#: only.
 SHORT_SAMPLES = 41
-#: At the agent's own interval, 90 s.
+#: Samples per day at the agent's default interval, 90 s.
 SAMPLES_A_DAY = 960
-#: What no sample is to take.
+#: CPU time that no sample may exceed.
 MOST_CPU_MS = 50
 
 
@@ -106,7 +107,7 @@ def run(agent: Path, database: Path, samples: int, interval: int) -> None:
 
 
 def cpu(database: Path) -> str:
-    """How the CPU time of the samples after the first is spread."""
+    """Distribution of the CPU time of the samples after the first."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace:
         query = "SELECT agent_cpu_us, agent_rss_bytes FROM samples ORDER BY sequence"
         rows = trace.execute(query).fetchall()[1:]
@@ -127,7 +128,7 @@ class Export:
 
 
 def exports(agent: Path, database: Path, folder: Path) -> str:
-    """What the trace takes as a dataset: plain, and each further sample alone."""
+    """Size of the trace as a dataset: the whole, and per additional sample."""
     whole = export(agent, database, folder / "dataset")
     text = f"Exported: {whole.bytes / whole.samples:,.0f} bytes a sample ({whole.samples} samples, {whole.bytes:,} bytes)"
     if whole.samples > SHORT_SAMPLES:
@@ -159,7 +160,7 @@ def export(agent: Path, database: Path, dataset: Path) -> Export:
 
 
 def shorten(database: Path, cut: Path, samples: int) -> None:
-    """A copy of the trace with its first samples alone."""
+    """Copies the trace's first samples."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace, sqlite3.connect(cut) as copy:
         trace.backup(copy)
         query = "SELECT sequence FROM samples ORDER BY 1 LIMIT 1 OFFSET ?"

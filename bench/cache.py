@@ -3,10 +3,10 @@
 
 cache.py [--replay target/release/examples/replay] [--trace FILE] [--requests 5000000] [--objects 500000] [--runs 5] [--json FILE]
 
-The trace is oracleGeneral, in memory: FILE, or made here (Zipf of exponent 1, sizes log-normal around 5 KB, no two objects near each other by
-id). Each is pinned to one CPU, in turn, then again; the median of the runs counts. Time is the CPU time of reading and replaying, by the processes themselves: without
-the start of Python, and of libCacheSim without making its cache. Its hash table is tried at its default (2^24 buckets) and at the power of two
-next to the trace's objects; both are shown, and the ratio is to the quicker one.
+The trace is oracleGeneral, in memory: FILE, or generated (Zipf with exponent 1, sizes log-normal around 5 KB, ids far apart). Both programs are
+pinned to one CPU and run alternately; the median of the runs counts. Time is the CPU time of reading and replaying, measured by the programs themselves: without the
+start of Python, and without the creation of libCacheSim's cache. Its hash table is tried at its default (2^24 buckets) and at the power of two next to the trace's
+number of objects; both are shown, and the ratio is to the faster one.
 """
 
 import argparse
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CPU = "1"
 RECORD = [("time", "<u4"), ("object", "<u8"), ("size", "<u4"), ("next", "<i8")]
 
-# Run by a Python of its own: trace, policy, capacity, hash power.
+# Script for a separate Python: trace, policy, capacity, hash power.
 THEIRS = """
 import json, sys, time
 import libcachesim as lcs

@@ -3,10 +3,10 @@
 
 collector.py [--hosts 50] [--samples 960] [--folder DIR]
 
-Each host sends a day of samples in batches of 512 records over a mutual TLS connection of its own. Rows a second until all are
-acknowledged (durable in the journal), and until all are sealed in the dataset. pyarrow: the same bodies, read from
-files, decompressed, decoded, and written as one Arrow IPC file with zstd for each table of a batch, each synced.
-Disk: the same bodies written and synced, one after another.
+Each host sends a day of samples in batches of 512 records over its own mutual TLS connection. Measured are rows per second
+until all are acknowledged (durable in the journal), and until all are sealed in the dataset. pyarrow: the same bodies, read
+from files, decompressed, decoded, and written as one Arrow IPC file with zstd for each table of a batch, each synced. Disk:
+the same bodies written and synced, one after another.
 """
 
 import argparse
@@ -61,7 +61,7 @@ def swarm(*arguments: object) -> dict:
 
 def collector(folder: pathlib.Path, args: argparse.Namespace, rows: int) -> dict:
     pki = folder / "pki"
-    # Certificates are made beforehand: they are not what is measured.
+    # Certificates are made beforehand, since they are not measured.
     certify(pki, args.hosts)
     with running(folder, pki) as (process, tls, local):
         sent = swarm("--pki", pki, "--url", tls, "--hosts", args.hosts, "--backlog", args.samples, "--at-once", args.at_once)
@@ -88,7 +88,7 @@ def certify(pki: pathlib.Path, hosts: int) -> None:
 
 @contextlib.contextmanager
 def running(folder: pathlib.Path, pki: pathlib.Path):
-    """A collector with all access on loopback; its process and its two addresses."""
+    """A collector with full access on loopback; its process and its two addresses."""
     config = folder / "collector.toml"
     config.write_text(
         f'data = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal = "127.0.0.1:0"\n'
@@ -108,7 +108,7 @@ def seal(local: str) -> None:
 
 
 def cost(pid: int) -> dict:
-    """What a process has used so far."""
+    """CPU time and memory that a process has used so far."""
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmHWM", "VmRSS"))}

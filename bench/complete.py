@@ -1,4 +1,4 @@
-"""Whether a trace has all that the load had for it to see."""
+"""Checks that a trace has everything that the load showed."""
 
 import sqlite3
 from pathlib import Path
@@ -7,9 +7,9 @@ from load import Busy
 
 
 def faults(database: Path, samples: int, load: list[Busy]) -> list[str]:
-    """What the trace of `samples` samples lacks, in words; nothing where it is complete.
+    """Descriptions of what the trace of `samples` samples lacks; empty if it is complete.
 
-    Files are looked for by their paths: only where the trace was written with privacy = "plain".
+    Files are identified by their paths, which requires a trace with privacy = "plain".
     """
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace:
         taken = [sequence for (sequence,) in trace.execute("SELECT sequence FROM samples ORDER BY 1")]
@@ -40,7 +40,7 @@ def splits_missing(trace: sqlite3.Connection, sequence: int, load: list[Busy]) -
 
 
 def files_missing(trace: sqlite3.Connection, taken: list[int], load: list[Busy]) -> list[str]:
-    """Each sample's files, put together from the changes since the whole state before it."""
+    """Files of each sample, computed from the changes since the last complete state."""
     state: dict[str, tuple] = {}
     found = []
     for sequence in taken:

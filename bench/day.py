@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What a day of a trace weighs, without waiting for one: what was recorded, written again until the day is full.
+"""Size of a day of a trace, without waiting for a day: recorded samples are written repeatedly until the day is full.
 
-The first sample, which holds the whole state, comes once, as in a day; the others follow round and round with
-their times moved on, one transaction each, into a database of the same schema. Its pages are then counted, so
-that their empty parts and the schema itself are in the figure. It holds for days like the stretch recorded.
+The first sample, which has the complete state, is written once, as in a day. The others are repeated with
+shifted times, one transaction each, into a database with the same schema. Its pages are then counted, so that
+their empty parts and the schema itself are included. The result holds for days like the recorded time.
 """
 
 import argparse
@@ -20,12 +20,12 @@ EXAMPLES = """examples:
 
 DAY_MS = 86_400_000
 
-#: What one transaction wrote: by table, the rows as column → value.
+#: Rows of one transaction: by table, each row as column → value.
 Record = dict[str, list[dict]]
 
 
 def bytes_per_sample(database: Path) -> tuple[int, float]:
-    """Samples a day, and bytes for each, at the interval of the trace."""
+    """Number of samples per day, and bytes per sample, at the trace's interval."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace:
         trace.row_factory = sqlite3.Row
         records = list(recorded(trace))
@@ -49,10 +49,10 @@ def bytes_per_sample(database: Path) -> tuple[int, float]:
 
 
 def recorded(trace: sqlite3.Connection):
-    """All that each sample wrote, the rows that came to light with it (hosts, gaps) included."""
+    """Rows of each sample, including rows written with it (hosts, gaps)."""
     names = [name for (name,) in trace.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
     names = [name for name in names if "sequence" in columns(trace, name)]
-    names.sort(key=lambda name: name != "samples")  # what refers to it comes after
+    names.sort(key=lambda name: name != "samples")  # rows that refer to samples follow
     before = 0
     for (sequence,) in trace.execute("SELECT sequence FROM samples ORDER BY 1").fetchall():
         query = 'SELECT * FROM "{}" WHERE sequence > ? AND sequence <= ?'
@@ -67,7 +67,7 @@ def columns(trace: sqlite3.Connection, table: str) -> list[str]:
 
 
 def write(day: sqlite3.Connection, record: Record, last: int, moved_ms: int) -> int:
-    """One transaction, numbered on from `last`; the new last number."""
+    """Writes one transaction with sequence numbers after `last`; returns the last number."""
     numbers = sorted({row["sequence"] for rows in record.values() for row in rows})
     numbers = {taken: last + 1 + at for at, taken in enumerate(numbers)}
     day.execute("BEGIN")
@@ -76,7 +76,7 @@ def write(day: sqlite3.Connection, record: Record, last: int, moved_ms: int) -> 
             row = {name: moved(name, value, moved_ms) for name, value in row.items()}
             row["sequence"] = numbers[row["sequence"]]
             marks = ", ".join("?" * len(row))
-            # What is written once and numbered is there already when the round comes again.
+            # Rows that are written only once already exist in later rounds.
             statement = f'INSERT OR IGNORE INTO "{table}" ({", ".join(row)}) VALUES ({marks})'
             day.execute(statement, list(row.values()))
     day.execute("COMMIT")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the bytes of a dataset go: each table's columns as they lie in its Arrow files, and the rest."""
+"""Distribution of a dataset's bytes: each table's columns in its Arrow files, and the rest."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ EXAMPLES = """examples:
 """
 
 
-#: The level at which the Rust writer compresses (zstd's own default); pyarrow's is 1.
+#: Compression level of the Rust writer (zstd's default); pyarrow's default is 1.
 ARROW_RS_LEVEL = 3
 
 
@@ -67,7 +67,7 @@ def markdown(dataset: Path, top: int) -> str:
 
 
 def bodies(batch: pa.RecordBatch) -> dict[str, int]:
-    """Each column's buffers as the file has them: compressed one by one with zstd, and padded."""
+    """Each column's buffers as in the file: compressed one by one with zstd, and padded."""
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=ARROW_RS_LEVEL))
     found = {}
     for name, column in zip(batch.schema.names, batch.columns):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A fleet's collector: what N hosts cost it, each with a certificate and a connection of its own.
+"""A fleet's collector: the cost of N hosts, each with its own certificate and connection.
 
 fleet.py [--hosts 10000] [--seconds 300]     a sample each, every 90 s: CPU, memory, time to acknowledge
 fleet.py --hosts 1000 --backlog 960          a day each at once: time until acknowledged, and until in the dataset

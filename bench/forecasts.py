@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Candidates for the forecast model, on a trace as Bitbrains published it: each day forecast from the days before it alone.
+"""Candidates for the forecast model, on a trace as Bitbrains published it: each day forecast only from the days before it.
 
 forecasts.py FOLDER [--choose-until 16]
 
-FOLDER holds one CSV a machine (GWA-T-12 "rnd", July 2013). Needs numpy. Regions are 64 MiB to 16 GiB, and a quarter and a
-half of each machine's memory; instants and fates are counted here anew, by the rules of docs/analysis.md, so that the
-line `pooled + habit` checks the analysis of the release before, and the line that is marked that of this one.
+FOLDER holds one CSV per machine (GWA-T-12 "rnd", July 2013). Needs numpy. Regions are 64 MiB to 16 GiB, and a quarter and
+a half of each machine's memory. Instants and outcomes are counted here independently, by the rules of docs/analysis.md,
+so that the line `pooled + habit` checks the analysis of the previous release, and the marked line that of this release.
 
-Two lines a candidate: the days that choose (from the fifth on), and those after them, which confirm. Each has for 10 min,
-1 h, 6 h and 24 h the Brier score over all regions as a share of that of `pooled + habit`, the mean of the four, and of
-half a machine's memory the Brier score, Murphy's reliability and the calibration slope.
+Each candidate has two lines: the days used for choosing (from the fifth on), and the later days, which confirm. Each line
+has, for 10 min, 1 h, 6 h and 24 h, the Brier score over all regions as a share of that of `pooled + habit`, and the mean
+of the four; and for half a machine's memory the Brier score, Murphy's reliability and the calibration slope.
 """
 
 import argparse
@@ -28,9 +28,9 @@ FIRST_SCORED = 4
 BOUNDS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]
 LONGEST_STEP_S = 660
 
-# `own` and `looks`: instants for which all hosts count in a host's own state, so many and so many for each within the time
-# ahead. `factor`: instants for which no factor counts in a host's factor on the pooled state, and `after` on its own state;
-# `slot` the same by time of the week, on odds. `habit`: mixed with the host's habit. `spread`: odds spread.
+# Weights in instants. `own` and `looks`: weight of all hosts in a host's own state, fixed, and per ten minutes of the
+# horizon. `factor`: weight of "no factor" in a host's factor on the pooled state; `after`: the same on its own state;
+# `slot`: the same by time of the week, on odds. `habit`: mixed with the host's habit. `spread`: odds are spread.
 CANDIDATES = {
     "pooled + habit": {"habit": True},
     "own 144": {"own": 144},
@@ -69,7 +69,7 @@ def main() -> None:
                 is_scored = ~np.isnan(p) & (given["day"] >= FIRST_SCORED)
                 spans = [is_scored & ~is_later, is_scored & is_later]
                 sums[:, ahead] += [squares(given, p)[span].sum() for span in spans]
-            calibrations.append([calibration(given, p, span) for span in spans])  # of the last region, half a machine's
+            calibrations.append([calibration(given, p, span) for span in spans])  # of the last region, half a machine's memory
         base = sums if base is None else base
         for span, days in enumerate(["choose", "confirm"]):
             ratios = sums[span] / base[span]
@@ -83,7 +83,7 @@ def main() -> None:
 
 
 def read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Time (s), memory and available memory (bytes) of one machine; of rows of one second the least available."""
+    """Time (s), memory and available memory (bytes) of one machine; of rows with equal time, the least available."""
     rows: dict[int, tuple[float, float]] = {}
     with file.open() as lines:
         for row in csv.reader(lines, delimiter=";"):
@@ -99,7 +99,7 @@ def read(file: pathlib.Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def machines(files: list[pathlib.Path]) -> list[dict[str, np.ndarray]]:
-    """Of each region: all instants at which it was available, of all machines."""
+    """For each region: all instants at which it was available, on all machines."""
     found: list[list[dict[str, np.ndarray]]] = [[] for _ in REGIONS]
     for host, file in enumerate(files):
         time, memory, available = read(file)
@@ -159,7 +159,7 @@ def instants(host, time, run, last, available, low, size, is_instant) -> dict[st
 
 
 def counted(files, region: dict[str, np.ndarray], ahead: int) -> dict[str, np.ndarray]:
-    """Instants that are alike, and how many of them were lost."""
+    """Groups of equal instants, and how many of each were lost."""
     keep = region["is_known"][:, ahead]
     first = region["day"].min()
     parts = [region["day"] - first, region["known_on"][:, ahead] - first, region["host"], region["slot"], region["cell"]]
@@ -187,7 +187,7 @@ def logistic(x):
 
 
 def pooled(n: np.ndarray, lost: np.ndarray, any_state: float) -> np.ndarray:
-    """Of each state on all hosts, each bin drawn to the coarser one for ten instants."""
+    """Share of each state over all hosts; each bin is drawn to the coarser one with the weight of ten instants."""
     share, width = np.array([any_state]), 1
     for bins in (4, 6, 6):
         width *= bins
@@ -196,7 +196,7 @@ def pooled(n: np.ndarray, lost: np.ndarray, any_state: float) -> np.ndarray:
 
 
 def states(n, lost, any_state, within, options):
-    """Of each state on each host."""
+    """Share of each state on each host."""
     n_cells, lost_cells = n.sum(1), lost.sum(1)
     of_all = pooled(n_cells.sum(0), lost_cells.sum(0), any_state)
     prior = np.repeat(of_all[None], len(n), 0)
@@ -214,7 +214,7 @@ def states(n, lost, any_state, within, options):
 
 
 def rolled(given: dict[str, np.ndarray], hosts: int, within: float, options: dict) -> np.ndarray:
-    """Probability to be lost of each group of instants, from what was known before its day; nan where nothing was."""
+    """Probability of loss for each group of instants, from what was known before its day; nan if nothing was."""
     n, lost = np.zeros((hosts, SLOTS, CELLS)), np.zeros((hosts, SLOTS, CELLS))
     found = np.full(len(given["n"]), np.nan)
     mixed, habit, state, x = (found.copy() for _ in range(4))

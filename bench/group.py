@@ -1,4 +1,4 @@
-"""The processes of one program under measurement: started, watched, ended, and all their CPU time counted."""
+"""The processes of one program under measurement: started, observed, ended, with all their CPU time."""
 
 import ctypes
 import os
@@ -8,24 +8,25 @@ import time
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Between two looks; every eighth also looks for new processes. Seldom enough that this program is hardly ever
-#: an active process of the samples itself, whose files would then come and go in the agent's trace.
+#: Time between two looks; every eighth also looks for new processes. It is long, so that this program is
+#: hardly ever an active process in the samples: its files would then appear and disappear in the agent's
+#: trace.
 LOOK_SECONDS = 1.0
 LOOKS_BEFORE_NEW = 8
 
 
 def adopt_orphans() -> None:
-    """Makes this program the parent of its children's orphans, so that their CPU time is told here."""
+    """Makes this program the parent of its children's orphans, so that their CPU time is reported here."""
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
 class Group:
-    """A program and whatever it starts, in a session of its own; what it says goes to a file.
+    """A program and its child processes, in a separate session; their output goes to a file.
 
-    CPU time is that of every process as wait4(2) tells it: exact, and with nothing lost when one ends.
-    Peak RSS is the sum of the processes' own words (VmHWM) shortly before their end: ru_maxrss would hold
-    this program's as well, of which they were copies before they became what they are.
+    CPU time is the sum over all processes as reported by wait4(2): exact, and complete when one ends.
+    Peak RSS is the sum of the processes' own VmHWM shortly before their end: ru_maxrss would include the
+    memory of this program, of which they were copies before their exec.
     """
 
     def __init__(self, command: list[str], said: Path, environment: dict[str, str], folder: Path):
@@ -54,7 +55,7 @@ class Group:
         return sum(self._peaks.values())
 
     def look(self) -> bool:
-        """Notes what there is to note; whether the program itself still runs."""
+        """Updates the peaks and reaps ended processes; returns whether the program itself still runs."""
         if self._looks % LOOKS_BEFORE_NEW == 0:
             self._peaks |= {pid: 0 for pid in self._processes() if pid not in self._peaks}
         self._looks += 1
@@ -65,7 +66,7 @@ class Group:
         return self.status is None
 
     def end(self, sign: int = signal.SIGTERM, patience: float = 10.0) -> None:
-        """Ends what is left of it, and waits for all of it."""
+        """Ends the remaining processes, and waits for all of them."""
         if self.over:
             return
         self.look()

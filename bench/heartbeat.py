@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How regularly the agent's signs of life come while others have the CPUs.
+"""Regularity of the agent's messages while other processes use the CPUs.
 
-On each CPU run busy loops of normal priority, and one at SCHED_RR 1, the memory server's priority, that works for a share of each 20 ms.
-Agents run one after the other. A listener of a higher priority takes the time of each message at the agent's socket; three
-seconds of silence count as the owner's return.
+Each CPU runs busy loops of normal priority, and one at SCHED_RR 1, the memory server's priority, that works for a share of each 20 ms.
+Agents run one after the other. A listener of a higher priority records the time of each message at the agent's socket; three seconds of
+silence count as the owner's return.
 
 example:
   bench/heartbeat.py target/release/gleaner-agent --seconds 60
@@ -46,7 +46,7 @@ def begin(arguments: argparse.Namespace) -> None:
 
 
 def gaps(program: str, seconds: float, loops: int, share: float, interval: str) -> list[float]:
-    """Between one message and the next, in seconds; the end of the measurement counts as a message."""
+    """Times between consecutive messages, in seconds; the end of the measurement counts as a message."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         root = Path(folder)
         for name in ("dev/input", "dev/pts", "run/user", "sys"):

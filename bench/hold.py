@@ -1,4 +1,4 @@
-"""How long a process waits for its memory map while smaps_rollup of it is read, at the largest size that is read."""
+"""Time that a process waits for its memory map while its smaps_rollup is read, at the largest size that the agent reads."""
 
 import re
 import subprocess
@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Maps so much, small pages only, and then maps and unmaps one page for ever: each turn takes the lock of its
-#: memory map. Prints its longest and its usual turn, first without and then with a reader.
+#: Maps this much memory in small pages, and then maps and unmaps one page repeatedly; each turn takes the
+#: lock of its memory map. Prints its median and longest turn, first without and then with a reader.
 VICTIM = """
 import mmap, sys, time
 rss_bytes = lambda: int(open("/proc/self/statm").read().split()[1]) * mmap.PAGESIZE
@@ -38,7 +38,7 @@ class Hold:
     reads: int
     read_us_median: float
     read_us_most: float
-    #: The longest that mapping and unmapping one page took, without and with a reader.
+    #: Longest turn of mapping and unmapping one page, without and with a reader.
     turn_us_alone: float
     turn_us_read: float
 
@@ -51,7 +51,7 @@ class Hold:
 
 
 def largest_bytes(root: Path) -> int:
-    """The agent's own bound."""
+    """The agent's size limit for reading smaps_rollup."""
     text = (root / "agent/src/sample/proportional.rs").read_text()
     found = re.search(r"LARGEST_BYTES: u64 = (\d+) << 20", text)
     if not found:

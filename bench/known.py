@@ -1,4 +1,4 @@
-"""The tracers that are compared: how each is run, and how it is told that it has taken its samples."""
+"""The compared tracers: how each is run, and how it is known to have taken its samples."""
 
 import os
 import re
@@ -20,27 +20,28 @@ BELOW_INDEX_ENTRY_BYTES = 32
 class Tracer:
     """A program that takes `{samples}` samples, `{interval}` seconds apart, and writes into `{folder}/stored`.
 
-    The placeholders stand in commands, files and environment alike; `{port}` is a free one on loopback.
+    Commands, files and environment may have these placeholders; `{port}` is a free port on loopback.
     """
 
     name: str
     version: str
-    #: How it was set up, for people (Markdown).
+    #: Description of its configuration (Markdown).
     configuration: str
     record: list[str]
-    #: What must run beside it, counted as well; each with the path that says it is ready ("" for none).
+    #: Services that must run beside it, measured with it; each with the path that exists once it is
+    #: ready ("" for none).
     services: list[tuple[list[str], str]] = field(default_factory=list)
-    #: Whether the recorder is part of the tracer; else it only stands for a server elsewhere.
+    #: True if the recorder is part of the tracer; otherwise it only replaces a server elsewhere.
     counts_recorder: bool = True
     #: Configuration files, by their name in `{folder}`.
     files: dict[str, str] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    #: Samples stored so far, of a tracer that would go on for ever.
+    #: Returns the number of stored samples, for a tracer that does not end by itself.
     taken: Callable[[Path], int] | None = None
     is_gleaner: bool = False
 
     def in_plain(self) -> "Tracer":
-        """The agent, told to store paths."""
+        """The agent, configured to store paths."""
         plain = {"plain.toml": 'privacy = "plain"\n'}
         return replace(self, record=[*self.record, "--config", "{folder}/plain.toml"], files=plain)
 
@@ -57,7 +58,7 @@ def agent(program: Path) -> Tracer:
 
 
 def peers() -> list[Tracer]:
-    """sadc comes first: the others are compared with it."""
+    """All peers; sadc is first, since the others are compared with it."""
     return [sadc(), *atop(), *pmlogger(), *node_exporter(), *below()]
 
 
@@ -83,7 +84,7 @@ def atop() -> list[Tracer]:
             version=version_of([program, "-V"]),
             configuration=f"{words}; `ATOPACCT=` (no process accounting)",
             record=[program, *options, "-w", "{folder}/stored/atop", "{interval}", "{samples}"],
-            environment={"ATOPACCT": ""},  # else it turns on process accounting for the whole machine
+            environment={"ATOPACCT": ""},  # otherwise it turns on process accounting for the whole machine
         )
         for name, options, words in both
     ]
@@ -99,13 +100,13 @@ PROPORTIONAL_METRICS = [f"proc.smaps.{name}" for name in ["pss_anon", "pss_file"
 
 
 def pmlogger() -> list[Tracer]:
-    """pmcd with the agents (PMDAs) that these metrics need, on a socket of its own."""
+    """pmcd with the agents (PMDAs) for these metrics, on a separate socket."""
     pmcd = str(DEBIAN / "usr/lib/pcp/bin/pmcd")
     program = str(DEBIAN / "usr/bin/pmlogger")
     environment = {
         "LD_LIBRARY_PATH": str(DEBIAN / "usr/lib"),
         "PCP_CONF": str(PEERS / "pcp.conf"),
-        "PMCD_REQUEST_TIMEOUT": "60",  # a busy machine is no reason to give up
+        "PMCD_REQUEST_TIMEOUT": "60",  # a busy machine must not cause a timeout
         **{name: "{folder}" for name in ["PCP_RUN_DIR", "PCP_LOG_DIR", "PCP_TMP_DIR", "PCP_TMPFILE_DIR"]},
     }
     pmdas = DEBIAN / "usr/lib/pcp/pmdas"

@@ -1,4 +1,4 @@
-"""The load that the benches measure under: processes asleep, and busy ones whose memory and files are known."""
+"""The load during the benches: sleeping processes, and busy ones whose memory and files are known."""
 
 import os
 import subprocess
@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-#: Uses a fifth of a CPU and 20 MiB that it touches: active in every sample, and the tracers get their
-#: turn. Holds one file open and maps another, and reads both, so that their pages stay in the cache.
+#: Uses a fifth of a CPU and touches 20 MiB: active in every sample, and leaves CPU time for the
+#: tracers. Holds one file open and maps another, and reads both, so that their pages stay in the
+#: cache.
 BUSY = """
 import mmap, os, sys, time
 parent, held, mapped = int(sys.argv[1]), open(sys.argv[2], "rb"), open(sys.argv[3], "rb")
@@ -31,7 +32,7 @@ MAPPED_BYTES = 256 << 10
 
 @dataclass(frozen=True)
 class Busy:
-    """One busy process, and the files that a trace has to show with it."""
+    """One busy process, and the files that a trace must show with it."""
 
     pid: int
     held: Path
@@ -40,8 +41,8 @@ class Busy:
 
 @contextmanager
 def load(folder: Path, asleep: int, busy: int, seconds: float):
-    """The load, as its busy processes. Its files lie in `folder`, which must not be on tmpfs: what lies
-    there is shared memory. Ended by pid, and by itself should this program die."""
+    """Starts the load and yields its busy processes. Its files are in `folder`, which must not be on tmpfs, whose
+    files count as shared memory. The processes are ended by pid, and end by themselves if this program dies."""
     folder.mkdir(parents=True, exist_ok=True)
     sleeping = ["sleep", str(int(seconds) + 600)]
     children: list[subprocess.Popen] = []

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Pages over NBD: gleaner-memoryd beside nbdkit, nbd-server and qemu-nbd, and beside the least that a server can do (nbd_floor.c).
+"""Pages over NBD: gleaner-memoryd beside nbdkit, nbd-server and qemu-nbd, and beside a minimal server (nbd_floor.c).
 
 nbd.py [--memoryd target/release/gleaner-memoryd] [--clerk target/release/gleaner-clerk] [--runs 5] [--seconds 2] [--size-mib 1024] [--json FILE]
 
-All of them serve as much memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the
-client on another, in a network namespace of their own with the kernel's oldest congestion control, reno: some machines have bbr, which paces what is sent
-over loopback by what it has guessed. The clerk (over a Unix socket alone) has its pages at a gleaner-memoryd by TCP, both on the servers' CPU, sealed, without a
-copy on disk: what it costs is the difference to both. *Beside a client with 64 in flight*: reads of one page at a time, while another client on the same CPU
-keeps 64 under way. Each case is run by every server in turn, then again, and the median of the runs counts. Latency is fio's
-own, from submission to completion. A run during which a hypervisor took more than --stolen percent of this machine's CPU time away is run again, ten times
-at most; of those the one that lost least counts.
+All of them serve the same amount of memory, written before, to the same client (fio's nbd engine), one at a time, the server on one CPU and the client on
+another, in a separate network namespace with the kernel's oldest congestion control, reno: on some machines the default is bbr, which paces traffic over
+loopback by its estimates. The clerk (over a Unix socket only) has its pages at a gleaner-memoryd over TCP, both on the servers' CPU, encrypted, without a copy
+on disk: its cost is the difference to both. *Beside a client with 64 in flight*: reads of one page at a time, while another client on the same CPU keeps 64
+requests in flight. Every server runs each case in turn, repeatedly, and the median of the runs counts. Latency is fio's own, from submission to completion. A
+run during which a hypervisor took more than --stolen percent of this machine's CPU time is repeated, at most ten times; then the run that lost least counts.
 """
 
 import argparse
@@ -38,7 +37,7 @@ ATTEMPTS = 10
 
 @dataclass(frozen=True)
 class Case:
-    """What the client does."""
+    """Requests of the client."""
 
     transport: str
     rw: str
@@ -55,7 +54,7 @@ CASES += [Case(transport, "randread", 4, 1, is_beside=True) for transport in ("t
 
 
 class Servers:
-    """All of them, one at a time, each with contents of its own."""
+    """All servers, one at a time, each with its own contents."""
 
     def __init__(self, args: argparse.Namespace, folder: Path):
         self.args, self.folder = args, folder
@@ -65,7 +64,7 @@ class Servers:
         subprocess.run([ROOT / "tests/unpack", ROOT / "target/nbd-server", "nbd-server", "libnl-genl-3-200", "libnl-3-200"], check=True)
 
     def command(self, name: str, port: int | None, path: Path) -> list[str]:
-        """At `port` of loopback, or at the Unix socket `path` where there is no port."""
+        """Command that serves at `port` on loopback, or at the Unix socket `path` if there is no port."""
         if name == "gleaner":
             listen = f"127.0.0.1:{port}" if port else str(path)
             return [self.args.memoryd, "serve", "--standalone", f"{self.args.size_mib}MiB", "--listen", listen]
@@ -76,7 +75,7 @@ class Servers:
             return [self.floor, str(port or path), str(self.bytes)]
         if name == "nbdkit":
             return ["nbdkit", "-f", *(["-p", str(port), "-i", "127.0.0.1"] if port else ["-U", path]), "memory", str(self.bytes)]
-        # The others serve files; these lie in memory.
+        # The other servers serve files; these are in memory.
         file = self.folder / f"{name}.img"
         with file.open("wb") as made:
             made.truncate(self.bytes)
@@ -105,7 +104,7 @@ class Servers:
         log = (self.folder / f"{name}.log").open("wb")
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LD_LIBRARY_PATH": str(libraries)})
         export = "default" if name == "nbd-server" else ""
-        daemon = self.folder / f"{name}.pid"  # nbd-server leaves its starter
+        daemon = self.folder / f"{name}.pid"  # nbd-server forks into the background
         try:
             await_socket(process, port, path, self.folder / f"{name}.log")
             yield f"nbd://127.0.0.1:{port}/{export}" if port else f"nbd+unix:///{export}?socket={path}"
@@ -151,7 +150,7 @@ def fio(url: str, size_mib: int, *more: str) -> dict:
 
 @contextlib.contextmanager
 def greedy(url: str, args: argparse.Namespace):
-    """A client that has 64 pages under way all the time; it is at work before this goes on."""
+    """Runs a client with 64 page requests in flight; it is already at work when the body starts."""
     options = ["--rw=randread", "--bs=4k", "--iodepth=64", "--time_based", f"--runtime={args.seconds + 60}", "--status-interval=1"]
     process = subprocess.Popen(client(url, args.size_mib, *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
@@ -163,7 +162,7 @@ def greedy(url: str, args: argparse.Namespace):
 
 
 def stolen() -> tuple[int, int]:
-    """Ticks that a hypervisor gave to others though there was work here, and all ticks (proc(5), /proc/stat)."""
+    """Ticks that a hypervisor took although there was work here, and all ticks (proc(5), /proc/stat)."""
     user, nice, system, idle, io_wait, irq, soft_irq, steal = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])
     return steal, user + nice + system + idle + io_wait + irq + soft_irq + steal
 
@@ -197,7 +196,7 @@ def measured_once(url: str, case: Case, args: argparse.Namespace) -> dict:
 
 
 def enter_own_network() -> None:
-    """A loopback for this process and those that it starts from now on (unshare(2); Python has it from 3.12 on)."""
+    """Gives this process and its later children a separate loopback (unshare(2); Python has it from 3.12 on)."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNET) != 0:
         raise SystemExit(f"a network namespace: {os.strerror(ctypes.get_errno())}; run it as root")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -249,7 +248,7 @@ def median(runs: list[dict]) -> dict:
 
 
 def table(rows: list[dict]) -> str:
-    """A row a case; of each server IOPS (128 KiB: MiB/s), p50 and p99."""
+    """One row per case; for each server IOPS (128 KiB: MiB/s), p50 and p99."""
     names = list(dict.fromkeys(row["server"] for row in rows))
     lines = ["| | " + " | ".join(f"{name}: k/s (MiB/s), p50 / p99 us" for name in names) + " |", "| --- |" + " --- |" * len(names)]
     cases = list(dict.fromkeys(Case(*(row[key] for key in ("transport", "rw", "kib", "depth", "is_beside"))) for row in rows))

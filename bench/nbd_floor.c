@@ -1,5 +1,5 @@
-// The floor that bench/nbd.py measures against: the least an NBD server can do. One thread a connection, blocking calls, memory read and
-// written in place, one export, no checks that cost anything, no batching. Not a server for anybody's use.
+// A minimal NBD server, the baseline of bench/nbd.py. One thread per connection, blocking calls, memory read and written in place, one
+// export, no costly checks, no batching. Not for use as a server.
 //   cc -O2 -pthread -o nbd_floor nbd_floor.c; nbd_floor PORT|PATH BYTES
 #include <arpa/inet.h>
 #include <endian.h>

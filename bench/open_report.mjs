@@ -1,4 +1,4 @@
-// How soon a report is there in Chromium: node bench/open_report.mjs PAGE.html → JSON.
+// Measures how soon Chromium shows a report: node bench/open_report.mjs PAGE.html → JSON.
 import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
 

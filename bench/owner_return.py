@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How soon a listener hears of the owner's return: from a key press to the agent's message.
+"""Delay until a listener learns of the owner's return: from a key press to the agent's message.
 
-The keyboard is a pipe under a --dev-root, the terminal a pseudo-terminal that controls a process. The owner
-counts as away after 300 ms, and a sample is taken every --interval, so that many presses fall into one.
+The keyboard is a pipe under a --dev-root, the terminal a pseudo-terminal with a process. The owner counts
+as away after 300 ms, and a sample is taken every --interval, so that many presses happen during a sample.
 
 examples:
   bench/owner_return.py --agent target/release/gleaner-agent
@@ -59,7 +59,7 @@ class Keyboard:
 
 
 class Terminal:
-    """A pseudo-terminal on which a program reads what is typed."""
+    """A pseudo-terminal on which a program reads the input."""
 
     name = "terminal"
 
@@ -74,7 +74,7 @@ class Terminal:
 
     def press(self) -> None:
         os.write(self.fd, b"\n")
-        # What it shows is taken, lest it fill up.
+        # Discard the echo, so that the terminal's buffer does not fill up.
         os.read(self.fd, 4096)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ def press(messages, source, trials: int) -> list[Trial]:
             done[-1].told_ms = (heard_ns - done[-1].pressed_ns) / 1e6
         if message["type"] != "sample":
             continue
-        if waiting is not None:  # the first sample after a press tells whether it was at work then
+        if waiting is not None:  # the first sample after a press says whether it was being taken then
             begun_ns = message["time_ms"] * 10**6
             if waiting.pressed_ns < begun_ns + message["agent_wall_us"] * 1000:
                 waiting.in_sample = waiting.pressed_ns >= begun_ns

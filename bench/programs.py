@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Programs that need more memory than they have: how long they take on borrowed memory, beside plain memory and swap on disks.
+"""Programs that need more memory than they have: their time on borrowed memory, beside plain memory and swap on disks.
 
 programs.py [--programs target/release] [--runs 3] [--at-once 4] [--disk-ms 8] [--json FILE]
 
-The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, each in
-a control group with half to two thirds of the memory that it needs; then as many sorts at once as --at-once says, a group each. What they make
-is compared with what the first of the ways made. A program that fails has no time: POV-Ray ends itself where one half of it waits ten seconds for the other.
+The programs are Debian's sort, a search for nearest neighbours (numpy) and POV-Ray, those of tests/end_to_end/lending/programs, each in a control group with
+half to two thirds of the memory that it needs; then --at-once sorts concurrently, each in its own group. Their output is compared with that of the first
+way. A program that fails has no time: POV-Ray ends if one half of it waits ten seconds for the other.
 
-*Borrowed*: swap on a clerk, whose pages are with two standalone memoryds by TCP over loopback, sealed, with its copy on this machine's
-disk. *Disk*: swap on nbdkit's memory behind its delay filter, so long a request, one at a time: a disk's arm, of which the time is
-stated and not measured. *Fast*: the same nbdkit without a delay, what the way there costs by itself. All three swap by `gleaner-clerk attach`. Nothing is pinned. Root only.
+*Borrowed*: swap on a clerk, whose pages are at two standalone memoryds over TCP on loopback, encrypted, with its copy on this machine's disk. *Disk*: swap on nbdkit's
+memory behind its delay filter, which delays each request and serves one at a time: a hard disk with an assumed seek time. *Fast*: the same nbdkit without a delay, which
+shows the cost of the path itself. All three swap by `gleaner-clerk attach`. Nothing is pinned. Root only.
 """
 
 import argparse
@@ -37,7 +37,7 @@ WAYS = ("memory", "borrowed", "fast", "disk")
 
 
 def commands(folder: Path) -> dict[str, tuple[list, Path]]:
-    """Each program, and the file that it makes."""
+    """Command of each program, and its output file."""
     nearest = [PYTHON, SOURCES / "nearest.py", VECTORS, folder / "nearest"]
     picture = folder / "spheres.bmp"
     draw = ["povray", f"+I{SOURCES / 'spheres.pov'}", f"+O{picture}", "+FB", "+W64", "+H48", "+WT1", "-D", f"Declare=Count={SPHERES}"]
@@ -62,7 +62,7 @@ def write_lines(path: Path) -> None:
 
 @contextlib.contextmanager
 def server(command: list, ready: Path | None = None):
-    """A server; it is ready when the socket is there, else when it has said a line, which is the value."""
+    """Runs a server; it is ready when its socket exists, or when it has printed a line, which is the value."""
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL if ready else subprocess.PIPE)
     try:
         while ready and not ready.exists():
@@ -88,7 +88,7 @@ def borrowed(programs: Path, folder: Path):
 
 @contextlib.contextmanager
 def nbdkit(programs: Path, folder: Path, options: list, delays: list):
-    """Swap on memory of nbdkit's."""
+    """Swap on nbdkit's memory."""
     socket = folder / "nbdkit.sock"
     command = ["nbdkit", "-f", "-U", socket, *options, "memory", f"{AREA_MIB}M", *delays]
     with server(command, socket), swap(programs / "gleaner-clerk", ["--socket", socket]):
@@ -114,7 +114,7 @@ def way(name: str, args: argparse.Namespace, folder: Path):
 
 
 def run(called: list[tuple[list, Path]], is_limited: bool) -> tuple[float, list[str]] | None:
-    """Seconds until the last of them has ended, and what they made; None where one failed."""
+    """Seconds until the last program has ended, and their outputs; None if one failed."""
     with contextlib.ExitStack() as stack:
         words = [list(map(str, command)) for command, _ in called]
         if is_limited:
@@ -150,7 +150,7 @@ def main() -> None:
             jobs[f"{args.at_once} sorts at once"] = [sort(folder, number) for number in range(args.at_once)]
         plain, seconds = {}, {}
         for number in range(args.runs):
-            # Minutes a program, and its time is stated: once.
+            # Run only once: it takes minutes per program, and its delay is an assumption.
             for name in (name for name in args.ways if name != "disk" or number == 0):
                 with way(name, args, folder):
                     for job, called in jobs.items():

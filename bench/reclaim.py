@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How soon lent memory is the owner's again: from the agent's word of their return to the kernel's free memory.
+"""Delay until lent memory is the owner's again: from the agent's message of the return to the kernel's free memory.
 
-gleaner-memoryd lends a lease, all of it written, and gives it back when it hears `owner active`. The time is taken outside
-it: free memory by /proc/zoneinfo, looked at by a process that goes before others, every 0.1 ms at first; beside it
-stands what memoryd's own log says, which other processes' memory does not blur, and what the kernel takes for the same
-by itself ("bare madvise": as many threads, the same pages, nothing else to do). With --agent the real agent tells, and
-the time runs from the press of a key (a pipe for a keyboard). A hypervisor that takes the CPUs away delays all of it:
-"stolen" is the longest time that it did (both CPUs together, in steps of 10 ms).
+gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner active`. The time is measured
+outside of it: free memory in /proc/zoneinfo, read by a process of higher priority, at first every 0.1 ms. Beside it are
+the times in memoryd's own log, which other processes' memory does not blur, and the kernel's time for the same work alone
+("bare madvise": as many threads, the same pages). With --agent the real agent sends the message, and the time runs from a
+key press (a pipe for a keyboard). A hypervisor that takes the CPUs away delays everything: "stolen" is the longest such
+time (both CPUs together, in steps of 10 ms).
 
 examples:
   bench/reclaim.py --memoryd target/release/gleaner-memoryd
@@ -32,24 +32,24 @@ import time
 from pathlib import Path
 
 GIB = 1 << 30
-# paging/src/store: slabs, and how many of them one call gives back.
+# Sizes in paging/src/store: a slab, and the slabs that one call frees.
 SLAB = 2 << 20
 RUN = 16 * SLAB
-# What is free moves by itself, by other processes' doing: more than that is the first that is back ...
+# Free memory fluctuates through other processes: a larger increase counts as the first reclaimed memory ...
 NOISE = 4 << 20
-# ... and so much may be missing in the end.
+# ... and this share may be missing at the end.
 MISSING_SHARE = 0.01
 KEYS = ("first_ms", "all_ms", "told_first_ms", "told_all_ms", "bare_ms")
-# A sample, of which no other column may be absent (schemas/src/rows.rs).
+# A sample with values for all columns that may not be absent (schemas/src/rows.rs).
 COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
     available_free_bytes available_idle_process_bytes available_unused_cache_bytes available_reclaimable_kernel_bytes
     available_residual_bytes mem_total_bytes mem_free_bytes processes_count active_processes_count agent_cpu_us agent_wall_us
     agent_rss_bytes"""
 SAMPLE = {"type": "sample", "headroom_share": 0.0, "files_whole": False} | dict.fromkeys(COLUMNS.split(), 0)
-# So long after the event memory that is not back counts as lost.
+# Time after the event at which memory not reclaimed counts as lost.
 PATIENCE_S = 3.0
-# A lease that grows no further for so long will not be written whole. How long all of it takes says nothing: memoryd fills it at normal
-# priority, from whatever CPU time others leave.
+# A lease that has not grown for this time will never be completely written. The total time says nothing: memoryd fills the lease at
+# normal priority, with whatever CPU time others leave.
 STALLED_S = 60.0
 
 
@@ -77,7 +77,7 @@ FREE = re.compile(rb"(?:nr_free_pages|^ +count:) +(\d+)", re.MULTILINE)
 
 
 def free_bytes() -> int:
-    """Free in all zones, and on the lists that each CPU keeps of pages just freed: whoever asks next gets those."""
+    """Free memory in all zones, and on each CPU's lists of pages just freed, which are reused first."""
     return sum(map(int, FREE.findall(os.pread(ZONEINFO, 1 << 16, 0)))) * PAGE
 
 
@@ -86,7 +86,7 @@ def line(**message) -> bytes:
 
 
 class FakeAgent:
-    """Speaks as the agent does (docs/live.md): signs of life by a thread, the rest when told."""
+    """Sends the agent's messages (docs/live.md): heartbeats from a thread, the others on request."""
 
     def __init__(self, root: Path):
         self.path = root / "agent.sock"
@@ -103,7 +103,7 @@ class FakeAgent:
         threading.Thread(target=self.live, daemon=True).start()
 
     def live(self) -> None:
-        # A thread starts at normal priority (SCHED_RESET_ON_FORK), and three seconds without a word count as the owner's return.
+        # A thread starts at normal priority (SCHED_RESET_ON_FORK), and three seconds of silence count as the owner's return.
         before_others(threading.get_native_id())
         while not self.is_over.wait(1):
             with contextlib.suppress(OSError), self.said:
@@ -128,7 +128,7 @@ class FakeAgent:
 
 
 class RealAgent:
-    """gleaner-agent with a pipe in place of an event device; a sample each second."""
+    """gleaner-agent with a pipe in place of an event device; it takes a sample each second."""
 
     def __init__(self, root: Path, agent: Path):
         for folder in ("dev/input", "dev/pts", "sys", "run"):
@@ -152,7 +152,7 @@ class RealAgent:
         self.messages = listener.makefile("r")
 
     def idle(self) -> None:
-        """Until a sample finds the owner away: it lends, and waits for the owner's return from then on."""
+        """Waits until a sample shows the owner away; from then on the host lends and the owner may return."""
         for text in self.messages:
             message = json.loads(text)
             if message["type"] == "sample" and (message["owner_idle_ms"] or 0) >= 300:
@@ -169,12 +169,12 @@ class RealAgent:
 
 
 def stolen_ms() -> float:
-    """What a hypervisor has taken of all CPUs since boot (proc_stat(5))."""
+    """CPU time that a hypervisor has taken from all CPUs since boot (proc_stat(5))."""
     return int(Path("/proc/stat").read_text().split(maxsplit=9)[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
 def bare(pages: str, gib: int, trials_count: int) -> list[float]:
-    """Milliseconds in which the kernel takes memory back where that is all there is to do: what no memory server can beat."""
+    """Milliseconds in which the kernel alone reclaims the memory: a lower bound for any memory server."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     size = gib * GIB
@@ -185,7 +185,7 @@ def bare(pages: str, gib: int, trials_count: int) -> list[float]:
     for _ in range(trials_count):
         ctypes.memset(base, 1, size)
         runs = iter(range(base, base + size, RUN))
-        # Calls by ctypes run beside each other: they hold no interpreter lock.
+        # ctypes releases the interpreter lock, so that these calls run in parallel.
         hands = [
             threading.Thread(target=lambda: [libc.madvise(at, RUN, mmap.MADV_DONTNEED) for at in runs])
             for _ in range(min(os.cpu_count(), 2))
@@ -222,7 +222,7 @@ def huge_bytes(pid: int) -> int:
 
 
 def wait_until_written(pid: int, size: int) -> None:
-    """Until the lease is in memory, however long that takes while it grows."""
+    """Waits until the lease is in memory, as long as it keeps growing."""
     most, until = 0, time.monotonic() + STALLED_S
     while (resident := resident_bytes(pid)) < size:
         if resident > most:
@@ -245,7 +245,7 @@ def reclaim(agent, pid: int, size: int) -> Trial:
     wait_until_written(pid, size)
     trial = Trial()
     trial.huge_share = huge_bytes(pid) / size
-    # A page or two may be on its way, and the real agent arms itself after its sample.
+    # A page or two may still be in transit, and the real agent starts watching after its sample.
     time.sleep(0.2)
     before, stolen_before_ms = free_bytes(), stolen_ms()
     began = time.monotonic_ns()
@@ -259,7 +259,7 @@ def reclaim(agent, pid: int, size: int) -> Trial:
             trial.all_ms = passed_ms
         if passed_ms > PATIENCE_S * 1000:
             break
-        # Seldom enough to leave the CPUs to who gives back.
+        # Seldom enough to leave the CPUs to the reclaim.
         time.sleep(min(max(passed_ms / 50, 0.1), 5) / 1000)
     trial.stolen_ms = stolen_ms() - stolen_before_ms
     return trial
@@ -286,7 +286,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
                 trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
             except TimeoutError as why:
                 sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {given_back(root)}")
-            # The last line of its log is written after the memory is back.
+            # The last line of its log is written after the reclaim.
             daemon.terminate()
             daemon.wait()
             told = given_back(root)
@@ -303,7 +303,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
 
 
 def given_back(root: Path) -> list[dict]:
-    """memoryd's own record: why, how much and how soon."""
+    """memoryd's own records of reclaims: cause, amount and times."""
     log = root / "state/lending.jsonl"
     return [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []
 

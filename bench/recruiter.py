@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The recruiter with ten thousand hosts, each with its own WebSocket, and clients that ask for leases.
+"""The recruiter with ten thousand hosts, each with its own WebSocket, and clients that request leases.
 
 recruiter.py [--hosts 10000] [--seconds 60] [--rates 10,50,100] [--tls]
 
-Hosts announce every 10 s, with quotas that go up and down, and on every grant; they grant by the real rules
-(recruiter/examples/lending_swarm). CPU and memory are the recruiter's alone, from /proc, once all hosts are linked. Time to grant
-is the client's, from when it was due to ask.
+Hosts announce themselves every 10 s, with rising and falling quotas, and on every grant; they grant by the real rules
+(recruiter/examples/lending_swarm). CPU and memory are those of the recruiter, from /proc, once all hosts are linked. Time to
+grant is the client's, from the time at which its request was due.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--tls", action="store_true", help="hosts by mutual TLS (their certificates are made first: minutes)")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures there as well")
     args = parser.parse_args()
-    # A connection is a file descriptor, here and there.
+    # Each connection takes a file descriptor in both processes.
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     if hard < args.hosts + 100:
@@ -52,7 +52,7 @@ def measured(args: argparse.Namespace, rate: float) -> dict:
     try:
         pki = folder / "pki"
         if args.tls:
-            # Certificates are made beforehand: they are not what is measured.
+            # Certificates are made beforehand, since they are not measured.
             subprocess.run([RELEASE / "examples/lending_swarm", "--pki", pki, "--hosts", str(args.hosts), "--seconds", "0"], check=True)
         with running(folder, pki if args.tls else None) as (process, listen, local):
             empty = cost(process.pid)
@@ -90,7 +90,7 @@ def wait_for_line(process: subprocess.Popen, wanted: str) -> None:
 
 @contextlib.contextmanager
 def running(folder: pathlib.Path, pki: pathlib.Path | None):
-    """A recruiter with all access on loopback; its process, where hosts connect to, and where clients ask."""
+    """A recruiter with full access on loopback; its process, its address for hosts, and its address for clients."""
     config = folder / "recruiter.toml"
     lines = ['local = "127.0.0.1:0"', 'local_access = "all"', "connections_limit = 20000"]
     if pki:
@@ -113,7 +113,7 @@ def running(folder: pathlib.Path, pki: pathlib.Path | None):
 
 
 def cost(pid: int) -> dict:
-    """What a process has used so far."""
+    """CPU time and memory that a process has used so far."""
     ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     lines = pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
     kib = {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmHWM", "VmRSS"))}

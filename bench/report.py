@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The weekly report of a synthetic fleet: what making one costs, how large it is, and how soon a browser shows it.
+"""The weekly report of a synthetic fleet: the cost of making it, its size, and how soon a browser shows it.
 
 report.py [--hosts 10,100,1000] [--folder DIR]
 
-Each dataset is two weeks of `gleaner synth` (invented hosts; the same seed gives the same bytes) and kept in the folder,
-where a later run finds it; the report is of the second week, compared with the first. The files are read once before
-anything is timed. Peak memory is what wait4(2) says (files mapped into the process included).
+Each dataset is two weeks of `gleaner synth` (invented hosts; the same seed gives the same bytes) and kept in the folder
+for later runs; the report is of the second week, compared with the first. The files are read once before anything is
+timed. Peak memory is that of wait4(2) (files mapped into the process included).
 
 A page counts as shown once every figure of the questions is drawn, and a host's page once its figures are, in the
 headless Chromium of the tests (tests/browser): on this machine, without a graphics card.
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def report(folder: pathlib.Path, hosts: int) -> dict:
-    """Makes one, and opens it."""
+    """Makes a report, and opens it in the browser."""
     dataset = fleet(folder, hosts)
     page = folder / f"report-{hosts}.html"
     cost = run([GLEANER, "report", dataset, *WEEK, "-o", page], folder / "said")
@@ -49,7 +49,7 @@ def report(folder: pathlib.Path, hosts: int) -> dict:
 
 
 def fleet(folder: pathlib.Path, hosts: int) -> pathlib.Path:
-    """The dataset of so many hosts, made unless an earlier run did."""
+    """The dataset of this number of hosts, generated unless an earlier run left it."""
     dataset = folder / f"fleet-{hosts}"
     if not (dataset / "manifest.json").exists():
         subprocess.run(["rm", "-rf", str(dataset)], check=True)

@@ -1,4 +1,4 @@
-"""Stands for a Prometheus server: fetches URL so many times, and appends each answer's body to a file."""
+"""Stands for a Prometheus server: fetches URL a given number of times, and appends each answer's body to a file."""
 
 import http.client
 import sys
@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def connect(host: str, port: int) -> http.client.HTTPConnection:
-    """Once the exporter listens; it gets ten seconds."""
+    """Connects once the exporter listens; waits at most ten seconds."""
     deadline = time.monotonic() + 10
     while True:
         connection = http.client.HTTPConnection(host, port, timeout=10)

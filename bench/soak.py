@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""An hour of tracing under the bench's load: memory and descriptors stay flat, and no sample is missing.
+"""An hour of tracing under the bench's load: memory and descriptors must stay flat, and no sample may be missing.
 
 Every ten seconds the agent's memory, descriptors, database and CPU time are written to soak.csv; plot.svg is
-drawn from it. Fails, saying why, when something grows or lacks.
+drawn from it. Fails with the reason if something grows or is missing.
 """
 
 import argparse
@@ -40,10 +40,10 @@ COLUMNS = [
     "cpu_ms",
 ]
 LOOK_SECONDS = 10
-#: Left out of what must be flat: buffers and SQLite's cache grow to their size in the meantime.
+#: Initial time excluded from the check: buffers and SQLite's cache grow to their size then.
 SETTLING_SECONDS = 600
-#: What RSS may gain in the rest, by the slope: a page lost every four minutes. At 90 s between samples that
-#: would be less than 18 KiB a day, as a sample costs the same at any interval.
+#: Maximum growth of RSS afterwards, as a slope: one lost page every four minutes. At 90 s between samples
+#: that would be less than 18 KiB a day, as a sample costs the same at any interval.
 MOST_RSS_KIB_PER_HOUR = 64.0
 INTERVAL_SECONDS = 1
 
@@ -96,7 +96,7 @@ def soak(agent: Path, output: Path, seconds: int) -> list[str]:
 
 
 def watch(tracer: subprocess.Popen, database: Path, table: Path, seconds: int) -> list[dict]:
-    """Looks until the agent ends by itself; it gets a minute more than its samples take, and is told to end then."""
+    """Observes the agent until it ends; a minute after its samples are due it is terminated."""
     begun = time.monotonic()
     looks: list[dict] = []
     with table.open("w", newline="") as file:
@@ -110,7 +110,7 @@ def watch(tracer: subprocess.Popen, database: Path, table: Path, seconds: int) -
                 pass
             passed = time.monotonic() - begun
             if passed > seconds + 60:
-                tracer.terminate()  # it took fewer samples than it was to: the trace will say which
+                tracer.terminate()  # it took too few samples: the trace will show which
                 break
             if (one := look(tracer.pid, database, round(passed))) is None:
                 break  # it has just ended
@@ -162,7 +162,7 @@ def progress(one: dict, seconds: int) -> None:
 
 
 def judge(looks: list[dict], database: Path, samples: int, busy: list[Busy]) -> list[str]:
-    """What speaks against the agent, in words."""
+    """Descriptions of the agent's faults."""
     settled = [one for one in looks if one["second"] >= SETTLING_SECONDS]
     if len(settled) < 10:
         return [f"the agent ended after {len(looks)} looks"]
@@ -184,9 +184,8 @@ def judge(looks: list[dict], database: Path, samples: int, busy: list[Busy]) -> 
 
 
 def kib_per_hour(looks: list[dict]) -> float:
-    """Theil's and Sen's slope of RSS: the median over all pairs of looks. A sample in hand when the look falls,
-    or one large process for a while, are outliers, and up to 29 % of such looks do not move a median of pairs,
-    where least squares would follow each of them."""
+    """Theil–Sen slope of RSS: the median over all pairs of looks. A look during a sample, or one large process for a while, are outliers;
+    up to 29 % of such looks do not move a median of pairs, while least squares would follow each."""
     slopes = [
         (late["rss_kib"] - early["rss_kib"]) / (late["second"] - early["second"]) * 3600
         for at, early in enumerate(looks)

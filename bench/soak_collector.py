@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """An hour of a collector with 50 synthetic shippers, each with its own certificate and connection.
 
-Every ten seconds the collector's memory, descriptors and dataset are written to soak-collector.csv. Fails,
-saying why, when memory or descriptors grow, or a row is not in the dataset once at the end.
+Every ten seconds the collector's memory, descriptors and dataset are written to soak-collector.csv. Fails
+with the reason if memory or descriptors grow, or if a row is not in the dataset exactly once at the end.
 """
 
 import argparse
@@ -28,7 +28,8 @@ EXAMPLES = """examples:
 
 COLUMNS = ["second", "rss_kib", "rss_most_kib", "rss_anon_kib", "descriptors", "files", "dataset_rows"]
 LOOK_SECONDS = 10
-#: What RSS may gain once it has settled, by the slope: the manifest and the allocator's pools, no more.
+#: Maximum growth of RSS once it has settled, as a slope: only the manifest and the allocator's pools
+#: may grow.
 MOST_RSS_KIB_PER_HOUR = 4096.0
 COLLECTOR = "127.0.0.1:17443"
 LOCAL = "127.0.0.1:17480"
@@ -97,7 +98,7 @@ def soak(args: argparse.Namespace) -> list[str]:
     if swarm.returncode != 0:
         return [f"the swarm ended with {swarm.returncode}: see {output}/said"]
     manifest = json.loads((output / "data/dataset/manifest.json").read_text())
-    # Of the clocks table, rows are the collector's own.
+    # Rows of the table clocks are the collector's own.
     arrived = sum(file["rows"] for file in manifest["files"] if file["table"] != "clocks")
     return judge(looks, json.loads((output / "sent.json").read_text()), arrived, status["dataset_files_count"])
 
@@ -120,7 +121,7 @@ def wait_for_status() -> None:
 
 
 def watch(pid: int, swarm: subprocess.Popen, table: Path, seconds: int) -> list[dict]:
-    """Looks until the swarm ends by itself."""
+    """Observes the collector until the swarm ends."""
     begun = time.monotonic()
     looks: list[dict] = []
     with table.open("w", newline="") as file:
@@ -154,7 +155,7 @@ def look(pid: int, second: int) -> dict:
 
 
 def judge(looks: list[dict], sent: dict, arrived: int, files: int) -> list[str]:
-    """What speaks against the collector, in words."""
+    """Descriptions of the collector's faults."""
     settled = [one for one in looks if one["second"] >= SETTLING_SECONDS]
     if len(settled) < 10:
         return [f"the swarm ended after {len(looks)} looks"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a trace takes on disk: rows and bytes of each table and column, per sample after the first."""
+"""Disk space of a trace: rows and bytes of each table and column, per sample after the first."""
 
 import argparse
 import sqlite3
@@ -15,19 +15,19 @@ EXAMPLES = """examples:
 
 @dataclass(frozen=True)
 class Table:
-    """Figures of one table. Rows and bytes are those of a sample, over all samples but the first."""
+    """Figures of one table. Rows and bytes are per sample, over all samples but the first."""
 
     name: str
     rows: float
     bytes: float
-    #: By column, what its values and their serial types take; "(row)" is what each row takes besides.
+    #: Bytes by column, of values and their serial types; "(row)" is the overhead of each row.
     columns: dict[str, float]
-    #: Share of the table's pages that holds no row.
+    #: Share of the table's pages that holds no rows.
     unused_share: float
 
 
 def tables(database: Path) -> tuple[int, list[Table]]:
-    """Samples after the first, and the tables."""
+    """Number of samples after the first, and the tables."""
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as trace:
         first, samples = trace.execute("SELECT min(sequence), count(*) - 1 FROM samples").fetchone()
         if samples < 1:
@@ -53,13 +53,14 @@ def table(trace: sqlite3.Connection, name: str, first: int, samples: int) -> Tab
         header = 1
         for column, value in zip(columns, row):
             if has_rowid and column == "sequence":
-                # INTEGER PRIMARY KEY is the row's own number; a NULL stands in the record.
+                # INTEGER PRIMARY KEY is stored as the row's number; the record has a NULL.
                 serial, content = 1, varint_bytes(value)
             else:
                 serial, content = stored_bytes(value)
             header += serial
             sums[column] += serial + content
-        # A cell: its length, the header's own length, and the page's two bytes that point to it.
+        # Overhead of a cell: its length, the header's length, and the page's two-byte pointer to the
+        # cell.
         sums["(row)"] += 2 + (1 if header < 128 else 2) + varint_bytes(header + 40)
     share = "SELECT 1.0 * sum(unused) / sum(pgsize) FROM dbstat WHERE name = ?"
     return Table(
@@ -81,7 +82,7 @@ def stored_bytes(value) -> tuple[int, int]:
     if isinstance(value, float):
         if not value.is_integer():
             return 1, 8
-        value = int(value)  # so SQLite keeps it
+        value = int(value)  # stored by SQLite as an integer
     if value in (0, 1):
         return 1, 0
     magnitude = value if value >= 0 else -1 - value

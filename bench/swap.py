@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Faults on pages that are swapped out to a server's memory, through `gleaner-clerk attach`: how long a program waits for one.
+"""Faults on pages swapped out to a server's memory, through `gleaner-clerk attach`: how long a program waits for a page.
 
 swap.py [--programs target/release] [--socket PATH] [--by fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
 
-A process (swap_faults.c) in a control group with a quarter of the memory that it wants reads its pages in random order and times every
+A process (swap_faults.c) in a control group with a quarter of the memory that it needs reads its pages in random order and times every
 major fault; the kernel's read-ahead is off meanwhile (vm.page-cluster), so that a fault is one page. The swap area is the export of a
-standalone memoryd at a Unix socket, or whatever listens at --socket. *Read*: pages are only read, and what is on the device stays good.
-*Write*: each is written as well, and so swapped out anew. Nothing is pinned: the kernel's threads are in between. Root only.
+standalone memoryd at a Unix socket, or of the server at --socket. *Read*: pages are only read, and their copies on the device stay
+valid. *Write*: each page is also written, and therefore swapped out again. Nothing is pinned: kernel threads are involved. Root only.
 """
 
 import argparse
@@ -27,7 +27,7 @@ PATIENCE_S = 60
 
 @contextlib.contextmanager
 def standalone(memoryd: Path, size_mib: int, socket: Path):
-    """A memoryd that serves twice that, so that the area does not fill."""
+    """A memoryd that serves twice that size, so that the area does not fill up."""
     process = subprocess.Popen([memoryd, "serve", "--standalone", f"{2 * size_mib}MiB", "--listen", socket], stdout=subprocess.PIPE)
     try:
         if not process.stdout.readline():
@@ -50,7 +50,7 @@ def swap(clerk: Path, options: list):
 
 @contextlib.contextmanager
 def small_group(limit_mib: int, ending: str = ""):
-    """A control group of so much memory: of version 1, where that has the controller, else of version 2."""
+    """A control group with a memory limit: of version 1 if that has the controller, else of version 2."""
     first = Path("/sys/fs/cgroup/memory")
     group = (first if (first / "cgroup.procs").exists() else first.parent) / f"gleaner-{NAME}{ending}"
     group.mkdir()
@@ -61,7 +61,7 @@ def small_group(limit_mib: int, ending: str = ""):
     finally:
         until = time.monotonic() + PATIENCE_S
         while group.exists() and time.monotonic() < until:
-            with contextlib.suppress(OSError):  # busy until the kernel has seen its process end
+            with contextlib.suppress(OSError):  # the group is busy until the kernel has removed its process
                 group.rmdir()
 
 
@@ -76,7 +76,7 @@ def single_pages():
 
 
 def run_once(program: Path, kind: str, group: Path, args: argparse.Namespace) -> dict:
-    """One process's faults."""
+    """Faults of one process."""
     command = ["sh", "-c", 'echo 0 >"$0" && exec "$@"', group / "cgroup.procs", program, kind, str(args.size_mib << 20), str(args.seconds)]
     ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if ended.returncode != 0:
@@ -108,7 +108,7 @@ def main() -> None:
         by = ["--by", args.by] if args.by else []
         stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *by]))
         stack.enter_context(single_pages())
-        # The tables that it keeps locked are beside that.
+        # The extra room is for the locked tables.
         group = stack.enter_context(small_group(args.size_mib // 4 + 8))
         runs = {kind: [] for kind in ("read", "write")}
         for number in range(args.runs):

@@ -1,6 +1,6 @@
-// Times faults on swapped-out pages, for bench/swap.py: fills memory, which its control group has no room for, then reads one page after
-// another in random order, each but once a pass, and prints the nanoseconds of every access that the kernel counted as a major fault. With
-// `write` every page read is written after that, so that it has to be swapped out anew; else what is on the device stays good.
+// Times faults on swapped-out pages, for bench/swap.py: fills more memory than its control group allows, then reads the pages in random
+// order, each once per pass, and prints the nanoseconds of every access that the kernel counted as a major fault. With `write` every page
+// is then written, so that it has to be swapped out again; otherwise its copy on the device stays valid.
 //   cc -O2 -o swap_faults swap_faults.c; swap_faults read|write BYTES SECONDS
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static long major_faults(void) {
   return usage.ru_majflt;
 }
 
-// Of each page, so that none is like another, and a wrong one is seen.
+// Content of each page: all differ, so that a wrong page is detected.
 static uint64_t mark(uint64_t page) { return (page + 1) * 0x9e3779b97f4a7c15ull; }
 
 int main(int count, char **arguments) {
@@ -34,7 +34,7 @@ int main(int count, char **arguments) {
   char *memory = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   uint32_t *order = malloc(pages * sizeof *order), *faults_ns = malloc(MOST * sizeof *faults_ns), faults = 0;
   if (memory == MAP_FAILED || !order || !faults_ns) return perror("memory"), 1;
-  // Its own tables stay; only what is measured is swapped.
+  // The program's own tables stay in memory; only the measured pages are swapped.
   if (madvise(memory, pages * PAGE, MADV_NOHUGEPAGE)) return perror("madvise"), 1;
   for (uint32_t page = 0; page < MOST; page++) faults_ns[page] = 0;
   for (uint64_t page = 0; page < pages; page++) order[page] = page;
@@ -43,7 +43,7 @@ int main(int count, char **arguments) {
   fprintf(stderr, "filled\n");
   uint64_t until_ns = now_ns() + strtoull(arguments[3], NULL, 10) * 1000000000ull;
   while (now_ns() < until_ns && faults < MOST) {
-    for (uint64_t left = pages; left > 1; left--) { // Fisher and Yates
+    for (uint64_t left = pages; left > 1; left--) { // Fisher–Yates shuffle
       random ^= random << 13, random ^= random >> 7, random ^= random << 17;
       uint64_t other = random % left;
       uint32_t swapped = order[left - 1];

@@ -3,10 +3,10 @@
 
 tables.py duckdb|pandas EXPORT --region BYTES… --dip BYTES…
 
-As its users would write them: the whole columns at once, on as many threads as the program takes by itself. A run of
-samples ends where the host saw a gap (interval_ms is absent), where its database is another, or after more than two
-intervals. A region's period lasts from the first sample with that much to the first without, or to the last of the run;
-those under five minutes are dropped.
+Written as users would write them: whole columns, on as many threads as the program uses by default. A run of samples
+ends at a gap that the host recorded (interval_ms is absent), at a change of database, or after more than two intervals.
+A region's period lasts from the first sample with that much memory to the first without, or to the last of the run;
+periods under five minutes are dropped.
 """
 
 import argparse

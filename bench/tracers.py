@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a sample costs: gleaner-agent beside its peers, under one load, in one run."""
+"""The cost of a sample: gleaner-agent beside its peers, under one load, in one run."""
 
 import argparse
 import json
@@ -25,13 +25,13 @@ EXAMPLES = """examples:
   bench/tracers.py --agent target/release/gleaner-agent --only gleaner --samples 10
 """
 
-#: Samples of the run that looks for the load's files by their paths.
+#: Samples of the run that checks the load's files by their paths.
 CHECKED_SAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of a tracer took, from start to end."""
+    """Cost of one run of a tracer, from start to end."""
 
     cpu_ms: float
     stored_bytes: int
@@ -40,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a tracer costs. CPU and bytes are those of a further sample: start and end are not in them."""
+    """Cost of a tracer. CPU and bytes are those of an additional sample: start and end are excluded."""
 
     tracer: str
     version: str
@@ -52,7 +52,7 @@ class Cost:
 
 def main() -> int:
     args = arguments()
-    # Ended by a signal, the load and the tracers are ended as well.
+    # If a signal ends this program, the load and the tracers are ended as well.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         adopt_orphans()
@@ -119,7 +119,7 @@ def bench(args: argparse.Namespace) -> int:
 
 
 class Bench:
-    """Runs tracers, one after the other."""
+    """Runs tracers one after the other."""
 
     def __init__(self, scratch: Path, interval: int, busy: list[Busy]):
         self.scratch, self.interval, self.busy = scratch, interval, busy
@@ -127,12 +127,12 @@ class Bench:
         self.faults: list[str] = []
 
     def check(self, agent: Tracer) -> None:
-        """Whether the agent sees the load's files, in a run of its own: paths are not stored by default."""
+        """Checks in a separate run that the agent sees the load's files: paths are not stored by default."""
         print("  what the agent sees …", file=sys.stderr)
         self.run(agent, CHECKED_SAMPLES)
 
     def measure(self, tracer: Tracer, samples: int) -> Cost:
-        """A run of one sample is taken off: what is left is the further samples' alone."""
+        """Measures the additional samples only, by subtracting a run of one sample."""
         print(f"  {tracer.name} …", file=sys.stderr)
         first = self.run(tracer, 1)
         whole = self.run(tracer, 1 + samples)
@@ -188,7 +188,7 @@ class Bench:
         )
 
     def until_done(self, tracer: Tracer, recorder: Group, folder: Path, samples: int) -> None:
-        """Until the recorder ends by itself, or has stored the samples where it would go on for ever."""
+        """Waits until the recorder ends, or has stored the samples if it does not end by itself."""
         deadline = time.monotonic() + (samples + 5) * self.interval * 1.5 + 10
         while recorder.look():
             if tracer.taken and tracer.taken(folder) >= samples:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes this machine a host of a Gleaner fleet: packages, enrolment, services. Safe to run again; docs/fleet.md.
+# Makes this machine a host of a Gleaner fleet: packages, enrolment, services. Can be repeated safely; see docs/fleet.md.
 set -eu
 
 usage() {
@@ -23,7 +23,7 @@ fail() {
 }
 
 packages='' checksum='' collector='' recruiter='' token=${GLEANER_TOKEN-} token_file=''
-# Not handed on to what is started from here.
+# Programs started from here must not inherit it.
 unset GLEANER_TOKEN
 while [ $# -gt 0 ]; do
   case $1 in
@@ -71,7 +71,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 
-fetch() { # fetch NAME: into the scratch folder
+fetch() { # fetch NAME: downloads into the scratch folder
   case $packages in
     http*)
       if command -v curl >/dev/null; then
@@ -90,7 +90,7 @@ if [ -n "$checksum" ]; then
 fi
 files=
 for name in $wanted; do
-  # A name of a package, and nothing that leads elsewhere: deb NAME_VERSION_ARCH, rpm NAME-VERSION-RELEASE.ARCH.
+  # Accept only package names without a path: deb NAME_VERSION_ARCH, rpm NAME-VERSION-RELEASE.ARCH.
   case $kind in
     deb) pattern="^[0-9a-f]\{64\}  \(${name}_[A-Za-z0-9.+~:-]*_\($architecture\|all\)\.deb\)\$" ;;
     rpm) pattern="^[0-9a-f]\{64\}  \($name-[0-9][A-Za-z0-9.+~_-]*\.\($architecture\|noarch\)\.rpm\)\$" ;;
@@ -103,7 +103,7 @@ for name in $wanted; do
   files="$files $scratch/$file"
 done
 
-# apt reads the files as a user of its own.
+# apt reads the files as a separate user.
 chmod -R a+rX "$scratch"
 # shellcheck disable=SC2086 # names without spaces, as the patterns have them
 case $kind in
@@ -111,7 +111,8 @@ case $kind in
   rpm) if command -v dnf >/dev/null; then dnf --assumeyes install $files; else rpm --upgrade --replacepkgs $files; fi ;;
 esac
 
-# In a file of our own: an upgrade of the package would ask about its own file, were that changed. What somebody set stays.
+# Settings go to a separate file: an upgrade of the package would ask about changes to its own file. Existing settings
+# stay.
 own=/etc/gleaner/memoryd.d
 if [ -n "$recruiter" ] && ! grep -qs '^recruiters = ' /etc/gleaner/memoryd.toml "$own"/*.toml; then
   case $recruiter in *[!A-Za-z0-9.:/_\[\]-]*) fail "$recruiter is no address" ;; esac
@@ -139,6 +140,6 @@ if [ -d /run/systemd/system ]; then
   systemctl is-active --quiet $services || fail 'a service does not run: journalctl -u gleaner-agent -u gleaner-ship -u gleaner-memoryd'
   ! command -v gleaner >/dev/null || gleaner doctor
 else
-  # Nothing runs, as the doctor would say.
+  # Without systemd nothing runs, as `gleaner doctor` would report.
   echo 'systemd does not run here: start gleaner-agent run and gleaner-agent ship yourself; then see gleaner doctor.'
 fi

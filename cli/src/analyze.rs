@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     let findings = findings(&args.dataset, &parameters)?;
     let mut output = std::io::BufWriter::new(std::io::stdout().lock());
     if args.json {
-        // Written piece by piece: a fleet's document may be large.
+        // Written in pieces: a fleet's document may be large.
         serde_json::to_writer_pretty(&mut output, &findings).map_err(std::io::Error::from)?;
         writeln!(output)?;
     } else {
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Parameters of the measures; an option that is not given keeps the paper's value.
+/// Parameters of the measures; options not given keep the paper's value.
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
         minimum_period_s: measures.minimum_period,
@@ -118,12 +118,12 @@ pub(crate) fn parameters(measures: &Measures) -> Parameters {
     }
 }
 
-/// Analyses the dataset in `folder`, with a bar while it works.
+/// Analyses the dataset in `folder`, and shows a progress bar.
 pub(crate) fn findings(folder: &Path, parameters: &Parameters) -> anyhow::Result<Findings> {
     findings_of(&Dataset::open(folder)?, parameters, "analyse")
 }
 
-/// Analyses an open dataset, with a label for the progress bar.
+/// Analyses an open dataset; `label` is the text of the progress bar.
 pub(crate) fn findings_of(
     dataset: &Dataset,
     parameters: &Parameters,
@@ -138,8 +138,8 @@ pub(crate) fn findings_of(
     Ok(findings)
 }
 
-/// Each host's columns are as large as the last one's: by default glibc would return them to the kernel and
-/// fetch them anew, page by page, for every host (a sixth of the time).
+/// Makes glibc keep freed memory. Each host's columns are as large as the previous host's; by default glibc
+/// would return them to the kernel and get them back page by page for every host (a sixth of the time).
 fn keep_freed_memory() {
     const LARGEST_BYTES: i32 = 1 << 30;
     // SAFETY: mallopt(3) sets two numbers; no thread of the analysis runs yet.

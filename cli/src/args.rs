@@ -1,4 +1,5 @@
-//! Arguments as typed. Man pages and completions are made from the same definitions.
+//! Command-line arguments. Man pages and completions are generated from the same
+//! definitions.
 
 use clap::{Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

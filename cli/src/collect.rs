@@ -1,7 +1,8 @@
 //! `gleaner collect --local`: agent, shipper and collector in one process, on one machine.
 //!
-//! Nothing is simplified for it: the agent samples into its database, the shipper sends that by mutual
-//! TLS over loopback, the collector acknowledges, seals and merges. Only the certificates are made here.
+//! Nothing is simplified: the agent samples into its database, the shipper sends the records over loopback
+//! with mutual TLS, and the collector acknowledges, seals and merges. Only the certificates are created
+//! here.
 
 use anyhow::{Context, anyhow, bail};
 use gleaner_agent::args::GlobalArgs;
@@ -64,18 +65,19 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
     }
 }
 
-/// Loopback address, which no other machine can reach.
+/// The loopback address; no other machine can connect to it.
 const LOOPBACK: &str = "127.0.0.1";
-/// For the token that is used at once.
+/// Validity of the enrolment token, which is used immediately.
 const TOKEN: Duration = Duration::from_secs(300);
-/// A minute is soon enough for a dataset that is read now and then, and seldom enough for few small files.
+/// Shipping interval: frequent enough for a dataset that is read occasionally, and rare enough for few
+/// small files.
 const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     if !args.local {
         bail!("say --local; a collector for many hosts is `gleaner-collector run`");
     }
-    // The agent recognises our own daemons by this name; they never count as somebody's work.
+    // The agent recognises Gleaner's daemons by this name and never counts them as the owner's work.
     rustix::thread::set_name(c"gleaner-collect").context("cannot take a name")?;
     let folder = args.output.clone().map_or_else(default_folder, Ok)?;
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -108,21 +110,21 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
         .map_err(|reason| anyhow!("cannot seal: {reason}"))
 }
 
-/// Ships now and then, and once more at the end.
+/// Ships at each interval, and once more at the end.
 fn ship_until(config: &AgentConfig, every: Duration, stopped: &Receiver<()>) -> anyhow::Result<()> {
     loop {
         let wait = stopped.recv_timeout(every);
         let shipped = ship::once(config);
         match (wait, shipped) {
             (Err(RecvTimeoutError::Timeout), Ok(_)) => {}
-            // Shipping is retried; the records stay where they are.
+            // Shipping is retried; the records stay in the agent's database.
             (Err(RecvTimeoutError::Timeout), Err(e)) => eprintln!("gleaner: {e}"),
             (_, last) => return Ok(last.map(drop)?),
         }
     }
 }
 
-/// Authority of this folder, which certifies only the two ends of one connection.
+/// Certificate authority in this folder, which certifies only the two ends of one connection.
 fn authority(pki: &Path) -> anyhow::Result<Authority> {
     let authority = if pki.join("authority.crt").exists() {
         Authority::open(pki)?
@@ -155,7 +157,7 @@ fn agent_config(
         let token = authority.new_token(TOKEN, None)?;
         grant::enroll(&config, &url, &token)?;
     }
-    config.ship.collector = Some(url); // the port is another at each start
+    config.ship.collector = Some(url); // the port differs at each start
     Ok(config)
 }
 

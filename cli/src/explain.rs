@@ -1,4 +1,4 @@
-//! `gleaner explain`: how the figures of one host at one instant came about.
+//! `gleaner explain`: how the figures of one host at one instant were computed.
 
 use crate::tables::plain;
 use crate::values::instant;

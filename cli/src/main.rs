@@ -1,7 +1,7 @@
-//! The `gleaner` command: what people run. Every subcommand has its room.
+//! The `gleaner` command for users. Every subcommand has its own module.
 //!
-//! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`, `demo`,
-//! `explain`, `import`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
+//! Rooms, from the top; each uses only those after it: `man`, `args`, `cache`, `collect`,
+//! `demo`, `explain`, `import`, `pki`, `schema`, `simulate`, `synth`, `doctor`, `export`,
 //! `report`, `analyze`, `owner`, `top`, `tables`, `values`.
 
 mod analyze;
@@ -34,7 +34,7 @@ use tables::plain;
 fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
-        // `gleaner analyze … | head`: the reader closed the pipe.
+        // For `gleaner analyze … | head`: the reader closed the pipe.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) if e.is::<report::EmptyReport>() => {
             let _ = writeln!(
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
             ExitCode::from(report::NOTHING_TO_REPORT)
         }
         Err(e) => {
-            // Nothing can be reported if standard error is closed.
+            // If standard error is closed, nothing can be reported.
             let _ = writeln!(
                 std::io::stderr(),
                 "gleaner: {}",

@@ -1,4 +1,4 @@
-//! `gleaner man` and `gleaner completions`: made from the definitions that parse the arguments.
+//! `gleaner man` and `gleaner completions`: generated from the definitions of the arguments.
 
 use crate::args::{Args, Completions, Man, Program};
 use anyhow::Context;

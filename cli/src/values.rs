@@ -1,14 +1,14 @@
-//! Values of options that several commands have.
+//! Parsers of option values that several commands share.
 
 use gleaner_schemas::units;
 
-/// A point in time, as ms since 1970-01-01 UTC.
+/// Parses a point in time into ms since 1970-01-01 UTC.
 pub(crate) fn instant(text: &str) -> Result<i64, String> {
     let wanted = "a date (UTC), RFC 3339, or ms since 1970-01-01 UTC";
     gleaner_dataset::instant_ms(text).ok_or_else(|| wanted.to_owned())
 }
 
-/// Reads a size; the unit may be left out, or be its first letter: `64MiB`, `1.5 GiB`, `64M`, `4096`.
+/// Parses a size; the unit may be missing, or be its first letter: `64MiB`, `1.5 GiB`, `64M`, `4096`.
 pub(crate) fn size_bytes(text: &str) -> Result<i64, String> {
     let unit = match text.trim_end().chars().last() {
         Some('0'..='9') => "B",

@@ -1,4 +1,5 @@
-//! Measures sealing and compaction: a day of a fleet, sealed every so many samples.
+//! Measures sealing and compaction of one day of a fleet, sealed after each SAMPLES_PER_SEAL
+//! samples.
 //!
 //! ```sh
 //! cargo run --release -p gleaner-dataset --example fleet -- FOLDER HOSTS SEALS SAMPLES_PER_SEAL
@@ -6,7 +7,7 @@
 //! cargo run --release -p gleaner-dataset --example fleet -- out/fleet 1000 144 7
 //! ```
 //!
-//! Each sample has 10 rows of processes and one of files, with figures that move as a host's do.
+//! Each sample has 10 rows of processes and one of files, with figures that vary like a host's.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 use gleaner_dataset::{Compaction, Dataset, Identity, RowsBuilder, Writer};

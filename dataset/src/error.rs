@@ -1,4 +1,4 @@
-//! Errors of a dataset: the reason, the place, and the remedy.
+//! Errors of a dataset, each with its place and a remedy.
 
 use arrow::error::ArrowError;
 use std::io;
@@ -11,19 +11,19 @@ pub type Result<T, E = DatasetError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
-    /// No manifest in the folder.
+    /// The folder has no manifest.
     #[error("not a dataset: no manifest.json in {}; is this the folder that `gleaner-agent export` wrote?", root.display())]
     NotADataset {
         /// Path of the folder.
         root: PathBuf,
     },
-    /// The folder holds something else already.
+    /// The folder holds something other than a dataset.
     #[error("{} holds files but is not a dataset (no manifest.json); name an empty or new folder", root.display())]
     NotEmpty {
         /// Path of the folder.
         root: PathBuf,
     },
-    /// No name for a writer.
+    /// The writer's name is invalid.
     #[error("{name:?} is no name for a writer: lower-case letters, digits, - and _, 64 at most")]
     WriterName {
         /// Name of the writer.
@@ -35,7 +35,7 @@ pub enum DatasetError {
         /// The dataset's folder.
         root: PathBuf,
     },
-    /// Written by a newer Gleaner.
+    /// The dataset was written by a newer Gleaner.
     #[error("{} has {what} {found}, and this program knows up to {known}; use a newer Gleaner", path.display())]
     Newer {
         /// Path of the manifest.
@@ -61,23 +61,23 @@ pub enum DatasetError {
         /// Path of the manifest.
         path: PathBuf,
     },
-    /// A file that the manifest names is not there.
+    /// A file that the manifest names does not exist.
     #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
     Missing {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A file has another length than when it was sealed.
+    /// A file's length differs from the sealed length.
     #[error("{} is torn: {found} bytes instead of {expected}; restore it from a copy, or export the dataset again", path.display())]
     Torn {
         /// Path of the file.
         path: PathBuf,
-        /// Bytes when it was sealed.
+        /// Length at sealing, in bytes.
         expected: u64,
-        /// Present length in bytes.
+        /// Current length, in bytes.
         found: u64,
     },
-    /// A file has another content than when it was sealed.
+    /// A file's content differs from the sealed content.
     #[error("{} was altered since it was sealed: {detail}; restore it from a copy, or export the dataset again", path.display())]
     Altered {
         /// Path of the file.
@@ -85,7 +85,7 @@ pub enum DatasetError {
         /// Description of the mismatch.
         detail: String,
     },
-    /// Rows of another shape than the table's.
+    /// The rows do not match the table's schema.
     #[error("rows for table {table} do not fit its schema: {detail}")]
     WrongSchema {
         /// Name of the table.
@@ -98,10 +98,10 @@ pub enum DatasetError {
     UnknownColumn {
         /// Name of the table.
         table: String,
-        /// The column asked for.
+        /// The requested column.
         column: String,
     },
-    /// Arrow refused to sort, cut or join rows in memory.
+    /// Arrow could not sort, cut or join rows in memory.
     #[error("cannot arrange rows of table {table}: {source}")]
     Rows {
         /// Name of the table.
@@ -109,12 +109,12 @@ pub enum DatasetError {
         /// Error of Arrow.
         source: ArrowError,
     },
-    /// The operating system refused.
+    /// The operating system reports an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// Action that failed.
         action: &'static str,
-        /// Path that the action was for.
+        /// Path that the action was applied to.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
@@ -122,7 +122,7 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// For `map_err`: the system refused `action` on `path`.
+    /// For `map_err`: `action` on `path` failed.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -135,7 +135,7 @@ impl DatasetError {
         }
     }
 
-    /// For `map_err`: what the file `relative` says of its hosts cannot be parsed.
+    /// For `map_err`: the host index of the file `relative` cannot be parsed.
     pub(crate) fn malformed(
         root: &std::path::Path,
         relative: &str,
@@ -147,7 +147,7 @@ impl DatasetError {
         }
     }
 
-    /// For `map_err`: Arrow refused to arrange rows of `table`.
+    /// For `map_err`: Arrow could not rearrange rows of `table`.
     pub(crate) fn rows(table: &str) -> impl FnOnce(ArrowError) -> Self {
         let table = table.to_owned();
         move |source| Self::Rows { table, source }

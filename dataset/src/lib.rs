@@ -1,4 +1,4 @@
-//! A dataset at rest: Arrow IPC files in hive folders, and a manifest that names them.
+//! A dataset on disk: Arrow IPC files in Hive-style folders (`key=value`), and a manifest that lists them.
 //!
 //! ```text
 //! DATASET/manifest.json                               every file, with its hash, rows and times
@@ -8,13 +8,13 @@
 //! DATASET/.retired/samples/date=2026-11-21/….arrow    what a newer file replaced, for a while
 //! ```
 //!
-//! Record batches end with a host, hosts with few rows share one, and a file's own index says which rows
-//! are whose: one host is read without the rest, the file is mapped, and only the wanted columns are
-//! decompressed. Files are never altered once sealed; a seal adds files and then replaces the manifest, so
-//! a reader sees the old set or the new one. Tools that read the folders without the manifest (pyarrow,
-//! Polars) see the same rows.
+//! Record batches end with a host, hosts with few rows share a batch, and a file's own index says which rows
+//! belong to which host. So one host can be read without the rest, from a mapped file, decompressing only the
+//! requested columns. Files never change once sealed. A seal adds files and then replaces the manifest, so
+//! that a reader sees the old set of files or the new one. Tools that read the folders without the manifest
+//! (pyarrow, Polars) see the same rows.
 //!
-//! Invariant: a record, named by host, database and sequence, is held once, however often it is
+//! Invariant: a record, identified by host, database and sequence, is stored once, however often it is
 //! appended.
 //!
 //! Rooms, from the top; each uses only those after it: `upkeep`, `write`, `read`, `file`, `manifest`,
@@ -41,6 +41,6 @@ pub use upkeep::{
 };
 pub use write::{Summary, Writer};
 
-/// Version of the layout and of `manifest.json`; what the columns are is
+/// Version of the layout and of `manifest.json`; the columns have their own version,
 /// [`gleaner_schemas::SCHEMA_VERSION`].
 pub const FORMAT_VERSION: u32 = 2;

@@ -1,4 +1,4 @@
-//! `manifest.json`: which files belong. Where in each a host's rows lie, its own index says.
+//! `manifest.json`: lists the dataset's files. Where a host's rows are in a file is in that file's index.
 
 use crate::layout;
 use crate::layout::names::WriterName;
@@ -9,44 +9,44 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of a manifest on its way.
+/// Name of a staged manifest.
 const STAGED: &str = "manifest";
 
-/// Text before the manifest's own hash, which is its last member and covers every byte before it.
+/// Text before the manifest's own hash, its last member, which covers every byte before this text.
 const OWN_HASH: &str = ",\n  \"blake3\": \"";
-/// End of a manifest, and what its hash is computed with in place of the hash.
+/// End of a manifest; the hash is computed with this text in place of the hash.
 const END: &str = "\n}\n";
 
-/// The whole of `manifest.json`, or of that of a named writer, but for its own hash.
+/// Content of `manifest.json`, or of a named writer's manifest, except for its own hash.
 ///
-/// A member that this version does not know is damage: a new one needs a new format version, or comes with a new schema
-/// version, which is looked at first as well.
+/// An unknown member is treated as damage: new members come with a new format version or a new schema
+/// version, and both versions are checked first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Version of the layout and of this file.
+    /// Version of the layout and of the manifest.
     pub format_version: u32,
     /// Version of the tables' columns.
     pub schema_version: u32,
-    /// Traces of other programs that were imported, and what their columns mean.
+    /// Imported traces of other programs, and the meaning of their columns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<SourceEntry>,
-    /// Every file, ordered by table, date and path.
+    /// All files, ordered by table, date and path.
     pub files: Vec<FileEntry>,
 }
 
-/// A trace of another program, as its importer describes it.
+/// A trace of another program, described by its importer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
-    /// Meaning of available memory there: a sentence.
+    /// Meaning of available memory in the source: a sentence.
     pub available: String,
-    /// True where its importer makes sizes up, since the trace has none; since schema version 5.
+    /// True if the importer invents sizes, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sizes_are_made_up: bool,
-    /// The columns that it fills.
+    /// The columns that the source fills.
     pub columns: Vec<SourceColumn>,
 }
 
@@ -58,7 +58,7 @@ pub struct SourceColumn {
     pub table: String,
     /// Name of the column.
     pub column: String,
-    /// Figure of the source that it is made of.
+    /// Figure of the source from which the column is computed.
     pub from: String,
 }
 
@@ -66,60 +66,61 @@ pub struct SourceColumn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
-    /// Table whose rows it holds.
+    /// Table of the rows in the file.
     pub table: String,
-    /// UTC day of its rows, as `2026-11-21`.
+    /// UTC day of the rows, as `2026-11-21`.
     pub date: String,
     /// Path of the file, relative to the dataset.
     pub path: String,
-    /// Rows in it.
+    /// Number of rows in the file.
     pub rows: u64,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// BLAKE3 hash of its content, in hexadecimal.
+    /// BLAKE3 hash of the file's content, in hexadecimal.
     pub blake3: String,
-    /// Hash of its Arrow footer, index included, checked before it is parsed.
+    /// Hash of the file's Arrow footer, index included; checked before the footer is parsed.
     pub footer_blake3: String,
-    /// Earliest time in it, ms since 1970-01-01 UTC.
+    /// Earliest time of a row, ms since 1970-01-01 UTC.
     pub first_time_ms: i64,
-    /// Latest time in it, ms since 1970-01-01 UTC.
+    /// Latest time of a row, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
-    /// Hosts with rows in it.
+    /// Number of hosts with rows in the file.
     #[serde(default)]
     pub hosts_count: u64,
-    /// Id of its first host.
+    /// Id of the file's first host.
     #[serde(default)]
     pub first_host_id: String,
-    /// Id of its last host.
+    /// Id of the file's last host.
     #[serde(default)]
     pub last_host_id: String,
-    /// Time up to which it was thinned by a [`crate::Policy`]; absent where it holds all that was recorded.
+    /// Time up to which the file was thinned by a [`crate::Policy`]; absent if it holds everything recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned_to_ms: Option<i64>,
-    /// The index of a file of format version 1, which has none of its own: its hosts, ordered by id.
+    /// Index of a file of format version 1, which has none of its own: its hosts, ordered by id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,
 }
 
-/// A host's part of a file of format version 1: `batches` record batches from `first_batch` on, which
-/// hold its rows only.
+/// A host's part of a file of format version 1: `batches` record batches from `first_batch` on, with rows of
+/// this host only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostEntry {
     /// Id of the host.
     pub host_id: String,
-    /// Index of its first record batch in the file.
+    /// Index of the host's first record batch in the file.
     pub first_batch: usize,
-    /// Number of its record batches.
+    /// Number of the host's record batches.
     pub batches: usize,
-    /// Rows in them.
+    /// Number of rows in these batches.
     pub rows: u64,
-    /// Hash of their bytes, checked before they are decompressed.
+    /// Hash of the batches' bytes, checked before they are decompressed.
     pub blake3: String,
-    /// Databases that the rows come from, ordered by id.
+    /// Databases of the rows, ordered by id.
     pub databases: Vec<DatabaseEntry>,
 }
 
-/// The records of one database in a host's part: none outside these bounds, but maybe not all within.
+/// Bounds of one database's records in a host's part: all records are within them, but records may be missing
+/// between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseEntry {
     /// Id of the database.
@@ -141,7 +142,7 @@ impl Manifest {
         }
     }
 
-    /// The manifests of every writer of the dataset at `root`, as one.
+    /// Reads the manifests of all writers of the dataset at `root`, merged into one.
     pub(crate) fn load_all(root: &Path) -> Result<Self> {
         let mut names = WriterName::with_manifest(root)?.into_iter();
         let mut all = Self::load(root, &names.next().unwrap_or_default())?;
@@ -171,7 +172,7 @@ impl Manifest {
         Self::parse(root.join(name.manifest()), &text)
     }
 
-    /// The manifest of a writer of the dataset at `root`, as it is written.
+    /// Text of the manifest of a writer of the dataset at `root`.
     pub(crate) fn text(root: &Path, name: &WriterName) -> Result<Vec<u8>> {
         let path = root.join(name.manifest());
         fs::read(&path).map_err(|e| match e.kind() {
@@ -184,7 +185,7 @@ impl Manifest {
 
     /// Parses the `text` of the manifest at `path`.
     pub(crate) fn parse(path: PathBuf, text: &[u8]) -> Result<Self> {
-        // Versions first: a newer manifest may hold what this program cannot parse.
+        // Versions first: a newer manifest may contain members that this program cannot parse.
         let malformed = |source| DatasetError::Manifest {
             path: path.clone(),
             source,
@@ -208,7 +209,7 @@ impl Manifest {
             None if versions.blake3.is_some() => {
                 return Err(DatasetError::ManifestAltered { path });
             }
-            // Written before manifests had a hash.
+            // The manifest is from before manifests had a hash.
             None => text.to_vec(),
         };
         let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
@@ -223,7 +224,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Writes the manifest aside, for [`Manifest::put`].
+    /// Writes the manifest to the staging folder, for [`Manifest::put`].
     pub(crate) fn stage(&self, root: &Path, name: &WriterName) -> Result<()> {
         let staged = root.join(name.staging()).join(STAGED);
         let write = || -> io::Result<()> {
@@ -234,7 +235,7 @@ impl Manifest {
         write().map_err(DatasetError::io("write", &staged))
     }
 
-    /// Puts the staged manifest in the place of the one at `root`: a reader finds the old one or this one.
+    /// Replaces the manifest at `root` by the staged one: a reader finds the old one or the new one.
     pub(crate) fn put(root: &Path, name: &WriterName) -> Result<()> {
         let staged = root.join(name.staging()).join(STAGED);
         layout::put(&staged, &root.join(name.manifest()))
@@ -249,7 +250,7 @@ fn signed(text: String) -> String {
     format!("{members}{OWN_HASH}{hash}\"{END}")
 }
 
-/// The text of which the manifest's own hash was made; none where it has no hash, or another.
+/// The text over which the manifest's own hash was computed; `None` if the hash is missing or differs.
 fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
     let text = std::str::from_utf8(text).ok()?;
     let (members, hash) = text.rsplit_once(OWN_HASH)?;
@@ -259,7 +260,7 @@ fn unsigned(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl FileEntry {
-    /// Returns false if the file certainly has no rows of `host_id`.
+    /// Returns false if the file has no rows of `host_id` for certain.
     #[must_use]
     pub fn may_hold(&self, host_id: &str) -> bool {
         self.first_host_id.as_str() <= host_id && host_id <= self.last_host_id.as_str()

@@ -1,4 +1,4 @@
-//! `gleaner doctor`, as typed.
+//! Arguments of `gleaner doctor`.
 
 use super::daemon::Daemon;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Other programs, asked within a time.
+//! Runs programs with a timeout.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,16 +7,16 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Programs answer within milliseconds; a machine that is short of memory takes longer.
+/// Timeout: programs answer within milliseconds, but a machine that is short of memory takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(5);
-/// Limit of a program's output, in bytes.
+/// Maximum size of a program's output, in bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Output of a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ProgramOutput {
-    /// `None`: killed by a signal.
+    /// Exit code; `None`: killed by a signal.
     pub(super) code: Option<i32>,
     pub(super) output: String,
     pub(super) errors: String,
@@ -25,7 +25,7 @@ pub(super) struct ProgramOutput {
 /// Runs a program until it ends.
 ///
 /// # Errors
-/// Why it cannot be run, or that it did not end in time; for people.
+/// The reason why the program cannot be run, or its timeout; for display.
 pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<ProgramOutput, String> {
     ask_with(program, arguments, &BTreeMap::new())
 }
@@ -52,7 +52,7 @@ pub(super) fn ask_with(
     let read = |from: Option<Box<dyn Read + Send>>| {
         let mut bytes = Vec::new();
         if let Some(from) = from {
-            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // what is there counts
+            let _ = from.take(MOST_BYTES).read_to_end(&mut bytes); // keep what was read
         }
         String::from_utf8_lossy(&bytes).into_owned()
     };
@@ -83,14 +83,15 @@ pub(super) fn ask_with(
     })
 }
 
-/// Work that may hang, on a thread of its own; `None` where it takes longer than that. The thread ends with the program.
+/// Runs work that may hang, in a thread; `None` after a timeout. The thread then continues until this process
+/// exits.
 pub(super) fn within<T: Send + 'static>(
     patience: Duration,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (sender, receiver) = std::sync::mpsc::sync_channel(1);
     thread::spawn(move || {
-        let _ = sender.send(work()); // nobody waits any more
+        let _ = sender.send(work()); // fails after the timeout
     });
     receiver.recv_timeout(patience).ok()
 }

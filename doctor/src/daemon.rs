@@ -41,7 +41,7 @@ impl Daemon {
         }
     }
 
-    /// Name of its program, and of the package with it.
+    /// Name of the daemon's program, and of its package.
     pub(super) const fn program(self) -> &'static str {
         match self {
             Self::Agent | Self::Ship => "gleaner-agent",
@@ -52,7 +52,7 @@ impl Daemon {
         }
     }
 
-    /// The word that makes a daemon of it.
+    /// Subcommand that runs the program as a daemon.
     pub(super) const fn command(self) -> &'static str {
         match self {
             Self::Agent | Self::Collector | Self::Memoryd => "run",
@@ -61,7 +61,7 @@ impl Daemon {
         }
     }
 
-    /// Name of its unit, without `.service`.
+    /// Name of the daemon's unit, without `.service`.
     pub(super) const fn unit(self) -> &'static str {
         match self {
             Self::Ship => "gleaner-ship",
@@ -69,7 +69,7 @@ impl Daemon {
         }
     }
 
-    /// Name of its configuration file.
+    /// Name of the daemon's configuration file.
     pub(super) const fn file(self) -> &'static str {
         match self {
             Self::Agent | Self::Ship => "agent.toml",

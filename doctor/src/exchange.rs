@@ -1,23 +1,24 @@
-//! A request over an open connection (HTTP/1.1, RFC 9112): status, date and body only.
+//! One request over an open connection (HTTP/1.1, RFC 9112): returns only status, date
+//! and body.
 
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Answers are a page of JSON at most.
+/// Maximum size of an answer, which is a page of JSON.
 const MOST_BYTES: usize = 4 << 20;
 
 /// A server's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// `Date`, ms since 1970-01-01 UTC.
+    /// Time of the header `Date`, ms since 1970-01-01 UTC.
     pub(super) time_ms: Option<i64>,
     pub(super) body: String,
 }
 
-/// Asks for `path` of `host`.
+/// Requests `path` of `host`.
 ///
 /// # Errors
-/// Error of the connection, or an answer that is no HTTP.
+/// Error of the connection, or an answer that is not HTTP.
 pub(super) fn get(
     connection: &mut (impl Read + Write),
     host: &str,
@@ -36,7 +37,8 @@ pub(super) fn get(
             Ok(0) => break,
             Ok(count) => bytes.extend_from_slice(buffer.get(..count).unwrap_or_default()),
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            // A server that hangs up without a farewell has answered all the same.
+            // A server that closes the connection without a TLS close has still
+            // answered.
             Err(_) if parse(&bytes).is_some() => break,
             Err(e) => return Err(e),
         }
@@ -76,7 +78,7 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// Answers in pieces, then hangs up.
+    /// A server that sends its answer in pieces, then closes the connection.
     struct Server(Vec<Vec<u8>>);
 
     impl Read for Server {

@@ -3,14 +3,14 @@
 use super::message::Message;
 use gleaner_schemas::diagnosis::{Check, CheckState};
 
-/// A line of the diagnosis, before it is formatted for a reader.
+/// A line of the diagnosis, before it is formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) subject: &'static str,
-    /// `None`: all is well.
+    /// Message of the fault; `None` if all is well.
     pub(super) message: Option<Message>,
     pub(super) found: String,
-    /// `sudo` stands before what needs root.
+    /// Command that fixes the fault, with `sudo` if it needs root.
     pub(super) mend: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Finding {
         }
     }
 
-    /// The command that mends it, with `sudo` before what needs root.
+    /// Adds the command that fixes the fault, with `sudo` if it needs root.
     pub(super) fn mend(mut self, command: impl Into<String>) -> Self {
         self.mend = Some(command.into());
         self
@@ -43,7 +43,8 @@ impl Finding {
         self.message.map_or(CheckState::Ok, Message::state)
     }
 
-    /// For whoever reads it: root needs no `sudo`, and no terminal obeys what is quoted.
+    /// Converts it for the reader: without `sudo` for root, and without control
+    /// characters.
     pub(super) fn into_check(self, daemon: &str, is_root: bool) -> Check {
         let state = self.state();
         let mend = self.mend.map(|command| match is_root {
@@ -61,7 +62,7 @@ impl Finding {
     }
 }
 
-/// In one line, without what a terminal would obey.
+/// Text in one line, without control characters for a terminal.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let harmless = |c: char| if c.is_control() { '\u{fffd}' } else { c };

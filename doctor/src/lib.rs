@@ -1,7 +1,7 @@
-//! `gleaner doctor`: what works on this host, what does not, and the command that mends it.
+//! `gleaner doctor`: what works on this host, what does not, and the command that fixes it.
 //!
-//! `examine` puts together what there is to check of each daemon; a check in `checks` looks, and judges what it saw;
-//! `message` has every message that is no "ok"; `text` writes the diagnosis for people.
+//! `examine` combines the checks of each daemon; each check in `checks` collects facts and judges them;
+//! `message` has all messages other than "ok"; `text` formats the diagnosis for display.
 //!
 //! Rooms, from the top; each uses only those after it: `args`, `examine`, `checks`, `settings`, `process`, `exchange`,
 //! `command`, `place`, `daemon`, `user`, `finding`, `message`, `text`.
@@ -35,7 +35,7 @@ pub use text::text;
 use user::User;
 pub use user::group_id;
 
-/// Examines this host, or the daemons of it that `args` names.
+/// Examines this host, or only the daemons that `args` names.
 #[must_use]
 pub fn diagnose(args: &Doctor) -> Diagnosis {
     let begin = Instant::now();
@@ -95,7 +95,7 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
     }
 }
 
-/// Side by side: what takes long waits for others.
+/// Examines all daemons concurrently, so that slow ones do not delay others.
 fn all(place: &Place, wanted: &[Daemon], asked: &[Daemon]) -> Vec<Examination> {
     thread::scope(|scope| {
         let each = wanted

@@ -1,4 +1,4 @@
-//! Every message that is no "ok": its code, how bad it is, what it means and what to do. docs/doctor.md has them as they stand here.
+//! All messages other than "ok": code, severity, meaning and remedy. docs/doctor.md has the same texts.
 
 use gleaner_schemas::diagnosis::CheckState;
 use std::fmt::Write;
@@ -12,7 +12,7 @@ macro_rules! messages {
         }
 
         impl Message {
-            /// In the order of the page.
+            /// All messages, in the order of docs/doctor.md.
             const ALL: &[Self] = &[$(Self::$name,)+];
 
             /// Code by which people and programs identify it.
@@ -330,7 +330,7 @@ mod tests {
         assert!(Message::ALL.iter().all(|m| m.state() != CheckState::Ok));
     }
 
-    /// `gleaner doctor --messages` prints what goes there.
+    /// The expected text is the output of `gleaner doctor --messages`.
     #[test]
     fn the_page_has_every_message_as_it_stands_here() {
         let page = include_str!("../../docs/doctor.md");

@@ -1,4 +1,4 @@
-//! Places of files: this host's, or others for captured trees and tests.
+//! Paths of files: on this host, or in captured trees and tests.
 
 use super::daemon::Daemon;
 use super::user::User;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 pub(super) const CONFIGURATION: &str = "/etc/gleaner";
 const STATE: &str = "/var/lib/gleaner";
 const RUNTIME: &str = "/run/gleaner";
-/// Folders of programs that the PATH of a user may lack.
+/// Folders of programs that a user's PATH may lack.
 const PROGRAMS: [&str; 5] = ["/usr/bin", "/usr/local/bin", "/usr/sbin", "/bin", "/sbin"];
 
-/// Places to look, and the user.
+/// Paths to examine, and the user.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) configuration: PathBuf,
@@ -22,7 +22,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// A program's file: in the folder that was named, on the PATH, or where packages put programs.
+    /// Path of a program: in the given folder, on the PATH, or where packages install programs.
     pub(super) fn program(&self, name: &str) -> Option<PathBuf> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = self.programs.iter().cloned();
@@ -53,7 +53,7 @@ impl Place {
         self.configuration == Path::new(CONFIGURATION)
     }
 
-    /// A command line of a daemon's program, with the configuration that is looked at.
+    /// Command line of a daemon's program, with the examined configuration.
     pub(super) fn line(&self, daemon: Daemon, command: &str) -> String {
         let program = match &self.programs {
             Some(folder) if folder.join(daemon.program()).is_file() => {
@@ -68,12 +68,12 @@ impl Place {
         format!("{program} {command}{configuration}")
     }
 
-    /// `gleaner` itself, as it was called.
+    /// Command line of `gleaner` itself, as it was called.
     pub(super) fn gleaner(&self, command: &str) -> String {
         format!("gleaner {command}")
     }
 
-    /// Path of the system daemons' state; a user's own daemons have it in their home.
+    /// Path of a daemon's state: the system's, or for a user's own daemon in the user's home.
     pub(super) fn state(&self, file: &str) -> PathBuf {
         let home =
             || PathBuf::from(std::env::var_os("HOME").unwrap_or_default()).join(".local/state");
@@ -93,7 +93,7 @@ impl Place {
         )
     }
 
-    /// A user's own file where there is one, and no system's that could be seen.
+    /// The user's own file if it exists and the system's does not; otherwise the system's.
     fn one_of(&self, system: PathBuf, own: Option<PathBuf>) -> PathBuf {
         let is_gone = |path: &Path| {
             std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound)
@@ -105,7 +105,7 @@ impl Place {
     }
 }
 
-/// A path as a shell takes it.
+/// A path quoted for a shell.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);

@@ -5,12 +5,13 @@ use super::place::Place;
 use std::fs;
 use std::path::Path;
 
-/// Capabilities by their numbers (capabilities(7)).
+/// Numbers of capabilities (capabilities(7)).
 pub(super) const IPC_LOCK: u32 = 14;
 pub(super) const SYS_NICE: u32 = 23;
 pub(super) const SYS_RESOURCE: u32 = 24;
 
-/// Options of daemons that do not belong to this host: a test's, a lab's, somebody's experiment.
+/// Options of daemons that do not belong to this host's installation: those of tests, labs or
+/// experiments.
 const ELSEWHERE: [&str; 6] = [
     "--config",
     "--database",
@@ -26,16 +27,16 @@ pub(super) struct Process {
     pub(super) pid: u32,
     /// Id of the effective user.
     pub(super) uid: Option<u32>,
-    /// Effective capabilities, a bit each.
+    /// Effective capabilities, one bit each.
     pub(super) capabilities: Option<u64>,
-    /// Hard limits; `None` within: unlimited.
+    /// Hard limits; inside, `None` means unlimited.
     pub(super) files_limit: Option<Option<u64>>,
     pub(super) locked_limit_bytes: Option<Option<u64>>,
     pub(super) priority_limit: Option<Option<u64>>,
 }
 
 impl Process {
-    /// Returns true if it has this capability; `None`: not known.
+    /// Returns true if the process has this capability; `None` if unknown.
     pub(super) fn may(&self, capability: u32) -> Option<bool> {
         self.capabilities.map(|bits| bits >> capability & 1 == 1)
     }
@@ -68,7 +69,7 @@ impl Process {
     }
 }
 
-/// The process of a daemon: that of its unit, or the one of this name with this configuration.
+/// The process of a daemon: that of its unit, or one with its name and this configuration.
 pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Option<Process> {
     let folder = |pid: u32| place.proc_root.join(pid.to_string());
     if let Some(pid) = main_pid.filter(|pid| folder(*pid).exists()) {
@@ -96,8 +97,8 @@ pub(super) fn find(place: &Place, daemon: Daemon, main_pid: Option<u32>) -> Opti
     Some(Process::read(&folder(pid), pid))
 }
 
-/// Returns true for a process of a container or a lab's network: its namespace of processes or network
-/// differs from the doctor's. False if this user may not read it.
+/// Returns true for a process in a container or in a lab's network, whose process or network namespace
+/// differs from the doctor's. Returns false if this user may not read the namespaces.
 fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     let namespace =
         |who: &str, kind: &str| fs::read_link(proc_root.join(who).join("ns").join(kind)).ok();
@@ -107,7 +108,7 @@ fn is_in_another_namespace(proc_root: &Path, pid: u32) -> bool {
     })
 }
 
-/// The kernel keeps 15 bytes of a name.
+/// Returns true if the process is the daemon; the kernel truncates names to 15 bytes.
 fn is_daemon(daemon: Daemon, name: &str, arguments: &[&str]) -> bool {
     let program = daemon.program();
     name == program.get(..15).unwrap_or(program) && arguments.contains(&daemon.command())
@@ -186,7 +187,7 @@ mod tests {
         namespaces("7", "net:[3]");
         namespaces("8", "net:[2]");
         let anothers = [7, 8, 9].map(|pid| is_in_another_namespace(proc_root.path(), pid));
-        assert_eq!(anothers, [true, false, false]); // 9 is not to be read
+        assert_eq!(anothers, [true, false, false]); // this user may not read 9
     }
 
     proptest::proptest! {

@@ -1,4 +1,4 @@
-//! The few keys of a daemon's configuration that the doctor needs, as the daemon's own `check-config` says them.
+//! The few configuration keys of a daemon that the doctor needs, as the daemon's `check-config` reports them.
 
 use super::daemon::Daemon;
 use super::place::Place;
@@ -9,19 +9,19 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Settings of a daemon; a key that is not set has its default.
+/// Settings of a daemon; keys that are not set have their defaults.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) table: toml::Table,
-    /// True where there is a file.
+    /// True if there is a configuration file.
     pub(super) is_there: bool,
-    /// Reason for which a file that is there could not be read.
+    /// Reason why an existing file could not be read.
     pub(super) unread: Option<String>,
 }
 
 impl Settings {
-    /// Takes the settings from the daemon's answer. Where no daemon can be asked, or its configuration is wrong, the keys count that the
-    /// files set.
+    /// Takes the settings from the daemon's answer. Without an answer, or if the configuration is wrong, the
+    /// keys in the files are used.
     pub(super) fn read(place: &Place, daemon: Daemon, checked: Option<&CheckResult>) -> Self {
         let path = place.configuration_of(daemon);
         let known = checked.and_then(|checked| checked.settings.clone());
@@ -29,7 +29,7 @@ impl Settings {
             table: known.unwrap_or_else(|| written(&path)),
             ..Self::default()
         };
-        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config says what is wrong
+        let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config reports the fault
         for file in std::iter::once(path).chain(drop_ins) {
             match File::open(&file) {
                 Err(e) if e.kind() == ErrorKind::NotFound => {}
@@ -43,7 +43,7 @@ impl Settings {
         settings
     }
 
-    /// Value of a key, with dots after the names of tables; `None` if it is empty.
+    /// Value of a key, with dots after table names; `None` if it is empty or missing.
     pub(super) fn text(&self, key: &str) -> Option<String> {
         let text = match self.value(key)? {
             toml::Value::String(text) => text.trim().to_owned(),

@@ -1,16 +1,17 @@
-//! The diagnosis for people: by daemon, aligned, commands unbroken so that they can be copied.
+//! The diagnosis for display: grouped by daemon and aligned; commands stay on one line so that
+//! they can be copied.
 
 use gleaner_schemas::diagnosis::{Check, CheckState, Diagnosis};
 use std::fmt::Write;
 
-/// Width of the state, as of "not used".
+/// Width of the state, that of "not used".
 const STATE_COLUMNS: usize = 8;
-/// Least width of the subject, as of "collector".
+/// Minimum width of the subject, that of "collector".
 const LEAST_SUBJECT_COLUMNS: usize = 9;
-/// Narrower than that no text is broken.
+/// Width below which no text is wrapped.
 const LEAST_COLUMNS: usize = 24;
 
-/// Returns lines of at most `columns` columns; a command is never broken.
+/// Formats the diagnosis in lines of at most `columns` columns; commands are never wrapped.
 #[must_use]
 pub fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> String {
     let checks = &diagnosis.checks;
@@ -49,7 +50,7 @@ pub fn text(diagnosis: &Diagnosis, columns: usize, has_colours: bool) -> String 
     text
 }
 
-/// Width of the page, and use of colours.
+/// Width of the output, and whether it has colours.
 struct Page {
     subject_columns: usize,
     columns: usize,
@@ -79,7 +80,7 @@ impl Page {
     }
 }
 
-/// Summary in a line.
+/// Summary in one line.
 fn summary(diagnosis: &Diagnosis) -> String {
     let of = |count: u64, one: &str, many: &str| {
         format!("{count} {}", if count == 1 { one } else { many })
@@ -129,7 +130,7 @@ fn paint(text: &str, rendition: &str, has_colours: bool) -> String {
     }
 }
 
-/// Lines of at most `width` characters, but for words that are longer.
+/// Wraps text into lines of at most `width` characters, except for longer words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     let mut length = 0;

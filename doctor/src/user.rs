@@ -1,10 +1,11 @@
-//! Users and what they may do with files: by owner, group and mode (path_resolution(7)); access lists are not looked at.
+//! Users and their file permissions: by owner, group and mode (path_resolution(7)); access control lists are
+//! ignored.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Somebody who runs a daemon, or the doctor.
+/// A user who runs a daemon, or the doctor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct User {
     pub(super) name: String,
@@ -36,7 +37,7 @@ impl User {
         }
     }
 
-    /// User by number; one that /etc/passwd lacks has the number as its name.
+    /// User by number; without an entry in /etc/passwd, the number is the name.
     pub(super) fn of(uid: u32) -> Self {
         let unknown = || Self {
             name: uid.to_string(),
@@ -69,7 +70,7 @@ impl User {
         Self::parse(&passwd, &group, is_wanted)
     }
 
-    /// The user by passwd(5) and group(5).
+    /// Parses the user from passwd(5) and group(5).
     fn parse(passwd: &str, group: &str, is_wanted: impl Fn(&str, u32) -> bool) -> Option<Self> {
         passwd.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
@@ -90,7 +91,7 @@ impl User {
         })
     }
 
-    /// Returns true if a group of this name exists and the user is in it.
+    /// Returns true if a group of this name exists and has the user as a member.
     pub(super) fn shares_a_group(&self, name: &str) -> bool {
         let text = fs::read_to_string("/etc/group").unwrap_or_default();
         let mut named = groups(&text).filter(|group| group.0 == name);
@@ -111,7 +112,7 @@ fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     })
 }
 
-/// Requested use of a file, as a bit of its mode.
+/// Kind of access to a file, as a bit of its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileUse {
     Read = 4,
@@ -139,8 +140,8 @@ impl Node {
         })
     }
 
-    /// Returns true if the mode allows it to `user`. Root may do all but execute a file that nobody may
-    /// execute.
+    /// Returns true if the mode allows `user` this access. Root may do everything except execute a file that
+    /// nobody may execute.
     pub(super) fn lets(self, user: &User, want: FileUse) -> bool {
         let shift = match () {
             () if user.is_root() => return true,
@@ -156,13 +157,13 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Yes,
-    /// The file does not exist, nor does the path to it.
+    /// The file, or a folder above it, does not exist.
     Missing,
-    /// Denied by this file or folder, with its owner and mode.
+    /// This file or folder, with its owner and mode, denies access.
     No(PathBuf, Node),
     /// The file system is mounted read-only.
     ReadOnly,
-    /// The doctor may not look there.
+    /// The doctor may not look into this folder.
     Unseen(PathBuf),
 }
 
@@ -237,7 +238,7 @@ mod tests {
             (0o640, user(11, 1, &[3, 20]), true, false),
             (0o640, user(11, 1, &[]), false, false),
             (0o640, user(0, 0, &[]), true, true),
-            (0o046, user(10, 20, &[]), false, false), // the owner's bits are the owner's
+            (0o046, user(10, 20, &[]), false, false), // for the owner, only the owner's bits count
             (0o046, user(11, 20, &[]), true, false),
             (0o046, user(11, 1, &[]), true, true),
         ] {

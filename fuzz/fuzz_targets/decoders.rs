@@ -1,27 +1,28 @@
-//! All decoders in one program, since each link of one takes minutes: GLEANER_FUZZ_TARGET names the one to run.
+//! All decoders in one program, since linking a program takes minutes: GLEANER_FUZZ_TARGET names the decoder
+//! to run.
 #![no_main]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
 
-/// One allocation of more is a finding: no input here is longer than 64 KiB.
+/// Maximum size of one allocation; a larger one is a finding, since no input here is longer than 64 KiB.
 const MOST_BYTES: usize = 256 << 20;
 
 struct BoundedAllocator;
 
-// SAFETY: all is left to the system's allocator.
+// SAFETY: every call is passed to the system's allocator.
 unsafe impl GlobalAlloc for BoundedAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() > MOST_BYTES {
             eprintln!("an allocation of {} bytes", layout.size());
             std::process::abort();
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -35,8 +36,8 @@ fn find() {
     let name = std::env::var("GLEANER_FUZZ_TARGET").expect("GLEANER_FUZZ_TARGET names a decoder");
     let run = gleaner_tests::fuzz::target(&name).expect("GLEANER_FUZZ_TARGET is no decoder");
     TARGET.set(run).expect("set once");
-    // Batches are decoded with panics of Arrow's caught: libFuzzer's own hook would end the program before. What is
-    // not caught still ends it.
+    // Decoding of batches catches panics of Arrow, but libFuzzer's own hook would end the program first.
+    // Panics that are not caught still end it.
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
 }
 

@@ -4,10 +4,11 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// An address on loopback that nobody listens to, nor will unless it is told: its part of loopback is this call's alone.
+/// A loopback address on which nobody listens, nor will by chance: each call uses its own part of the
+/// loopback network.
 ///
 /// # Panics
-/// When this machine has no port left.
+/// If this machine has no free port.
 #[must_use]
 pub fn unused_address() -> SocketAddr {
     static CALLS: AtomicU8 = AtomicU8::new(64);

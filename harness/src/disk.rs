@@ -5,10 +5,11 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Fills the disk of a folder up to this many free bytes; returns the file that fills it.
+/// Fills the disk of a folder until only this many bytes are free; returns the file that
+/// fills it.
 ///
 /// # Panics
-/// When the file cannot be made.
+/// If the file cannot be created.
 #[must_use]
 #[track_caller]
 pub fn fill(folder: &Path, free_bytes: u64) -> PathBuf {

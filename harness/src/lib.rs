@@ -1,4 +1,5 @@
-//! Tests of built programs: programs that run beside a test, a network that fails, and waits for conditions.
+//! Helpers for tests of built programs: programs that run beside a test, a failing network, and waits for
+//! conditions.
 //!
 //! Rooms, from the top; each uses only those after it: `address`, `disk`,
 //! `memory_server`, `mutate`, `proc`, `programs`, `relay`, `running`, `random`.
@@ -25,23 +26,23 @@ pub use running::Running;
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// Longest wait for a condition or a line: longer than the collector waits for the rest of a batch, and than it asks
-/// senders to stay away.
+/// Timeout for a condition or a line: longer than the collector's timeout for the rest of a batch, and than
+/// the delay for which it sends senders away.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Waits until `condition` holds.
 ///
 /// # Panics
-/// When it does not hold within [`PATIENCE`]; with `what` was waited for.
+/// If it does not hold within [`PATIENCE`]; the message contains `what`.
 #[track_caller]
 pub fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for_some(what, || condition().then_some(()));
 }
 
-/// Waits until `found` returns something, and returns that.
+/// Waits until `found` returns a value, and returns the value.
 ///
 /// # Panics
-/// When it returns nothing within [`PATIENCE`]; with `what` was waited for.
+/// If there is none within [`PATIENCE`]; the message contains `what`.
 #[track_caller]
 #[allow(clippy::panic)]
 pub fn wait_for_some<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
@@ -57,7 +58,7 @@ pub fn wait_for_some<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Milliseconds from 1970 until now.
+/// Current time, in ms since 1970-01-01 UTC.
 #[must_use]
 pub fn now_ms() -> i64 {
     let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();

@@ -1,24 +1,25 @@
-//! A memory server without agent and recruiter.
+//! A memory server without an agent and a recruiter.
 #![allow(clippy::expect_used)]
 
 use crate::{Running, program};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-/// A running `gleaner-memoryd serve`, which lends all of its memory to everybody.
+/// A running `gleaner-memoryd serve`, which lends all of its memory to every client.
 #[derive(Debug)]
 pub struct MemoryServer {
-    /// The program; killed with the value.
+    /// The program; killed when this is dropped.
     pub running: Running,
-    /// Address of its pages, as NBD clients take it.
+    /// URL of its pages, for NBD clients.
     pub url: String,
 }
 
 impl MemoryServer {
-    /// Starts one of this size, like `64MiB`, that listens at HOST:PORT or at the path of a socket.
+    /// Starts a memory server of this size, like `64MiB`, that listens at HOST:PORT or at a
+    /// socket's path.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     #[must_use]
     #[track_caller]
     pub fn start(size: &str, listen: &str) -> Self {

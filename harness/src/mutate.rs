@@ -1,8 +1,9 @@
-//! Mutation of JSON messages by their structure: each field of each level deleted, retyped, made enormous or repeated.
+//! Structure-aware mutation of JSON messages: each field at each level is deleted, retyped, enlarged or
+//! repeated.
 
 use serde_json::{Value, json};
 
-/// All messages that differ from `message` in one field, each with a name of the change.
+/// All messages that differ from `message` in one field, each with the name of the change.
 #[must_use]
 pub fn mutations(message: &Value) -> Vec<(String, Value)> {
     let mut mutated = Vec::new();
@@ -22,7 +23,7 @@ pub fn mutations(message: &Value) -> Vec<(String, Value)> {
     mutated
 }
 
-/// Pointers to the message and to every field in it.
+/// JSON pointers to the message and to every field in it.
 fn places(value: &Value) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut add = |key: &str, value: &Value| {

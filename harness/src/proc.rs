@@ -1,10 +1,10 @@
-//! Memory figures of files in /proc.
+//! Memory figures from files in /proc.
 #![allow(clippy::unwrap_used)]
 
-/// Returns the figure of the line `KEY: N kB` of a file, in bytes.
+/// Returns the value of the line `KEY: N kB` in a file, in bytes.
 ///
 /// # Panics
-/// When the file has no such line.
+/// If the file has no such line.
 #[must_use]
 #[track_caller]
 pub fn bytes_at(path: &str, key: &str) -> u64 {
@@ -20,20 +20,20 @@ pub fn bytes_at(path: &str, key: &str) -> u64 {
     kib << 10
 }
 
-/// Most memory that a process ever had, in bytes.
+/// Peak memory of a process, in bytes.
 ///
 /// # Panics
-/// When the process has ended.
+/// If the process has ended.
 #[must_use]
 #[track_caller]
 pub fn peak_bytes(process: u32) -> u64 {
     bytes_at(&format!("/proc/{process}/status"), "VmHWM")
 }
 
-/// Memory that a process has, in bytes.
+/// Resident memory of a process, in bytes.
 ///
 /// # Panics
-/// When the process has ended.
+/// If the process has ended.
 #[must_use]
 #[track_caller]
 pub fn resident_bytes(process: u32) -> u64 {

@@ -1,13 +1,14 @@
-//! Programs that a test runs to their end.
+//! Programs that a test runs until they end.
 #![allow(clippy::panic)]
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Path of the built program `name`, of the profile that the running test was built with.
+/// Path of the built program `name`, in the profile of the running test.
 ///
 /// # Errors
-/// When it is not there: `cargo test --workspace` builds it, `cargo test -p gleaner-tests` does not.
+/// The program does not exist: `cargo test --workspace` builds it, `cargo test -p gleaner-tests`
+/// does not.
 pub fn program(name: &str) -> Result<PathBuf, String> {
     let test =
         std::env::current_exe().map_err(|e| format!("cannot tell where the test lies: {e}"))?;
@@ -29,7 +30,7 @@ pub fn program(name: &str) -> Result<PathBuf, String> {
 /// Runs a command and returns its standard output.
 ///
 /// # Panics
-/// When it is missing or fails; with its standard error.
+/// If the program is missing or fails; the message contains its standard error.
 #[track_caller]
 pub fn succeed(command: &mut Command) -> String {
     let done = command.output();

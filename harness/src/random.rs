@@ -1,29 +1,29 @@
-//! Chance in tests, which can be repeated.
+//! Reproducible random numbers for tests.
 #![allow(clippy::unwrap_used)]
 
 use std::time::SystemTime;
 
-/// A number of the environment's.
+/// Number in an environment variable, or the default.
 ///
 /// # Panics
-/// When the variable is no number.
+/// If the variable is not a number.
 #[must_use]
 #[track_caller]
 pub fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// Numbers that look random (splitmix64).
+/// A generator of pseudo-random numbers (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// Seeds it by `GLEANER_SEED`, or else the clock, and prints the seed.
+    /// Seeds it from `GLEANER_SEED`, else from the clock, and prints the seed.
     ///
     /// # Panics
-    /// When that variable is no number.
+    /// If that variable is not a number.
     #[must_use]
-    #[allow(clippy::new_without_default)] // each is another
+    #[allow(clippy::new_without_default)] // each value differs
     pub fn new() -> Self {
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let seed = number("GLEANER_SEED", now.as_nanos() as u64);
@@ -31,7 +31,7 @@ impl Random {
         Self(seed)
     }
 
-    /// Next number, from 0 and below `limit`.
+    /// Next number, from 0 to below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

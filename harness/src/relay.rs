@@ -1,4 +1,4 @@
-//! A network between clients and a server that fails: it holds, cuts and alters what passes.
+//! An unreliable network between clients and a server: it delays, cuts and alters data.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -10,14 +10,15 @@ use std::time::Duration;
 
 const TURN: Duration = Duration::from_millis(5);
 
-/// Address of the server behind relays; none while it is down, when connections end at once.
+/// Address of the server behind relays; `None` while it is down, when connections are closed
+/// immediately.
 pub type Target = Arc<Mutex<Option<SocketAddr>>>;
 
 type Change = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// Forwards connections to a server; ended with the value.
+/// Forwards connections to a server, until it is dropped.
 pub struct Relay {
-    /// Address that clients connect to.
+    /// Address to which clients connect.
     pub address: SocketAddr,
     network: Arc<Network>,
 }
@@ -31,7 +32,7 @@ struct Network {
     has_ended: AtomicBool,
 }
 
-/// A direction of a connection.
+/// One direction of a connection.
 #[derive(Default)]
 struct Direction {
     is_held: AtomicBool,
@@ -42,16 +43,16 @@ impl Relay {
     /// Forwards to the server at `address`.
     ///
     /// # Panics
-    /// When this machine has no port left.
+    /// If this machine has no free port.
     #[must_use]
     pub fn to(address: Option<SocketAddr>) -> Self {
         Self::start(Arc::new(Mutex::new(address)))
     }
 
-    /// Forwards each connection to the target as it is then.
+    /// Forwards each connection to the target's address at that moment.
     ///
     /// # Panics
-    /// When this machine has no port left.
+    /// If this machine has no free port.
     #[must_use]
     pub fn start(target: Target) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -73,12 +74,12 @@ impl Relay {
         Self { address, network }
     }
 
-    /// Puts another server behind it, for connections to come.
+    /// Sets another server for new connections.
     pub fn lead_to(&self, address: Option<SocketAddr>) {
         *lock(&self.network.target) = address;
     }
 
-    /// Holds all bytes sent in either direction, or lets them continue; neither end notices.
+    /// Holds all bytes sent in either direction, or lets them pass; neither end notices.
     pub fn hold(&self, is_held: bool) {
         self.network
             .to_client
@@ -95,21 +96,21 @@ impl Relay {
             .store(is_held, Ordering::SeqCst);
     }
 
-    /// Changes what the server sends from now on, each part as it comes.
+    /// Applies `change` to each part that the server sends from now on.
     pub fn alter(&self, change: impl FnMut(&mut Vec<u8>) + Send + 'static) {
         *lock(&self.network.to_client.change) = Some(Box::new(change));
     }
 
-    /// Changes nothing any more.
+    /// Stops altering data.
     pub fn alter_nothing(&self) {
         *lock(&self.network.to_client.change) = None;
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn cut(&self) {
         for stream in lock(&self.network.open).drain(..) {
             if let Some(stream) = stream.upgrade() {
-                let _ = stream.shutdown(Shutdown::Both); // it may have ended
+                let _ = stream.shutdown(Shutdown::Both); // fails if the connection has ended
             }
         }
     }
@@ -139,7 +140,7 @@ impl Network {
         let mut open = lock(&self.open);
         open.retain(|stream| stream.strong_count() > 0);
         for stream in &ends {
-            let _ = stream.set_nodelay(true); // it may have ended
+            let _ = stream.set_nodelay(true); // fails if the connection has ended
             open.push(Arc::downgrade(stream));
         }
         drop(open);
@@ -149,7 +150,7 @@ impl Network {
         self.pass(&server, &client, &self.to_client);
     }
 
-    /// Passes on what comes, and the end of it.
+    /// Forwards data as it arrives, and the end of the stream.
     fn pass(&self, mut from: &TcpStream, mut to: &TcpStream, way: &Direction) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
@@ -164,11 +165,11 @@ impl Network {
         }
         self.wait(way);
         for stream in [from, to] {
-            let _ = stream.shutdown(Shutdown::Both); // it may have ended
+            let _ = stream.shutdown(Shutdown::Both); // fails if the connection has ended
         }
     }
 
-    /// Waits as long as this direction is held.
+    /// Waits while this direction is held.
     fn wait(&self, way: &Direction) {
         while way.is_held.load(Ordering::SeqCst) && !self.has_ended.load(Ordering::SeqCst) {
             thread::sleep(TURN);

@@ -9,7 +9,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// A running program, whose standard error is heard, and its standard output where that is a pipe; killed with the value.
+/// A running program with readers of its standard error and, if piped, its standard output; killed when
+/// dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -21,20 +22,20 @@ impl Running {
     /// Starts the program.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// If the program cannot be started.
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.unwrap_or_else(|e| panic!("cannot start {command:?}: {e}"));
         let stderr = child.stderr.take().expect("stderr is a pipe");
         Self {
-            said: lines(stderr, |line| println!("{line}")), // seen when the test fails
+            said: lines(stderr, |line| println!("{line}")), // shown if the test fails
             printed: child.stdout.take().map(|stdout| lines(stdout, |_| ())),
             child,
         }
     }
 
-    /// Takes its standard input, where that is a pipe; it ends with the returned value.
+    /// Takes the program's standard input, if piped; dropping the returned value closes it.
     #[must_use]
     pub fn input(&mut self) -> Option<ChildStdin> {
         self.child.stdin.take()
@@ -49,7 +50,7 @@ impl Running {
     /// Waits for the next line of standard output, and returns it.
     ///
     /// # Panics
-    /// When standard output is no pipe, or the program ends or [`PATIENCE`] does without a line.
+    /// If standard output is no pipe, or if there is no line before the program ends or within [`PATIENCE`].
     #[track_caller]
     pub fn printed(&self) -> String {
         let printed = self.printed.as_ref().expect("standard output is a pipe");
@@ -60,7 +61,7 @@ impl Running {
     /// Waits for a line of standard error that contains `words`, and returns it.
     ///
     /// # Panics
-    /// When the program ends or [`PATIENCE`] does without such a line.
+    /// If there is no such line before the program ends or within [`PATIENCE`].
     #[track_caller]
     pub fn hear(&self, words: &str) -> String {
         let (begin, mut heard) = (Instant::now(), Vec::new());
@@ -74,7 +75,7 @@ impl Running {
         panic!("never said {words:?}, but {heard:#?}");
     }
 
-    /// Lines that were not heard so far.
+    /// Lines of standard error that no call has returned so far.
     #[must_use]
     pub fn said(&self) -> Vec<String> {
         self.said.try_iter().collect()
@@ -83,16 +84,16 @@ impl Running {
     /// Sends a signal.
     ///
     /// # Panics
-    /// When the program has ended.
+    /// If the program has ended.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
-    /// Stops it in the middle of its work: until it is found in no system call of `waits`, by number.
+    /// Stops the program (SIGSTOP) in the middle of its work: outside all system calls in `waits`, by number.
     ///
     /// # Panics
-    /// When the program has ended, or is not found so within [`PATIENCE`].
+    /// If the program has ended, or never is outside within [`PATIENCE`].
     #[track_caller]
     pub fn stop_at_work(&self, waits: &[u32], random: &mut Random) {
         let read = |name: &str| {
@@ -114,36 +115,37 @@ impl Running {
         });
     }
 
-    /// Ends it as systemd does; returns its exit code and the lines that were not heard so far.
+    /// Ends the program as systemd does; returns its exit code and the remaining lines of standard error.
     ///
     /// # Panics
-    /// When the program has ended and was waited for.
+    /// If the program has ended and was waited for.
     #[track_caller]
     pub fn end(self) -> (Option<i32>, Vec<String>) {
         self.signal(Signal::TERM);
         self.ended()
     }
 
-    /// Waits for its own end; returns the same as [`Self::end`].
+    /// Waits until the program ends by itself; returns the same as [`Self::end`].
     ///
     /// # Panics
-    /// When it was waited for before.
+    /// If it was waited for before.
     #[track_caller]
     pub fn ended(mut self) -> (Option<i32>, Vec<String>) {
         let status = self.child.wait().expect("it is our child");
         (status.code(), self.said.iter().collect())
     }
 
-    /// Ends it as a loss of power does, as far as a process can tell.
+    /// Kills the program immediately, as a power loss would.
     pub fn kill(&self) {
         let pid = Pid::from_child(&self.child);
-        let _ = kill_process(pid, Signal::KILL); // it may have ended
+        let _ = kill_process(pid, Signal::KILL); // fails if the program has ended
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT; // it is reaped with the value
         let _ = waitid(WaitId::Pid(pid), ended);
     }
 }
 
-/// Lines of a pipe, each seen when it comes; read to the end, so that the program never waits for the test.
+/// Reads lines from a pipe and passes each to `seen`; reads to the end, so that the program never waits for
+/// the test.
 fn lines(
     pipe: impl Read + Send + 'static,
     seen: impl Fn(&str) + Send + 'static,
@@ -162,7 +164,7 @@ fn lines(
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.child.kill(); // it may have ended
+        let _ = self.child.kill(); // fails if the program has ended
         let _ = self.child.wait();
     }
 }

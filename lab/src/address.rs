@@ -1,32 +1,32 @@
-//! Names and addresses of a lab.
+//! Names and addresses in a lab.
 
 use std::net::Ipv4Addr;
 
-/// The namespace of the bridge; all others' names begin with it.
+/// Namespace of the bridge; the names of all other namespaces begin with it.
 pub(super) const LAB: &str = "gleaner-lab";
-/// The bridge, in that namespace.
+/// Name of the bridge.
 pub(super) const BRIDGE: &str = "br0";
-/// Every node's own interface.
+/// Name of each node's network interface.
 pub(super) const INTERFACE: &str = "eth0";
 /// Port of the collector for agents.
 pub(super) const COLLECTOR_PORT: u16 = 7443;
-/// Address of the collector inside its namespace, without TLS.
+/// Address of the collector in its namespace, without TLS.
 pub(super) const LOCAL: &str = "127.0.0.1:7480";
 /// Port of the recruiter for memory servers; it runs on the collector's node.
 pub(super) const RECRUITER_PORT: u16 = 7444;
 /// Port at which hosts serve the pages of their leases.
 pub(super) const PAGES_PORT: u16 = 10809;
-/// Address of the recruiter inside that namespace, without TLS.
+/// Address of the recruiter in its namespace, without TLS.
 pub(super) const RECRUITER_LOCAL: &str = "127.0.0.1:7484";
-/// Prefix length of the network of all nodes: 10.77.0.0/16, which exists only on the bridge.
+/// Prefix length of the nodes' network, 10.77.0.0/16, which exists only on the bridge.
 pub(super) const PREFIX_LENGTH: u8 = 16;
 
-/// Something on the bridge.
+/// A network node connected to the bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// Name of its network namespace.
+    /// Name of the node's network namespace.
     pub(super) namespace: String,
-    /// Name of its port on the bridge: 15 bytes at most.
+    /// Name of the node's port on the bridge: at most 15 bytes.
     pub(super) port: String,
     pub(super) address: Ipv4Addr,
 }
@@ -40,7 +40,7 @@ pub(super) fn collector() -> Node {
     }
 }
 
-/// The node of the clerk, where there is one.
+/// The node of the clerk, if the lab has one.
 pub(super) fn clerk() -> Node {
     Node {
         namespace: format!("{LAB}-clerk"),
@@ -51,7 +51,7 @@ pub(super) fn clerk() -> Node {
 
 /// The node of the host numbered `number`, from 1.
 pub(super) fn host(number: u32) -> Node {
-    let [.., third, fourth] = (number + 255).to_be_bytes(); // from 10.77.1.0 on
+    let [.., third, fourth] = (number + 255).to_be_bytes(); // starts at 10.77.1.0
     Node {
         namespace: format!("{LAB}-{number}"),
         port: format!("host{number}"),

@@ -1,4 +1,4 @@
-//! The clerk of a lab: a node of its own, which borrows what the lab's hosts lend.
+//! The clerk of a lab, on its own node; it borrows memory that the lab's hosts lend.
 
 use super::address::{self, Node, RECRUITER_PORT};
 use super::collector::{DAYS, text, write};
@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 
 /// Name of the clerk at the recruiter, and of its certificate's files.
 const CLIENT: &str = "clerk";
-/// Small, so that more than one host has pages.
+/// Lease size: small, so that several hosts hold pages.
 const LEASE: &str = "64MiB";
-/// Time to start: it allocates its copy on disk first.
+/// Timeout of the start: the clerk first allocates its copy on disk.
 const TO_BEGIN: Duration = Duration::from_secs(120);
 const TO_ANSWER: Duration = Duration::from_secs(5);
 
-/// Makes its certificate and configuration.
+/// Creates the clerk's certificate and configuration.
 pub(super) fn prepare(
     state: &State,
     node: &Node,
@@ -36,7 +36,8 @@ pub(super) fn prepare(
     write(&key, &issued.key_pem)?;
     let folder = state.folder_of(&node.namespace);
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;
-    // Locked, it would take memory from the programs that the lab is tried with; swap on a lab is nobody's plan.
+    // Not locked: that would take memory from the programs tried in the lab, and nobody swaps to a lab's
+    // device.
     let config = format!(
         "size = \"{size_bytes}B\"
 listen = {}
@@ -60,13 +61,13 @@ lock = false
     write(&folder.join("clerk.toml"), &config)
 }
 
-/// Socket of its device.
+/// Socket of the clerk's device.
 pub(super) fn socket(state: &State) -> PathBuf {
     let folder = state.folder_of(&address::clerk().namespace);
     folder.join("clerk.sock")
 }
 
-/// Waits until it serves its device; fails when it ends before.
+/// Waits until the clerk serves its device; fails if the clerk ends before.
 pub(super) fn wait(state: &State) -> Result<()> {
     let begun = Instant::now();
     let socket = socket(state);
@@ -90,7 +91,7 @@ pub(super) fn is_there(state: &State) -> bool {
     started.any(|started| started.namespace == namespace)
 }
 
-/// Asks it: a socket's name is the same in every network.
+/// Requests the clerk's status: Unix sockets are reachable from every network namespace.
 pub(super) fn said(state: &State) -> Result<(DeviceStatus, serde_json::Value)> {
     let status = socket(state).with_file_name("clerk-status.sock");
     ask::device(&status, TO_ANSWER).map_err(|source| LabError::Silent {

@@ -1,4 +1,4 @@
-//! The collector of a lab: its authority and configuration, and what it says of its hosts.
+//! The collector of a lab: its authority, its configuration, and its status of the hosts.
 
 use super::address::{self, COLLECTOR_PORT, LOCAL, Node};
 use super::error::{LabError, Result, file};
@@ -15,15 +15,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Days that the lab's certificates are valid.
+/// Validity of the lab's certificates, in days.
 pub(super) const DAYS: u32 = 30;
-/// A lab is looked at after seconds, not after hours.
+/// Seal interval: short, since a lab is inspected after seconds.
 const SEAL_AFTER: &str = "10s";
-/// Space left free on the disk: small, since a lab may be tried on a small disk.
+/// Free disk space to keep: small, since a lab may run on a small disk.
 const RESERVE: &str = "64MiB";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The part of the collector's status that a lab needs.
+/// The part of the collector's status that the lab uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct CollectorSummary {
     pub(super) hosts: Vec<CollectorHost>,
@@ -38,7 +38,7 @@ pub(super) struct CollectorHost {
     pub(super) behind_ms: Option<i64>,
 }
 
-/// Makes the authority, and the collector's certificate and configuration.
+/// Creates the authority, and the collector's certificate and configuration.
 pub(super) fn prepare(state: &State, node: &Node) -> Result<Authority> {
     let pki = state.folder.join(PKI);
     let authority = Authority::init(&pki, "lab", DAYS)?;
@@ -57,7 +57,7 @@ pub(super) fn prepare(state: &State, node: &Node) -> Result<Authority> {
     Ok(authority)
 }
 
-/// Gives a host its machine id and configuration; the name of its trace.
+/// Gives a host its machine id and configuration; returns its host id.
 pub(super) fn prepare_host(state: &State, node: &Node, interval: Duration) -> Result<String> {
     let source = Path::new("/proc/sys/kernel/random/uuid");
     let uuid = fs::read_to_string(source).map_err(file("read", source))?;
@@ -87,7 +87,7 @@ pub(super) fn url() -> String {
     format!("https://{}:{COLLECTOR_PORT}", address::collector().address)
 }
 
-/// Asks the collector, from inside its namespace.
+/// Requests the collector's status, from inside its namespace.
 pub(super) fn status() -> Result<(CollectorSummary, serde_json::Value)> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the collector", LOCAL, "/v1/status")?;
@@ -98,7 +98,8 @@ pub(super) fn status() -> Result<(CollectorSummary, serde_json::Value)> {
     Ok((said, value))
 }
 
-/// A namespace is a thread's: one of its own goes in.
+/// Requests `path` in a separate thread, since entering a namespace affects the whole
+/// thread.
 pub(super) fn get_inside(
     namespace: &str,
     daemon: &'static str,
@@ -148,7 +149,7 @@ fn get(daemon: &'static str, address: &str, path: &str) -> Result<Vec<u8>> {
     Ok(answer.split_off(end + 4))
 }
 
-/// A path as TOML has text, which JSON's quotes are.
+/// A path as a TOML string; JSON's quoting is valid TOML.
 pub(super) fn text(path: &Path) -> Result<String> {
     match path.to_str() {
         Some(text) => Ok(serde_json::Value::from(text).to_string()),
@@ -158,7 +159,7 @@ pub(super) fn text(path: &Path) -> Result<String> {
     }
 }
 
-/// Keys are among them: for the owner alone.
+/// Writes a file that only its owner may read, since some hold keys.
 pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true).mode(0o600);

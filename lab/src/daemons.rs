@@ -1,4 +1,4 @@
-//! The daemons of a lab: what runs where, and how it is started.
+//! The daemons of a lab: where each runs, and how it is started.
 
 use super::address::Node;
 use super::collector;
@@ -19,7 +19,7 @@ pub(super) struct Daemon {
     program: &'static str,
     args: &'static [&'static str],
     config: &'static str,
-    /// A file in the node's folder without which it would not start.
+    /// File in the node's folder that must exist before the start.
     after: Option<&'static str>,
 }
 
@@ -50,7 +50,7 @@ pub(super) const CLERK: Daemon = Daemon {
     after: None,
 };
 
-/// Daemons on every host, in the order of their start. A later daemon is a line here.
+/// Daemons on every host, in starting order. A new daemon is one more line here.
 pub(super) const OF_A_HOST: [Daemon; 3] = [
     Daemon {
         name: "run",
@@ -75,10 +75,10 @@ pub(super) const OF_A_HOST: [Daemon; 3] = [
     },
 ];
 
-/// Longest wait for a daemon's prerequisite: long, for many hosts on a small machine.
+/// Timeout for the file that a daemon needs: long, for many hosts on a small machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Starts a daemon on its node, and writes down that it was.
+/// Starts a daemon on its node, and records its process in the lab's state.
 pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> Result<()> {
     let folder = state.folder_of(&node.namespace);
     if let Some(file) = daemon.after {
@@ -108,7 +108,7 @@ pub(super) fn start(state: &mut State, node: &Node, daemon: &Daemon) -> Result<(
         .stdin(Stdio::null())
         .stdout(output)
         .stderr(errors)
-        .process_group(0) // a Ctrl-C here is not theirs
+        .process_group(0) // Ctrl-C here does not reach it
         .spawn()
         .map_err(|source| LabError::Start {
             command: format!("{} in {}", daemon.program, node.namespace),
@@ -145,10 +145,11 @@ pub(super) fn enrol(state: &State, node: &Node, token: &str) -> Result<()> {
     Ok(())
 }
 
-/// Command that runs one of our programs on a node: in its network, with its machine id and under its name.
+/// Command that runs one of our programs on a node: in its network namespace, with its machine id and host
+/// name.
 ///
-/// `ip netns exec` lays /etc/netns/NAMESPACE over /etc; each of these executes the next, so that the program
-/// keeps the process id of the command started here.
+/// `ip netns exec` mounts /etc/netns/NAMESPACE over /etc. Each program in the command line executes the
+/// next, so that the last keeps the process id of the command started here.
 fn on_node(node: &Node, name: &str) -> Result<Command> {
     let mut command = Command::new("ip");
     command
@@ -169,7 +170,7 @@ fn on_node(node: &Node, name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Fails when a daemon of the lab has ended, with the last that it said.
+/// Fails if a daemon of the lab has ended, with the last line of its log.
 pub(super) fn check(state: &State) -> Result<()> {
     let mut ended = state.started.iter().filter(|s| !s.process.runs());
     if let Some(started) = ended.next() {
@@ -186,7 +187,7 @@ pub(super) fn check(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Path of one of our programs, which are installed side by side.
+/// Path of one of our programs, which are installed in the same folder.
 pub(super) fn program(name: &str) -> Result<PathBuf> {
     let own = std::env::current_exe().map_err(|source| LabError::Own { source })?;
     let path = own.with_file_name(name);

@@ -1,4 +1,4 @@
-//! `gleaner lab down`: removes all of a lab, whatever state it is in.
+//! `gleaner lab down`: removes a lab completely, whatever state it is in.
 
 use super::args::Down;
 use super::error::{LabError, Result};
@@ -20,10 +20,10 @@ pub(super) fn run(args: &Down) -> Result<String> {
     })
 }
 
-/// Ends what the lab started, then removes its namespaces and files; whether there was anything.
+/// Ends the lab's processes, then removes its namespaces and files; returns true if there was anything.
 ///
-/// A process is the lab's if it was written down, or if it is one of our programs in one of the lab's namespaces: a
-/// lab that was killed may have started one more. Others in there are somebody's, and left alone.
+/// A process belongs to the lab if the state lists it, or if it runs one of our programs in one of the lab's
+/// namespaces: a killed lab may have started one that is not listed. Other processes there are left alone.
 pub(super) fn remove(state: Option<State>, keep: bool) -> Result<bool> {
     let namespaces = network::namespaces();
     let anything = state.is_some() || !namespaces.is_empty() || !network::machine_ids().is_empty();

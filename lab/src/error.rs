@@ -1,20 +1,20 @@
-//! Reasons why a lab does not come up, answer or go down.
+//! Errors of starting, querying and removing a lab.
 
 use gleaner_trust::TrustError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Result of what is done to a lab.
+/// Result of an operation on a lab.
 pub(crate) type Result<T> = std::result::Result<T, LabError>;
 
 /// Failure of a command of `gleaner lab`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// Another user than root asked.
+    /// The user is not root.
     #[error("network namespaces need root: run `sudo gleaner lab {command}`")]
     NeedsRoot {
-        /// `up`, `status` or `down`.
+        /// Subcommand: `up`, `status` or `down`.
         command: &'static str,
     },
     /// A program of iproute2 is not installed.
@@ -23,22 +23,22 @@ pub enum LabError {
         /// Name of the program.
         program: &'static str,
     },
-    /// A program of Gleaner's is not installed.
+    /// A program of Gleaner is not installed.
     #[error("{} is missing: gleaner's programs are installed side by side", .path.display())]
     NoProgram {
         /// Path where it should be.
         path: PathBuf,
     },
-    /// The system does not tell the path of this program.
+    /// The system does not report the path of this program.
     #[error("cannot tell where gleaner lies")]
     Own {
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The agent would refuse the interval.
+    /// The interval is shorter than the agent allows.
     #[error("--interval: 100ms is the shortest")]
     ShortInterval,
-    /// Namespaces of a lab exist.
+    /// A lab's namespaces exist.
     #[error("a lab is up already, or what a crash left of one: `gleaner lab down` removes it")]
     IsUp,
     /// No lab is up.
@@ -50,20 +50,20 @@ pub enum LabError {
         /// Folder of the lab.
         folder: PathBuf,
     },
-    /// A file or folder is not to be used.
+    /// A file or folder cannot be used.
     #[error("cannot {act} {}", .path.display())]
     File {
         /// Verb: `read`, `write`, …
         act: &'static str,
         /// Path of the file.
         path: PathBuf,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A path has no place in a configuration, which is UTF-8.
+    /// A path is not UTF-8, as a configuration must be.
     #[error("{} is no UTF-8", .path.display())]
     Path {
-        /// Path as it was given.
+        /// Path as given.
         path: PathBuf,
     },
     /// The lab's state is damaged.
@@ -71,7 +71,7 @@ pub enum LabError {
     State {
         /// File of the state.
         path: PathBuf,
-        /// Fault of the document.
+        /// Error of the parser.
         source: serde_json::Error,
     },
     /// The lab was made by another version.
@@ -80,15 +80,15 @@ pub enum LabError {
         /// File of the state.
         path: PathBuf,
     },
-    /// A program does not start.
+    /// A program cannot be started.
     #[error("cannot start {command}")]
     Start {
         /// The program, or its whole command.
         command: String,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A command that has to succeed did not.
+    /// A required command failed.
     #[error("{command} failed: {output}")]
     Command {
         /// The whole command.
@@ -96,7 +96,7 @@ pub enum LabError {
         /// Error output of the program.
         output: String,
     },
-    /// A host gets no certificate.
+    /// A host's enrolment failed.
     #[error("cannot enrol {host}: {output}")]
     Enrolment {
         /// Namespace of the host.
@@ -104,15 +104,15 @@ pub enum LabError {
         /// Standard error of the agent.
         output: String,
     },
-    /// A daemon does not make its file in time.
+    /// A daemon did not create its file in time.
     #[error("{} did not come{}", .path.display(), see(.logs.as_deref()))]
     Late {
         /// Path of the file.
         path: PathBuf,
-        /// Folder of the daemons' logs, where one of them would say why.
+        /// Folder of the daemons' logs, one of which may say why.
         logs: Option<PathBuf>,
     },
-    /// A daemon of the lab is not running any more.
+    /// A daemon of the lab has ended.
     #[error("{daemon} in {namespace} has ended; it said: {last}")]
     Ended {
         /// Name of the daemon.
@@ -127,7 +127,7 @@ pub enum LabError {
     Silent {
         /// Name of the daemon, with its article.
         daemon: &'static str,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
     /// A daemon answers with another status than 200.
@@ -143,30 +143,30 @@ pub enum LabError {
     Document {
         /// The document, and its fault.
         subject: &'static str,
-        /// Fault of the document.
+        /// Error of the parser.
         source: serde_json::Error,
     },
-    /// The namespace of a daemon is closed.
+    /// The namespace of a daemon cannot be entered.
     #[error("cannot enter its namespace")]
     Namespace {
         /// Name of the namespace.
         namespace: String,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The thread that asked a daemon ended early.
+    /// The thread that queried a daemon panicked.
     #[error("asking {daemon} failed")]
     Thread {
         /// Name of the daemon, with its article.
         daemon: &'static str,
     },
-    /// A process of the lab survives every signal.
+    /// A process of the lab survives SIGKILL.
     #[error("process {pid} does not end; see what holds it, then run this again")]
     Stuck {
         /// Number of the process.
         pid: u32,
     },
-    /// Processes that are not the lab's keep its namespaces.
+    /// Processes that are not the lab's still use its namespaces.
     #[error(
         "the lab's processes have ended, but others run in its namespaces: {pids}; end them, then run this again"
     )]
@@ -174,18 +174,18 @@ pub enum LabError {
         /// Numbers of the processes.
         pids: String,
     },
-    /// The lab was taken down again.
+    /// The lab failed to start and was removed.
     #[error("the lab did not come up, and is gone but for its logs in {}", .folder.display())]
     NotUp {
         /// Folder of the lab.
         folder: PathBuf,
-        /// Failure that it was.
+        /// Error that stopped the start.
         source: Box<LabError>,
     },
-    /// A lab that did not come up is not to be removed.
+    /// The lab failed to start and cannot be removed.
     #[error("and what was made could not be removed")]
     Remains {
-        /// Failure that it was.
+        /// Error that stopped the start.
         source: Box<LabError>,
     },
     /// A certificate or a token cannot be made.
@@ -199,7 +199,7 @@ fn see(logs: Option<&Path>) -> String {
     })
 }
 
-/// Returns a closure that makes [`LabError::File`] of a reason.
+/// Returns a closure that turns the system's error into [`LabError::File`].
 pub(crate) fn file(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> LabError {
     let path = path.to_owned();
     move |source| LabError::File { act, path, source }

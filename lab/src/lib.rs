@@ -8,9 +8,9 @@
 //!   gleaner-memoryd run                                    gleaner-clerk serve
 //! ```
 //!
-//! Nothing of the machine's own network is touched: every interface, address, queue and rule lies in a namespace
-//! that the lab made, and goes with it. What there is stands in the lab's folder (`lab.json`), each process
-//! with the time it started, before the next thing is made: `down` removes all of it, after a crash as well.
+//! The machine's own network is not touched: every interface, address, queue and rule is in a namespace of
+//! the lab, and disappears with it. The lab's folder (`lab.json`) records each object, and each process with
+//! its start time, before the next is created. Therefore `down` can remove everything, even after a crash.
 //!
 //! Rooms, from the top; each uses only those after it: `up`, `status`, `down`, `clerk`, `daemons`, `recruiter`,
 //! `collector`, `args`, `state`, `process`, `link`, `network`, `address`, `error`.
@@ -35,7 +35,7 @@ use args::LabCommand;
 pub use error::LabError;
 use error::Result;
 
-/// Does what `args` say, and returns the text for standard output.
+/// Runs the command in `args`, and returns its text for standard output.
 ///
 /// # Errors
 /// [`LabError`].

@@ -1,4 +1,4 @@
-//! A host's link: rate, delay and loss, as far as this kernel and machine can.
+//! A host's link: rate, delay and loss, as far as this kernel and machine support them.
 
 use super::address::{BRIDGE, INTERFACE, LAB, Node};
 use super::network::{iptables, is_installed, succeeds, tc};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// A rate as people type it and tc takes it: `100mbit`.
+/// A rate in the notation of users and tc: `100mbit`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rate {
     text: String,
@@ -19,7 +19,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Reads a rate.
+/// Parses a rate.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     let split = text
         .find(|c: char| !c.is_ascii_digit())
@@ -47,7 +47,7 @@ pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
-/// Reads a loss: `1%`, `0.5%`; as a share.
+/// Parses a loss like `1%` or `0.5%` into a share.
 pub(crate) fn loss(text: &str) -> Result<f64, String> {
     let percent = text
         .strip_suffix('%')
@@ -79,13 +79,13 @@ pub(super) struct Link {
     pub(super) rate: Option<Rate>,
     pub(super) delay_us: Option<u64>,
     pub(super) loss_share: Option<f64>,
-    /// Unavailable properties, in words.
+    /// Descriptions of the properties that are not available.
     pub(super) cannot: Vec<String>,
     has_netem: bool,
 }
 
 impl Link {
-    /// Tries what the kernel has, on the bridge of the lab, which is there already and has no ports yet.
+    /// Tests what the kernel supports, on the lab's bridge, which must exist and have no ports yet.
     pub(super) fn probed(rate: Option<Rate>, delay: Option<Duration>, loss: Option<f64>) -> Self {
         let delay_us = delay.map(|d| u64::try_from(d.as_micros()).unwrap_or(u64::MAX));
         let mut link = Self {
@@ -147,7 +147,7 @@ impl Link {
         link
     }
 
-    /// Commands that make the link of `host` so, at both of its ends.
+    /// Commands that apply the properties to the link of `host`, at both ends.
     pub(super) fn commands(&self, host: &Node) -> Vec<std::process::Command> {
         let ends = [
             (host.namespace.as_str(), INTERFACE),
@@ -168,9 +168,10 @@ impl Link {
         commands
     }
 
-    /// The rule that drops what comes in by chance, where netem does not.
+    /// Arguments of the iptables rule that drops incoming packets at random, if netem is not available.
     ///
-    /// A bridge does not ask iptables: what a host sends is dropped where it arrives.
+    /// Bridged packets do not pass through iptables, so that a host's packets are dropped at their
+    /// destination.
     pub(super) fn drops(&self) -> Option<Vec<String>> {
         let share = self.loss_share.filter(|_| !self.has_netem)?.to_string();
         let rule = [
@@ -205,7 +206,7 @@ impl Link {
                 words.extend(["rate".to_owned(), rate.text.clone()]);
             }
         } else if let Some(rate) = &self.rate {
-            // A bucket that holds 10 ms, the longest tick of a kernel, and a few packets.
+            // The bucket holds 10 ms, the longest tick of a kernel, or at least a few packets.
             let burst_bytes = (rate.bits_a_second / 8 / 100).max(16 << 10);
             let text = format!("tbf rate {rate} burst {burst_bytes} latency 50ms");
             words.extend(text.split(' ').map(str::to_owned));

@@ -1,26 +1,26 @@
-//! Namespaces and what lies in them, by iproute2 and iptables.
+//! Network namespaces and their contents, through iproute2 and iptables.
 
 use super::address::{BRIDGE, INTERFACE, LAB, Node, PREFIX_LENGTH, is_of_a_lab};
 use super::error::{LabError, Result, file};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Folder of the names of `ip netns`.
+/// Folder with the names of `ip netns`.
 const NAMES: &str = "/run/netns";
-/// Files here lie over those in /etc for what `ip netns exec` starts.
+/// Folder of files that `ip netns exec` mounts over those in /etc.
 const OVER_ETC: &str = "/etc/netns";
 
-/// `ip` for what lies in `namespace`.
+/// Command `ip` in `namespace`.
 pub(super) fn ip(namespace: &str, args: &[&str]) -> Command {
     command("ip", &[&["-n", namespace], args].concat())
 }
 
-/// `tc` for what lies in `namespace`.
+/// Command `tc` in `namespace`.
 pub(super) fn tc(namespace: &str, args: &[&str]) -> Command {
     command("tc", &[&["-n", namespace], args].concat())
 }
 
-/// `iptables` in `namespace`.
+/// Command `iptables` in `namespace`.
 pub(super) fn iptables(namespace: &str, args: &[&str]) -> Command {
     command(
         "ip",
@@ -40,7 +40,7 @@ pub(super) fn is_installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
 
-/// Runs a command; whether it succeeded. What it says is of no interest.
+/// Runs a command and returns true if it succeeded; its output is discarded.
 pub(super) fn succeeds(command: &mut Command) -> bool {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
@@ -61,14 +61,14 @@ pub(super) fn must(mut command: Command) -> Result<()> {
     Ok(())
 }
 
-/// Makes the bridge, alone in its namespace.
+/// Creates the bridge in its own namespace.
 pub(super) fn make_bridge() -> Result<()> {
     must(command("ip", &["netns", "add", LAB]))?;
     must(ip(LAB, &["link", "add", BRIDGE, "type", "bridge"]))?;
     must(ip(LAB, &["link", "set", BRIDGE, "up"]))
 }
 
-/// Makes a node: a namespace with an interface whose other end is a port of the bridge.
+/// Creates a node: a namespace with an interface whose other end is a port of the bridge.
 pub(super) fn make_node(node: &Node) -> Result<()> {
     let Node {
         namespace, port, ..
@@ -85,7 +85,7 @@ pub(super) fn make_node(node: &Node) -> Result<()> {
     must(ip(namespace, &["link", "set", INTERFACE, "up"]))
 }
 
-/// Gives what runs in `namespace` a machine id of its own.
+/// Gives the programs in `namespace` their own machine id.
 pub(super) fn give_machine_id(namespace: &str, machine_id: &str) -> Result<()> {
     let folder = Path::new(OVER_ETC).join(namespace);
     let path = folder.join("machine-id");
@@ -94,12 +94,12 @@ pub(super) fn give_machine_id(namespace: &str, machine_id: &str) -> Result<()> {
         .map_err(file("write", &path))
 }
 
-/// Namespaces of a lab that are there, whoever made them.
+/// Existing namespaces of a lab, whoever created them.
 pub(super) fn namespaces() -> Vec<String> {
     names_in(Path::new(NAMES))
 }
 
-/// The file that stands for a namespace.
+/// File that represents a namespace.
 pub(super) fn handle(namespace: &str) -> PathBuf {
     Path::new(NAMES).join(namespace)
 }
@@ -119,18 +119,18 @@ pub(super) fn remove_namespace(namespace: &str) -> Result<()> {
     must(command("ip", &["netns", "delete", namespace]))
 }
 
-/// Removes what lies over /etc for namespaces of a lab, and the folder of it when it is empty then.
+/// Removes the files mounted over /etc in a lab's namespaces, and their folder if it is then empty.
 pub(super) fn remove_machine_ids() -> Result<()> {
     let folder = Path::new(OVER_ETC);
     for name in names_in(folder) {
         let path = folder.join(name);
         std::fs::remove_dir_all(&path).map_err(file("remove", &path))?;
     }
-    let _ = std::fs::remove_dir(folder); // not empty: somebody else's
+    let _ = std::fs::remove_dir(folder); // fails if other files are in it
     Ok(())
 }
 
-/// Files that a lab has left over /etc.
+/// Files of a lab that are mounted over /etc.
 pub(super) fn machine_ids() -> Vec<String> {
     names_in(Path::new(OVER_ETC))
 }

@@ -1,11 +1,11 @@
-//! Processes, known by number and start: a number alone may be another's by now.
+//! Processes, identified by number and start time: a number may have been reused.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Time for a daemon to end by itself.
+/// Time that a daemon gets to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -15,12 +15,12 @@ pub(super) struct Process {
     pub(super) pid: u32,
     /// Start time since boot, in the kernel's ticks.
     started_ticks: u64,
-    /// The boot: numbers and times begin anew with each.
+    /// Boot id: numbers and start times are unique only within a boot.
     boot_id: String,
 }
 
 impl Process {
-    /// The process with this number now; `None` when it has ended.
+    /// The process that has this number now; `None` if there is none.
     pub(super) fn find(pid: u32) -> Option<Self> {
         Some(Self {
             pid,
@@ -32,7 +32,7 @@ impl Process {
         })
     }
 
-    /// Returns true if it still runs, and its id is not another process' by now.
+    /// Returns true if the process still runs and its number was not reused.
     pub(super) fn runs(&self) -> bool {
         Self::find(self.pid).as_ref() == Some(self)
     }
@@ -40,12 +40,12 @@ impl Process {
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid.filter(|_| self.runs()) {
-            let _ = kill_process(pid, signal); // ended meanwhile
+            let _ = kill_process(pid, signal); // fails if the process has ended
         }
     }
 }
 
-/// Ends processes, by force those that do not end by themselves; those that still run then.
+/// Ends processes, if necessary with SIGKILL; returns those that still run.
 pub(super) fn end(processes: &[Process]) -> Vec<Process> {
     for signal in [Signal::TERM, Signal::KILL] {
         processes.iter().for_each(|process| process.signal(signal));
@@ -67,10 +67,10 @@ pub(super) fn is_ours(pid: u32) -> bool {
     name.is_some_and(|name| name.starts_with("gleaner-"))
 }
 
-/// Start of a process that has not ended (`/proc/PID/stat`, proc_pid_stat(5)).
+/// Start time of a running process (`/proc/PID/stat`, proc_pid_stat(5)).
 fn started_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain any character.
     let mut after_name = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = after_name.next()?;
     let is_over = matches!(state, "Z" | "X");

@@ -1,4 +1,5 @@
-//! The recruiter of a lab and its memory servers: their configuration, and what is lent.
+//! The recruiter of a lab and its memory servers: their configuration, and the memory
+//! lent.
 
 use super::address::{self, Node, PAGES_PORT, RECRUITER_LOCAL, RECRUITER_PORT};
 use super::args::LendArgs;
@@ -10,12 +11,12 @@ use gleaner_schemas::lending::HostQuota;
 use gleaner_trust::{Authority, Role};
 use serde::Deserialize;
 
-/// A lab is looked at after seconds: a quota may rise at once, after pressure too.
+/// Time before a quota rises: short, since a lab is inspected after seconds.
 const RISE_AFTER: &str = "1s";
-/// And it is known what there is after seconds, too.
+/// Heartbeat interval: short, so that the recruiter soon knows the hosts.
 const HEARTBEAT: &str = "2s";
 
-/// The part of the recruiter's status that a lab needs.
+/// The part of the recruiter's status that the lab uses.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct RecruiterSummary {
     pub(super) hosts: Vec<RecruiterHost>,
@@ -29,7 +30,8 @@ pub(super) struct RecruiterHost {
     pub(super) leases_count: u64,
 }
 
-/// Makes the recruiter's certificate and configuration; it runs on the collector's node.
+/// Creates the recruiter's certificate and configuration; it runs on the collector's
+/// node.
 pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Result<()> {
     let pki = state.folder.join(PKI);
     let names = vec![node.address.to_string()];
@@ -37,7 +39,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     write(&pki.join("recruiter.crt"), &issued.certificate_pem)?;
     write(&pki.join("recruiter.key"), &issued.key_pem)?;
     let folder = state.folder_of(&node.namespace);
-    // Every user of the namespace is root here, and may request leases with curl.
+    // Every user in the namespace is root, and may request leases with curl.
     let config = format!(
         "listen = \"{}:{RECRUITER_PORT}\"\nlocal = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
          heartbeat = \"{HEARTBEAT}\"\nquota_file = {}\n",
@@ -48,7 +50,7 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     write(&folder.join("recruiter.toml"), &config)
 }
 
-/// Gives a host's memory server its configuration. Its certificate is the agent's.
+/// Gives a host's memory server its configuration; it uses the agent's certificate.
 pub(super) fn prepare_host(state: &State, node: &Node, lend: &LendArgs) -> Result<()> {
     let folder = state.folder_of(&node.namespace);
     let enrolled = folder.join("ship");
@@ -79,7 +81,7 @@ authority = {}
     write(&folder.join("memoryd.toml"), &config)
 }
 
-/// Asks the recruiter for its hosts, from inside its namespace.
+/// Requests the recruiter's status of hosts, from inside its namespace.
 pub(super) fn said() -> Result<RecruiterSummary> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the recruiter", RECRUITER_LOCAL, "/v1/hosts")?;

@@ -1,4 +1,4 @@
-//! State of a lab and its processes, kept in its folder.
+//! State of a lab and its processes, stored in the lab's folder.
 
 use super::error::{LabError, Result, file};
 use super::link::Link;
@@ -8,12 +8,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The authority's folder, in the lab's.
+/// Name of the authority's folder in the lab's folder.
 pub(super) const PKI: &str = "pki";
 
 /// Default folder of a lab.
 pub(super) const DEFAULT_FOLDER: &str = "/var/lib/gleaner/lab";
-/// Leads to the folder of the lab that is up; gone after a reboot, as the namespaces are.
+/// Link to the folder of the running lab; a reboot removes it, like the namespaces.
 const CURRENT: &str = "/run/gleaner-lab";
 const FILE: &str = "lab.json";
 const FORMAT: u32 = 1;
@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) folder: PathBuf,
     pub(super) hosts: u32,
     pub(super) link: Link,
-    /// Names of the hosts' traces, in order.
+    /// Ids of the hosts, in order.
     pub(super) host_ids: Vec<String>,
     pub(super) started: Vec<StartedDaemon>,
 }
@@ -42,7 +42,7 @@ pub(super) struct StartedDaemon {
 }
 
 impl State {
-    /// Begins a lab in `folder`, which is made, or is empty.
+    /// Begins a lab in `folder`, which is created or must be empty.
     pub(super) fn begin(folder: &Path, hosts: u32) -> Result<Self> {
         fs::create_dir_all(folder).map_err(file("create", folder))?;
         let folder = fs::canonicalize(folder).map_err(file("list", folder))?;
@@ -65,7 +65,8 @@ impl State {
         Ok(state)
     }
 
-    /// The lab in `folder`, else the one that is up, else the one where labs lie; `None` where there is none.
+    /// The lab in `folder`, else the running lab, else the one in the default folder; `None` if there is
+    /// none.
     pub(super) fn find(folder: Option<&Path>) -> Result<Option<Self>> {
         let current = || fs::read_link(CURRENT).ok();
         let folder = folder.map(Path::to_owned).or_else(current);
@@ -82,7 +83,7 @@ impl State {
         }
     }
 
-    /// Writes it down: whole, or as it was.
+    /// Writes the state atomically.
     pub(super) fn save(&self) -> Result<()> {
         let path = self.folder.join(FILE);
         let beside = self.folder.join("lab.json.new");
@@ -98,7 +99,7 @@ impl State {
         self.folder.join(namespace)
     }
 
-    /// Forgets the lab: its state, and all that it made in its folder unless that is kept.
+    /// Removes the lab's state, and everything that it created in its folder unless `keep` is set.
     pub(super) fn remove(&self, keep: bool) -> Result<()> {
         if !keep {
             let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten();
@@ -113,12 +114,12 @@ impl State {
         }
         remove_if_there(&self.folder.join("lab.json.new"))?;
         remove_if_there(&self.folder.join(FILE))?;
-        let _ = fs::remove_dir(&self.folder); // not empty: kept, or somebody else's
+        let _ = fs::remove_dir(&self.folder); // fails if something is kept or of others
         Ok(())
     }
 }
 
-/// Forgets which lab is up.
+/// Removes the link to the running lab.
 pub(super) fn none_is_up() -> Result<()> {
     remove_if_there(Path::new(CURRENT))
 }

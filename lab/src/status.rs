@@ -21,7 +21,7 @@ pub(super) fn run(args: &Status) -> Result<String> {
         Ok((said, value)) => (said.hosts, value),
         Err(error) => (Vec::new(), json!({ "failure": causes::told(&error) })),
     };
-    // Without the recruiter all else is told.
+    // Without the recruiter, everything else is still shown.
     let lending = recruiter::said();
     let clerk = clerk::is_there(&state).then(|| clerk::said(&state));
     Ok(if args.json {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &Status) -> Result<String> {
     })
 }
 
-/// The lab's hosts: number, name of its trace, and what the collector says of it.
+/// The lab's hosts: number, host id, and status at the collector.
 fn hosts<'a>(
     state: &'a State,
     said: &'a [CollectorHost],
@@ -42,7 +42,7 @@ fn hosts<'a>(
     })
 }
 
-/// Names of a node's daemons, and whether each runs.
+/// Name and process id of a node's daemons, and true if the daemon runs.
 fn daemons<'a>(state: &'a State, node: &str) -> Vec<(&'a str, u32, bool)> {
     let of_node = state
         .started
@@ -62,7 +62,7 @@ fn lending<'a>(
     hosts.iter().find(|host| host.quota.host_id == host_id)
 }
 
-/// Status of the clerk's device, parsed and complete.
+/// Status of the clerk's device: the parsed part, and the complete document.
 type Clerk = Result<(DeviceStatus, Value)>;
 
 fn of_device(device: &DeviceStatus) -> String {

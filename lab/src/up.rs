@@ -8,11 +8,11 @@ use super::state::State;
 use super::{address, clerk, collector, daemons, down, network, recruiter};
 use std::time::{Duration, Instant};
 
-/// Shortest interval, the agent's.
+/// Shortest interval that the agent accepts.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
-/// Validity of tokens, each of which is used at once.
+/// Validity of tokens, each of which is used immediately.
 const TOKEN_VALID: Duration = Duration::from_secs(3600);
-/// Longest wait for the collector's first answer.
+/// Timeout for the collector's first answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(super) fn run(args: &UpArgs) -> Result<String> {
@@ -44,7 +44,7 @@ pub(super) fn run(args: &UpArgs) -> Result<String> {
     Ok(text)
 }
 
-/// Refuses arguments that cannot work, before anything is created.
+/// Rejects arguments that cannot work, before anything is created.
 fn refuse(args: &UpArgs) -> Result<()> {
     super::refuse_without_root("up")?;
     for program in ["ip", "tc"] {
@@ -98,7 +98,8 @@ fn make(args: &UpArgs, state: &mut State) -> Result<()> {
         state.host_ids.push(host_id);
         bar.inc(1);
     }
-    // Only now: a host enrols once, by its administrator, who would try again over a bad link.
+    // Links are limited only now: each host has enrolled once, and a lossy link could have
+    // made that fail.
     limit_links(state, &node, &hosts)?;
     for daemon in &daemons::OF_A_HOST {
         for host in &hosts {

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Writes the pages that the programs describe themselves: docs/commands.md and docs/api.md.
 
-    reference.py          writes both pages anew
+    reference.py          writes both pages
     reference.py --check  prints the name of each page that differs from the programs, and fails if there is one
 
-Each part stands between two comments, and the text around it is written by hand:
+Each part is between two comments; the text around it is written by hand:
 
     <!-- commands of gleaner-agent -->   help of the program and of each of its commands
     <!-- API of gleaner-recruiter -->    its OpenAPI document, as a table
     <!-- end -->
 
-The programs are taken from the folder GLEANER_PROGRAMS (default: target/debug).
+The programs are in the folder GLEANER_PROGRAMS (default: target/debug).
 """
 
 import json
@@ -27,7 +27,7 @@ PART = re.compile(r"^<!-- (commands|API) of ([a-z-]+) -->\n.*?^<!-- end -->$", r
 
 
 def said(*command: str) -> str:
-    """Output of one of the programs, as on a terminal of 100 columns."""
+    """Output of one of the programs, as on a terminal with 100 columns."""
     program = PROGRAMS / command[0]
     environment = {"PATH": os.environ["PATH"], "COLUMNS": "100"}
     return subprocess.run([program, *command[1:]], env=environment, capture_output=True, text=True, check=True).stdout
@@ -41,9 +41,9 @@ def subcommands(text: str) -> list[str]:
 
 
 def commands(*words: str) -> str:
-    """Help of a command, then of those below it."""
+    """Help of a command, then of its subcommands."""
     text = said(*words, "--help")
-    # The page has the program's own heading.
+    # The page already has the program's own heading.
     heading = f"### {' '.join(words)}\n\n" if len(words) > 1 else ""
     text = "\n".join(line.rstrip() for line in text.rstrip().splitlines())
     page = f"{heading}```text\n{text}\n```\n\n"

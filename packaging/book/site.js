@@ -1,5 +1,5 @@
-// What mdBook's pages lack for who has no mouse, or no eyes for it: the button of the side bar is one, and whatever scrolls
-// sideways can be scrolled with keys.
+// Accessibility that mdBook's pages lack: makes the sidebar's label a button, and makes elements that scroll sideways
+// scrollable with keys.
 (() => {
   const toggle = document.getElementById("mdbook-sidebar-toggle");
   toggle.setAttribute("role", "button");

@@ -1,4 +1,4 @@
-"""What following the book needs: the built programs, a machine to spoil, and a dataset of hosts that never were."""
+"""Requirements for following the book: the built programs, a disposable machine, and a synthetic dataset."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ def machine(programs, tmp_path) -> Machine:
 
 @pytest.fixture(scope="session")
 def dataset(programs, tmp_path_factory) -> Path:
-    """What pages call DATASET: more than two weeks of two hosts, until today."""
+    """The dataset that pages call DATASET: more than two weeks of two hosts, until today."""
     folder = tmp_path_factory.mktemp("book") / "dataset"
     start = date.today() - timedelta(days=16)
     size = ["--hosts", "2", "--days", "17", "--interval", "30m", "--always-on", "--start", str(start)]

@@ -1,7 +1,7 @@
-"""A machine to follow the book on: this one, with an /etc, /var, /run, /root, network and name of its own.
+"""A machine on which to follow the book: this one, with its own /etc, /var, /run, /root, network and host name.
 
-What is done there is gone with it. So pages may say `sudo gleaner pki init` and `https://collector.example:7443`,
-and the same commands are run as they stand.
+Its changes disappear with it. So pages may contain `sudo gleaner pki init` and `https://collector.example:7443`,
+and the same commands are run unchanged.
 """
 
 import os
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from pages import Block
 
-# Folders whose changes are the machine's own, and gone with it. All else (/tmp, where the programs lie) is this machine's.
+# Folders whose changes belong to the machine and disappear with it. All others (/tmp, where the programs are) are this
+# machine's.
 OWN = ("/etc", "/usr", "/var", "/srv", "/root")
 NAMES = ("collector.example", "recruiter.example")
 
@@ -33,7 +34,7 @@ exec bash "$@"
 
 
 class Machine:
-    """Runs scripts, each on a machine of its own, in `scratch`."""
+    """Runs scripts, each on its own machine, in `scratch`."""
 
     def __init__(self, scratch: Path, programs: Path):
         self.scratch, self.programs = scratch, programs
@@ -45,9 +46,9 @@ class Machine:
         sudo.chmod(0o755)
 
     def run(self, script: str, folder: Path, timeout_s: float, network: bool = False) -> tuple[int | None, str]:
-        """The exit code, None when it took too long, and all that it said; nothing that it started is left.
+        """The exit code (None after a timeout) and all output; no process started by the script remains.
 
-        It has no network but its own, unless that is wanted (apt-get).
+        The machine has only its own network, unless `network` is set (apt-get).
         """
         said = self.scratch / "said"
         (self.scratch / "script").write_text(script)
@@ -69,7 +70,7 @@ class Machine:
             except subprocess.TimeoutExpired:
                 code = None
             finally:
-                # The namespace ends with its first process, and all in it.
+                # The namespace ends with its first process, and with it all others.
                 if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
@@ -77,12 +78,12 @@ class Machine:
 
 
 def said_by(block: Block, said: str) -> str:
-    """What a block printed, of all that its page did."""
+    """Output of a block, cut from the output of its page."""
     return said.partition(f"=== {block.name}\n")[2].partition("\n=== ")[0]
 
 
 def assert_shown(block: Block, said: str) -> None:
-    """Each line that the page shows was printed, but for tokens with digits in them; "…" stands for anything."""
+    """Asserts that each line shown on the page was printed, except for words with digits; "…" stands for anything."""
     printed = said_by(block, said)
     for line in (block.shown or "").splitlines():
         tokens = [r"\S+" if re.search(r"\d", token) else re.escape(token).replace("…", ".*") for token in line.split()]

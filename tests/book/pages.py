@@ -1,15 +1,15 @@
 """The pages of the book, and the commands in them.
 
-A block of commands is fenced as `sh`, holds nothing but commands, and is run as it stands. A comment on the lines
-before it says how:
+A block of commands is fenced as `sh`, contains only commands, and is run unchanged. A comment on the lines before
+it says how:
 
-    <!-- before: COMMANDS -->             what must be there first; the reader has it already
-    <!-- background until: CONDITION -->  the block runs on, as daemons do; the next begins when CONDITION holds
+    <!-- before: COMMANDS -->             run first: the reader has already done this
+    <!-- background until: CONDITION -->  the block keeps running, as daemons do; the next begins when CONDITION holds
     <!-- guest -->                        run in the emulated guest, where the packages are installed
-    <!-- guest: server desk -->           run on one of two emulated hosts, or on both: a server, which lends, and a desk
+    <!-- guest: server desk -->           run on one or both of two emulated hosts: a server, which lends, and a desk
     <!-- not run: REASON -->              not run anywhere; the test prints all of these
 
-`python3 tests/book/pages.py guest FOLDER` writes those for the guest, a script each, in the order in which they are to be run.
+`python3 tests/book/pages.py guest FOLDER` writes the blocks for the guest, one script each, in running order.
 `python3 tests/book/pages.py hosts FOLDER` writes those for the two hosts, each as PAGE/SECTION/NUMBER.HOST[.HOST].
 """
 
@@ -31,7 +31,7 @@ COMMENT = re.compile(r"<!--\s*(before|background until|guest|not run)(?::\s*(.*?
 
 @dataclass(frozen=True)
 class Block:
-    """Commands as they stand in a page."""
+    """A block of commands on a page."""
 
     page: Path
     line: int
@@ -57,12 +57,12 @@ class Block:
 
     @property
     def script(self) -> str:
-        """Its commands for a guest, by bash."""
+        """The block's commands as a bash script for a guest."""
         return f"# {self.name}\nset -eo pipefail\n{self.before}\n{self.text}"
 
 
 def pages() -> list[Path]:
-    """Every page, and the README, which shows commands as well."""
+    """Every page, and the README, which also shows commands."""
     return [CHECKOUT / "README.md", *sorted(page for page in DOCS.rglob("*.md") if page.name != "SUMMARY.md")]
 
 
@@ -117,12 +117,12 @@ def all_blocks() -> list[Block]:
 
 
 def guest_blocks() -> list[Block]:
-    """For a reader who has all packages on one machine."""
+    """Blocks for a reader who has all packages on one machine."""
     return [block for block in all_blocks() if block.is_guest]
 
 
 def host_blocks() -> list[Block]:
-    """For a reader who has two hosts."""
+    """Blocks for a reader who has two hosts."""
     return [block for block in all_blocks() if block.hosts]
 
 

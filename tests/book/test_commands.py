@@ -1,4 +1,4 @@
-"""Every command of the book: run as it stands where it can be, and understood by its program in any case."""
+"""Every command of the book: run unchanged if possible, and accepted by its program in any case."""
 
 import re
 import shlex
@@ -10,15 +10,15 @@ import pytest
 from machine import assert_shown
 from pages import CHECKOUT, PROGRAMS, Block, all_blocks, blocks, pages, prose
 
-# What is run whole by a test of its own.
+# Pages that have their own tests.
 ELSEWHERE = {"reading.md": "tests/readers/test_reading_md.py", "quick-start.md": "tests/book/test_quick_start.py"}
-# What is not run at all stays an exception.
+# Maximum number of blocks that are not run at all.
 MOST_NOT_RUN = 12
 PATIENCE_S = 60
 PAGE_S = 300
-# The Monday of the last week that is over: what pages say of a week is asked of that one.
+# Monday of the last complete week: commands that name a week are run for that one.
 MONDAY = date.today() - timedelta(days=date.today().weekday() + 7)
-# What a reader puts in the place of these words, the longer ones first.
+# Replacements for words that readers fill in; longer words first.
 WORDS = {
     "DIR": "reports",
     "HOST-ID": "$(gleaner pki list --json | jq -r '[.[] | select(.role == \"host\")][0].name')",
@@ -33,14 +33,14 @@ WORDS = {
 
 
 def filled(text: str) -> str:
-    """A block without words that stand for others."""
+    """A block with its placeholders replaced."""
     for word, replacement in WORDS.items():
         text = re.sub(rf"(?<![\w/-]){word}(?![A-SU-Z_a-z0-9-])", lambda _: replacement, text)
     return text
 
 
 def script(page_blocks: list[Block]) -> str:
-    """What a reader types who follows a page from top to bottom, in one shell."""
+    """The input of a reader who follows a page from top to bottom, in one shell."""
     lines = ["set -eo pipefail"]
     for block in page_blocks:
         lines += [block.before, f"echo '=== {block.name}'"]
@@ -67,7 +67,7 @@ def test_the_commands_of_a_page_do_what_it_says(page, machine, dataset, tmp_path
     folder = tmp_path / "here"
     folder.mkdir()
     shutil.copytree(dataset, folder / "DATASET")
-    # Pages name files of the sources as someone sees them who stands in a checkout.
+    # Pages name source files relative to a checkout.
     for name in ("packaging", "schemas", "docs", "tests"):
         (folder / name).symlink_to(CHECKOUT / name)
     (folder / "out" / "demo").mkdir(parents=True)
@@ -84,7 +84,7 @@ def lines(text: str) -> list[str]:
 
 
 def is_ours(before: list[str], word: str) -> bool:
-    """Whether a word starts one of our programs, and is no argument of another's."""
+    """True if a word starts one of our programs, and is not an argument of another."""
     others = ("apt", "cargo", "chgrp", "chown", "cp", "groupadd", "install", "systemctl", "tar", "journalctl")
     *_, name = word.split("/")
     return name in PROGRAMS and not any(word in others or word.startswith("bench/") for word in before)
@@ -101,7 +101,7 @@ def our_commands(text: str) -> list[list[str]]:
             if set(word) <= set("();<>|&"):
                 if start := [i for i, word in enumerate(words) if is_ours(words[:i], word)]:
                     found.append(words[start[0] :])
-                # What a redirection names is no command.
+                # A redirection's file name is not a command.
                 words = [] if "<" not in word and ">" not in word else ["FILE"]
             else:
                 words.append(word)
@@ -109,13 +109,13 @@ def our_commands(text: str) -> list[list[str]]:
 
 
 def spans(text: str) -> list[str]:
-    """Commands within sentences: `gleaner-agent status`; one that ends with an option is about that option."""
+    """Commands within sentences, such as `gleaner-agent status`; one that ends with an option is about that option."""
     names = "|".join(PROGRAMS)
     return re.findall(rf"`((?:sudo )?(?:{names}) [a-z-][^`\n…\[]*)`", text)
 
 
 def understood(words: list[str], programs) -> str | None:
-    """Whether a program knows these words; else what it says. `--help` is looked at once all before it is understood."""
+    """None if a program accepts these words, otherwise its output. `--help` stops it before it acts."""
     program = words[0].rsplit("/", 1)[-1]
     done = subprocess.run([programs / program, *words[1:], "--help"], capture_output=True, text=True, timeout=20)
     known = done.returncode == 0 or "a value is required" in done.stderr

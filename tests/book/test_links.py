@@ -1,4 +1,4 @@
-"""Every page has a place, and every link leads somewhere: in the repository, and in the site that was built from it."""
+"""Every page is listed, and every link has a target: in the repository, and in the site built from it."""
 
 import re
 from functools import cache
@@ -16,7 +16,7 @@ IN_THE_REPOSITORY = (".github", "agent", "analysis", "bench", "cli", "collector"
 
 
 class Page(HTMLParser):
-    """What a page of the site asks for, and what can be pointed to in it."""
+    """Links of a page of the site, and the targets that it has."""
 
     def __init__(self, path: Path):
         super().__init__()
@@ -39,7 +39,7 @@ def built(path: Path) -> Page:
 
 
 def sites_pages() -> list[Path]:
-    # toc.html is the frame for readers without script; its links are those of every page's side bar.
+    # toc.html is the frame for readers without script; its links are those in every page's sidebar.
     return sorted(BOOK.rglob("*.html"))
 
 
@@ -69,7 +69,7 @@ def test_every_page_has_a_place_in_the_summary():
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_every_block_says_its_language(page):
-    """What is indented, or says nothing, could hide commands from the test of commands."""
+    """Indented blocks, or blocks without a language, could hide commands from the test of commands."""
     for fence in fences(page):
         assert fence["language"], f"{page.name}: a block without language: {fence['text'][:60]!r}"
     assert not re.findall(r"(?:\A|\n)\n    \S[^\n]*", prose(page)), f"{page.name}: an indented block: fence it"
@@ -95,7 +95,7 @@ def test_links_in_the_site_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", sites_pages(), ids=lambda page: page.name)
 def test_the_site_needs_no_network(page):
-    """Fonts, styles and scripts are local; so is what styles ask for."""
+    """Fonts, styles and scripts are local, and so are the files that styles load."""
     for source in built(page).sources:
         assert not urlsplit(source).netloc, f"{page.name}: {source}"
         assert (page.parent / unquote(urlsplit(source).path)).exists(), f"{page.name}: {source}"
@@ -103,7 +103,7 @@ def test_the_site_needs_no_network(page):
 
 @pytest.mark.parametrize("page", sites_pages(), ids=lambda page: page.name)
 def test_no_heading_takes_the_name_of_a_module_system(page):
-    """A browser makes every id a global: with one named `exports`, the site's scripts take the page for Node and fail."""
+    """A browser makes every id a global variable: with an id `exports`, the site's scripts take the page for Node and fail."""
     assert not built(page).ids & {"define", "exports", "module", "require"}, page.name
 
 

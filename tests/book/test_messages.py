@@ -1,18 +1,18 @@
-"""docs/messages.md: every message that it explains is one that the programs can say."""
+"""docs/messages.md: programs can print every message that it explains."""
 
 import re
 
 import pytest
 from pages import CHECKOUT, DOCS
 
-# A message stands in a row's first cell; "…" for what differs.
+# A message is in a row's first cell; "…" stands for the variable parts.
 MESSAGES = re.findall(r"^\| `([^`]+)` \|", (DOCS / "messages.md").read_text(), re.MULTILINE)
 ROOMS = ("agent", "collector", "dataset", "daemon", "listen", "paging", "recruiter", "trust", "cli", "doctor", "lab", "fidelity")
 
 
 @pytest.fixture(scope="module")
 def said() -> str:
-    """The sources, their strings as they are printed: without line ends in them, arguments as "…"."""
+    """The sources with their strings as printed: without line breaks inside, arguments as "…"."""
     sources = [path for room in ROOMS for path in sorted((CHECKOUT / room).glob("src/**/*.rs"))]
     text = "\n".join(path.read_text() for path in sources)
     return re.sub(r"\{[\w.:#?]*\}", "…", re.sub(r"\\\n\s*", "", text))

@@ -1,4 +1,4 @@
-"""How pages are written, as far as a program sees it: width of lines, and words that the glossary replaces."""
+"""Style of pages, as far as a program can check it: line width, and words that the glossary replaces."""
 
 import re
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ import pytest
 from pages import CHECKOUT, DOCS, FENCE
 
 WIDTH = 120
-# Programs write these, or parts of them: their texts are held in their sources.
+# Written by programs, completely or in part: their texts are checked in the sources.
 WRITTEN_BY_PROGRAMS = {"fidelity.md": r"\A.*\Z", "doctor.md": r"^## Messages$.*\Z", "api.md": r"^<!-- API of .*?^<!-- end -->$"}
 PAGES = [
     *sorted(DOCS.glob("*.md")),
     *(CHECKOUT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", "packaging/README.md")),
 ]
-# What is not written, and the glossary's word for it.
+# Words that pages must not use, and the glossary's term.
 REPLACED = {
     r"lenders?": "memory server",
     r"borrowers?": "clerk, or client",
@@ -46,7 +46,7 @@ def name(page: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_lines_are_wrapped(page):
-    """Tables are exempt, and words that cannot be broken: links, code."""
+    """Tables and unbreakable words (links, code) are exempt."""
     long = [f"{page.name}:{number}: {line}" for number, line in prose_lines(page) if len(line) > WIDTH and not line.lstrip().startswith("|")]
     breakable = [line for line in long if re.search(r"\S\s+\S", re.sub(r"`[^`]*`|\]\([^)]*\)", "x", line.split(": ", 1)[1].lstrip(" -")))]
     assert not breakable, "\n".join(breakable)

@@ -1,4 +1,4 @@
-"""The quick start, as a person follows it: its commands alone, copied from the page, in a clone of its own."""
+"""The quick start, followed as a reader would: only its commands, copied from the page, in a separate clone."""
 
 import re
 
@@ -15,12 +15,13 @@ def test_the_quick_start_leads_to_a_lease_that_is_taken_back(machine, programs, 
     assert all(step.is_run_here and not step.before for step in steps), "the reader has nothing but the page"
     lines = ["set -eo pipefail"]
     for step in steps:
-        # The page cannot know from where it was got.
+        # The page cannot know where the repository is.
         text = step.text.replace("REPOSITORY", f"file://{CHECKOUT}")
         lines += [f"echo '=== {step.name}'", "begun=$EPOCHREALTIME", text]
         lines.append(f'printf "took %s %s %s\\n" {step.line} "$begun" "$EPOCHREALTIME"')
         if "git clone" in text:
-            # What was built since the commit need not be built again: the clone is as old as its commit, and builds to the same place.
+            # Files built since the commit are not rebuilt: the clone's files get the commit's date, and it builds into the same
+            # folder.
             aged = 'find . -name .git -prune -o -type f -exec touch -d "$(git log -1 --format=%cI)" {} +'
             lines += [aged, f"ln -s '{programs.parent}' target"]
     code, said = machine.run("\n".join(lines) + "\n", folder, PAGE_S, network=True)

@@ -17,7 +17,7 @@ const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, heig
 const SCREENSHOTS = fileURLToPath(new URL("../../out/screenshots/book/", import.meta.url));
 const BOOK = resolve(process.env.GLEANER_BOOK ?? fileURLToPath(new URL("../../out/book/", import.meta.url)));
 const PAGES = readdirSync(BOOK).filter((name) => name.endsWith(".html") && !["404.html", "toc.html"].includes(name));
-// One page of each kind is kept as a picture.
+// Screenshots of one page of each kind are stored.
 const PICTURED = ["index.html", "quick-start.html", "commands.html", "capacity.html", "lending.html"];
 
 describe("the book", () => {

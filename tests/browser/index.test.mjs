@@ -56,7 +56,7 @@ describe("the index of reports", () => {
       const { violations } = await page.evaluate(() => window.axe.run(document));
       assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].target}`), []);
       assert.deepEqual(faults, []);
-      // By keyboard alone: past the link that skips, to the newest week.
+      // With the keyboard only: past the skip link, to the newest week.
       await page.keyboard.press("Tab");
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");

@@ -1,6 +1,6 @@
 // Opens each report named in GLEANER_REPORTS (paths, colon-separated) in Chromium, as a reader does:
 //   GLEANER_REPORTS=out/demo.html node --test tests/browser
-// and of days on which clocks change those named in GLEANER_CLOCK_REPORTS.
+// and the reports of days with clock changes named in GLEANER_CLOCK_REPORTS.
 // Screenshots go to out/screenshots/.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -39,7 +39,7 @@ for (const path of [...reports, ...clocks]) {
     });
     after(() => browser?.close());
 
-    /** The report opened, with all that went wrong and all that was asked for. */
+    /** The opened report, with its errors and its requests. */
     async function open(options, hash = "", script = undefined) {
       const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", reducedMotion: "reduce", ...options });
       const page = await context.newPage();
@@ -53,7 +53,7 @@ for (const path of [...reports, ...clocks]) {
       return { page, faults, requests, close: () => context.close() };
     }
 
-    /** The addresses of the hosts' pages; none where there is but one host, whose page stands open. */
+    /** Addresses of the hosts' pages; none if there is only one host, whose page is open. */
     const hostPages = (page) => page.$$eval("script[data-page]", (all) => all.map((s) => s.dataset.page));
 
     /** Opens a host's page as a link does. */
@@ -83,7 +83,7 @@ for (const path of [...reports, ...clocks]) {
 
     const asked = (requests) => requests.filter((r) => !r.startsWith("data:") && !r.startsWith("blob:")).map((r) => r.split("#")[0]);
 
-    /** Every folded table laid open. */
+    /** Opens every folded table. */
     const unfold = (page) => page.$$eval("details.fold", (all) => all.forEach((fold) => (fold.open = true)));
 
     const seriousFaults = async (page) => {
@@ -95,7 +95,7 @@ for (const path of [...reports, ...clocks]) {
         .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join("; ")}`);
     };
 
-    // What else there is to try does not depend on the clock.
+    // The other tests do not depend on the clock.
     if (clocks.includes(path)) {
       test("draws a day on which clocks change with the hours that it had", async () => {
         const { page, close } = await open({ viewport: { width: 1400, height: 900 } });
@@ -153,7 +153,7 @@ for (const path of [...reports, ...clocks]) {
         await close();
         return;
       }
-      // From the table of hosts, by keyboard.
+      // Opened from the table of hosts, with the keyboard.
       const link = page.locator(`#hosts a[href="#${ids[0]}"]`);
       await link.focus();
       const scrolled = await page.evaluate(() => scrollY);
@@ -164,7 +164,7 @@ for (const path of [...reports, ...clocks]) {
       assert.ok(await page.evaluate(() => document.activeElement === document.querySelector("#host article h2")), "focus is on the heading");
       assert.ok(await page.locator("#report").isHidden());
       wellDrawn(await plots(page));
-      // The next, and back by the search box.
+      // To the next host, and back with the search box.
       await page.locator("nav.hosts a", { hasText: "›" }).last().click();
       await page.waitForFunction((id) => document.querySelector("#host article")?.id === id, ids[1]);
       assert.equal(await page.locator("article[id^='host-']").count(), 1, "one host's page at a time");
@@ -174,7 +174,7 @@ for (const path of [...reports, ...clocks]) {
       await page.locator("nav.hosts input").fill(name);
       await page.keyboard.press("Enter");
       await page.waitForFunction((id) => document.querySelector("#host article")?.id === id, ids[0]);
-      // To the report, where the reader was.
+      // Back to the report, at the reader's position.
       await page.locator("nav.hosts a.back").click();
       await page.locator("#report").waitFor({ state: "visible" });
       assert.equal(await page.locator("#host").isHidden(), true);

@@ -1,4 +1,4 @@
-// Opens the collector's status page in Chromium, as those who run a fleet do: node --test tests/browser
+// Opens the collector's status page in Chromium, as operators of a fleet do: node --test tests/browser
 // Starts the built collector (target/debug, or GLEANER_PROGRAMS) on loopback; screenshots go to out/screenshots/.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -26,7 +26,7 @@ const PROGRAMS = resolve(process.env.GLEANER_PROGRAMS ?? join(CHECKOUT, "target/
 const SCREENSHOTS = join(CHECKOUT, "out/screenshots/");
 const PATIENCE_MS = 90_000;
 const MANY_HOSTS = 10_000;
-const REFRESH_MS = 10_000; // what the page promises
+const REFRESH_MS = 10_000; // interval stated on the page
 const PAGE_BYTES = 150_000;
 
 const run = promisify(execFile);
@@ -34,7 +34,7 @@ const program = (name) => join(PROGRAMS, name);
 /** Posts a batch of each of `count` hosts (collector/examples/hosts.rs). */
 const postHosts = (url, count) => run(program("examples/hosts"), [url, String(count)]);
 
-/** A collector of a test's own, ended with it. */
+/** A collector for one test, ended with the test. */
 class Collector {
   static async start(folder, more = "") {
     const self = new Collector();
@@ -61,7 +61,7 @@ class Collector {
   status = async () => (await fetch(`${this.http}/v1/status`)).json();
 }
 
-/** What is posted to `url` with a certificate is answered. */
+/** Posts to `url` with a certificate, and returns the status. */
 function post(url, path, body, certificate) {
   return new Promise((done, failed) => {
     const sent = request(`${url}${path}`, { method: "POST", agent: false, ...certificate }, (answer) => {
@@ -83,7 +83,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The page opened, with all that went wrong and all that was asked for elsewhere. */
+/** The opened page, with its errors and its requests to other addresses. */
 async function open(url, { path = "/", clock = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", ...options });
   const page = await context.newPage();
@@ -109,7 +109,7 @@ const shows = (page, text) => page.waitForFunction((t) => document.querySelector
 
 async function allFaults(page) {
   const { violations } = await page.evaluate(async (source) => {
-    // The page's policy lets no script be added; the test's own may be run.
+    // The page's policy forbids added scripts; the test's own script may run.
     if (!window.axe) (0, eval)(source);
     return window.axe.run(document);
   }, axe.source);
@@ -125,7 +125,7 @@ describe("a collector of some hosts", () => {
     mkdirSync(here);
     collector = await Collector.start(here, `listen = "127.0.0.1:0"\npki = "${pki}"\nseal_after = "1s"\n`);
     await postHosts(collector.http, 60);
-    // The fifth host comes with its own certificate, and with what is no batch.
+    // The fifth host sends an invalid batch, with its own certificate.
     const { hosts } = await collector.status();
     const { host_id: id } = hosts.find((host) => host.host_name === "host-00005");
     await run(program("gleaner"), ["pki", "issue", "--pki", pki, "--host", id, "-o", join(folder, "host")]);
@@ -208,7 +208,7 @@ describe("a collector of some hosts", () => {
     await page.waitForFunction(() => !document.querySelector("#table").textContent.includes("out of date"));
     assert.deepEqual(await place(), began);
     assert.equal((await names(page)).length, 59);
-    // What is being typed stays, too, and nobody is disturbed who asked for quiet.
+    // Typed text stays too, and nothing changes while refreshing is off.
     await page.locator("#q").focus();
     await page.uncheck("#refreshing");
     await page.locator("#table tbody th").first().evaluate((th) => { th.textContent = "left alone"; });
@@ -335,7 +335,7 @@ describe(`a collector of ${MANY_HOSTS} hosts`, () => {
     await shows(page, "10,000 hosts, 9,801 to 10,000");
     assert.equal((await names(page)).at(-1), "host-10000");
     assert.equal(await page.locator("#pages a[aria-current]").textContent(), "50");
-    // A filter begins at its first page.
+    // A filter starts at its first page.
     await page.fill("#q", "host-07777");
     await shows(page, "1 of 10,000 hosts");
     assert.deepEqual(await names(page), ["host-07777"]);

@@ -1,4 +1,4 @@
-//! `gleaner analyze` and `gleaner explain` as people use them, on good, bad and hardly any data.
+//! `gleaner analyze` and `gleaner explain` as users run them, on good, bad and very little data.
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_schemas::findings::{Explanation, Findings};
@@ -6,7 +6,7 @@ use gleaner_tests::repository;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Error output and exit code of a refused command.
+/// Standard error of a command that must fail with this exit code.
 #[track_caller]
 fn refused(args: &[&str], code: i32) -> String {
     let output = gleaner(args);
@@ -15,7 +15,7 @@ fn refused(args: &[&str], code: i32) -> String {
     complaint(&output)
 }
 
-/// Four synthetic hosts of three days.
+/// A dataset of four synthetic hosts and three days.
 fn fleet() -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let dataset = text(folder.path().join("dataset"));
@@ -34,7 +34,7 @@ fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
     let whole = serde_json::to_value(&whole).unwrap();
     for key in Findings::keys() {
         if key == "not_measured" {
-            continue; // what is missing depends on what was asked for
+            continue; // its content depends on the requested measures
         }
         let args = ["analyze", &dataset, "--measure", &key, "--json"];
         let part: serde_json::Value = serde_json::from_str(&told(&args)).unwrap();
@@ -56,7 +56,7 @@ fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
     );
 }
 
-/// Result of a measure requested alone: other notions of available come only with `notions`.
+/// Records of a measure when requested alone: notions other than `available` come only with `notions`.
 fn alone(key: &str, records: &serde_json::Value) -> serde_json::Value {
     let kept = records.as_array().unwrap().iter();
     let kept = kept.filter(|record| {
@@ -130,7 +130,7 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
     let empty = tempfile::tempdir().unwrap();
     let said = refused(&["analyze", &text(empty.path())], 1);
     assert!(said.contains(&text(empty.path())), "{said}");
-    // A few hand-made rows of every version: one sample here, a gap there.
+    // A few hand-made rows of every version: a single sample here, a gap there.
     for version in ["v1", "v2", "v3", "v4", "v5", "v6"] {
         let golden: PathBuf = repository().join("dataset/golden").join(version);
         let json = told(&["analyze", &text(&golden), "--json"]);
@@ -177,8 +177,8 @@ fn one_instant_of_one_host_is_explained() {
         explained.source, None,
         "a synthetic host has an agent's figures"
     );
-    // Categories made of counters alone are explained to the byte; synthetic processes map files that no row
-    // has.
+    // Categories computed from counters alone are explained exactly; synthetic processes map files that have
+    // no row.
     for category in ["static_kernel", "dynamic_kernel", "available"] {
         let one = explained
             .categories

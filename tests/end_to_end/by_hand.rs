@@ -1,5 +1,5 @@
-//! The files that a new finding, policy, importer, program or transport takes by hand, by the examples of
-//! CONTRIBUTING.md.
+//! Checks which files must be edited for a new finding, policy, importer, program or transport, with the
+//! examples in CONTRIBUTING.md.
 
 use gleaner_tests::repository;
 use std::collections::BTreeSet;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 /// A list of files in CONTRIBUTING.md and its example.
 struct Recipe {
-    /// Beginning of the list's first line.
+    /// Start of the list's first line.
     title: &'static str,
-    /// Names of the example in sources.
+    /// Names by which sources mention the example.
     names: &'static [&'static str],
-    /// Crates that are searched; all where empty.
+    /// Crates that are searched; all if empty.
     crates: &'static [&'static str],
-    /// False where modules of tests may have the names as well.
+    /// False if test modules may mention the names too.
     with_tests: bool,
-    /// Most files by hand.
+    /// Maximum number of files in the list.
     most: usize,
 }
 
-/// The example is named by its key, its record, and the function that draws it.
+/// The example's key, its record, and the function that draws it.
 const FINDING: Recipe = Recipe {
     title: "- A new finding",
     names: &["reclaims_by_hour", "ReclaimsByHour", "reclaims::by_hour"],
@@ -53,7 +53,7 @@ const PROGRAM: Recipe = Recipe {
     most: 3,
 };
 
-/// The example is TCP, by the variants of its connections, its configuration, and the pages that explain it.
+/// The example is TCP: the variants of its connections, its configuration, and the pages that explain it.
 const TRANSPORT: Recipe = Recipe {
     title: "- A new transport",
     names: &[
@@ -92,7 +92,7 @@ fn listed(title: &str) -> BTreeSet<String> {
     numbered.collect()
 }
 
-/// The text as far as its module of tests, which is the last thing in a file.
+/// The text up to its test module, which is the last item of a file.
 fn without_tests(text: &str) -> &str {
     let mut tests = text.match_indices("#[cfg(test)]\n").filter(|(at, _)| {
         let mut after = text[*at..].lines();
@@ -103,7 +103,7 @@ fn without_tests(text: &str) -> &str {
 }
 
 impl Recipe {
-    /// Returns true if the file at `path` in the repository contains the example, in its name or its text.
+    /// Returns true if the name or text of the file at `path` in the repository contains the example.
     fn is_named(&self, path: &str) -> bool {
         let text = fs::read_to_string(repository().join(path)).unwrap();
         let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");

@@ -1,4 +1,4 @@
-//! `gleaner cache`: a recorded stream through caches alone.
+//! `gleaner cache`: a recorded stream through caches only.
 
 use crate::gleaner::{gleaner, told};
 use std::fs;
@@ -43,19 +43,19 @@ fn a_stream_worked_by_hand_through_caches_of_two_kinds_of_size() {
         .collect();
     let sizes = [(Some(2), None), (None, Some(200)), (None, Some(1024))];
     let expected = [
-        ("lru", sizes[0], 4), // 3 drives out 2
+        ("lru", sizes[0], 4), // 3 evicts 2
         ("lru", sizes[1], 4),
         ("lru", sizes[2], 3),
-        ("fifo", sizes[0], 5), // 3 drives out 1, and 1 drives out 2
+        ("fifo", sizes[0], 5), // 3 evicts 1, and 1 evicts 2
         ("fifo", sizes[1], 5),
         ("fifo", sizes[2], 3),
-        ("first-in", sizes[0], 3), // 3 never comes in
+        ("first-in", sizes[0], 3), // 3 is never stored
         ("first-in", sizes[1], 3),
         ("first-in", sizes[2], 3),
-        ("sieve", sizes[0], 4), // 3 drives out 2, as 1 was used
+        ("sieve", sizes[0], 4), // 3 evicts 2, as 1 was used
         ("sieve", sizes[1], 4),
         ("sieve", sizes[2], 3),
-        ("s3-fifo", sizes[0], 5), // 3 drives out 1, which was used once alone, and 1 drives out 2
+        ("s3-fifo", sizes[0], 5), // 3 evicts 1, which was used only once, and 1 evicts 2
         ("s3-fifo", sizes[1], 5),
         ("s3-fifo", sizes[2], 3),
     ];

@@ -1,4 +1,4 @@
-//! The main job on this host: sample → SQLite → Arrow dataset → analysis → report.
+//! The main task on this host: sample → SQLite → Arrow dataset → analysis → report.
 
 use gleaner_dataset::Dataset;
 use gleaner_harness::wait_for;
@@ -69,7 +69,7 @@ fn the_whole_chain() {
         assert!(said.contains(row), "no {row} in\n{said}");
     }
     assert!(said.contains("report.html"), "{said}");
-    // Beside what was measured, a fleet that is called synthetic in the output and on its page.
+    // Besides the measured host there is a fleet, named synthetic in the output and on its page.
     let fleet = fs::read_to_string(folder.join("synthetic-fleet.html")).unwrap();
     assert!(
         said.contains("A synthetic fleet's report (invented hosts): "),
@@ -112,7 +112,7 @@ fn the_whole_chain() {
     assert!(findings(&folder).hosts[0].from_time_ms > host.to_time_ms);
 }
 
-/// For every sample the categories and the remainder sum to physical memory, exactly.
+/// In every sample the categories and the remainder sum exactly to physical memory.
 fn categories_add_up(dataset: &Path, samples: i64) {
     let dataset = Dataset::open(dataset).unwrap();
     let host = dataset.hosts().unwrap()[0].clone();
@@ -139,10 +139,10 @@ fn categories_add_up(dataset: &Path, samples: i64) {
     }
 }
 
-/// Two ways to count available memory differ by what either misses: processes that come and go while
-/// they are read, forked pages counted twice, per-CPU counters. On a machine that builds and tests at
-/// the same time that stays below 3 % of physical memory; an error of kind (a category forgotten) is
-/// far above.
+/// The two ways to count available memory differ by what each misses: processes that start and end
+/// while they are read, forked pages counted twice, per-CPU counters. On a machine that builds and
+/// tests meanwhile the difference stays below 3 % of physical memory; a systematic error (a forgotten
+/// category) is far larger.
 fn residual_is_bounded(found: &Findings) {
     for residual in &found.residuals {
         assert!(residual.max_abs_share < 0.03, "{residual:?}");
@@ -150,7 +150,7 @@ fn residual_is_bounded(found: &Findings) {
     assert!(!found.residuals.is_empty());
 }
 
-/// The demo's own load takes memory and a file; both must show.
+/// The demo's own load uses memory and a file; both must be visible.
 fn the_load_was_seen(found: &Findings) {
     let load = found
         .top_processes
@@ -169,7 +169,7 @@ fn the_load_was_seen(found: &Findings) {
     );
 }
 
-/// The samples written so far, read as any other program would.
+/// Number of samples written so far, read as by any other program.
 fn samples(folder: &Path) -> u64 {
     let output = Command::new(program("gleaner-agent").unwrap())
         .args(["status", "--json", "--database"])
@@ -192,7 +192,7 @@ fn ctrl_c_ends_with_what_there_is() {
         .spawn()
         .unwrap();
     wait_for("two samples", || samples(folder.path()) >= 2);
-    // As a terminal does: to the command, and all processes that it runs.
+    // As a terminal does: signal the command and all processes that it started.
     kill_process_group(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     let said = succeeded(&output);

@@ -1,4 +1,4 @@
-//! `gleaner collect --local`: one machine, one process, no configuration.
+//! `gleaner collect --local`: one machine, one process, without configuration.
 
 use gleaner_tests::program;
 use rustix::process::{Pid, Signal, kill_process};
@@ -52,8 +52,8 @@ fn a_signal_ends_it_and_what_was_traced_is_there() {
     let status_at = said(&mut lines, "status at http://");
     said(&mut lines, "sampling every");
     let name = std::fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
-    assert_eq!(name.trim(), "gleaner-collect"); // one of our own, to whoever samples
-    // Its status page answers, and nothing else does without TLS.
+    assert_eq!(name.trim(), "gleaner-collect"); // an agent recognises it by this name
+    // The status page answers; everything else needs TLS.
     let address = status_at.rsplit('/').next().unwrap().to_owned();
     let page = get(&address, "/");
     assert!(page.starts_with("HTTP/1.1 200"), "{page}");

@@ -1,24 +1,24 @@
-//! Configuration of every daemon, by the built programs: `check-config` says what is good, what wins over it, and what is wrong with it
-//! where; and the daemon refuses the same.
+//! Configuration of every daemon, with the built programs: `check-config` reports correct settings,
+//! overrides, and faults with their place; the daemon rejects the same faults.
 
 use gleaner_tests::{program, repository};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// A daemon, and what it takes to make it do something.
+/// A daemon, and data for testing its configuration.
 pub(super) struct Daemon {
     pub(super) name: &'static str,
     pub(super) run: &'static [&'static str],
-    /// With which it starts anywhere.
+    /// Configuration with which the daemon starts anywhere.
     pub(super) config: &'static str,
-    /// A key of its own, another value for it, and one that cannot be.
+    /// One of its keys, a valid value for it, and an invalid one.
     pub(super) key: &'static str,
     pub(super) good: &'static str,
     pub(super) wrong: &'static str,
-    /// File in the folder of its state, or of sockets, which the service manager names.
+    /// File that the daemon creates in its state folder or socket folder, both named by the service manager.
     pub(super) leaves: &'static str,
-    /// Another configuration, and the keys of it that hold after a restart alone, as it says them.
+    /// Another configuration, and its keys that need a restart, as the daemon reports them.
     pub(super) fixed: &'static str,
     pub(super) left_out: &'static str,
 }
@@ -70,7 +70,7 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     },
 ];
 
-/// Holds to its settings until it is started anew, and has no watchdog: restarted, it would have lost its pages.
+/// Keeps its settings until a restart, and has no watchdog: a restart would lose its pages.
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
     run: &["serve"],
@@ -94,7 +94,7 @@ impl Daemon {
         command
     }
 
-    /// Its configuration with this value of the key.
+    /// The daemon's configuration with this value of the key.
     pub(super) fn with(&self, value: &str) -> String {
         let others = self
             .config
@@ -104,7 +104,7 @@ impl Daemon {
         format!("{others}{} = {value:?}\n", self.key)
     }
 
-    /// The variable that wins over the key.
+    /// Environment variable that overrides the key.
     fn variable(&self) -> String {
         format!("GLEANER_{}_{}", self.name, self.key).to_uppercase()
     }
@@ -116,7 +116,7 @@ impl Daemon {
     }
 }
 
-/// Exit code, standard output and standard error.
+/// Exit code, standard output and standard error of a command.
 fn told(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (
@@ -199,7 +199,7 @@ fn a_configuration_is_checked_without_starting() {
         );
         assert!(err.contains(&place), "{err}");
 
-        // A file beside it wins, and is blamed for what stands in it.
+        // A file in the `.d` folder overrides the main file, and is named for its own faults.
         let own = file.with_extension("d").join("own.toml");
         std::fs::create_dir(own.parent().unwrap()).unwrap();
         std::fs::write(&file, daemon.with(daemon.good)).unwrap();
@@ -223,13 +223,13 @@ fn a_configuration_is_checked_without_starting() {
             "{err}"
         );
     }
-    // A file each, and the folder beside it.
+    // One file per daemon, with its folder.
     let found = std::fs::read_dir(folder.path()).unwrap();
     assert_eq!(found.count(), 2 * (DAEMONS.len() + 1));
 }
 
-/// Daemon, configuration that it refuses (`⏎` ends a line), and words of its complaint. What is alike for all keys of a kind is
-/// tested in `daemon/src/config`; a new key of a kind of its own joins here.
+/// Daemon, invalid configuration (`⏎` ends a line), and words of the error. Common checks for all keys of a
+/// kind are tested in `daemon/src/config`; a new key with its own checks is added here.
 const REFUSED: &str = r#"
 agent | interval = "99ms" | line 1 & 99ms is too short
 agent | mem_available_interval = "5ms" | 5ms is too short

@@ -1,4 +1,5 @@
-//! `gleaner fidelity`: every figure of the paper, and one of them worked out from the commands that it stands for.
+//! `gleaner fidelity`: every figure of the paper, and one figure recomputed with the commands on which it is
+//! based.
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
@@ -9,7 +10,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Mean available on all hosts of cluster B together, by the paper's notion, in MiB: from a dataset and its findings.
+/// Mean available memory on all hosts of cluster B, by the paper's notion, in MiB: from a dataset and its
+/// findings.
 fn available_on_b_mib(seed: &str, folder: &Path) -> f64 {
     let dataset = folder.join(format!("b-{seed}"));
     let output = dataset.to_str().unwrap();
@@ -49,7 +51,7 @@ fn every_figure_is_printed_beside_ours() {
     let records = records.as_array().unwrap();
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0, "nothing is left");
 
-    // Every published figure once, in one form.
+    // Every published figure occurs once, in one form.
     let published = repository().join("traces/published/acharya_setia.csv");
     let published = fs::read_to_string(published).unwrap();
     let place =
@@ -88,7 +90,7 @@ fn every_figure_is_printed_beside_ours() {
         );
     }
 
-    // One cell from the beginning: two clusters, mean, deviation, interval and error.
+    // One cell recomputed: two clusters, mean, deviation, interval and error.
     let both = ["5", "6"].map(|seed| available_on_b_mib(seed, folder.path()));
     let expected = ["Figure 6", "cluster B", "available, all hosts"].map(str::to_owned);
     let cell = records.iter().find(|r| place(r) == expected).unwrap();

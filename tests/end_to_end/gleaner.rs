@@ -1,9 +1,9 @@
-//! The command `gleaner`, run to its end.
+//! Runs the command `gleaner` until it ends.
 
 use gleaner_tests::program;
 use std::process::{Command, Output, Stdio};
 
-/// `gleaner` with these arguments, and what came of it.
+/// Output of `gleaner` with these arguments.
 pub(crate) fn gleaner(args: &[&str]) -> Output {
     let mut command = Command::new(program("gleaner").unwrap());
     command.args(args).stdin(Stdio::null()).output().unwrap()
@@ -17,7 +17,7 @@ pub(crate) fn told(args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Standard error of a command that has ended.
+/// Standard error of a command.
 pub(crate) fn complaint(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -1,4 +1,5 @@
-//! `gleaner import`: Bitbrains' machines as published (tests/data/bitbrains), and other sources' by description.
+//! `gleaner import`: Bitbrains' machines as published (tests/data/bitbrains), and other sources from their
+//! descriptions.
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::column::Row;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// The machines' files, unpacked.
+/// The machines' files, decompressed.
 fn archive() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let packed = repository().join("tests/data/bitbrains");
@@ -28,7 +29,7 @@ fn import(folder: &Path, dataset: &Path, more: &[&str]) -> Output {
     gleaner(&[&["bitbrains", folder.to_str().unwrap()], &dataset, more].concat())
 }
 
-/// Runs `gleaner import` with these arguments.
+/// Output of `gleaner import` with these arguments.
 fn gleaner(args: &[&str]) -> Output {
     let mut command = Command::new(program("gleaner").unwrap());
     command.arg("import").args(args);
@@ -52,7 +53,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     let dataset = folder.path().join("dataset");
     let json = told(&import(source.path(), &dataset, &["--json"]));
     let told_json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    // Counted in the files by other means.
+    // Numbers counted in the files by other means.
     let counted: Vec<_> = told_json["machines"]
         .as_array()
         .unwrap()
@@ -96,7 +97,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     let rows = opened.rows(&SampleRow::TABLE) + opened.rows(&HostRow::TABLE);
     assert_eq!(told_json["new_rows_count"], rows);
 
-    // Again, for people: nothing is new.
+    // Repeated as text: nothing is new.
     let text = told(&import(source.path(), &dataset, &[]));
     for part in [
         "bitbrains-rnd-20",
@@ -111,7 +112,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     ] {
         assert!(text.contains(part), "{part} is not in:\n{text}");
     }
-    // A machine with nothing to report has no row.
+    // A machine without anything to report has no row.
     assert!(!text.contains("bitbrains-rnd-440"), "{text}");
 }
 
@@ -134,14 +135,14 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// Every source lists its columns, their units and origins, by option and in the help.
+/// Every source lists its columns, their units and origins, with `--columns` and in the help.
 #[test]
 fn every_source_says_what_it_fills() {
-    // For plain CSV a mapping file lists them.
+    // For plain CSV, the mapping file lists them.
     let help = told(&gleaner(&["--help"]));
     let commands = help.lines().skip_while(|line| *line != "Commands:");
     let commands = commands.skip(1).take_while(|line| !line.is_empty());
-    // Their descriptions continue below, with more indent.
+    // Descriptions continue on further lines, with more indentation.
     let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let sources = names.filter(|source| !["", "csv", "help"].contains(source));
     let sources: Vec<&str> = sources.collect();
@@ -235,7 +236,7 @@ fn machines_of_alibaba_and_what_is_none() {
     let again = json(&told(&gleaner(&[&args[..], &["--json"]].concat())));
     assert_eq!(again["new_rows_count"], 0);
     assert_eq!(again["of_no_machine"]["rows_count"], 1);
-    // Another start is another trace, beside the first.
+    // Another start makes another trace, beside the first.
     let start = ["--start", "2018-06-01T00:00:00+08:00", "--json"];
     assert_ne!(
         json(&told(&gleaner(&[&args[..], &start].concat())))["new_rows_count"],
@@ -253,7 +254,7 @@ fn machines_of_alibaba_and_what_is_none() {
     );
 }
 
-/// The mapping and the file that the docs show.
+/// The mapping and the file shown in the docs.
 #[test]
 fn plain_csv_by_the_mapping_of_the_docs() {
     let docs = fs::read_to_string(repository().join("docs/import.md")).unwrap();
@@ -310,7 +311,8 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// An archive of a folder is unreadable: the others are imported, it is named, and the exit code reports it.
+/// One archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
+/// reports it.
 #[test]
 fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -320,7 +322,7 @@ fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     for made in [&tools, &archives] {
         fs::create_dir(made).unwrap();
     }
-    // PCP's own tool, as it says what it reads.
+    // A stand-in for PCP's tool, which prints this file.
     let printed = repository().join("traces/tests/data/pcp/6.0.3.txt");
     let tool = format!(
         "#!/bin/sh\ncase \"$4\" in\n*/good) exec cat '{}' ;;\nesac\n\
@@ -358,8 +360,8 @@ fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
     assert_eq!(opened.rows(&SampleRow::TABLE), 5);
 }
 
-/// Steps without an interval leave almost all of the time in gaps, which is said with its reason; a stated interval
-/// does not.
+/// Without an interval, irregular steps leave almost all of the time in gaps, which is reported with its
+/// reason; a given interval does not.
 #[test]
 fn low_coverage_is_a_warning_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
@@ -387,7 +389,7 @@ fn low_coverage_is_a_warning_with_its_reason() {
     assert_eq!(done["total"]["gaps_count"], 0);
     assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
     assert_eq!(done["total"]["span_ms"], done["total"]["recorded_ms"]);
-    // All readers of the dataset see the same gaps, or none.
+    // All readers of the dataset see the same gaps.
     for (dataset, is_covered) in [(&folder.path().join("found"), false), (&stated, true)] {
         let mut command = Command::new(program("gleaner").unwrap());
         let analyzed = command.arg("analyze").arg(dataset).arg("--json").output();
@@ -405,15 +407,15 @@ fn low_coverage_is_a_warning_with_its_reason() {
     assert_eq!(wrong.status.code(), Some(2));
 }
 
-/// Runs `gleaner` with these arguments; what it prints.
+/// Standard output of `gleaner` with these arguments.
 #[track_caller]
 fn said(args: &[&str]) -> String {
     let mut command = Command::new(program("gleaner").unwrap());
     told(&command.args(args).stdin(Stdio::null()).output().unwrap())
 }
 
-/// Every output with figures of imported hosts explains them, and claims no more; hosts that an agent
-/// recorded keep their own explanation.
+/// Every output with figures of imported hosts explains those, and nothing else; hosts that an agent recorded
+/// have their own explanation.
 #[test]
 fn what_a_trace_means_is_said_by_every_program() {
     const BOUND: &str = "Available memory is an upper bound";
@@ -475,7 +477,7 @@ fn what_a_trace_means_is_said_by_every_program() {
             assert!(available.contains(BOUND), "{form}");
         }
     }
-    // A host that is made up as an agent would have recorded it is explained by an agent's words.
+    // Synthetic hosts, which imitate an agent, get the agents' explanation.
     let hosts = json(&said(&["analyze", &both, "--measure", "hosts", "--json"]));
     let hosts = hosts["hosts"].as_array().unwrap();
     let made_up = hosts

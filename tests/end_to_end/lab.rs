@@ -1,4 +1,4 @@
-//! `gleaner lab`: real daemons in network namespaces, and nothing left of them afterwards.
+//! `gleaner lab`: real daemons in network namespaces; nothing of them remains afterwards.
 
 use gleaner_dataset::Dataset;
 use gleaner_schemas::rows::TABLES;
@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 
 const COLLECTOR: &str = "10.77.0.1";
 
-/// Lock for one lab on the machine: other tests, of other checkouts too, wait for this one to end. The lab is
-/// taken down in any case.
+/// Lock for one lab on the machine, also against tests of other checkouts. The lab is removed in any case.
 struct LabLock {
     folder: tempfile::TempDir,
     _lock: File,
@@ -73,7 +72,7 @@ fn status() -> Value {
     serde_json::from_str(&succeeded(&lab(&["status", "--json"]))).unwrap()
 }
 
-/// Waits until the lab's status is as wanted; fails, with the status, after two minutes.
+/// Waits until the lab's status is as wanted; after two minutes fails with the status.
 #[track_caller]
 fn wait_for(what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     let begun = Instant::now();
@@ -94,7 +93,7 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap()
 }
 
-/// Numbers of all daemons.
+/// Process ids of all daemons.
 fn pids(status: &Value) -> Vec<u64> {
     let nodes = list(status, "hosts").iter().chain([&status["collector"]]);
     nodes
@@ -110,7 +109,7 @@ fn runs(pid: u64) -> bool {
     !matches!(state, None | Some(b'Z' | b'X'))
 }
 
-/// Names in a folder that need not be there.
+/// Names in a folder, which need not exist.
 fn names(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -130,7 +129,7 @@ fn network() -> Vec<String> {
     .map(|args| {
         let output = Command::new("ip").arg("-o").args(*args).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        // Lifetimes of addresses run down.
+        // Lifetimes of addresses count down.
         let lines = text
             .lines()
             .map(|line| line.split(" valid_lft").next().unwrap());
@@ -151,7 +150,7 @@ fn nothing_left(pids: &[u64], before: &[String]) {
     assert_eq!(network(), before);
 }
 
-/// Runs something in a network namespace, which is a thread's.
+/// Runs `act` in a network namespace, in a separate thread since namespaces apply to threads.
 fn inside<T: Send + 'static>(
     namespace: &str,
     act: impl FnOnce() -> T + Send + 'static,
@@ -169,7 +168,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     let before = network();
     succeeded(&one.up(&["--hosts", "3", "--rate", "100mbit"]));
     assert_eq!(network(), before, "the machine's own network was touched");
-    // The first batch may have only events; the name comes with the first sample.
+    // The first batch may contain only events; the name arrives with the first sample.
     let is_named = |host: &Value| host["host_name"].is_string();
     let status = wait_for("three hosts that ship", |s| {
         let named = s["collector"]["status"]["hosts"].as_array();
@@ -202,7 +201,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
             "{host:#}"
         );
     }
-    // Once the recruiter has heard of every host, it tells what each could lend.
+    // Once every host has announced itself, the recruiter knows what each could lend.
     let could_lend = |host: &Value| {
         let quota = &host["quota"];
         host["is_linked"] == true && quota["once_idle_bytes"].as_u64() > Some(0)
@@ -247,7 +246,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
         servers.is_some_and(|servers| servers.iter().any(is_up))
     });
 
-    // Data that any NBD client writes to its device come back from a host.
+    // Data that an NBD client writes to the clerk's device are read back from a host.
     let folder = tempfile::tempdir().unwrap();
     let [here, back] = ["here", "back"].map(|name| folder.path().join(name));
     let mut bytes = vec![0; 96 << 20];
@@ -281,7 +280,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
     assert!(!one.path().exists());
 }
 
-/// The dataset has the hosts' records from the first on, none missing and none twice.
+/// Asserts that the dataset has all records of the hosts, from the first on, each once.
 fn every_record_once(dataset: &Path, hosts: &BTreeSet<&str>) {
     let dataset = Dataset::open(dataset).unwrap();
     let found = dataset.hosts().unwrap();
@@ -312,7 +311,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     let before = network();
     succeeded(&one.up(&["--hosts", "1"]));
     let ours = pids(&status());
-    // As if `up` had been killed before it recorded its processes; and an id that is another process' by now.
+    // As if `up` had been killed before recording its processes; and a recorded process id that was reused.
     let mut foreign = ForeignProcess(Command::new("sleep").arg("600").spawn().unwrap());
     let path = one.path().join("lab.json");
     let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -321,7 +320,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     state["started"] = vec![other].into();
     fs::write(&path, state.to_string()).unwrap();
 
-    // Somebody looks around in a namespace of the lab's.
+    // Another process runs in one of the lab's namespaces.
     let mut guest = ForeignProcess(
         Command::new("ip")
             .args(["netns", "exec", "gleaner-lab-1", "sleep", "600"])
@@ -351,7 +350,7 @@ fn what_a_crash_leaves_is_removed_and_what_is_somebodys_is_not() {
     foreign.end();
 }
 
-/// A process that is not the lab's; ended whatever happens.
+/// A process that is not the lab's; killed when dropped.
 struct ForeignProcess(Child);
 
 impl ForeignProcess {
@@ -371,7 +370,7 @@ impl Drop for ForeignProcess {
 fn links_are_as_slow_and_as_lossy_as_was_asked() {
     let one = LabLock::begin();
     succeeded(&one.up(&["--hosts", "1", "--rate", "10mbit"]));
-    // 2 MB at 10 Mbit/s take 1.6 s, less what the bucket holds.
+    // 2 MB at 10 Mbit/s take 1.6 s, less what fits into the token bucket.
     const BYTES: usize = 2_000_000;
     let (port, ready) = std::sync::mpsc::channel();
     let received = inside("gleaner-lab-collector", move || {
@@ -425,7 +424,7 @@ fn links_are_as_slow_and_as_lossy_as_was_asked() {
             std::thread::sleep(Duration::from_millis(1));
         }
         for _ in 0..100 {
-            socket.send_to(&[1], to).unwrap(); // the end, which may be lost as well
+            socket.send_to(&[1], to).unwrap(); // the end marker, which may be lost too
         }
     });
     sent.join().unwrap();

@@ -1,4 +1,4 @@
-//! The product as its users meet it: built programs on this host, and the rules of its structure.
+//! The product as users meet it: built programs on this host, and the rules of its structure.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod analyze;

@@ -1,4 +1,4 @@
-//! `gleaner owner` with a running `gleaner-memoryd`, and without.
+//! `gleaner owner` with and without a running `gleaner-memoryd`.
 
 use gleaner_harness::{Running, wait_for};
 use gleaner_tests::program;

@@ -1,4 +1,4 @@
-//! `gleaner pki`: a deployment's certificates, by the built command.
+//! `gleaner pki`: a deployment's certificates, made with the built command.
 
 use gleaner_tests::program;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 const HOST: &str = "0123456789abcdef0123456789abcdef";
 
-/// `gleaner pki …` in a folder whose authority is in `pki`.
+/// Output of `gleaner pki …` in a folder whose authority is in `pki`.
 fn pki(folder: &Path, args: &[&str]) -> Output {
     Command::new(program("gleaner").unwrap())
         .arg("pki")
@@ -60,7 +60,7 @@ fn init_makes_what_the_collector_needs_and_says_what_is_next() {
     assert_eq!(mode("pki"), 0o700);
     assert_eq!(mode("pki/authority.key"), 0o600);
     assert_eq!(mode("pki/collector.key"), 0o600);
-    // OpenSSL, for whom the collector's names are what they should be.
+    // OpenSSL checks the collector's names.
     let name = |option: &str, name: &str| {
         let output = Command::new("openssl")
             .args(["verify", "-crl_check", "-purpose", "sslserver"])
@@ -171,7 +171,7 @@ fn a_token_comes_with_the_command_to_run() {
         command,
         format!("gleaner-agent enroll https://[::1]:1 {token}")
     );
-    // Neither is kept.
+    // The authority does not store the token's secret.
     let secret = token.split('.').next().unwrap();
     for entry in fs::read_dir(folder.join("pki/tokens")).unwrap() {
         assert!(

@@ -1,5 +1,5 @@
-//! Data that leave a host must contain no secrets: some are planted, and every byte of the trace, of the
-//! exported tables and of the report is searched.
+//! Data that leave a host must contain no secrets: some are planted, and every byte of the trace, the
+//! exported tables and the report is searched.
 
 use gleaner_tests::program;
 use std::fs;
@@ -11,7 +11,7 @@ const VARIABLE: &str = "hunter-of-the-snark";
 const FOLDER: &str = "staple-of-the-diagnosis";
 const CONTENT: &str = "dear-doctor-it-is-me";
 
-/// A program that uses CPU, with a secret argument, environment, and file held open.
+/// A busy program with secrets in its arguments, its environment, and the name of an open file.
 struct BusyProgram(Child);
 
 impl BusyProgram {
@@ -36,7 +36,7 @@ impl Drop for BusyProgram {
     }
 }
 
-/// Output of a program; `status` ends with 3 when the last sample is old, which it is soon.
+/// Output of a program; the exit code 3 of `status` for an old last sample is accepted.
 fn run(name: &str, args: &[&str]) -> String {
     let output = Command::new(program(name).unwrap())
         .args(args)
@@ -48,7 +48,7 @@ fn run(name: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap() + &said
 }
 
-/// Every file under `folder` whose bytes hold `text`.
+/// Every file under `folder` whose bytes contain `text`.
 fn holding(folder: &Path, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -65,7 +65,7 @@ fn holding(folder: &Path, text: &str) -> Vec<String> {
     found
 }
 
-/// Traces, exports and reports into `folder`; gives what the programs said.
+/// Traces, exports and reports into `folder`; returns the programs' output.
 fn everything(folder: &Path, config: &str) -> String {
     let at = |name: &str| folder.join(name).display().to_string();
     fs::write(folder.join("agent.toml"), config).unwrap();

@@ -1,4 +1,5 @@
-//! Every input of `fuzz/corpus`, and mutations of its bytes, through the decoders. libFuzzer goes further in `make soak`.
+//! Runs every input of `fuzz/corpus`, and mutations of its bytes, through the decoders. libFuzzer tries more
+//! in `make soak`.
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
 use gleaner_schemas::column::Row;
@@ -6,7 +7,7 @@ use gleaner_schemas::rows::SampleRow;
 use gleaner_tests::fuzz::TARGETS;
 use std::fs;
 
-/// Mutations of each input; `make soak` asks for more.
+/// Number of mutations of each input; `make soak` sets more.
 fn rounds() -> u64 {
     let given = std::env::var("GLEANER_FUZZ_ROUNDS");
     given.map_or(20, |rounds| rounds.parse().unwrap())
@@ -41,7 +42,7 @@ fn batch() -> Vec<u8> {
     Batch::encode(&[(SampleRow::TABLE, samples.finish().unwrap())]).unwrap()
 }
 
-/// xorshift64*: the same mutations in every run.
+/// xorshift64* generator, with the same mutations in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -98,7 +99,7 @@ fn decoders_take_the_corpus_and_mutations_of_it() {
     }
 }
 
-/// Seeds that are made rather than captured: run by hand when the schema changes.
+/// Writes generated (not captured) seeds: run by hand when the schema changes.
 #[test]
 #[ignore = "writes fuzz/corpus/batch"]
 fn write_the_made_seeds() {

@@ -1,16 +1,17 @@
-//! SECURITY.md and docs/promises.md, held: each line of what somebody cannot do, and of what is promised, names tests, and those are there.
+//! Checks SECURITY.md and docs/promises.md: each line about what an attacker cannot do, or about what is
+//! promised, names tests that exist.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Suites that are no crate of their own, and where they lie.
+/// Test suites that are no crates, and their folders.
 const SUITES: [(&str, &str); 3] = [
     ("end_to_end", "tests/end_to_end"),
     ("readers", "tests/readers"),
     ("guest", "tests/guest"),
 ];
 
-/// The rows of tables whose last column is headed "shown by": what cannot be done, and the tests that are named for it.
+/// The rows of tables whose last column is headed "shown by": the claim, and the tests named for it.
 fn promises(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut is_held = false;
     let mut promises = Vec::new();
@@ -28,7 +29,7 @@ fn promises(text: &str) -> Vec<(&str, Vec<&str>)> {
     promises
 }
 
-/// Every source below a folder, but for what was built.
+/// Every source below a folder, except for build output.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -42,7 +43,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The tests of a source: an attribute says so in Rust, the name in Python, a call in the guest's script.
+/// The tests in a source: marked by an attribute in Rust, by name in Python, by a call in the guest's script.
 fn tests_in<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("rs") => {
@@ -77,8 +78,8 @@ fn tests_in<'a>(path: &Path, text: &'a str) -> Vec<&'a str> {
     }
 }
 
-/// Number of tests named by `crate::module::test`, and of those in a module named by it: each word between is a folder or a file on the way
-/// there. A last word that ends with "…" is the beginning of a test's name.
+/// Number of tests named by `crate::module::test`, and of tests in a module of that name. Each word between
+/// is a folder or file on the path. A last word that ends with "…" is the start of a test's name.
 fn tests_of(reference: &str) -> (usize, usize) {
     let words: Vec<&str> = reference.split("::").collect();
     let [place, modules @ .., name] = words.as_slice() else {
@@ -115,7 +116,8 @@ fn exists(reference: &str) -> bool {
     tests_of(reference).0 > 0
 }
 
-/// Fault of a name in docs/promises.md, which may be tests, a file or folder of the repository, or a command.
+/// Fault of a name in docs/promises.md, which may be a test, a file or folder of the repository, or a
+/// command.
 fn fault(name: &str) -> Option<String> {
     const COMMANDS: [&str; 3] = ["make", "gleaner", "time"];
     if name.contains("::") {
@@ -196,9 +198,9 @@ fn a_line_without_a_test_and_a_test_that_is_none_are_told() {
     assert_eq!(fault("bench/reclaim.py"), None);
     for none in [
         "a_token_expires",
-        "trust::handshake::a_token_expires", // elsewhere
+        "trust::handshake::a_token_expires", // in another file
         "trust::tokens::a_token_expire",
-        "trust::deployment::host", // no test
+        "trust::deployment::host", // no such test
         "collector::tokens::a_token_expires",
         "nowhere::a_token_expires",
         "guest::until_true",

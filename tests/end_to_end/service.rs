@@ -1,4 +1,5 @@
-//! Every daemon as a service: the service manager hears how it is, SIGHUP has its configuration read again, and it finds its folders.
+//! Every daemon as a service: it reports its state to the service manager, SIGHUP reloads its configuration,
+//! and it finds its folders.
 
 use crate::configuration::{CLERK, DAEMONS, Daemon};
 use gleaner_harness::{PATIENCE, Running};
@@ -6,7 +7,7 @@ use rustix::process::Signal;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// The service manager's end.
+/// A stand-in for the service manager.
 struct Manager {
     socket: UnixDatagram,
 }
@@ -18,7 +19,7 @@ impl Manager {
         Self { socket }
     }
 
-    /// The next word that is no sign of life.
+    /// The next message other than a watchdog signal.
     #[track_caller]
     fn hear(&self) -> String {
         loop {
@@ -45,7 +46,7 @@ impl Manager {
     }
 }
 
-/// A daemon that a service manager has started.
+/// A daemon started like by a service manager.
 struct Service {
     running: Running,
     folder: PathBuf,
@@ -54,7 +55,7 @@ struct Service {
 }
 
 impl Service {
-    /// With this configuration, and folders of its own, all of them named by the service manager.
+    /// Starts it with this configuration, and with separate folders named like by a service manager.
     fn start(folder: &Path, daemon: &Daemon, config: &str, args: &[&str]) -> Self {
         let file = folder.join(format!("{}.toml", daemon.name));
         std::fs::write(&file, config).unwrap();
@@ -87,7 +88,7 @@ impl Service {
         assert!(word.starts_with("READY=1\n"), "{word}");
     }
 
-    /// Ends it; what it said.
+    /// Ends the daemon; returns its output.
     fn end(self) -> Vec<String> {
         self.running.signal(Signal::TERM);
         while !self.manager.hear().starts_with("STOPPING=1\n") {}
@@ -176,7 +177,7 @@ fn the_shipper_is_a_service_too() {
         ])
         .output();
     assert!(traced.unwrap().status.success());
-    // No collector listens there: the shipper waits, and is well.
+    // No collector listens there: the shipper waits, and counts as healthy.
     let config = "[ship]\ncollector = \"http://127.0.0.1:1\"\ninterval = \"100ms\"\n";
     let service = Service::start(folder.path(), agent, config, &["ship"]);
     let word = service.manager.hear();

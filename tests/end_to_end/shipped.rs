@@ -1,4 +1,4 @@
-//! A host enrols with a collector, ships to it over mutual TLS, renews its certificate, and loses it.
+//! A host enrols with a collector, ships over mutual TLS, renews its certificate, and loses it.
 
 use gleaner_dataset::Dataset;
 use gleaner_harness::{Running, succeed, wait_for};
@@ -81,7 +81,7 @@ impl Deployment {
         );
     }
 
-    /// Puts another certificate of this deployment in the host's place.
+    /// Replaces the host's certificate by another of this deployment.
     fn replace(&self, host_id: &str, validity: &Validity) {
         let role = Role::Host {
             host_id: host_id.to_owned(),
@@ -118,7 +118,7 @@ fn from_enrolment_to_revocation() {
     let deployment = Deployment::start(folder.path());
     let token = deployment.authority.new_token(DAY, None).unwrap();
 
-    // Another deployment's token: nothing is sent to this collector.
+    // A token of another deployment: nothing is sent to this collector.
     let other = Authority::init(&folder.path().join("other"), "other", 10).unwrap();
     let foreign = other.new_token(DAY, None).unwrap();
     let said = fail(
@@ -159,7 +159,7 @@ fn from_enrolment_to_revocation() {
         sealed.is_ok_and(|d| d.rows(&table("samples").unwrap()) == 2)
     });
 
-    // A service renews a certificate in time, and goes on with it.
+    // The service renews a certificate in time, and continues with the new one.
     let shipper = Running::start(deployment.agent().arg("ship"));
     shipper.hear("shipping");
     deployment.replace(&host_id, &days_from_now(60, 5));
@@ -178,7 +178,7 @@ fn from_enrolment_to_revocation() {
     };
     wait_for("the rest to be shipped", || pending() == Some(0));
 
-    // Another host's certificate: told why, and not shipped.
+    // Another host's certificate: the reason is reported, and nothing is shipped.
     deployment.replace(&"0".repeat(32), &days_from_now(1, 50));
     deployment.sample();
     let said = shipper.hear("does not admit this host");
@@ -187,7 +187,7 @@ fn from_enrolment_to_revocation() {
     shipper.hear("shipping again");
     wait_for("the rest to be shipped", || pending() == Some(0));
 
-    // Revoked: from the next request on, though the connection is open.
+    // Revoked: rejected from the next request on, although the connection is open.
     deployment.authority.revoke(&host_id).unwrap();
     wait_for("the revocation to be heeded", || {
         deployment.sample();

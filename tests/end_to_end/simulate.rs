@@ -37,7 +37,7 @@ fn synth(folder: &Path) {
     assert!(made.status.success(), "{made:?}");
 }
 
-/// Half a day of lu by two placements and two headrooms, with two seeds.
+/// Half a day of lu with two placements and two headrooms, with two seeds.
 const SCENARIO: &str = "
     about = 'a short one'
     programs = ['lu']
@@ -158,7 +158,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         "reclaims, memory context"
     );
 
-    // Standard output is for the one that is asked for there.
+    // Standard output has only the requested format.
     let told = succeeded(gleaner(
         folder,
         &[
@@ -347,7 +347,7 @@ fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
     let folder = folder.path();
     synth(folder);
     fs::write(folder.join("short.toml"), SCENARIO).unwrap();
-    // A region would take 48 days.
+    // Transferring a region would take 48 days.
     let slow = ["--sweep", "network.bytes_per_s=70000000,1"];
     let args = [&["simulate", "short.toml", "--program", "lu"][..], &slow].concat();
     let json = succeeded(gleaner(folder, &[&args[..], &["--json", "-"]].concat()));
@@ -360,7 +360,8 @@ fn a_case_too_slow_for_the_time_leaves_its_row_empty() {
     assert!(table.contains("not one run ended"), "{table}");
 }
 
-/// Two ASUs read 8 MiB of their volumes three times, each a block every 10 ms; and the same for a client of named objects.
+/// Two ASUs read 8 MiB of their volumes three times, a block every 10 ms; and so does a client of named
+/// objects.
 const STREAMS: &str = "
     about = 'recorded clients'
     from = 2026-11-16
@@ -410,7 +411,7 @@ fn recorded_clients_borrow_at_once() {
     let host = Dataset::open(folder.join("lab")).unwrap();
     let host = host.hosts_named("synthetic-00001").unwrap();
     let host = host.into_iter().next().unwrap();
-    // Its streams are relative to the file.
+    // The scenario's streams are relative to its file.
     fs::create_dir(folder.join("elsewhere")).unwrap();
     let scenario = STREAMS.replace("HOST", &host);
     fs::write(folder.join("streams.toml"), &scenario).unwrap();
@@ -437,7 +438,7 @@ fn recorded_clients_borrow_at_once() {
             .starts_with("streams,office,random,2,"),
         "{csv}"
     );
-    // No owner came back: a memory context is not known of any row.
+    // No owner returned: no row has a known memory context.
     assert_eq!(page.matches("<figure id=\"cost-").count(), 1);
     assert!(page.contains("share of gain against reclaims"));
     let json: Value = serde_json::from_str(&json).unwrap();
@@ -462,7 +463,8 @@ fn recorded_clients_borrow_at_once() {
             let took = sum(|c| c["end_ns"].as_u64().unwrap() - c["begin_ns"].as_u64().unwrap());
             let speedup = sum(|c| c["without_ns"].as_u64().unwrap()) / took;
             assert_eq!(seed["speedup"].as_f64(), Some(speedup), "{seed:#}");
-            // mail's blocks of 4 KiB are two for each of the others' requests, of both.
+            // Each request of the other clients is two of mail's blocks of 4 KiB, and mail repeats the
+            // requests of both.
             let requests: Vec<_> = clients
                 .iter()
                 .map(|c| c["counts"]["requests"].clone())
@@ -537,7 +539,7 @@ fn scenarios_come_with_the_program() {
         let shipped = gleaner_tests::repository().join(format!("simulator/scenarios/{name}.toml"));
         assert_eq!(text, fs::read_to_string(shipped).unwrap());
     }
-    // Their datasets lie in the folder where they run.
+    // Relative paths of datasets start from the current folder.
     synth(folder);
     fs::rename(folder.join("lab"), folder.join("A")).unwrap();
     let study = [
@@ -555,7 +557,7 @@ fn scenarios_come_with_the_program() {
     assert!(csv.lines().nth(1).unwrap().starts_with("lu,A,1,"), "{csv}");
 }
 
-/// The day in a shipped scenario is that of the study's own datasets, and no name of theirs is needed.
+/// The day in a shipped scenario is that of the study's datasets; another dataset works without their names.
 #[test]
 fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -589,7 +591,7 @@ fn a_shipped_scenario_runs_on_a_dataset_of_another_time() {
     );
     let told: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(told["datasets"][0]["from_ms"], 1_794_787_200_000_i64);
-    // A day that was asked for is not replaced.
+    // A requested day is not replaced.
     let refused = on(&["--from", "2026-12-24"]);
     assert!(!refused.status.success());
 }

@@ -1,4 +1,4 @@
-//! Help, man pages, completions and errors: what a person meets first.
+//! Help, man pages, completions and errors: a user's first impressions.
 
 use gleaner_tests::program;
 use std::process::{Command, Output, Stdio};
@@ -139,7 +139,7 @@ fn errors_say_what_where_and_what_to_do() {
     );
 }
 
-/// Many errors name what the system said and have it as their cause as well.
+/// Many errors include the system's message and also have it as their cause.
 #[test]
 fn an_error_says_nothing_twice() {
     let folder = tempfile::tempdir().unwrap();

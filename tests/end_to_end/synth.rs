@@ -1,4 +1,4 @@
-//! `gleaner synth`, and the analysis of what it wrote.
+//! `gleaner synth`, and the analysis of its dataset.
 
 use crate::gleaner::{complaint, gleaner, told};
 use gleaner_dataset::Dataset;
@@ -38,14 +38,15 @@ fn a_synthetic_week_is_analysed_from_end_to_end() {
         assert!((0.2..1.0).contains(&idle_share), "{host:?}");
         assert!(host.samples_count > 300, "{host:?}");
     }
-    // Every gap that the analysis sees was recorded, with a cause of the agent's.
+    // Every gap found by the analysis was recorded, with one of the agent's
+    // causes.
     for gap in &found.gaps {
         let causes = ["sleep", "boot", "stopped"];
         assert!(causes.contains(&gap.cause.as_str()), "{gap:?}");
     }
     assert!(!found.gaps.is_empty() && !found.top_processes.is_empty());
     assert!(!found.top_files.is_empty() && !found.idle_periods.is_empty());
-    // The two ways to count available memory differ, and by little.
+    // The two ways to count available memory differ slightly.
     for residual in &found.residuals {
         assert!(residual.max_abs_share < 0.005, "{residual:?}");
         assert!(residual.max_abs_share > 0.0, "{residual:?}");

@@ -1,4 +1,4 @@
-//! `gleaner top` on a terminal, in a pipe and as JSON: of a real agent, and of a real collector.
+//! `gleaner top` on a terminal, in a pipe and as JSON, with a real agent and a real collector.
 
 use gleaner_harness::{Running, succeed, wait_for, wait_for_some};
 use gleaner_tests::program;
@@ -13,10 +13,10 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longest wait for words on the screen.
+/// Timeout for words on the screen.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// The program on the terminal; killed with it.
+/// The program on the terminal; killed when dropped.
 struct Top(Child);
 
 impl Drop for Top {
@@ -40,7 +40,7 @@ fn top(args: &[&str]) -> Command {
 struct Terminal {
     top: Top,
     keyboard: File,
-    /// Held, so that its modes can be asked for after the program has ended.
+    /// Kept open, so that the terminal's modes can be read after the program has ended.
     line: File,
     screen: Arc<Mutex<vt100::Parser>>,
     written: Arc<Mutex<Vec<u8>>>,
@@ -107,7 +107,7 @@ impl Terminal {
         }
     }
 
-    /// Waits for all of them at once: a frame may be seen while it is drawn.
+    /// Waits for all words together: a frame may be read while it is drawn.
     #[track_caller]
     fn wait_for_words(&self, words: &[&str]) {
         self.wait_for(&format!("{words:?}"), |text| {
@@ -123,7 +123,7 @@ impl Terminal {
         String::from_utf8_lossy(&self.written.lock().unwrap()).into_owned()
     }
 
-    /// Waits for the program's end, and finds the terminal as it was.
+    /// Waits until the program ends, and checks that the terminal was restored.
     fn ends(&mut self) {
         let begin = Instant::now();
         let status = loop {
@@ -146,7 +146,7 @@ impl Terminal {
     }
 }
 
-/// An agent that samples this host, whose devices are nobody's.
+/// An agent that samples this host without input devices.
 fn agent(folder: &Path) -> Running {
     for name in ["dev", "run"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
@@ -165,7 +165,7 @@ fn agent(folder: &Path) -> Running {
     Running::start(command.args(["run", "--interval", "1s"]))
 }
 
-/// A collector, and where it is asked.
+/// A collector, and its address for requests.
 fn collector(folder: &Path) -> (Running, String) {
     let config = folder.join("collector.toml");
     let data = folder.join("data");
@@ -207,7 +207,7 @@ fn this_host_is_watched_and_the_terminal_given_back() {
         "MemAvailable",
         " to ", // a history
     ]);
-    // No device, so nobody can tell whether the owner is here.
+    // Without input devices, nobody can tell whether the owner is present.
     terminal.wait_for("owner", |text| {
         text.contains("cannot be seen") || text.contains("busy")
     });
@@ -257,10 +257,10 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
         "HOST↓",
         "host-00001",
     ]);
-    terminal.press("\u{1b}[F"); // End
+    terminal.press("\u{1b}[F"); // key End
     terminal.wait_for_words(&["host-00060"]);
-    terminal.press("\u{1b}[H\u{1b}[C\u{1b}[C"); // Home, right, right
-    // The third has 64 GiB, as every fourth after it, and its name comes first.
+    terminal.press("\u{1b}[H\u{1b}[C\u{1b}[C"); // keys Home, right, right
+    // The third host has 64 GiB, like every fourth after it, and its name sorts first.
     terminal.wait_for_words(&["MEMORY↓", "<b>otter"]);
     terminal.press("/host-0004");
     terminal.wait_for("ten hosts", |text| {
@@ -273,7 +273,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
         text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" busy ")
     });
     drop(collector);
-    // Known figures stay on the screen.
+    // The last known figures stay on the screen.
     terminal.wait_for_words(&["does not answer", " idle "]);
     terminal.press("q");
     terminal.ends();
@@ -369,7 +369,8 @@ fn one_frame_for_pipes_and_one_document_for_programs() {
     assert!(document["kernel"]["mem_available_bytes"].as_u64().unwrap() > 0);
     drop(agent);
 
-    // Without an agent: what can be shown is, and the exit code says that it is not all.
+    // Without an agent the available figures are shown, and the exit code says that some are
+    // missing.
     let output = once(&["--socket", socket, "--once"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("MemAvailable"));

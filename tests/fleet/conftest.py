@@ -15,7 +15,7 @@ from machine import Machine
 CHECKOUT = Path(__file__).resolve().parents[2]
 CLONE_NEWNS = 0x00020000
 
-# Package: the programs in it, the units, the user. As packaging/debian has them, but that nothing depends on anything else.
+# Package: its programs, units and user. As in packaging/debian, but without dependencies.
 PACKAGES = {
     "gleaner-cli": (["gleaner"], [], None),
     "gleaner-agent": (["gleaner-agent"], ["gleaner-agent.service", "gleaner-ship.service"], "gleaner-agent"),
@@ -43,7 +43,7 @@ def programs() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def mounts_of_its_own() -> None:
-    """What is mounted for a test is seen by nobody else, and gone with this process."""
+    """Mounts of a test are invisible to others, and disappear with this process."""
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS) != 0:
         pytest.fail(f"no namespace of mounts: {os.strerror(ctypes.get_errno())}; run as root")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
@@ -51,7 +51,7 @@ def mounts_of_its_own() -> None:
 
 @pytest.fixture(scope="session")
 def packages(programs, tmp_path_factory) -> Path:
-    """A folder of small packages, with the names, users and places of the real ones and the programs that were built."""
+    """A folder of small packages with the names, users and paths of the real ones, and the built programs."""
     folder = tmp_path_factory.mktemp("packages")
     for name, (binaries, units, user) in PACKAGES.items():
         tree = folder / name

@@ -1,4 +1,4 @@
-"""A machine as its administrator sees it: this one's file tree with a layer above that keeps every change apart."""
+"""A machine as its administrator sees it: this machine's file tree under a layer that holds every change."""
 
 import subprocess
 from contextlib import suppress
@@ -8,7 +8,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Machine:
-    """A tree that commands run in. What they write goes when the machine does."""
+    """A file tree in which commands run. Their changes disappear with the machine."""
 
     def __init__(self, folder: Path, name: str):
         self.root = folder / "root"
@@ -23,7 +23,7 @@ class Machine:
         mount("--bind", "/proc", self.root / "proc")
         mount("--bind", "/dev", self.root / "dev")
         (self.root / "etc/machine-id").write_text(f"{name.encode().hex():0<32.32}\n")
-        # What this machine itself has of Gleaner is not the other's.
+        # This machine's own Gleaner files do not belong to the other.
         self.run("rm", "-rf", "/etc/gleaner", "/var/lib/gleaner", "/run/gleaner")
 
     def command(self, *args: str, user: str = "root") -> list[str]:
@@ -34,7 +34,7 @@ class Machine:
         return subprocess.run(self.command(*args), capture_output=True, text=True, timeout=300, **how)
 
     def start(self, *args: str, user: str) -> subprocess.Popen:
-        """A daemon as its unit starts it, told where its state is; it ends with the machine."""
+        """Starts a daemon as its unit would, with its state folder; it ends with the machine."""
         state = f"STATE_DIRECTORY=/var/lib/gleaner/{args[0].removeprefix('gleaner-')}"
         daemon = subprocess.Popen(self.command("env", state, *args, user=user), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._daemons.append(daemon)
@@ -49,7 +49,7 @@ class Machine:
             with suppress(subprocess.TimeoutExpired):
                 daemon.wait(30)
             daemon.kill()
-        # Whatever is mounted inside goes with it.
+        # Mounts inside are removed too.
         subprocess.run(["umount", "--recursive", self.root], check=True)
         subprocess.run(["umount", self.root.parent / "layers"], check=True)
 

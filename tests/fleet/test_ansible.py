@@ -1,4 +1,4 @@
-"""The Ansible role, run for real against the trees of two machines: a server and a desk."""
+"""The Ansible role, run against the file trees of two machines: a server and a desk."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     }
 
     def play(*more: str) -> dict[str, int]:
-        """How much was changed on each machine."""
+        """Number of changes on each machine."""
         command = [BIN / "ansible-playbook", "-i", inventory, "-e", json.dumps(settings), *more, ANSIBLE / "site.yml"]
         ended = subprocess.run(command, env=environment(tmp_path), capture_output=True, text=True, timeout=900)
         assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-2000:]
@@ -71,34 +71,35 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert (ship / "host.pem").stat().st_mode & 0o007 == 0
     issued = json.loads(server.run("gleaner", "pki", "list", "--json").stdout)
     assert [one["state"] for one in issued if one["role"] == "host"] == ["valid"]
-    # No token is left that somebody could use.
+    # No usable token remains.
     assert [path.suffix for path in server.path("/etc/gleaner/pki/tokens").iterdir()] == [".used"]
     agent = desk.path("/etc/gleaner/agent.d/ansible.toml").read_text()
     assert 'interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
     memoryd = desk.path("/etc/gleaner/memoryd.d/ansible.toml")
     assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text()
-    # The package's own file stays as it came: an upgrade asks nothing about it.
+    # The package's own file is unchanged, so that an upgrade does not ask about it.
     packaged = desk.path("/etc/gleaner/memoryd.toml")
     assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
     assert not any(m.path(f"/etc/gleaner/{name}.toml").exists() for m in (server, desk) for name in ("agent", "clerk", "collector"))
     wanted = desk.path("/etc/systemd/system/multi-user.target.wants")
     for unit in ("agent", "clerk", "ship", "memoryd"):
         assert (wanted / f"gleaner-{unit}.service").is_symlink()
-    # The clerk has a certificate of its own, which the server's copy of is gone.
+    # The clerk has its own certificate, whose copy on the server was deleted.
     checked = desk.run("gleaner-clerk", "check-config")
     assert checked.returncode == 0 and "https://localhost:7444" in desk.path("/etc/gleaner/clerk.d/ansible.toml").read_text(), checked
     assert desk.run("runuser", "-u", "gleaner-clerk", "--", "cat", "/etc/gleaner/clerk/client.key").returncode == 0
     assert desk.path("/etc/gleaner/clerk").stat().st_mode & 0o077 == 0
     assert [one["name"] for one in issued if one["role"] == "client"] == ["desk"]
     assert not list(server.path("/tmp").glob("ansible*/client.key"))
-    # The recruiter reads what is public in the authority's folder, and its own key; nobody reads the authority's.
+    # The recruiter can read the public files in the authority's folder, and its own key, but not the authority's
+    # key.
     reads = lambda path: server.run("runuser", "-u", "gleaner-recruiter", "--", "cat", path).returncode == 0  # noqa: E731
     assert reads("/etc/gleaner/pki/revoked.crl") and reads("/etc/gleaner/recruiter/recruiter.key")
     assert not reads("/etc/gleaner/pki/authority.key") and not reads("/etc/gleaner/pki/collector.key")
 
     assert play() == {"server": 0, "desk": 0}
 
-    # As an earlier role left it, with a setting of the administrator's beside it.
+    # State left by an earlier role, with a setting of the administrator beside it.
     own = desk.path("/etc/gleaner/memoryd.d/own.toml")
     own.write_text('cap = "1GiB"\n')
     packaged.write_text("# Written by Ansible: changes are lost with its next run.\nrecruiters = []\n")
@@ -108,19 +109,19 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text() and own.read_text() == 'cap = "1GiB"\n'
     checked = desk.run("gleaner-memoryd", "check-config")
     assert checked.returncode == 0 and "memoryd.d/ansible.toml" in checked.stdout, checked
-    # The package's next version brings its own file again, and asks nothing.
+    # The package's next version brings its own file again, without asking.
     settings["gleaner_packages_folder"] = str(newer(packages, "gleaner-memoryd", tmp_path / "newer"))
     assert play()["desk"] > 0
     assert packaged.read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
 
-    # What is not configured any more is not left.
+    # Settings no longer configured are removed.
     settings["gleaner_memoryd_config"] = {}
     assert play()["desk"] > 0 and not memoryd.exists() and own.exists()
     assert play() == {"server": 0, "desk": 0}
 
 
 def newer(packages: Path, name: str, folder: Path) -> Path:
-    """A folder of the same packages, one of them as of a newer version."""
+    """A folder of the same packages, one of them with a newer version."""
     shutil.copytree(packages, folder)
     package = next(folder.glob(f"{name}_*.deb"))
     tree = folder / name

@@ -1,4 +1,4 @@
-"""The container definitions, by their schema and a linter: no engine is needed, and none is used."""
+"""The container definitions, checked by their schema and a linter; no container engine is used."""
 
 import subprocess
 import sys
@@ -54,13 +54,13 @@ def test_each_container_gets_its_own_keys_alone():
     got = {name: {v: at for v, at in mounts(service).items() if v in keys} for name, service in compose["services"].items()}
     assert got == {
         "authority": {key: f"/pki/{key}" for key in keys},
-        "collector": {"authority": "/pki/authority"},  # it signs hosts' certificates
+        "collector": {"authority": "/pki/authority"},  # signs hosts' certificates
         "recruiter": {"recruiter": "/pki/recruiter:ro"},
         "agent": {},
         "ship": {"enrolment": "/pki/enrolment:ro"},
         "memoryd": {},
     }
-    # No mount covers another volume's folder, and no configuration names a file of another's.
+    # No mount covers another volume's folder, and no configuration names a file on another volume.
     for name, service in compose["services"].items():
         assert all(at.split(":")[0].rstrip("/") != "/pki" for at in mounts(service).values()), name
     for name, config in compose["configs"].items():

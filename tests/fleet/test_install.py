@@ -1,4 +1,4 @@
-"""packaging/install.sh on the tree of a machine, with a real collector to enrol with."""
+"""packaging/install.sh in the file tree of a machine, with a real collector for enrolment."""
 
 import functools
 import http.server
@@ -17,7 +17,7 @@ HOST = "/var/lib/gleaner/ship/host.pem"
 
 
 class Server:
-    """A collector with its authority, in a machine of its own."""
+    """A collector with its authority, on its own machine."""
 
     def __init__(self, machine: Machine, packages: Path):
         self.machine, self.port = machine, free_port()
@@ -50,7 +50,7 @@ def test_shellcheck_finds_nothing():
 
 def test_a_host_is_installed_enrolled_and_left_alone_the_second_time(machines, packages, server):
     desk = machines("desk")
-    # What is started sees its command line; so would every user.
+    # Records command lines, which every user can see.
     spy = desk.path("/usr/local/sbin/runuser")
     spy.write_text('#!/bin/sh\necho "$@" >>/command-lines\nexec /usr/sbin/runuser "$@"\n')
     spy.chmod(0o755)
@@ -64,7 +64,7 @@ def test_a_host_is_installed_enrolled_and_left_alone_the_second_time(machines, p
     certificate = desk.path(HOST).read_bytes()
     assert desk.path(HOST).stat().st_mode & 0o007 == 0
     assert desk.path("/usr/bin/gleaner-memoryd").exists()
-    # The package's own file stays as it came: an upgrade asks nothing about it.
+    # The package's own file is unchanged, so that an upgrade does not ask about it.
     assert desk.path("/etc/gleaner/memoryd.d/install.toml").read_text() == 'recruiters = ["https://localhost:7444"]\n'
     assert desk.path("/etc/gleaner/memoryd.toml").read_bytes() == (CHECKOUT / "docs/memoryd.toml").read_bytes()
 
@@ -77,7 +77,7 @@ def test_nothing_is_installed_that_is_not_what_it_should_be(machines, packages):
     desk = machines("desk")
     where = ["--collector", "https://localhost:1", "--token-file", "-"]
     sums = (packages / "SHA256SUMS").read_text()
-    # On the machine itself: what lies below its layers must not change meanwhile.
+    # In the machine's own layer: files below its layers must not change meanwhile.
     served = desk.path("/served")
     shutil.copytree(packages, served)
 
@@ -115,7 +115,7 @@ def test_a_token_that_is_none_leaves_a_host_that_can_be_enrolled_later(machines,
         assert without.returncode == 1 and "gleaner pki token" in without.stderr, without.stderr
         wrong = install(desk, *where, "--token-file", "-", token="0" * 32 + "." + "0" * 64)
         assert wrong.returncode != 0 and not desk.path(HOST).exists()
-        # From the environment, as from a secret of a build.
+        # Token from the environment, as from a secret of a build.
         right = desk.run("env", f"GLEANER_TOKEN={server.token()}", "sh", str(SCRIPT), *where)
         assert right.returncode == 0, right.stdout + right.stderr
         web.shutdown()

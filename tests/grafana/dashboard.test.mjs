@@ -1,5 +1,5 @@
-// Holds packaging/grafana/gleaner.json against Grafana's own schema, as its Foundation SDK publishes it for TypeScript:
-// node --test tests/grafana. What its queries give: tests/readers/test_grafana.py.
+// Checks packaging/grafana/gleaner.json against Grafana's schema, as its Foundation SDK publishes it for TypeScript:
+// node --test tests/grafana. Its queries are tested in tests/readers/test_grafana.py.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const DASHBOARD = join(HERE, "../../packaging/grafana/gleaner.json");
 const SDK = "@grafana/grafana-foundation-sdk";
-/** Kinds of panels, with what the schema calls their parts. */
+/** Kinds of panels, with the schema's names of their parts. */
 const KINDS = {
   stat: { Options: "stat.Options", FieldConfig: "undefined" },
   table: { Options: "table.Options", FieldConfig: "table.FieldConfig" },
@@ -21,17 +21,17 @@ const COLUMNS = 24;
 const read = () => JSON.parse(readFileSync(DASHBOARD, "utf8"));
 const panels = (dashboard) => dashboard.panels.filter((panel) => panel.type !== "row");
 
-/** A module that TypeScript takes only if every part of the dashboard is as the schema has it, and nothing is in it besides. */
+/** A module that compiles only if every part of the dashboard conforms to the schema, and has nothing else. */
 function source(dashboard) {
   const modules = ["dashboard", "prometheus", "stat", "table", "timeseries"];
   const lines = modules.map((name) => `import type * as ${name} from "${SDK}/${name}";`);
-  // The schema's types, with the texts of its enumerations for them, and without the builders' methods.
+  // The schema's types, with enumerations replaced by their texts, and without the builders' methods.
   lines.push(`type Plain<T> = 0 extends 1 & T ? any
     : T extends string ? \`\${T}\`
     : T extends number | boolean | null | undefined ? T
     : T extends (infer U)[] ? Plain<U>[]
     : { [K in keyof T as T[K] extends (...a: never) => unknown ? never : K]: Plain<T[K]> };`);
-  // Targets are each data source's own: they are held against Prometheus' below.
+  // Targets depend on the data source: they are checked against Prometheus' schema below.
   lines.push(`type Panel = Omit<Plain<dashboard.Panel>, "targets"> & { targets: object[] };`);
   lines.push(`type Row = Omit<Plain<dashboard.RowPanel>, "panels"> & { panels: Panel[] };`);
   lines.push(`type Whole = Omit<Plain<dashboard.Dashboard>, "panels"> & { panels: (Panel | Row)[] };`);
@@ -48,7 +48,7 @@ function source(dashboard) {
   return lines.join("\n");
 }
 
-/** What TypeScript says of it. */
+/** TypeScript's messages about it. */
 function checked(dashboard) {
   const parent = join(HERE, "node_modules/.checked");
   mkdirSync(parent, { recursive: true });

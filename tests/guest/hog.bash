@@ -1,14 +1,15 @@
-# A program whose memory is swapped out, told from the guest what to do. Sourced.
+# Controls, from the guest, a program whose memory is swapped out. Sourced by the guest's scripts.
 
-# hog COMMAND…: the command is that program; then what it is to do, and its answer.
+# hog COMMAND…: starts the program with COMMAND; then sends it instructions and reads its answers.
 hog() {
   coproc HOG { exec "$@"; }
   hog_pid=$HOG_PID
-  # Moved, not copied: it ends when the last of them that it reads from is closed.
+  # The descriptors are moved, not copied: the program ends when the last one from which it reads is
+  # closed.
   exec {to_hog}>&"${HOG[1]}"- {from_hog}<&"${HOG[0]}"-
   answers filled
 }
-answers() { # read(1) tells of the end and of the time-out by its status
+answers() { # read(1) reports the end and the timeout by its exit code
   local answer
   read -t 120 -r answer <&$from_hog && echo "hog: $answer" && [ "$answer" = "$1" ]
 }

@@ -1,4 +1,4 @@
-"""The packages that packaging/build made of the built programs, unpacked."""
+"""The packages that packaging/build made from the built programs, unpacked."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ NAMES = ("gleaner", "gleaner-agent", "gleaner-clerk", "gleaner-cli", "gleaner-co
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """The folder of the packages, as `tests/run` names it."""
+    """Folder of the packages, set by `tests/run`."""
     return Path(os.environ["GLEANER_PACKAGES"]).resolve()
 
 

@@ -1,4 +1,4 @@
-"""Ports and dependencies that pages, command help and packages name, held to the code's own."""
+"""Ports and dependencies named in pages, command help and packages, compared with the code."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_the_clerks_page_and_help_name_the_recruiters_ports():
 
 
 def test_the_command_brings_the_zones_of_the_weekly_report():
-    """`gleaner report` reckons weeks in the fleet's time zone: /usr/share/zoneinfo is tzdata's."""
+    """`gleaner report` computes weeks in the fleet's time zone: /usr/share/zoneinfo is from tzdata."""
     cli = re.search(r"^Package: gleaner-cli\n(?:.+\n)*", read("packaging/debian/control"), re.M)[0]
     assert re.search(r"^Depends: .*\btzdata\b", cli, re.M), cli
     assert re.search(r"^Requires: tzdata$", read("packaging/rpm/gleaner.spec"), re.M)

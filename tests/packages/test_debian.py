@@ -1,4 +1,4 @@
-"""The Debian packages: lintian, what is in them, and what is done to a newer database."""
+"""The Debian packages: lintian, their contents, and their treatment of a newer database."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def files(tree: Path) -> set[str]:
     return {"/" + str(path.relative_to(tree)) for path in tree.rglob("*") if not path.is_dir()}
 
 
-# Where a package may have files; PACKAGE is its name.
+# Folders in which a package may have files; PACKAGE is its name.
 PLACES = (
     "/usr/bin/", "/etc/gleaner/", "/etc/xdg/autostart/gleaner-session.desktop",
     "/lib/systemd/system/gleaner-", "/usr/lib/sysusers.d/PACKAGE.conf", "/usr/lib/tmpfiles.d/PACKAGE.conf",
@@ -72,7 +72,7 @@ def test_what_units_document_is_there(deb_trees: dict[str, Path]):
 
 @pytest.fixture
 def refuse(debs: dict[str, Path], tmp_path: Path):
-    """The preinst, looking into a folder of the test's."""
+    """The preinst, run on a folder of the test."""
     subprocess.run(["dpkg-deb", "--control", debs["gleaner-agent"], tmp_path / "control"], check=True)
     script = (tmp_path / "control" / "preinst").read_text()
     script = script.replace("/var/lib/gleaner", str(tmp_path)).replace("/etc/gleaner", str(tmp_path))
@@ -99,7 +99,7 @@ def test_a_newer_database_is_refused_before_anything_is_unpacked(refuse, tmp_pat
     assert refuse("abort-upgrade").returncode == 0
     (tmp_path / "trace.db").write_bytes(b"")
     assert refuse("install").returncode == 0
-    # Where the configuration says.
+    # The database is where the configuration says.
     (tmp_path / "agent.toml").write_text(f'# database = "/x"\ndatabase = "{tmp_path}/other.db"\n')
     (tmp_path / "other.db").write_bytes(header(known + 1))
     assert refuse("install").returncode == 1

@@ -1,4 +1,4 @@
-"""The RPMs: rpmlint, and that they install what the Debian packages install."""
+"""The RPMs: rpmlint, and the same contents as the Debian packages."""
 
 import hashlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Each kind of package has papers of its own.
+# Documents that differ between the two kinds of package.
 PAPERS = re.compile(r"/usr/share/(doc/[^/]+/(copyright|changelog\.gz)$|lintian/|licenses/)")
 
 

@@ -1,4 +1,4 @@
-"""The units, as systemd judges them."""
+"""The units, checked by systemd."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 UNITS = Path(__file__).resolve().parents[2] / "packaging" / "systemd"
 SERVICES = sorted(path.name for path in UNITS.glob("*.service"))
-# From 0 (safe) to 10.
+# Maximum exposure level, from 0 (safe) to 10.
 WORST = 2.5
 
 
@@ -29,7 +29,7 @@ def test_the_unit_is_hardened(service: str):
 
 
 def test_a_report_without_a_dataset_is_an_error():
-    """A condition that does not hold has `systemctl start` succeed in silence."""
+    """If a condition is not met, `systemctl start` succeeds silently."""
     unit = (UNITS / "gleaner-report.service").read_text()
     assert "AssertPathExists=/var/lib/gleaner/collector/dataset" in unit
     assert "\nCondition" not in unit

@@ -1,10 +1,10 @@
-"""Dips and availability periods (Acharya & Setia, Tables 3 and 4) by pandas alone, from exported samples.
+"""Dips and availability periods (Acharya & Setia, Tables 3 and 4) by pandas only, from exported samples.
 
-Written against the definitions, not against Gleaner's analysis, to be compared with it:
+Written from the definitions, independently of Gleaner's analysis, for comparison with it:
 
-- A sample stands for the interval that follows it.
-- A gap lies where more than two of a host's median steps passed; nothing is known of what lies in it.
-- A dip is a sample with less available than a threshold: of bytes, or of a share of the host's memory then.
+- A sample stands for the interval after it.
+- A gap is a time of more than two of a host's median steps; nothing is known within a gap.
+- A dip is a sample with less available than a threshold: in bytes, or as a share of the host's memory then.
 - A region of s bytes is available from the first sample with that much to the first without, or to the last
   before a gap or the end. Such a period is cut (censored), and so is one that samples begin with.
 - Periods under five minutes are dropped, and those of one sample before a cut, which were not seen to last.
@@ -25,7 +25,7 @@ UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def read(folder: Path) -> pd.DataFrame:
-    """The exported samples, by host and time."""
+    """The exported samples by host and time."""
     columns = ["host_id", "time", "physical_bytes", "available_bytes"]
     days = [pd.read_parquet(path, columns=columns) for path in sorted(folder.glob("samples/*/*.parquet"))]
     samples = pd.concat(days).sort_values(["host_id", "time"], ignore_index=True)
@@ -34,17 +34,17 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 def size_class(physical_bytes: int) -> str:
-    """The powers of two between which a host's memory lies."""
+    """The powers of two between which a host's memory size is."""
     upper = 1
     while upper < physical_bytes:
         upper *= 2
-    power = (upper.bit_length() - 2) // 10  # of the lower bound
+    power = (upper.bit_length() - 2) // 10  # power of the lower bound
     unit = 1024**power
     return f"{upper // 2 // unit}-{upper // unit} {UNITS[power]}"
 
 
 def with_runs(samples: pd.DataFrame) -> pd.DataFrame:
-    """`run` numbers the stretches of a host without a gap."""
+    """Adds the column `run`, which numbers the gapless runs of a host."""
     steps = samples.groupby("host_id")["time_ms"].diff()
 
     def median(of_host: pd.Series) -> float:
@@ -57,7 +57,7 @@ def with_runs(samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def dips(samples: pd.DataFrame, thresholds: list[int]) -> list[dict]:
-    """How many sample intervals of each host lie below each threshold."""
+    """Number of sample intervals of each host below each threshold."""
     found = []
     for host, rows in samples.groupby("host_id"):
         available, physical = rows["available_bytes"], rows["physical_bytes"]

@@ -1,4 +1,4 @@
-"""A collector of the built programs, running as long as a test needs it."""
+"""A built collector that runs as long as a test needs it."""
 
 import subprocess
 import time
@@ -9,7 +9,7 @@ PATIENCE_S = 90
 
 
 class Collector:
-    """Listens on loopback ports of its own; `more` are lines of its configuration."""
+    """Listens on separate loopback ports; `more` are lines of its configuration."""
 
     def __init__(self, programs: Path, folder: Path, more: str = ""):
         folder.mkdir(parents=True, exist_ok=True)

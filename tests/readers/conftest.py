@@ -1,4 +1,4 @@
-"""Datasets that the readers are tried on: the golden one, and one that this machine's agent wrote."""
+"""Datasets for the readers: the golden one, and one written by this machine's agent."""
 
 import json
 import os
@@ -20,13 +20,13 @@ VERSIONS = ("v1", "v2", "v3", "v4", "v5", "v6")
 
 
 def published(version: str) -> dict:
-    """Names, types, units of every table's columns."""
+    """Names, types and units of every table's columns."""
     return json.loads((CHECKOUT / "schemas" / "golden" / version / "arrow.json").read_text())
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset's folder and what its manifest says."""
+    """A dataset's folder and its manifest's contents."""
 
     root: Path
     manifest: dict
@@ -46,7 +46,7 @@ class Dataset:
         return sum(file["rows"] for file in self.files(table))
 
     def open(self, table: str) -> pyarrow.dataset.Dataset:
-        """As any user of pyarrow would: the folder, no word of a manifest."""
+        """Opens the folder as a pyarrow user would, without the manifest."""
         date = pyarrow.dataset.partitioning(pa.schema([("date", pa.date32())]), flavor="hive")
         return pyarrow.dataset.dataset(self.root / table, format="ipc", partitioning=date)
 
@@ -79,13 +79,13 @@ def parquet() -> Path:
 
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    """The built programs."""
+    """Folder of the built programs."""
     return folder_from("GLEANER_PROGRAMS").resolve()
 
 
 @pytest.fixture(scope="session")
 def gleaner(programs) -> Callable[..., bytes]:
-    """Runs the `gleaner` command, which must succeed; what it printed."""
+    """Runs the `gleaner` command, which must succeed; returns its output."""
 
     def run(*args) -> bytes:
         ended = subprocess.run([programs / "gleaner", *args], capture_output=True, timeout=300)
@@ -97,7 +97,7 @@ def gleaner(programs) -> Callable[..., bytes]:
 
 @pytest.fixture(scope="session")
 def imported(gleaner, tmp_path_factory) -> Path:
-    """The dataset of the sample of the Bitbrains archive."""
+    """Dataset imported from the sample of the Bitbrains archive."""
     folder = tmp_path_factory.mktemp("imported")
     source, dataset = folder / "source", folder / "dataset"
     source.mkdir()
@@ -146,7 +146,7 @@ def shipped(programs, tmp_path_factory) -> Served:
 
 @pytest.fixture(scope="session")
 def synthetic(programs, tmp_path_factory) -> Served:
-    """Three hosts that never were, for two days."""
+    """Three synthetic hosts for two days."""
     folder = tmp_path_factory.mktemp("synthetic")
     root = folder / "dataset"
     size = ["--hosts", "3", "--days", "2", "--interval", "5m"]

@@ -1,4 +1,4 @@
-"""Prometheus as Debian has it, on loopback ports of its own; and one that scrapes a node_exporter of this machine."""
+"""Debian's Prometheus on separate loopback ports; and one that scrapes a node_exporter of this machine."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ JOB = "node"
 
 
 def started(command: list, log: Path) -> tuple[subprocess.Popen, str]:
-    """The process, and where it listens: on loopback, at a port of its own."""
+    """The process and its address: a separate port on loopback."""
     with log.open("w") as said:
         process = subprocess.Popen(
             [*command, "--web.listen-address=127.0.0.1:0"], stderr=said, stdout=said, stdin=subprocess.DEVNULL
@@ -31,7 +31,7 @@ def started(command: list, log: Path) -> tuple[subprocess.Popen, str]:
 
 
 class Server:
-    """Scrapes `targets`, an address of each job. `bin` is where tests/setup unpacked the programs."""
+    """Scrapes `targets`, one address per job. `bin` is where tests/setup unpacked the programs."""
 
     def __init__(self, bin: Path, folder: Path, targets: dict[str, str], scrape_interval: str = "1s"):
         self.data = folder / "data"
@@ -53,7 +53,7 @@ class Server:
             raise
 
     def _wait_until_ready(self) -> None:
-        """It listens before it has read its own log."""
+        """Waits until it is ready: it listens before it has read its own log."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -69,7 +69,7 @@ class Server:
             return json.load(answer)["data"]["result"]
 
     def wait_until(self, expression: str, least: float) -> None:
-        """Until `expression` has one value, which is `least` or more."""
+        """Waits until `expression` has one value of at least `least`."""
         deadline = time.monotonic() + PATIENCE_S
         found = []
         while time.monotonic() < deadline:
@@ -80,7 +80,7 @@ class Server:
         raise AssertionError(f"{expression} is not {least}: {found}")
 
     def stop(self) -> None:
-        """Ends the server; its folder stays."""
+        """Stops the server; its folder stays."""
         self.server.terminate()
         self.server.wait(PATIENCE_S)
 
@@ -94,7 +94,7 @@ class Server:
 
 
 class Prometheus(Server):
-    """Scrapes a node_exporter, and what is no machine."""
+    """Scrapes a node_exporter, and a target that is not a machine."""
 
     def __init__(self, bin: Path, folder: Path, scrape_interval: str = "1s"):
         exporter = [bin / "prometheus-node-exporter", "--collector.processes"]
@@ -103,7 +103,7 @@ class Prometheus(Server):
         super().__init__(bin, folder, {JOB: self.instance, "printer": "127.0.0.1:1"}, scrape_interval)
 
     def fail_scrapes(self, count: int) -> None:
-        """The exporter does not answer for so many scrapes."""
+        """Makes the exporter unavailable for this number of scrapes."""
         up = f'up{{job="{JOB}"}}'
         failed = f"count_over_time({up}[10m]) - sum_over_time({up}[10m])"
         before = float(self.query(failed)[0]["value"][1])

@@ -1,4 +1,4 @@
-"""sysstat and PCP, as Debian's packages have them, recording this machine: unpacked, and no service started."""
+"""sysstat and PCP from Debian's packages, recording this machine: unpacked, without starting services."""
 
 import os
 import pwd
@@ -15,7 +15,7 @@ SYSSTAT = CHECKOUT / "target" / "sysstat"
 PCP = CHECKOUT / "target" / "pcp"
 PATH = f"{SYSSTAT}/usr/bin:{PCP}/usr/bin:{os.environ['PATH']}"
 
-#: Group by group and each as often as it changes, as pmlogger is set up elsewhere.
+#: Metrics in groups, each recorded at its own interval, as in usual pmlogger configurations.
 METRICS = """
 log mandatory on once { hinv.ncpu hinv.pagesize kernel.uname mem.physmem kernel.all.boottime }
 log mandatory on 1 sec { mem.util mem.freemem swap }
@@ -30,7 +30,7 @@ def ends(process: subprocess.Popen, log: Path) -> None:
 
 
 class Sysstat:
-    """sadc, writing a sample a second into `file`."""
+    """sadc, which writes one sample per second to `file`."""
 
     def __init__(self, folder: Path):
         self.file, self.log = folder / "sa21", folder / "sadc.log"
@@ -39,7 +39,7 @@ class Sysstat:
         return self._sadc("1", str(samples))
 
     def restart(self) -> None:
-        """What sysstat's service does as the machine comes up."""
+        """Does what sysstat's service does at boot."""
         ends(self._sadc(), self.log)
 
     def json(self, *args: str, zone: str = "UTC") -> bytes:
@@ -55,7 +55,7 @@ class Sysstat:
 
 
 class Pcp:
-    """pmcd with the Linux agent alone, on a socket of its own, and pmlogger beside it."""
+    """pmcd with only the Linux agent, on a separate socket, and pmlogger beside it."""
 
     def __init__(self, folder: Path):
         self.folder, self.log = folder, folder / "pcp.log"
@@ -70,7 +70,7 @@ class Pcp:
             "PATH": PATH,
             "LD_LIBRARY_PATH": f"{PCP}/usr/lib:{PCP}/usr/lib/x86_64-linux-gnu",
             "PCP_CONF": str(conf),
-            "PMCD_REQUEST_TIMEOUT": str(PATIENCE_S),  # a busy machine is no reason to give up
+            "PMCD_REQUEST_TIMEOUT": str(PATIENCE_S),  # a busy machine must not cause a timeout
         }
         merge = [PCP / "usr/lib/pcp/bin/pmnsmerge", "-f", "root_linux", "root_pmcd", namespace]
         self._run(merge, cwd=PCP / "usr/lib/pcp/pmns")
@@ -87,7 +87,7 @@ class Pcp:
         self._end()
 
     def restart(self) -> None:
-        """Between two recordings of it: where they are put together, <mark> says so."""
+        """Restarts between two recordings; where archives are merged, <mark> shows the interruption."""
         self._end()
         self.pmcd = self._pmcd()
 

@@ -1,4 +1,4 @@
-"""A recruiter of the built programs, and hosts that lend memory which they do not have."""
+"""A built recruiter, and hosts that offer memory which they do not have."""
 
 import json
 import os
@@ -17,7 +17,7 @@ GIB = 1 << 30
 
 
 class Host(threading.Thread):
-    """A memory server's side of the link: grants, renews and ends as it is asked."""
+    """A memory server's side of the link: grants, renews and ends leases as requested."""
 
     def __init__(self, url: str, number: int, quota_bytes: int = 64 * GIB):
         super().__init__(daemon=True)
@@ -92,7 +92,7 @@ class Host(threading.Thread):
 
 
 class Recruiter:
-    """Listens on a loopback port of its own, with `hosts_count` hosts."""
+    """Listens on a separate loopback port, with `hosts_count` hosts."""
 
     def __init__(self, programs: Path, folder: Path, hosts_count: int, more: str = ""):
         folder.mkdir(parents=True, exist_ok=True)

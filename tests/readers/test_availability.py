@@ -1,4 +1,4 @@
-"""The analysis' Tables 3 and 4 of machines of the Bitbrains archive, against pandas."""
+"""The analysis' Tables 3 and 4 for machines of the Bitbrains archive, compared with pandas."""
 
 import json
 import math
@@ -14,7 +14,7 @@ DIPS = [128 * MIB, 512 * MIB, 1024 * MIB, 2048 * MIB]
 
 @pytest.fixture(scope="module")
 def bitbrains(gleaner, imported, tmp_path_factory) -> tuple[dict, pd.DataFrame]:
-    """What `gleaner analyze` finds, and the exported samples."""
+    """Findings of `gleaner analyze`, and the exported samples."""
     parquet = tmp_path_factory.mktemp("bitbrains") / "parquet"
     gleaner("export", imported, "--to", "parquet", "-o", parquet, "--table", "samples")
     regions = [arg for size in REGIONS for arg in ("--region", str(size))]
@@ -77,7 +77,7 @@ def test_periods_worked_by_hand():
         }
     )
     found = availability.periods(availability.with_runs(samples), 5)
-    # From the start, cut; a whole one; after the gap, cut; the last sample lasted no time.
+    # From the start, cut; a complete one; after the gap, cut; the last sample has no length.
     assert found["length_s"].tolist() == [600, 600, 300]
     assert found["is_cut"].tolist() == [True, False, True]
     assert availability.size_class(6) == "4-8 B"

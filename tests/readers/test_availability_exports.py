@@ -1,4 +1,4 @@
-"""`gleaner export --to availability` in other people's tools, against what `gleaner analyze` finds."""
+"""`gleaner export --to availability` in other programs, compared with the findings of `gleaner analyze`."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def with_polars(path: Path) -> pd.DataFrame:
 
 
 def with_duckdb(path: Path) -> pd.DataFrame:
-    if path.suffix == ".arrow":  # by pyarrow: DuckDB has no reader of its own without a download
+    if path.suffix == ".arrow":  # by pyarrow: DuckDB's own reader would need a download
         rows = pd.read_feather(path, dtype_backend="pyarrow")
         return duckdb.sql("SELECT * FROM rows").df()
     with duckdb.connect() as connection:
@@ -44,7 +44,7 @@ TOOLS = {"pandas": with_pandas, "polars": with_polars, "duckdb": with_duckdb}
 
 
 def plain(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same values in the same types, whatever the tool made of them."""
+    """The same values in the same types, whichever tool read them."""
     rows = rows.copy()
     for name in rows.columns:
         if name in TIMES:
@@ -113,7 +113,7 @@ def test_periods_end_as_often_as_the_analysis_says(gleaner, fleet, tmp_path, sco
 
 
 def test_lengths_are_the_analysis_where_no_network_was_seen(gleaner, imported, tmp_path):
-    """Hosts of no collector: what was seen and what a lease would have had are the same."""
+    """Hosts without a collector: periods as seen and periods as for leases are equal."""
     how = ["--region", "1GiB", "--least", "5m"]
     periods = with_polars(exported(gleaner, imported, tmp_path / "out", *how) / "periods.parquet")
     found = of_all(analyzed(gleaner, imported, GIB), "availability_periods", "all")
@@ -122,7 +122,7 @@ def test_lengths_are_the_analysis_where_no_network_was_seen(gleaner, imported, t
     assert seconds.mean() == pytest.approx(found["mean_s"])
     assert seconds.median() == pytest.approx(found["median_s"])
     assert seconds.max() == found["longest_s"]
-    # What this archive does not say is absent.
+    # Values that this archive lacks are absent.
     samples = with_pandas(tmp_path / "out" / "samples.parquet")
     assert samples[["is_idle", "is_away", "quota_bytes"]].isna().all().all()
     assert samples["available_bytes"].notna().all()
@@ -146,7 +146,7 @@ def test_samples_are_the_analysis(gleaner, fleet, tmp_path, scope):
         assert row["recruitable_bytes"] == quota["recruitable_bytes"]
         assert row["harvestable_bytes"] == quota["harvestable_bytes"]
     assert len(found["quotas"]) == 4
-    # Nothing is lent unless idle; idle is known later than away.
+    # Nothing is lent unless the host is idle; being idle is known later than the owner's absence.
     assert samples.loc[samples["is_idle"].eq(False), "quota_bytes"].eq(0).all()
     assert samples.loc[samples["is_idle"].eq(True), "is_away"].eq(True).all()
     assert samples["is_away"].sum() > samples["is_idle"].sum() > 0

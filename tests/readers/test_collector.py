@@ -17,7 +17,7 @@ from test_duckdb import BY_HOST, by_host_in_pandas, same
 
 
 def ordered(rows: pa.Table) -> pa.Table:
-    """Rows in one order, whatever order they came in."""
+    """Rows in a fixed order, whatever their original order."""
     return rows.sort_by([(name, "ascending") for name in rows.column_names])
 
 

@@ -1,4 +1,4 @@
-"""DuckDB: through pyarrow, and from the Parquet export. Nothing is downloaded for either."""
+"""DuckDB: through pyarrow, and from the Parquet export. Neither needs a download."""
 
 import duckdb
 import pandas as pd

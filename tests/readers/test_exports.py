@@ -1,4 +1,4 @@
-"""Exports as Arrow and CSV, whole and in part, in the readers that people open them with."""
+"""Exports as Arrow and CSV, complete and partial, in the readers that people use."""
 
 import subprocess
 
@@ -88,7 +88,7 @@ def test_pandas_reads_csv(csv, synthetic):
         assert list(frame["time"]) == list(expected["time"])
         for name in expected:
             if name != "time":
-                # An empty field is absent or an empty text: CSV cannot say which.
+                # An empty field is an absent value or an empty text: CSV does not distinguish them.
                 found, wanted = (f[name].replace("", None) for f in (frame, expected))
                 found, wanted = (v.astype(object).where(v.notna(), None) for v in (found, wanted))
                 assert list(found) == list(wanted), (table, name)

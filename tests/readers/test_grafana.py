@@ -15,11 +15,11 @@ from test_prometheus import BIN
 
 DASHBOARD = json.loads((CHECKOUT / "packaging" / "grafana" / "gleaner.json").read_text())
 HOSTS = 60
-#: Two of those that collector/examples/hosts.rs posts; neither can be told from a pattern by accident.
+#: Two of the hosts that collector/examples/hosts.rs posts; one name needs escaping in patterns.
 CHOSEN = ["host-00009", '<b>otter</b> & "friends"']
-#: As many as a rate needs, and one.
+#: One more scrape than a rate needs.
 SCRAPES = 3
-#: What the variables of the dashboard and of Grafana itself are replaced by.
+#: Values of the variables of the dashboard and of Grafana.
 VARIABLES = {
     "job": "gleaner",
     "host": "|".join(re.escape(name).replace("\\ ", " ") for name in CHOSEN),
@@ -28,7 +28,7 @@ VARIABLES = {
 
 
 def replaced(query: str) -> str:
-    """As Grafana does it: a label's pattern gets its backslashes and quotes escaped again."""
+    """Replaces variables as Grafana does: backslashes and quotes in a label's pattern are escaped again."""
 
     def value(found: re.Match) -> str:
         return VARIABLES[found[1]].replace("\\", "\\\\").replace('"', '\\"')
@@ -60,7 +60,7 @@ class Watched:
 
 @pytest.fixture(scope="module")
 def watched(programs, tmp_path_factory) -> Watched:
-    """With all that a collector can tell: a certificate, a copy on an object store, a refusal, hosts of every kind."""
+    """A collector with all that it can report: a certificate, a copy in an object store, a refusal, hosts of all kinds."""
     folder = tmp_path_factory.mktemp("grafana")
     pki, mirror = folder / "pki", folder / "mirror"
     mirror.mkdir()
@@ -118,7 +118,7 @@ def test_what_is_shown_is_what_the_status_says(watched):
 
 
 def test_every_series_of_hosts_is_shown(watched):
-    """What is told of hosts is told for the dashboard's sake; of the collector, what there is room for."""
+    """All series of hosts exist for the dashboard; of the collector's, it shows what fits."""
     with urllib.request.urlopen(f"{watched.collector.url}/metrics", timeout=PATIENCE_S) as answer:
         names = set(re.findall(r"^(gleaner_host_\w+)\{", answer.read().decode(), re.MULTILINE))
     shown = " ".join(query for _, query in QUERIES)

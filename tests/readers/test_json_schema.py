@@ -1,4 +1,4 @@
-"""What `gleaner analyze --json`, `gleaner explain --json` and `gleaner doctor --json` print, against the published JSON Schemas."""
+"""Checks the output of `gleaner analyze --json`, `explain --json` and `doctor --json` against the published JSON Schemas."""
 
 import copy
 import json
@@ -21,14 +21,14 @@ def wrong(validator: Draft202012Validator, document: dict) -> list[str]:
 
 @pytest.fixture(scope="module")
 def findings(gleaner, synthetic) -> dict:
-    """Of hosts that record all there is to record."""
+    """Findings of hosts that record everything."""
     return json.loads(gleaner("analyze", synthetic.root, "--json"))
 
 
 def test_findings_of_a_synthetic_dataset(findings):
     assert not wrong(published("findings"), findings)
     untried = [key for key, records in findings.items() if records == []]
-    assert untried == ["sources"]  # of imports alone: the next test
+    assert untried == ["sources"]  # of imports only: the next test
 
 
 def test_findings_of_an_imported_dataset(gleaner, imported):
@@ -50,7 +50,7 @@ def test_explanations(gleaner, synthetic, imported):
 
 
 def test_diagnoses(programs, tmp_path):
-    """Of a host where nothing is set up, and of all daemons asked for by name, none of which runs."""
+    """Diagnoses of a host without any daemon, and of all daemons named explicitly, none of which runs."""
     validator = published("diagnosis")
     for daemons in ([], ["agent", "ship", "collector", "recruiter", "memoryd"]):
         doctor = [programs / "gleaner", "doctor", "--json", "--config", tmp_path, "--programs", programs, *daemons]

@@ -1,4 +1,4 @@
-"""A dataset where the collector publishes it: S3 as moto's server speaks it, read by those who go by the manifest."""
+"""A dataset that the collector publishes to S3 (moto's server), in readers that use the manifest."""
 
 import json
 import os
@@ -27,14 +27,14 @@ PATIENCE_S = 90
 
 @dataclass(frozen=True)
 class Published:
-    """The dataset here, and the same on the object store."""
+    """The local dataset, and its copy on the object store."""
 
     here: Dataset
     endpoint: str
     filesystem: pyarrow.fs.S3FileSystem
 
     def paths(self, table: str) -> list[str]:
-        """What the manifest there names: what lies there besides is on its way in or out."""
+        """Files that the published manifest names: others are being added or removed."""
         with self.filesystem.open_input_stream(f"{PLACE}/manifest.json") as stream:
             manifest = json.load(stream)
         return [f"{PLACE}/{f['path']}" for f in manifest["files"] if f["table"] == table]
@@ -52,7 +52,7 @@ class Published:
 
 @contextmanager
 def running(command: list, log: Path):
-    """A program, ended with the test; what it says is in the log."""
+    """A program that ends with the test; its output is in the log."""
     with log.open("wb") as said, subprocess.Popen(command, stderr=said, env=ENV) as process:
         try:
             yield
@@ -74,7 +74,7 @@ def published(programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("published")
     here = folder / "dataset"
     shutil.copytree(folder_from("GLEANER_DATASET"), here)
-    # A process of its own: DuckDB holds Python's lock while it reads.
+    # A separate process: DuckDB holds Python's lock while it reads.
     moto, log = Path(sys.executable).with_name("moto_server"), folder / "moto.log"
     with running([moto, "-H", "127.0.0.1", "-p", "0"], log):
         address = re.compile(r"Running on (http://\S+)")

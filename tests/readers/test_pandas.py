@@ -1,4 +1,4 @@
-"""pandas: one file by read_feather, all of them through pyarrow."""
+"""pandas: one file by read_feather, all files through pyarrow."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""Polars: the folders scanned lazily."""
+"""Polars: the folders, scanned lazily."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""What Prometheus scraped of this machine and `gleaner import prometheus` took in, beside what `gleaner-agent` saw meanwhile."""
+"""`gleaner import prometheus` of this machine's metrics, compared with `gleaner-agent`'s samples of the same time."""
 
 import json
 import os
@@ -15,20 +15,22 @@ from prometheus import JOB, PATIENCE_S, Prometheus, started
 
 BIN = CHECKOUT / "target" / "prometheus" / "usr" / "bin"
 SCRAPES = 14
-#: More than two intervals: a gap.
+#: Number of missed scrapes: more than two intervals are a gap.
 MISSED = 4
 AFTER_MISSED = 4
 
-#: Figures are read within a second after their row's time: what the agent saw so far before and after encloses a scrape.
+#: Figures are read within a second after their row's time: the agent's samples within this distance before and after
+#: enclose a scrape.
 ASIDE_MS, FARTHEST_MS = 1000, 3500
-#: How far from what the agent saw just before and after a scrape may be, and how many of the scrapes.
+#: Distance that a figure may be outside the agent's samples just before and after, and in what share of the scrapes it must be
+#: within.
 CLOSE_SHARE, CLOSE_BYTES, CLOSE_ROWS = 0.02, 64 << 10, 0.8
 CLOSE_LOAD = 0.5
 
 SAME = ["mem_total_bytes", "swap_total_bytes", "hugetlb_bytes"]
-#: Nothing encloses what changes from one moment to the next.
+#: Values that change from one moment to the next, so that nothing encloses them.
 FICKLE = ["running_count", "dirty_bytes", "writeback_bytes"]
-#: Of the whole machine, or of the processes that can be seen.
+#: Counts all tasks of the machine, or only those of visible processes.
 TASKS = "tasks_count"
 MADE = ["boot_id", "boottime_ms", "interval_ms", "files_whole", "physical_bytes", "available_bytes", "harvestable_bytes"]
 
@@ -46,7 +48,7 @@ def ms(row: dict) -> int:
 
 @dataclass(frozen=True)
 class Seen:
-    """Datasets: the agent's, and imported both ways; what the imports said."""
+    """Datasets: the agent's, and imported in both ways; and the summaries of the imports."""
 
     agent: Path
     by_url: Path
@@ -88,7 +90,7 @@ def seen(programs, tmp_path_factory) -> Seen:
             sampler.terminate()
             sampler.wait(PATIENCE_S)
         assert sampler.returncode == 0, (folder / "agent.log").read_text()
-        # What is being scraped now is in one and not yet in the other.
+        # The current scrape may be in only one of the two.
         times = ["--until", str(int(time.time() * 1000) - 2000)]
         told_by_url = import_(programs, "--url", prometheus.url, *times, "--json", "-o", by_url)
         prometheus.stop()
@@ -110,7 +112,7 @@ def test_both_ways_give_the_same_rows(seen, programs):
     assert [machine["machine"] for machine in told["machines"]] == [seen.instance]
     assert told["total"]["unreadable_count"] == told["total"]["without_memory_count"] == 0
     assert told["passed_over"] == ["127.0.0.1:1 (it has no node_memory_MemTotal_bytes)"]
-    # What one way imported, the other knows.
+    # Samples imported in one way are recognised in the other.
     again = json.loads(import_(programs, seen.data, *seen.times, "--json", "-o", seen.by_url))
     assert (again["new_rows_count"], again["known_rows_count"]) == (0, told["new_rows_count"])
 
@@ -126,7 +128,7 @@ def test_failed_scrapes_are_a_gap_and_no_figures(seen):
 
 
 def enclosed(seen) -> list[tuple[dict, list[dict]]]:
-    """Imported rows, each with what the agent saw from just before it to just after it."""
+    """Imported rows, each with the agent's samples from just before to just after it."""
     agent = rows(seen.agent, "samples")
     found = []
     for row in rows(seen.by_url, "samples"):

@@ -1,4 +1,4 @@
-"""docs/reading.md: each of its snippets, as it stands there, in its order."""
+"""docs/reading.md: each of its snippets, unchanged and in order."""
 
 import os
 import re
@@ -9,13 +9,13 @@ import pytest
 from conftest import CHECKOUT, folder_from
 
 TEXT = (CHECKOUT / "docs" / "reading.md").read_text()
-# Fences in other languages are not run; the text says which.
+# Code in other languages is not run; the text says so.
 SNIPPETS = re.findall(r"^```(python|sh)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture(scope="module")
 def place(shipped, programs, tmp_path_factory):
-    """A folder with all that the snippets name, and the words to put in the place of theirs."""
+    """A folder with everything that the snippets name, and the replacements for their words."""
     folder = tmp_path_factory.mktemp("reading")
     (folder / "out" / "demo").mkdir(parents=True)
     (folder / "out" / "demo" / "dataset").symlink_to(folder_from("GLEANER_DATASET").resolve())

@@ -1,4 +1,4 @@
-"""What sysstat and PCP recorded of this machine, imported, beside what `gleaner-agent` saw meanwhile."""
+"""This machine's recordings by sysstat and PCP, imported, compared with `gleaner-agent`'s samples of the same time."""
 
 import json
 import os
@@ -14,22 +14,23 @@ import pytest
 from recorders import PATIENCE_S, Pcp, Sysstat, ends
 
 SAMPLES = 10
-#: sadc cuts its times to seconds, and each reads some time after its row's: what the agent saw so far away encloses it.
+#: sadc truncates times to seconds, and both read some time after their row's time: the agent's samples within this
+#: distance enclose a reading.
 ASIDE_MS = 1500
-#: How far beyond that a figure may be, and in how many rows: of itself, and of physical memory. Memory comes and goes
-#: between two of the agent's samples, and does so all the time where programs are built.
+#: Distance that a figure may be outside, relative to itself and to physical memory, and in what share of the rows it must be
+#: within. Memory changes between two of the agent's samples, and constantly so where programs are built.
 CLOSE_SHARE, CLOSE_BYTES, CLOSE_ROWS = 0.02, 256 << 10, 0.5
 NEAR_SHARE, NEAR_ROWS = 0.02, 0.8
 
 SAME = ["mem_total_bytes", "swap_total_bytes", "hugetlb_bytes"]
-#: Nothing encloses what changes from one moment to the next.
+#: Values that change from one moment to the next, so that nothing encloses them.
 FICKLE = ["running_count", "tasks_count", "dirty_bytes", "writeback_bytes"]
 MADE = ["boot_id", "boottime_ms", "interval_ms", "files_whole", "physical_bytes", "available_bytes", "harvestable_bytes"]
 
 
 @dataclass(frozen=True)
 class Seen:
-    """Datasets of the same seconds, and where the recorders' files are."""
+    """Datasets of the same seconds, and paths of the recorders' files."""
 
     agent: Path
     sysstat: Path
@@ -65,7 +66,7 @@ def wait_until_sampled(trace: Path, time_ms: float) -> None:
             try:
                 [[newest]] = database.execute("SELECT max(time_ms) FROM samples")
             except sqlite3.OperationalError:
-                newest = None  # not made yet
+                newest = None  # not created yet
         if newest and newest > time_ms:
             return
         time.sleep(0.1)
@@ -116,7 +117,7 @@ def source(request) -> str:
 
 
 def enclosed(seen: Seen, source: str) -> list[tuple[dict, list[dict]]]:
-    """Imported rows, each with what the agent saw from just before it to just after it."""
+    """Imported rows, each with the agent's samples from just before to just after it."""
     agent = rows(seen.agent, "samples")
     found = []
     for row in rows(getattr(seen, source), "samples"):
@@ -155,7 +156,7 @@ def test_what_changes_lies_between_what_the_agent_saw_before_and_after(seen, sou
             continue
         known = [(row[column], [sample[column] for sample in around]) for row, around in pairs]
         if all(value is None for value, _ in known):
-            continue  # this version has it not
+            continue  # this version lacks it
         compared.add(column)
         assert all(value is not None and None not in around for value, around in known), column
         if column in FICKLE:

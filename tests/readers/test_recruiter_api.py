@@ -1,4 +1,4 @@
-"""The recruiter's HTTP, by tools that know nothing of it but its OpenAPI document, and by a real Prometheus."""
+"""The recruiter's HTTP API, used by tools that know only its OpenAPI document, and by a real Prometheus."""
 
 import json
 import subprocess
@@ -23,15 +23,15 @@ def recruiter(programs, tmp_path_factory):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_schemathesis_finds_no_fault(recruiter, seed, tmp_path):
-    """Every operation with data that the document allows and that it does not, and sequences of operations."""
+    """Every operation with valid and invalid data, and sequences of operations."""
     command = [Path(sys.executable).with_name("schemathesis"), "--config-file", CHECKOUT / "tests/readers/schemathesis.toml"]
     command += ["run", f"{recruiter.url}/openapi.json", "--seed", str(seed), "--max-examples", "50"]
-    # Events that do not end (there is a test of the recruiter's for them).
+    # An endless stream of events, which the recruiter's own tests cover.
     command += ["--exclude-path", "/v1/quotas/watch"]
     command += ["--request-timeout", str(PATIENCE_S), "--generation-database", "none", "--no-color"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    # Each kind of test did something.
+    # Each kind of test must have run.
     for phase in ("Coverage", "Fuzzing", "Stateful"):
         assert f"✅  {phase}" in ended.stdout, ended.stdout
     assert recruiter.process.poll() is None
@@ -83,7 +83,7 @@ def test_a_real_prometheus_scrapes_it(recruiter, tmp_path):
 
 
 def older(openmetrics: str) -> str:
-    """The same in the text format before OpenMetrics, the only one that promtool reads."""
+    """The metrics in the text format before OpenMetrics, the only one that promtool reads."""
     kinds = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
     found = {words[2]: words[3] for words in map(str.split, openmetrics.splitlines()) if words[:2] == ["#", "TYPE"]}
     lines = []

@@ -1,4 +1,4 @@
-"""What lies beside a week's report, and what is mailed of it, as other programs read them."""
+"""Companion files and mail of a week's report, as other programs read them."""
 
 import email
 import email.policy

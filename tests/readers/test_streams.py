@@ -1,4 +1,4 @@
-"""`gleaner export --stream` in libCacheSim, and what caches miss by `policy` against what they miss by libCacheSim."""
+"""`gleaner export --stream` in libCacheSim, and cache misses by `policy` compared with libCacheSim's."""
 
 import json
 import random
@@ -15,7 +15,7 @@ from libcachesim.libcachesim_python import convert_to_oracleGeneral
 CHECKOUT = Path(__file__).resolve().parents[2]
 RECORDS = CHECKOUT / "simulator" / "tests" / "data"
 RECORD = struct.Struct("<IQIq")
-# That there is no other request.
+# There is no next request.
 NEVER = -1
 
 
@@ -40,7 +40,7 @@ def requests(reader: lcs.TraceReader) -> list[tuple[int, int, int]]:
 
 @pytest.fixture(scope="module")
 def stream(tmp_path_factory) -> Path:
-    """A CSV of 100,000 requests: few objects often, most of them seldom, sizes that change now and then, some of nothing."""
+    """A CSV of 100,000 requests: few objects often, most of them rarely, with sizes that sometimes change, some 0."""
     dice = random.Random(1)
     path = tmp_path_factory.mktemp("stream") / "stream.csv"
     with path.open("w") as lines:
@@ -118,7 +118,7 @@ def recording(gleaner, stream, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def replayed(programs, recording) -> Callable[[str, list[str]], list[dict]]:
-    """Counts of caches of a policy, one for each size."""
+    """Counts of a policy's caches, one for each size."""
 
     def replay(policy: str, sizes: list[str]) -> list[dict]:
         told = subprocess.run([programs / "examples" / "replay", recording, policy, *sizes], capture_output=True, check=True).stdout
@@ -131,7 +131,7 @@ def replayed(programs, recording) -> Callable[[str, list[str]], list[dict]]:
 
 
 def misses_by_libcachesim(algorithm: type, path: Path, size: str) -> tuple[float, float]:
-    """Shares of the requests, and of their bytes."""
+    """Shares of missed requests, and of missed bytes."""
     reader = oracle_general(path)
     reader.ignore_obj_size = not size.endswith("B")
     cache = algorithm(cache_size=int(size.removesuffix("B")), default_ttl=0, hashpower=16)
@@ -146,18 +146,18 @@ def test_caches_miss_what_libcachesim_says(recording, replayed, policy, algorith
         assert cache["misses"] == round(misses * cache["requests"]), size
         if size.endswith("B"):
             assert cache["missed_bytes"] == round(missed_bytes * cache["bytes"]), size
-    # Caches that differ, or the test shows nothing.
+    # The caches must differ, or the test shows nothing.
     assert len({cache["misses"] for cache in found}) > 8
 
 
 def misses_of_s3_fifo(objects: list[tuple[int, int]], room: int, warms_up_in_main: bool = False) -> int:
-    """S3-FIFO as the paper's algorithm 1 has it (Yang et al., SOSP 2023), for objects with their sizes.
+    """S3-FIFO by the paper's algorithm 1 (Yang et al., SOSP 2023), for objects with sizes.
 
-    Shares are of the number of objects that are in, which is the paper's share of the cache where all are of one size. The main queue gives
-    way when room is needed next, and a newcomer is looked for among the ghosts before the object that leaves for it is one.
+    Shares are of the number of stored objects, which equals the paper's share of the cache if all objects have one size. The main queue
+    yields when room is needed next, and a new object is looked up among the ghosts before the object evicted for it becomes one.
 
-    With `warms_up_in_main` it warms up as libCacheSim does (S3FIFO_insert in S3FIFO.c of libcachesim 0.3.5): until the first object is evicted, one
-    that finds the small queue full enters the main queue. By the paper it enters the small one, which then holds the whole cache at first.
+    With `warms_up_in_main` it warms up as libCacheSim does (S3FIFO_insert in S3FIFO.c of libcachesim 0.3.5): until the first eviction, an object
+    that finds the small queue full enters the main queue. In the paper it enters the small one, which then holds the whole cache at first.
     """
     uses: dict[int, int] = {}
     size_of: dict[int, int] = {}
@@ -188,7 +188,7 @@ def misses_of_s3_fifo(objects: list[tuple[int, int]], room: int, warms_up_in_mai
                     del uses[oldest]
                     break
                 else:
-                    # All of them have gone on to the main queue.
+                    # All of them have moved to the main queue.
                     continue
             else:
                 while main:
@@ -219,8 +219,8 @@ def test_s3_fifo_misses_what_the_papers_algorithm_does(recording, replayed):
 
 
 def test_libcachesims_s3_fifo_differs_by_how_it_warms_up_alone(recording, replayed):
-    # In objects: in bytes libCacheSim keeps out objects larger than its small queue. From 20 on: a small queue of one object takes none there.
-    # Multiples of ten: else its ghost queue is an object shorter than its main queue.
+    # Sizes in objects: with bytes, libCacheSim rejects objects larger than its small queue. From 20 on: a small queue of one object accepts
+    # none there. Multiples of ten: otherwise its ghost queue is one object shorter than its main queue.
     objects = [(it, 1) for _, it, _, _ in RECORD.iter_unpack(recording.read_bytes())]
     sizes = ["20", "100", "500", "1000", "5000", "10000"]
     ours = [cache["misses"] for cache in replayed("s3-fifo", sizes)]

@@ -1,4 +1,4 @@
-"""Kaplan-Meier: the periods found anew with pandas, the curve fitted by lifelines."""
+"""Kaplan-Meier: the periods recomputed with pandas, the curve fitted by lifelines."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def root(programs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def samples(root) -> pd.DataFrame:
-    """Every sample with its run, and what lies before and after the run."""
+    """Every sample with its run, and with what is before and after the run."""
     samples = read(root, "samples").sort_values(KEY, ignore_index=True)
     samples["ms"] = samples["time"].astype("int64")
     gaps = read(root, "gaps")[["host_id", "to_time_ms", "cause"]]
@@ -49,7 +49,7 @@ def samples(root) -> pd.DataFrame:
 
 
 def periods(samples: pd.DataFrame, region_bytes: int) -> pd.DataFrame:
-    """Length and whether both ends were seen, of each period of a region."""
+    """Length of each period of a region, and whether both ends were seen."""
     enough = samples["available_bytes"] >= region_bytes
     changes = (enough != enough.shift()) | (samples["run"] != samples["run"].shift())
     below_ms = samples["ms"].shift(-1).where(~samples["is_last"], samples["ms"])
@@ -84,7 +84,7 @@ def analyzed(programs, root, region_bytes: int):
     return of_all
 
 
-# Of the hosts' available memory: rarely gone, and coming and going all the time.
+# Quantiles of the hosts' available memory: regions that are rarely lost, and regions that come and go.
 @pytest.mark.parametrize("quantile", [0.05, 0.3, 0.5, 0.7])
 def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     region = int(samples["available_bytes"].quantile(quantile))
@@ -93,7 +93,7 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     found = found[found["ms"] >= SHORTEST_MS]
     seconds = found["ms"] / 1000
     fit = KaplanMeierFitter().fit(seconds, found["is_event"])
-    # lifelines begins with a row at 0, where nothing happens yet.
+    # lifelines begins with a row at 0, without any event.
     table, limits = fit.event_table.iloc[1:], fit.confidence_interval_.iloc[1:]
     curve = ours("survival_curves")
     assert len(curve) == len(table) > 10
@@ -112,13 +112,14 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     (record,) = ours("availability_periods").to_dict("records")
     mean = restricted_mean_survival_time(fit, t=seconds.max())
     assert record["restricted_mean_s"] == pytest.approx(mean, rel=1e-9)
-    # Where more than half outlast all that was seen, lifelines says infinity and we nothing.
+    # If more than half of the periods outlast the observation, lifelines reports infinity and we report
+    # nothing.
     median = record["survival_median_s"]
     assert fit.median_survival_time_ == (float("inf") if pd.isna(median) else median)
     assert record["mean_s"] == pytest.approx(seconds.mean(), rel=1e-9)
     assert record["periods"] == len(found)
 
-    # What has ended, by cause, and what survives: all there is.
+    # Ended periods, by cause, and survivors sum to 1.
     ends = ours("period_ends").groupby("age_s")["cumulative_incidence"].sum()
     assert len(ends) > 5
     survivors = fit.survival_function_at_times(ends.index)
@@ -129,7 +130,7 @@ def test_odds_equal_asking_every_five_seconds(programs, root, samples):
     region = int(samples["available_bytes"].quantile(0.3))
     odds = analyzed(programs, root, region)("availability_odds")
     assert len(odds) > 5
-    # No gap of these hosts hides what became of a lease: all can be followed to the host's last sample.
+    # No gap of these hosts hides the fate of a lease: all can be followed to the host's last sample.
     last_ms = samples.groupby("host_id")["ms"].last()
     found = periods(samples, region)
     causes = [name for name in odds.columns if name.startswith("lost_to_")]

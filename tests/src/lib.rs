@@ -1,5 +1,5 @@
-//! Shared parts of the end-to-end tests: paths of the built programs, and the comparison of rows in two
-//! places.
+//! Shared parts of the end-to-end tests: paths of the built programs, and comparison of rows in a
+//! dataset with those in databases.
 //!
 //! Rooms, from the top; each uses only those after it: `fuzz`, `same_rows`.
 
@@ -21,7 +21,7 @@ pub fn repository() -> PathBuf {
 /// The integer columns of `batch`, absent values as `None`.
 ///
 /// # Panics
-/// When a column is not of 64-bit integers.
+/// If a column does not have 64-bit integers.
 #[must_use]
 pub fn integers(batch: &arrow::array::RecordBatch) -> Vec<Vec<Option<i64>>> {
     batch

@@ -1,4 +1,4 @@
-//! Check that a dataset has exactly the rows of agents' databases.
+//! Checks that a dataset has exactly the rows of the agents' databases.
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
@@ -12,11 +12,11 @@ use std::process::Command;
 use std::sync::Arc;
 
 /// Compares, table by table, the dataset in the folder `dataset` with these databases: as many rows as SQLite
-/// counts, and the same values as `agent export` (the program `agent`) writes of them into the folder `scratch`.
-/// Gives the number of rows.
+/// counts, and the same values as `agent export` (the program `agent`) writes from them into the folder
+/// `scratch`. Returns the number of rows.
 ///
 /// # Errors
-/// What differs, or could not be read.
+/// Description of the difference, or an error of reading.
 pub fn same_rows(
     agent: &Path,
     dataset: &Path,
@@ -42,7 +42,7 @@ pub fn same_rows(
         for database in databases {
             stored += count(database, &table)?;
         }
-        // Counted by the manifest, since a reader would leave repeats out.
+        // Counted in the manifest, since a reader would hide repeats.
         let there = found.rows(&table);
         if there != stored {
             let name = table.name;

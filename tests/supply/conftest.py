@@ -1,4 +1,4 @@
-"""Where things lie, and which crates are programs that are packaged."""
+"""Paths, and the crates whose programs are packaged."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""deny.toml, held: licences, versions and sources of all that is built in. Vulnerabilities need the network's word: `make audit`."""
+"""deny.toml, checked: licences, versions and sources of all dependencies. Vulnerabilities need the network: `make audit`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The bills of materials: valid CycloneDX, and whole by what cargo itself says."""
+"""The bills of materials: valid CycloneDX, and complete according to cargo."""
 
 import json
 import subprocess
@@ -36,11 +36,11 @@ def test_it_is_valid_and_has_every_crate_with_purl_licence_and_checksum(crate):
         assert c["purl"].startswith(f"pkg:cargo/{c['name']}@")
         assert c["licenses"][0]["expression"]
         checksum = checksums[c["name"], c["version"]]
-        # Ours are the sources themselves.
+        # Our own crates have no checksum: they are the sources themselves.
         assert (checksum is None) == c["name"].startswith("gleaner-")
         assert [h["content"] for h in c.get("hashes", [])] == ([checksum] if checksum else [])
 
-    # Nothing hangs in the air: whatever is used is there, and all of it is used by something.
+    # Every used component is listed, and every listed component is used.
     references = {c["bom-ref"] for c in components}
     uses = {d["ref"]: d["dependsOn"] for d in bill["dependencies"]}
     assert set(uses) == references

@@ -1,4 +1,4 @@
-"""docs/dependencies-trusted.md, held to what the daemons on every host are built from: no crate comes in, or changes, unseen."""
+"""docs/dependencies-trusted.md, compared with the host daemons' dependencies: no crate is added or changes unnoticed."""
 
 import json
 import re
@@ -44,7 +44,7 @@ def listed() -> dict[tuple[str, str], dict[str, str]]:
 
 
 def code(name: str, version: str) -> str:
-    """What of a crate the compiler does not hold to safe Rust."""
+    """Code of a crate that is outside safe Rust."""
     package = packages()[name, version]
     folder = Path(package["manifest_path"]).parent
     kinds = {kind for target in package["targets"] for kind in target["kind"]}

@@ -1,5 +1,5 @@
-//! Speed and memory of importing a file of many machines in no order, such as Alibaba's: `cargo run --release
-//! -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
+//! Speed and memory use of importing a file with many machines in no order, such as Alibaba's: `cargo run
+//! --release -p gleaner-traces --example import_speed -- NEW_FOLDER [MACHINES [ROWS_EACH]]`.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 use gleaner_traces::import::alibaba::Alibaba;
@@ -19,7 +19,7 @@ fn main() {
     let mut file = BufWriter::new(File::create_new(&path).unwrap());
     for at in 1..=rows_each {
         for machine in 0..machines {
-            // A share that stays for a while, now and then one that is not valid.
+            // A share that changes slowly, and is sometimes invalid.
             let share = (machine * 7919 + at / 50 * 31) % 102;
             writeln!(file, "m_{machine},{},41,{share},,,43.04,33.08,5", 10 * at).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Errors of exports, with the place and the remedy.
+//! Errors of exports, each with its path and a remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
@@ -11,7 +11,7 @@ pub type Result<T, E = ExportError> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// The folder holds something that is not an export.
+    /// The folder holds files that are not from an export.
     #[error("{} holds files that are not an export of Gleaner; name an empty or new folder", folder.display())]
     NotEmpty {
         /// Path of the folder.
@@ -25,9 +25,9 @@ pub enum ExportError {
     Io {
         /// Action that failed.
         action: &'static str,
-        /// Path that the action was for.
+        /// Path that the action was applied to.
         path: PathBuf,
-        /// Error of the system, or of the format's writer.
+        /// Error of the system or of the format's writer.
         source: io::Error,
     },
 }

@@ -1,5 +1,5 @@
-//! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), synthetic clusters
-//! ([`synth`]), and the published figures that those are fitted to ([`published`]).
+//! Traces of other programs and for other programs: exports ([`export`]), imports ([`import`]), synthetic
+//! clusters ([`synth`]), and the published figures to which synthetic clusters are fitted ([`published`]).
 //!
 //! Rooms, from the top; each uses only those after it: `export`, `import`, `synth`, `published`, `error`.
 

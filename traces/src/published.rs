@@ -1,22 +1,22 @@
-//! Figures of the paper that synthetic clusters are fitted to and compared with. They are in
-//! `traces/published/acharya_setia.csv` and nowhere else; its README explains the intervals and kinds.
+//! Figures of the paper (Acharya & Setia) that synthetic clusters are fitted to and compared with. All are in
+//! `traces/published/acharya_setia.csv`; its README explains the intervals and kinds.
 
 use serde::{Deserialize, Serialize};
 
 const ACHARYA_SETIA: &str = include_str!("../published/acharya_setia.csv");
 
-/// The work that [`acharya_setia`] has the figures of.
+/// The work whose figures [`acharya_setia`] returns.
 pub const ACHARYA_SETIA_SOURCE: &str = "Acharya & Setia 1999";
 
 /// Relation of our figure to the paper's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Inputs of the model were fitted to it.
+    /// The model's inputs were fitted to the figure.
     Calibrated,
-    /// Follows from calibrated figures by arithmetic alone.
+    /// The figure follows from calibrated figures by arithmetic alone.
     Derived,
-    /// Neither calibrated nor derived.
+    /// The figure is neither calibrated nor derived.
     Predicted,
 }
 
@@ -26,13 +26,13 @@ pub enum Kind {
 pub struct Figure {
     /// Table or figure of the paper: `Table 4`; `Text`.
     pub item: String,
-    /// Row there: `64 MB, idle`.
+    /// Row of the table: `64 MB, idle`.
     pub row: String,
-    /// Column there: `16 MB`.
+    /// Column of the table: `16 MB`.
     pub column: String,
     /// Unit of `paper`, `low` and `high`.
     pub unit: String,
-    /// Value as printed.
+    /// Value as printed in the paper.
     pub paper: f64,
     /// Least value that rounds to the printed one.
     pub low: f64,
@@ -46,7 +46,7 @@ pub struct Figure {
     pub note: String,
 }
 
-/// Figures of one work, in its order.
+/// Figures of one work, in the work's order.
 #[derive(Clone, Debug)]
 pub struct PublishedWork {
     /// All published figures.
@@ -54,7 +54,7 @@ pub struct PublishedWork {
 }
 
 impl PublishedWork {
-    /// The figure at this place of the paper.
+    /// The figure in this item, row and column of the paper.
     #[must_use]
     pub fn get(&self, item: &str, row: &str, column: &str) -> Option<&Figure> {
         let at = |f: &&Figure| (&*f.item, &*f.row, &*f.column) == (item, row, column);
@@ -111,9 +111,9 @@ mod tests {
         for f in figures() {
             *counts.entry(f.item).or_insert(0) += 1;
         }
-        // Number of figures: hosts by size and four sums a cluster; mean and deviation of four by four; six
-        // by three; Table 4's cells that are not a dash; two bounds beside five applications' three figures
-        // on each of two clusters.
+        // Number of figures. Table 1: hosts by size and four sums per cluster; Table 2: mean and deviation of
+        // four categories in four rows; Table 3: six columns by three rows; Table 4: its cells that are not a
+        // dash; and two bounds beside the three figures of five applications on each of two clusters.
         let tables = [
             ("Table 1", 5 + 4 + 2 * 4),
             ("Table 2", 4 * 4 * 2),
@@ -134,14 +134,14 @@ mod tests {
         let published = acharya_setia().unwrap();
         let paper =
             |item: &str, row: &str, column: &str| published.get(item, row, column).unwrap().paper;
-        // The four parts of a host's memory are all of it.
+        // The four categories of a host's memory sum to all of it.
         for (row, size_mib) in [("32 MB", 32.0), ("64 MB", 64.0), ("256 MB", 256.0)] {
             let parts = ["kernel", "file cache", "process", "available"];
             let parts = parts.map(|part| paper("Table 2", row, &format!("{part}, mean")));
             let sum_kib: f64 = parts.iter().sum();
             assert!((sum_kib - size_mib * 1024.0).abs() <= 2.0, "{row}");
         }
-        // Each host has no dip, or at least one.
+        // Each host has either no dip or at least one.
         let hosts = |cluster| paper("Table 1", cluster, "hosts in all");
         for row in ["4 MB", "6 MB", "8 MB"] {
             let either = paper("Table 3", row, "0") + paper("Table 3", row, ">=1");

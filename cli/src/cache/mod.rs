@@ -1,4 +1,4 @@
-//! `gleaner cache`: replays recorded streams through caches alone, without hosts, network or time.
+//! `gleaner cache`: replays recorded streams through caches only, without simulating hosts, network or time.
 
 use crate::export::args::{ExportStreams, StreamFormat};
 use crate::export::streams::requests;

@@ -1,4 +1,5 @@
-//! The page of a synthetic fleet beside this host's: half a minute of one host shows little of a report.
+//! The page of a synthetic fleet, beside this host's page: half a minute of one host shows little of a
+//! report.
 
 use crate::{analyze, report};
 use gleaner_schemas::findings::Parameters as Measures;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 const HOSTS: usize = 12;
 const DAYS: u32 = 7;
 const INTERVAL_MS: i64 = 15 * 60_000;
-/// Intervals of the page's figures are drawn from so many resamples: enough for a page of hosts that do not exist.
+/// Number of bootstrap resamples behind the page's intervals: enough for invented hosts.
 const RESAMPLES: u32 = 100;
 
 /// Writes the fleet's dataset and its page into the demo's folder; returns the page's path.

@@ -1,5 +1,5 @@
-//! A small load, so that a short trace shows memory being taken and given back: one thread that
-//! fills and frees memory in waves, and writes and reads a file.
+//! A small load, so that a short trace shows memory being used and freed: one thread that fills
+//! and frees memory in waves, and writes and reads a file.
 
 use anyhow::Context;
 use gleaner_agent::read::meminfo::Meminfo;
@@ -14,11 +14,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 const MIB: usize = 1 << 20;
-/// Peak of a wave, as a share of MemAvailable: visible in a figure, and too small to disturb.
+/// Divisor of MemAvailable that gives a wave's peak: visible in a figure, and too small to
+/// disturb.
 const TOP_SHARE: u64 = 12;
 /// Limits on the peak of a wave, on any host.
 const TOP_BYTES: RangeInclusive<u64> = 64 << 20..=2 << 30;
-/// Steps from nothing to the top: a wave up and down takes about ten seconds.
+/// Number of steps up to the peak: a wave up and down takes about ten seconds.
 const STEPS: usize = 16;
 const STEP: Duration = Duration::from_millis(300);
 /// Size of the file.
@@ -32,7 +33,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Begins in the background; its file lies in `folder` while it runs.
+    /// Starts the load in the background; its file is in `folder` while it runs.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let held_bytes = Arc::new(AtomicU64::new(0));
@@ -54,7 +55,7 @@ impl Load {
         })
     }
 
-    /// Present activity, for people.
+    /// Current activity, for display.
     pub(crate) fn describe(&self) -> String {
         format!(
             "the load holds {}",
@@ -62,7 +63,7 @@ impl Load {
         )
     }
 
-    /// Ends it and removes its file.
+    /// Stops the load and removes its file.
     pub(crate) fn stop(self) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
         match self.thread.join() {
@@ -72,7 +73,7 @@ impl Load {
     }
 }
 
-/// Memory taken at a step; the minimum if MemAvailable is unknown.
+/// Memory to take at each step; the minimum if MemAvailable is unknown.
 fn block_bytes(meminfo: &[u8]) -> usize {
     let available_bytes = Meminfo::parse(meminfo)
         .and_then(|m| m.get("MemAvailable"))
@@ -117,7 +118,7 @@ fn waves(
     Ok(())
 }
 
-/// Reads the file whole: its pages stay in use, and so does this process.
+/// Reads the whole file, so that its pages, and this process, stay in use.
 fn read_again(file: &mut File) -> io::Result<()> {
     let mut buffer = vec![0_u8; MIB];
     file.rewind()?;

@@ -1,4 +1,4 @@
-//! `gleaner demo`: the whole chain on this host, by the programs that run for real.
+//! `gleaner demo`: the whole chain on this host, with the real programs.
 
 mod fleet;
 mod load;
@@ -32,8 +32,8 @@ pub(crate) struct Demo {
     pub(crate) output: PathBuf,
 }
 
-/// Outputs of a demo and the text by which each is recognised, so that only an earlier demo's files are
-/// replaced and nothing else in the folder is touched.
+/// Outputs of a demo, and a text that identifies each, so that only an earlier demo's files are replaced and
+/// nothing else in the folder is touched.
 const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("trace.db", None),
     ("trace.db-wal", None),
@@ -51,7 +51,7 @@ const OUTPUTS: [(&str, Option<&str>); 14] = [
     ("synthetic-fleet.html", None),
 ];
 
-/// Interval at which the bar moves and the agent is checked.
+/// Interval at which the progress bar moves and the agent is checked.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Demo) -> anyhow::Result<()> {
     trace(args, &stop)?;
     let dataset = folder.join("dataset");
 
-    // A short trace holds no five-minute period; the demo counts every one and says so.
+    // A short trace contains no period of five minutes, so the demo counts shorter ones too and says so.
     let parameters = Parameters {
         minimum_period_s: 0.0,
         ..Parameters::default()

@@ -1,4 +1,4 @@
-//! Agent and collector as in real use: `gleaner collect --local` as a process of its own, so that its cost is
+//! Agent and collector as in real use: `gleaner collect --local` in a separate process, so that its cost is
 //! measured separately.
 
 use anyhow::{Context, bail};
@@ -12,7 +12,7 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    /// Starts it at a one-second interval, into `folder`.
+    /// Starts `gleaner collect --local` with a one-second interval, into `folder`.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot tell where gleaner lies")?;
         let child = Command::new(&program)
@@ -25,7 +25,7 @@ impl Collection {
         Ok(Self { child })
     }
 
-    /// Fails if it has ended.
+    /// Fails if the process has ended.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         if let Some(status) = self.child.try_wait()? {
             bail!("gleaner collect ended too early ({status}); what it said stands above");
@@ -33,7 +33,7 @@ impl Collection {
         Ok(())
     }
 
-    /// Asks it to end; when it has, all that was traced is in the dataset.
+    /// Stops the process, which first writes the whole trace to the dataset.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         if self.child.try_wait()?.is_none() {
             kill_process(Pid::from_child(&self.child), Signal::TERM)
@@ -48,7 +48,7 @@ impl Collection {
 }
 
 impl Drop for Collection {
-    /// On an early error: it must not go on tracing unseen.
+    /// Stops the process after an early error, so that it does not go on tracing unnoticed.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);

@@ -1,4 +1,4 @@
-//! Arguments as typed.
+//! Arguments of `gleaner export`.
 
 use crate::values::{instant, size_bytes};
 use clap::ValueEnum;

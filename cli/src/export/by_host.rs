@@ -1,4 +1,5 @@
-//! `gleaner export --to availability|fta|simgrid`: what the analysis says of each host, as the traces crate writes it.
+//! `gleaner export --to availability|fta|simgrid`: the analysis' results for each host, in the traces crate's
+//! formats.
 
 use super::args::{Export, ExportScope, Format};
 use gleaner_dataset::Dataset;
@@ -24,7 +25,7 @@ pub(super) fn run(
     };
     let bar = gleaner_terminal::bar("export", hosts_count as u64);
     let mut left_out = 0;
-    // Begun with the first answer: nonsense is refused before a folder is touched.
+    // Started with the first host's results: invalid requests fail before a folder is touched.
     let mut begun: Option<Box<dyn ByHost>> = None;
     gleaner_analysis::availability(dataset, &question, |host| -> anyhow::Result<()> {
         left_out += u64::from(!host.is_told);
@@ -95,7 +96,7 @@ fn writer(
     })
 }
 
-/// Time of the first sample of any host, or the begin of the requested time.
+/// Time of the first sample of any host, or the start of the requested time.
 fn origin_ms(dataset: &Dataset, question: &AvailabilityQuestion) -> i64 {
     let files = dataset.manifest().files.iter();
     let samples = files.filter(|file| file.table == SampleRow::TABLE.name);

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// An option that the format has no use for.
+/// First given option that does not apply to the format.
 fn out_of_place(args: &Export) -> Option<&'static str> {
     let (tables, asked) = (&args.tables, &args.availability);
     let of_tables = [
@@ -101,7 +101,7 @@ fn hosts(args: &Export, dataset: &Dataset) -> anyhow::Result<Option<BTreeSet<Str
     Ok(Some(hosts).filter(|hosts| !hosts.is_empty()))
 }
 
-/// The id of the host of this id or name.
+/// Id of the host with this id or name.
 fn host_id(host: &str, dataset: &Dataset) -> anyhow::Result<String> {
     if is_id(host) {
         return Ok(host.to_owned());

@@ -1,4 +1,5 @@
-//! `gleaner export --stream FILE --to oracleGeneral|csv`: requests that programs made, from one format into another.
+//! `gleaner export --stream FILE --to oracleGeneral|csv`: converts requests that programs made from one
+//! format to another.
 
 use super::args::{Export, ExportStreams, Format, StreamFormat};
 use anyhow::{Context, bail};
@@ -22,7 +23,7 @@ pub(super) fn run(args: &Export) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Requests of the opened files. The requests of an application's generator are a stream as well
+/// Requests of the opened files. An application's generator gives such a stream as well
 /// (`streams::of_program`).
 pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;

@@ -1,4 +1,4 @@
-//! Arguments of `gleaner import`: a source each.
+//! Arguments of `gleaner import`, by source.
 
 use super::columns::help;
 use crate::values::instant;
@@ -59,7 +59,7 @@ pub(crate) struct CommonArgs {
     pub(crate) json: bool,
 }
 
-/// A number of seconds, as ms.
+/// Parses a number of seconds; returns ms.
 fn seconds(text: &str) -> Result<i64, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
     if !(0.001..=86_400.0).contains(&seconds) {

@@ -1,14 +1,14 @@
-//! The columns that a source fills: in the help, and as `--columns`.
+//! The columns that a source fills, for the help and for `--columns`.
 
 use gleaner_traces::import::Source;
 use std::fmt::Write as _;
 
-/// Text below the arguments of a source.
+/// Help text below the arguments of a source.
 pub(crate) fn help(source: &Source<'_>, examples: &str) -> String {
     format!("{}\nExamples:{examples}", filled(source))
 }
 
-/// Table for people.
+/// Table for display.
 pub(crate) fn told(source: &Source<'_>) -> String {
     format!("{}\n{}", source.name, filled(source))
 }
@@ -25,7 +25,7 @@ fn filled(source: &Source<'_>) -> String {
     text
 }
 
-/// Document for programs.
+/// JSON document for programs.
 pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
     let columns = source.fills.iter().map(|f| {
         serde_json::json!({"table": f.table, "column": f.column, "unit": f.unit(), "from": f.from})

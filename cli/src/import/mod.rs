@@ -1,4 +1,4 @@
-//! `gleaner import`: one match arm per source; the rest is the same for all.
+//! `gleaner import`: one match arm per source; the rest is the same for all sources.
 
 pub(crate) mod args;
 mod columns;
@@ -18,7 +18,8 @@ use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
-    // The arguments guarantee: without a folder or a dataset only the columns are requested.
+    // The arguments guarantee that a folder or dataset is missing only if just the columns
+    // are requested.
     match &args.source {
         ImportSource::Alibaba(args) => match (&args.file, args.into.dataset()) {
             (Some(file), Some(dataset)) => {
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Import) -> anyhow::Result<()> {
     }
 }
 
-/// Server or folder, as requested; `None` if only the columns are requested.
+/// Importer of the requested server or folder; `None` if only the columns are requested.
 fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError> {
     if args.into.dataset().is_none() {
         return Ok(None);
@@ -111,7 +112,7 @@ fn prometheus(args: &ImportPrometheus) -> Result<Option<Prometheus>, ImportError
     }))
 }
 
-/// Imports, and prints what was done.
+/// Imports, and prints a summary.
 fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyhow::Result<()> {
     let bar = gleaner_terminal::bar("import", 1);
     let progress = |p: &Progress<'_>| {
@@ -128,7 +129,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
     } else {
         print(&told::told(&imported, dataset))?;
     }
-    // A script would read success and stop there.
+    // Exit code 0 would tell a script that the import succeeded.
     anyhow::ensure!(
         imported.set_aside.is_empty(),
         "{} could not be used and was left out: {}; the rest is imported",

@@ -4,7 +4,7 @@ use gleaner_schemas::column::Value;
 use gleaner_traces::import::csv::{Csv, Preview, PreviewRow};
 use serde_json::json;
 
-/// Rows that are shown.
+/// Number of rows shown.
 const ROWS: usize = 10;
 
 pub(crate) fn print(csv: &Csv<'_>, as_json: bool) -> anyhow::Result<()> {
@@ -18,7 +18,7 @@ pub(crate) fn print(csv: &Csv<'_>, as_json: bool) -> anyhow::Result<()> {
     super::print(&text)
 }
 
-/// The columns that a row fills, and their values.
+/// The columns that a row fills, with their values.
 fn values(row: &PreviewRow) -> Vec<(String, Value)> {
     let r = row.reading;
     let mut values = vec![
@@ -46,12 +46,12 @@ fn values(row: &PreviewRow) -> Vec<(String, Value)> {
 }
 
 fn time(row: &PreviewRow) -> String {
-    // Within bounds already: the mapping reads no others.
+    // Within bounds: the mapping accepts no other times.
     jiff::Timestamp::from_millisecond(row.reading.time_ms)
         .map_or_else(|e| e.to_string(), |time| time.to_string())
 }
 
-/// A row under the other would be wider than a terminal: a block each.
+/// One block per row: one line per row would be wider than a terminal.
 fn told(rows: &[Preview]) -> String {
     let mut table = gleaner_terminal::table(&["line", "column", "value"], 3);
     for preview in rows {

@@ -1,16 +1,17 @@
-//! Summary of an import, for people.
+//! Summary of an import, for display.
 
 use gleaner_schemas::units::Bytes;
 use gleaner_traces::import::{ImportSummary, Machine, Outcome, Repairs};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Coverage below which a machine's figures rest on less time than they leave out.
+/// Coverage below which a machine's span has more gaps than recorded time.
 const LOW_COVERAGE: f64 = 0.5;
-/// Steps per gap: more frequent gaps are no pauses of the recording.
+/// Steps per gap below which gaps are not pauses of the recording but irregular
+/// steps.
 const IRREGULAR_PART: u64 = 10;
 
-/// Rows that were mended, merged and dropped, by machine and in all.
+/// Table of rows mended, merged and dropped, by machine and in total.
 pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     let mut rows = gleaner_terminal::table(
         &[
@@ -112,7 +113,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     text
 }
 
-/// Warnings of missing, contradicted or hardly covered data, each with its reason.
+/// Warnings about missing, contradicting or sparse data, each with its reason.
 fn say_not_used(text: &mut String, imported: &ImportSummary) {
     for what in &imported.set_aside {
         let _ = writeln!(text, "warning: left out: {what}.");

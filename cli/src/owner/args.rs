@@ -1,4 +1,4 @@
-//! `gleaner owner`, as typed.
+//! Arguments of `gleaner owner`.
 
 use gleaner_schemas::units;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Log,
 }
 
-/// `None`: no cap.
+/// Limit of lent memory; `None`: no limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Cap(pub(crate) Option<u64>);
 

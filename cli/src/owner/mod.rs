@@ -1,4 +1,4 @@
-//! `gleaner owner`: the owner's commands to the memory server of their machine, and its answers.
+//! `gleaner owner`: the owner's commands to their machine's memory server, and its answers.
 
 pub(crate) mod args;
 mod text;
@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A daemon that runs as root listens there, to everybody.
+/// Socket of a daemon that runs as root; everybody may connect.
 const SYSTEM_SOCKET: &str = "/run/gleaner/memoryd.sock";
 
 pub(crate) fn run(args: &Owner) -> anyhow::Result<()> {
@@ -45,7 +45,7 @@ fn document(answer: &impl serde::Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(answer)? + "\n")
 }
 
-/// Socket of the user's own daemon, if there is one, otherwise of the system's.
+/// Socket of the user's own daemon if it exists, otherwise of the system's.
 fn default_socket() -> PathBuf {
     let own = std::env::var_os("XDG_RUNTIME_DIR")
         .map(|folder| Path::new(&folder).join("gleaner/memoryd.sock"));

@@ -1,4 +1,4 @@
-//! Answers for people: aligned, with units.
+//! Answers for display: aligned, with units.
 
 use gleaner_schemas::lending::{HostQuota, LendingState, PagesServed, QuotaReason, ReclaimRecord};
 use gleaner_schemas::units::{Bytes, Seconds};
@@ -139,7 +139,7 @@ fn served(pages: &PagesServed) -> String {
     text
 }
 
-/// Log of memory given back.
+/// Log of reclaimed memory.
 pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
     if lines.is_empty() {
         return "nothing has been lent yet\n".to_owned();
@@ -231,7 +231,7 @@ fn clock(time_ms: i64, zone: &TimeZone) -> String {
     )
 }
 
-/// A client's name without what a terminal would obey.
+/// A client's name without control characters for a terminal.
 fn plain(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

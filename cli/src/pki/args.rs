@@ -1,4 +1,4 @@
-//! `gleaner pki`, as typed.
+//! Arguments of `gleaner pki`.
 
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -181,7 +181,7 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Parses a length of time; nothing, or a century, is taken for a typing error.
+/// Parses a length of time; 0, or a century, is rejected as a typing error.
 fn length(text: &str) -> Result<Duration, String> {
     let length = gleaner_schemas::interval::parse(text)?;
     if length.is_zero() || length > Duration::from_secs(366 * 86_400) {

@@ -1,4 +1,4 @@
-//! List of issued certificates and tokens, for people and for programs.
+//! List of issued certificates and tokens, for display and as JSON.
 
 use gleaner_trust::{Record, State};
 use serde_json::{Value, json};
@@ -47,13 +47,13 @@ pub(super) fn json(records: &[Record]) -> Value {
     records.iter().map(row).collect()
 }
 
-/// Milliseconds since 1970.
+/// Converts a time to ms since 1970-01-01 UTC.
 pub(super) fn ms(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// A UTC date.
+/// Formats a UTC date.
 pub(super) fn day(time: SystemTime) -> String {
     jiff::Timestamp::try_from(time)
         .map_or_else(|_| "—".to_owned(), |t| t.strftime("%Y-%m-%d").to_string())

@@ -19,7 +19,7 @@ use std::time::SystemTime;
 /// Default port of collectors.
 const PORT: u16 = 7443;
 
-/// The group of the packaged recruiter.
+/// Group of the packaged recruiter.
 const RECRUITER_GROUP: &str = "gleaner-recruiter";
 
 pub(crate) fn run(args: &Pki) -> anyhow::Result<()> {
@@ -45,8 +45,8 @@ fn init(args: &Init) -> anyhow::Result<String> {
     let role = Role::Collector {
         names: args.names.clone(),
     };
-    role.check()?; // before anything is made
-    // The name is for people; a long one is cut.
+    role.check()?; // before anything is created
+    // The authority's name is only for display; a long one is truncated.
     let name: String = args.names[0].chars().take(30).collect();
     let authority = Authority::init(&args.folder, &name, AUTHORITY_DAYS)?;
     let folder = std::path::absolute(&args.folder)?;
@@ -140,8 +140,8 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
     ))
 }
 
-/// Group that may read the key: the one given, or the recruiter's own if root creates its key on the
-/// recruiter's machine.
+/// Group that may read the key: the given one, or the recruiter's group if root creates the
+/// recruiter's key on its machine.
 fn reading_group(args: &Issue, role: &Role) -> anyhow::Result<Option<u32>> {
     if let Some(name) = &args.group {
         let found = group_id(name)
@@ -154,7 +154,7 @@ fn reading_group(args: &Issue, role: &Role) -> anyhow::Result<Option<u32>> {
     Ok(group.flatten())
 }
 
-/// Issues into `PREFIX.crt` and `PREFIX.key`.
+/// Writes the certificate to `PREFIX.crt` and the key to `PREFIX.key`.
 fn write(
     authority: &Authority,
     role: &Role,
@@ -200,7 +200,7 @@ fn token(args: &Token) -> anyhow::Result<String> {
     ))
 }
 
-/// The address of the collector that was certified last.
+/// URL of the collector, from its newest certificate.
 fn collector_url(authority: &Authority) -> anyhow::Result<String> {
     let now = SystemTime::now();
     let records = authority.list()?;
@@ -239,7 +239,7 @@ fn revoke(args: &Revoke) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Option to add to suggested commands if the folder is not the default one.
+/// Option for suggested commands if the folder is not the default one.
 fn given_pki(folder: &Path) -> String {
     if folder == Path::new("/etc/gleaner/pki") {
         String::new()

@@ -1,4 +1,4 @@
-//! A page and its companions as files, each of them whole at any time.
+//! A page and its companion files, each of which is complete at any time.
 
 use super::args::Companion;
 use anyhow::Context;
@@ -7,10 +7,10 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Begins the names of files that are not whole yet.
+/// Prefix of the names of incomplete files.
 pub(super) const UNFINISHED: &str = ".gleaner-new-";
 
-/// Writes under another name and renames, so that no reader sees a partial page.
+/// Writes to a temporary name and renames, so that no reader sees a partial page.
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let folder = path
         .parent()
@@ -29,19 +29,20 @@ pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()
     Ok(())
 }
 
-/// A report is for people to open: as an ordinary file, less what the umask takes away; temporary files are private.
+/// Permissions of a report: those of an ordinary file under the umask, so that people can open it; temporary
+/// files would be private.
 fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }
 
-/// `DIR/NAME` and `suffix`, for the page `DIR/NAME.html`.
+/// Path `DIR/NAME` with `suffix`, for the page `DIR/NAME.html`.
 pub(super) fn beside(page: &Path, suffix: &str) -> PathBuf {
     let mut name = page.file_stem().unwrap_or(OsStr::new("report")).to_owned();
     name.push(suffix);
     page.with_file_name(name)
 }
 
-/// Writes the files beside the page.
+/// Writes the companion files beside the page.
 pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> anyhow::Result<()> {
     for kind in also {
         match kind {
@@ -57,7 +58,8 @@ pub(super) fn companions(page: &Path, report: &Report, also: &[Companion]) -> an
     Ok(())
 }
 
-/// Makes these the only files of that kind in the folder: an earlier report may have had others.
+/// Writes these files, and removes others with this ending from the folder: an earlier report may have had
+/// more.
 pub(super) fn fill(
     folder: &Path,
     ending: &str,

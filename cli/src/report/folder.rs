@@ -1,4 +1,4 @@
-//! The weekly habit: a folder with a page a week, and an index of them.
+//! The weekly reports: a folder with one page per week, and an index of them.
 
 use super::args::Companion;
 use super::chromium;
@@ -15,9 +15,9 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Ends the names of the files that the index is made of.
+/// Suffix of the files from which the index is built.
 const SUMMARY: &str = ".summary.json";
-/// Files beside a page, by the suffix after the week's name; folders end with a slash.
+/// Files beside a page, by their suffix after the week's name; folders end with a slash.
 const COMPANIONS: [(&str, &str); 6] = [
     ("Markdown", ".md"),
     ("CSV", "-tables/"),
@@ -37,7 +37,7 @@ struct WeekSummary {
 }
 
 /// Writes the week's page and companions, then the index. Existing files are replaced, so that the command
-/// can be repeated; two commands at once wait for each other.
+/// can be repeated; concurrent commands wait for each other.
 pub(super) fn publish(
     folder: &Path,
     asked: &RequestedTime,
@@ -73,7 +73,7 @@ pub(super) fn publish(
         period,
         lead,
     };
-    // Last, so that a week is in the index only when it is complete.
+    // Written last, so that only complete weeks are in the index.
     write(
         &beside(&page, SUMMARY),
         serde_json::to_string_pretty(&kept)? + "\n",
@@ -92,14 +92,14 @@ pub(super) fn publish(
     write(&folder.join("index.html"), index(&entries)?)
 }
 
-/// Sets modes 0750 for folders and 0640 for files from now on, for those of the printing browser as well: a
-/// fleet's weeks name hosts and users.
+/// Sets modes 0750 for new folders and 0640 for new files, also for those of the printing browser: a fleet's
+/// weeks name hosts and users.
 fn hide_from_others() {
     let before = umask(Mode::RWXO | Mode::WGRP);
     umask(before | Mode::RWXO | Mode::WGRP);
 }
 
-/// Removes the remainders of a killed run.
+/// Removes the remains of a killed run.
 fn sweep(folder: &Path) -> std::io::Result<()> {
     for file in fs::read_dir(folder)? {
         let file = file?;
@@ -120,7 +120,7 @@ fn weeks(folder: &Path) -> std::io::Result<Vec<String>> {
     for file in fs::read_dir(folder)? {
         let name = file?.file_name();
         let week = name.to_str().and_then(|name| name.strip_suffix(SUMMARY));
-        // Other files are not ours, and stay.
+        // Other files were not written by Gleaner, and stay.
         if let Some(week) = week.filter(|w| matches!(week::week(w), Ok(Week::Of(_)))) {
             weeks.push(week.to_owned());
         }
@@ -147,8 +147,8 @@ fn remove(folder: &Path, week: &str) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Entry of a week in the index; absent, with a message, if its summary cannot be read: one bad file does not
-/// cost the others.
+/// Entry of a week in the index. If its summary cannot be read, prints a message and returns `None`: one bad
+/// file does not affect the others.
 fn entry(folder: &Path, week: &str) -> Option<IndexEntry> {
     let path = folder.join(format!("{week}{SUMMARY}"));
     let read = fs::read(&path).map_err(anyhow::Error::from);

@@ -1,4 +1,4 @@
-//! A message to the local mail system: the short form, and the page if it is small enough.
+//! Mail to the local mail system: the short form of the report, and the page if it is small enough.
 
 use super::args::Mail;
 use anyhow::{Context, anyhow, ensure};
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Sender of the message; absent without recipients.
+/// Sender of the message; `None` without recipients.
 pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     if args.to.is_empty() {
         return Ok(None);
@@ -29,7 +29,7 @@ pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     Ok(Some(Mailbox::new(Some("Gleaner".to_owned()), address)))
 }
 
-/// Sends the message. `lies_at` is the URL of the page, if there is one.
+/// Sends the message. `lies_at` is the page's URL, if it has one.
 pub(super) fn send(
     args: &Mail,
     from: Mailbox,
@@ -60,7 +60,7 @@ pub(super) fn send(
     }
     let text = SinglePart::plain(text);
     let message = if is_attached {
-        // Passed as bytes, for base64: quoted lines would be larger than they are useful.
+        // Passed as bytes to get base64: quoted-printable would be larger.
         let page = Attachment::new(page_name.to_owned())
             .body(html.as_bytes().to_vec(), ContentType::TEXT_HTML);
         message.multipart(MultiPart::mixed().singlepart(text).singlepart(page))
@@ -71,7 +71,7 @@ pub(super) fn send(
     hand_over(&args.sendmail, &message.formatted())
 }
 
-/// Hands over a message that says no more than that mail from here arrives.
+/// Sends a message that only says that mail from here arrives.
 pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     let mut message = Message::builder()
         .from(from)
@@ -89,8 +89,8 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     )
 }
 
-/// Passes the message to sendmail, in the way that every sendmail accepts: recipients from the header, lone
-/// dots as text.
+/// Passes the message to sendmail, with options that every sendmail accepts: recipients from the header,
+/// single dots as text.
 fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let name = sendmail.display();
     let mut program = Command::new(sendmail)
@@ -105,7 +105,7 @@ fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
             )
         })?;
     let mut input = program.stdin.take().context("no pipe to sendmail")?;
-    // If it stops reading, its own error says why.
+    // If sendmail stops reading, its own error says why.
     let written = input.write_all(message);
     drop(input);
     let output = program
@@ -125,7 +125,7 @@ fn one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control(), " ")
 }
 
-/// Keeps programs that answer for people from answering (RFC 3834).
+/// Header that stops automatic replies (RFC 3834).
 #[derive(Clone)]
 struct AutoSubmitted;
 

@@ -1,4 +1,4 @@
-//! Both analyses: of the requested time, and of the time before.
+//! Analyses of the requested time, and of the time before it.
 
 use super::args::Report as Args;
 use super::span::RequestedTime;
@@ -9,13 +9,14 @@ use gleaner_schemas::findings::{Findings, Parameters, ReportUse};
 use jiff::tz::TimeZone;
 use std::io::Write;
 
-/// Least number of samples in the time before, as a share of those in the time itself, for a comparison.
+/// Minimum number of samples in the time before, as a share of those in the requested time, for a
+/// comparison.
 const LEAST_COMPARED: f64 = 0.5;
 
 /// Findings of both times.
 pub(super) struct Analyses {
     pub(super) now: Findings,
-    /// Absent without samples there, or without a request for a comparison.
+    /// Absent if the time before has no samples, or no comparison is requested.
     pub(super) before: Option<Findings>,
 }
 
@@ -31,7 +32,8 @@ pub(super) fn measure(
     parameters.until_time_ms = asked.span.as_ref().map(|s| s.until_ms);
     let now = analyze::findings_of(dataset, &parameters, "analyse");
     let now = match now {
-        // The manifest covers whole files; only the analysis knows.
+        // The manifest describes whole files; only the analysis knows whether the requested time has
+        // samples.
         Err(e) if says_no_samples(&e) && asked.span.is_some() => {
             return Err(asked.nothing(dataset, zone).into());
         }
@@ -54,8 +56,8 @@ pub(super) fn measure(
     Ok(Analyses { now, before })
 }
 
-/// Analyses the time before with the sizes and cells chosen for the time itself: only equal measures can be
-/// compared.
+/// Analyses the time before with the sizes and cells chosen for the requested time: only equal measures can
+/// be compared.
 fn before(
     dataset: &Dataset,
     chosen: &Parameters,
@@ -65,7 +67,7 @@ fn before(
         from_time_ms: Some(from_ms),
         until_time_ms: Some(until_ms),
         measures: Findings::keys_where(|about| about.in_report == ReportUse::Compared),
-        // The comparison uses the estimates, not their intervals.
+        // The comparison needs estimates only, no intervals.
         bootstrap_count: 0,
         ..chosen.clone()
     };
@@ -75,7 +77,7 @@ fn before(
     }
 }
 
-/// Returns true if enough was recorded before for a meaningful comparison.
+/// Returns true if the time before has enough samples for a comparison.
 fn is_comparable(now: &Findings, before: &Findings) -> bool {
     let samples = |f: &Findings| f.hosts.iter().map(|h| h.samples_count).sum::<i64>();
     samples(before) as f64 >= LEAST_COMPARED * samples(now) as f64

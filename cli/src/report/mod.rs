@@ -1,4 +1,4 @@
-//! `gleaner report`: a page, its companions, a folder of weeks, a message.
+//! `gleaner report`: a page, its companion files, a folder of weeks, a mail.
 //!
 //! ```text
 //! args ─► span (which time) ─► measured (findings of it, and of the time before) ─► gleaner_reports::Report
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         !to_stdout || (companions.also.is_empty() && !companions.pdf),
         "companions lie beside the page: give it a name with -o FILE"
     );
-    // Missing programs are reported before the work.
+    // Missing programs are reported before the analysis starts.
     let chromium = companions
         .pdf
         .then(|| chromium::find(companions.chromium.as_deref()))
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
     let now = Timestamp::now();
     let zone = span::zone(&args.measures.time_zone)?;
-    // The export of this host's own trace lasts as long as the report needs it.
+    // The export of this host's own trace is kept as long as the report needs it.
     let own = args.dataset.is_none().then(own::dataset).transpose()?;
     let dataset = match (&args.dataset, &own) {
         (Some(folder), _) => Dataset::open(folder)?,
@@ -78,7 +78,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         anonymous: args.anonymous,
     };
     let report = Report::new(&measured.now, measured.before.as_ref(), &options)?;
-    // The findings of a large fleet are large, and the report has all that is printed of them.
+    // A large fleet's findings take much memory, and the report contains everything that is printed from
+    // them.
     drop(measured);
 
     let html = report.html()?;
@@ -113,7 +114,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// URL of the page, for readers who do not receive the page itself.
+/// URL of the page, for readers who do not get the page itself.
 fn lies_at(args: &Args, page_name: &str) -> Option<String> {
     let link = args.mail.link.as_ref();
     match (link, &args.habit.folder, &args.output) {
@@ -130,7 +131,7 @@ fn absolute(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The page of all there is, made now.
+/// Page of the whole dataset, without a comparison.
 pub(crate) fn page(findings: &Findings, title: String, time_zone: &str) -> anyhow::Result<String> {
     let options = Options {
         title,
@@ -142,7 +143,7 @@ pub(crate) fn page(findings: &Findings, title: String, time_zone: &str) -> anyho
     report.html().context("cannot write the page")
 }
 
-/// Title: "Memory of lab-7", or of the number of hosts.
+/// Title: "Memory of lab-7", or with the number of hosts.
 pub(crate) fn title(findings: &Findings) -> String {
     match findings.hosts.as_slice() {
         [host] => format!("Memory of {}", host.host_name),

@@ -1,4 +1,4 @@
-//! Report of this host's own trace, if no dataset is given.
+//! Dataset of this host's own trace, if no dataset is given.
 
 use anyhow::{Context, bail};
 use gleaner_agent::args::GlobalArgs;
@@ -13,10 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// A report is of intervals, and two samples make one.
+/// Minimum number of samples: a report is about intervals, and two samples make one.
 const LEAST_SAMPLES: u64 = 2;
 
-/// Exports the trace of this host's agent into a dataset that is removed with the returned folder.
+/// Exports the trace of this host's agent into a temporary dataset, removed with the returned
+/// folder.
 ///
 /// # Errors
 /// There is no trace, this user may not read it, or it has too few samples.
@@ -29,7 +30,8 @@ pub(super) fn dataset() -> anyhow::Result<TempDir> {
     Ok(folder)
 }
 
-/// The packaged agent's trace, for a user who has none of their own and names none.
+/// Path of the configured trace, or of the packaged agent's trace if the user has no trace and
+/// configured none.
 fn trace_of(configured: PathBuf) -> PathBuf {
     let packaged = Path::new("/var/lib/gleaner/trace.db");
     let is_theirs = configured.exists() || configured.file_name() != packaged.file_name();

@@ -1,4 +1,4 @@
-//! The time that a report is about, and the time before it.
+//! The time of a report, and the time before it.
 
 use super::args::Time;
 use super::week::{Week, name};
@@ -14,21 +14,21 @@ use std::collections::BTreeSet;
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// File name for a time that is no week.
+/// File name for a time that is not a week.
 const ALL: &str = "report";
 
 /// Requested time, in the fleet's time zone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct RequestedTime {
-    /// Name of its files: `2026-W47`.
+    /// Name of the report's files: `2026-W47`.
     pub(crate) name: String,
-    /// Absent: all there is.
+    /// Bounds of the time; `None`: everything recorded.
     pub(crate) span: Option<Span>,
-    /// Start of the time before, which ends where this one starts.
+    /// Start of the time before, which ends where the requested time starts.
     pub(crate) before_from_ms: Option<i64>,
 }
 
-/// Error: nothing was recorded in the requested time. No failure, and no report.
+/// Error: nothing was recorded in the requested time, so that there is no report. This is not a failure.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was recorded in {asked}: {covered}")]
 pub(crate) struct EmptyReport {
@@ -36,7 +36,7 @@ pub(crate) struct EmptyReport {
     covered: String,
 }
 
-/// The time zone of that name.
+/// Time zone with this name.
 pub(crate) fn zone(name: &str) -> anyhow::Result<TimeZone> {
     TimeZone::get(name).with_context(|| {
         format!("unknown time zone {name:?}: give an IANA name such as Europe/Berlin, or UTC")
@@ -44,7 +44,7 @@ pub(crate) fn zone(name: &str) -> anyhow::Result<TimeZone> {
 }
 
 impl RequestedTime {
-    /// Time that `time` means at `now` for this dataset.
+    /// Time that `time` means for this dataset at `now`.
     pub(crate) fn new(
         time: &Time,
         dataset: &Dataset,
@@ -61,8 +61,7 @@ impl RequestedTime {
             },
             (None, from, until) => {
                 let (first, last) = covered(dataset).unwrap_or_default();
-                // If the dataset ends before or begins after it, nothing was recorded; the request is not
-                // wrong.
+                // A request for a time before or after the dataset is valid; it has no records.
                 let until = until.unwrap_or(last.max(from.unwrap_or(first)).saturating_add(1));
                 between(from.unwrap_or(first.min(until.saturating_sub(1))), until)?
             }
@@ -81,7 +80,7 @@ impl RequestedTime {
         has_samples(dataset, from, until).then_some((from, until))
     }
 
-    /// Error that nothing was recorded, with the time that was.
+    /// Error that nothing was recorded, with the time that the dataset covers.
     pub(crate) fn nothing(&self, dataset: &Dataset, zone: &TimeZone) -> EmptyReport {
         let moment = |ms: i64| {
             let time = Timestamp::from_millisecond(ms).unwrap_or_default();
@@ -115,7 +114,7 @@ impl RequestedTime {
     }
 }
 
-/// From Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours in weeks of a clock change.
+/// Week from Monday 00:00 to the next, by the fleet's clocks: 167 to 169 hours if the clocks change.
 fn of_week(week: ISOWeekDate, zone: &TimeZone) -> anyhow::Result<RequestedTime> {
     let monday = week.date();
     let too_far = "that week is too far away";
@@ -142,7 +141,7 @@ fn last_week(zone: &TimeZone, now: Timestamp) -> anyhow::Result<ISOWeekDate> {
     Ok(monday.checked_sub(1.week())?.iso_week_date())
 }
 
-/// Start of a day; not 00:00 if the clocks are set forward at that time.
+/// Start of a day; not 00:00 if the clocks are set forward then.
 fn midnight_ms(day: Date, zone: &TimeZone) -> anyhow::Result<i64> {
     let begin = day
         .to_zoned(zone.clone())
@@ -172,7 +171,7 @@ fn between(from_ms: i64, until_ms: i64) -> anyhow::Result<RequestedTime> {
     })
 }
 
-/// `3 days`, `36 hours`, `1 minute`.
+/// Length as text: `3 days`, `36 hours`, `1 minute`.
 fn length(ms: i64) -> String {
     let units = [(24 * HOUR_MS, "day"), (HOUR_MS, "hour")];
     let whole = units.into_iter().find(|(unit, _)| ms % unit == 0);
@@ -183,7 +182,7 @@ fn length(ms: i64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// First and last sample of each file, from the manifest: nothing is read for it.
+/// First and last sample of each file, from the manifest, without reading a file.
 fn files(dataset: &Dataset) -> impl Iterator<Item = (i64, i64)> {
     let files = dataset.manifest().files.iter();
     files
@@ -195,12 +194,12 @@ fn covered(dataset: &Dataset) -> Option<(i64, i64)> {
     files(dataset).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-/// Returns true if a file may hold samples of that time.
+/// Returns true if a file may have samples of that time.
 fn has_samples(dataset: &Dataset, from_ms: i64, until_ms: i64) -> bool {
     files(dataset).any(|(first, last)| first < until_ms && last >= from_ms)
 }
 
-/// The weeks that have samples; of many the latest.
+/// The weeks with samples; if there are many, only the latest.
 fn weeks(dataset: &Dataset, zone: &TimeZone) -> String {
     const TOLD: usize = 8;
     let week = |ms: i64| {

@@ -1,17 +1,17 @@
-//! Weeks as people name them.
+//! Weeks as users name them.
 
 use jiff::civil::{ISOWeekDate, Weekday};
 
 /// A week as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Week {
-    /// The last that is over.
+    /// The last complete week.
     Last,
-    /// The one that begins on this Monday.
+    /// The week that begins on this Monday.
     Of(ISOWeekDate),
 }
 
-/// `2026-W47`, or `last`.
+/// Parses `2026-W47`, or `last`.
 pub(crate) fn week(text: &str) -> Result<Week, String> {
     if text == "last" {
         return Ok(Week::Last);

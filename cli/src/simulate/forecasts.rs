@@ -1,5 +1,4 @@
-//! Forecasts learnt before a simulation that needs them: by the analysis, from the time before the
-//! simulation's begin alone.
+//! Forecasts for a simulation, learnt by the analysis from records before the simulation's start only.
 
 use crate::analyze;
 use anyhow::{Context, bail};
@@ -22,9 +21,9 @@ const MEASURES: [&str; 4] = [
     "forecast_table_size",
 ];
 
-/// The smallest region that is learnt about is this share of the smallest host's memory, or less.
+/// Share of the smallest host's memory that the smallest learnt region must not exceed.
 const SMALLEST_SHARE: f64 = 0.125;
-/// Largest number of sizes, whatever the hosts.
+/// Maximum number of region sizes.
 const MOST_SIZES: usize = 40;
 
 /// Learns the forecasts that the cases of the plan need.
@@ -62,7 +61,7 @@ fn table(cluster: &Cluster, by: &ForecastInputs) -> anyhow::Result<Table> {
     Table::of(&findings).context("the analysis gave no table; that is a fault of Gleaner's")
 }
 
-/// Sizes of the regions that are learnt about: from the largest host's memory down by the square root of two.
+/// Sizes of the regions to learn: from the largest host's memory down, each smaller by √2.
 fn region_bytes(physical_bytes: &[u64]) -> Vec<i64> {
     let known = || physical_bytes.iter().copied();
     let (Some(least), Some(most)) = (known().min(), known().max()) else {
@@ -70,7 +69,7 @@ fn region_bytes(physical_bytes: &[u64]) -> Vec<i64> {
     };
     let smallest = least as f64 * SMALLEST_SHARE;
     let size = |step: i32| (most as f64 * FRAC_1_SQRT_2.powi(step)).round();
-    // One more, so that the last is no larger than the smallest.
+    // One more size, so that the last does not exceed `smallest`.
     let above = (0..).take_while(|step| size(*step) > smallest).count();
     let steps = (0..).take((above + 1).min(MOST_SIZES));
     let mut sizes: Vec<i64> = steps.map(|step| (size(step) as i64).max(1)).collect();
@@ -127,8 +126,8 @@ mod tests {
         };
         synth::write(&synth::Cluster::new(&parameters).unwrap(), &whole, |_| {}).unwrap();
         let begin_ms = parameters.start_ms + 2 * DAY_MS;
-        // The same dataset until the begin, and another future: without its first hours, and with one host
-        // only.
+        // The same dataset up to the start, with another future: the first hours are missing, and only one
+        // host continues.
         let (dataset, mut writer) = (
             Dataset::open(&whole).unwrap(),
             Writer::open(&other).unwrap(),
@@ -152,11 +151,11 @@ mod tests {
         let at_begin = learnt(&whole, begin_ms).unwrap();
         assert!(at_begin == learnt(&other, begin_ms).unwrap());
         assert!(at_begin != Table::default());
-        // All earlier records count: half a day later there is more to learn, and the two datasets differ.
+        // All records before the start count: half a day later there are more, and the two datasets differ.
         let later_ms = begin_ms + DAY_MS / 2;
         let later = learnt(&whole, later_ms).unwrap();
         assert!(later != at_begin && later != learnt(&other, later_ms).unwrap());
-        // The second day can be forecast from the first, and the first from nothing.
+        // The second day can be forecast from the first; the first has nothing before it.
         assert!(learnt(&whole, parameters.start_ms + DAY_MS).is_ok());
         for early_ms in [0, DAY_MS - 1] {
             let error = learnt(&whole, parameters.start_ms + early_ms).unwrap_err();

@@ -1,4 +1,4 @@
-//! `gleaner simulate`: runs scenarios by file or name; results as table, JSON, CSV and page.
+//! `gleaner simulate`: runs scenarios given as file or name; results as table, JSON, CSV and page.
 //!
 //! ```text
 //! file, arguments ─► scenario ─► gleaner_simulator::sweep: plan, clusters, rows ─► text, written (JSON, CSV), page
@@ -21,7 +21,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-/// Scenario that was run, and its rows.
+/// A scenario that was run, and its rows.
 pub(crate) struct Results<'a> {
     /// Name of the scenario.
     name: &'a str,
@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
         &file,
         folders.iter().map(|(name, _)| name.clone()).collect(),
     )?;
-    // The begin in a shipped scenario is that of its own synthetic datasets; another dataset need not have that day.
+    // A shipped scenario's start belongs to its own synthetic datasets; another dataset need not cover that
+    // day.
     let is_other =
         found.is_shipped && args.instead.from.is_none() && !args.instead.dataset.is_empty();
     let open = |(name, folder): &(String, PathBuf)| match Cluster::open(
@@ -101,7 +102,7 @@ pub(crate) fn run(args: &Simulate) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses outputs that cannot be written before the runs, which take hours.
+/// Checks that all outputs can be written, before runs that take hours.
 fn refuse_outputs(results: &args::Results) -> anyhow::Result<()> {
     let is_stdout = |to: &Option<PathBuf>| to.as_deref() == Some(Path::new("-"));
     if is_stdout(&results.json) && is_stdout(&results.csv) {

@@ -1,4 +1,4 @@
-//! Rows as a page of benefit against cost.
+//! Page that plots the rows' benefit against their cost.
 
 use super::Results;
 use anyhow::Context;
@@ -7,10 +7,10 @@ use gleaner_simulator::event::DAY;
 use gleaner_simulator::sweep::{Cluster, MEASURES, Row, Unit};
 use jiff::Timestamp;
 
-/// Measures for the vertical axis: the first that every row has, so that no row is missing. Recorded clients,
-/// which begin without data, may have no possible gain, and may not have ended.
+/// Measures for the vertical axis. The first that every row has is used, so that no row is missing: recorded
+/// clients, which begin without data, may have no possible gain, and may not have ended.
 const BENEFITS: [&str; 3] = ["gain_share", "speedup", "hit_share"];
-/// Measures for the horizontal axis, one figure each.
+/// Measures for the horizontal axis, one figure for each.
 const COSTS: [&str; 2] = ["reclaims_per_host_day", "mean_memory_context_bytes"];
 
 pub(super) fn html(results: &Results<'_>) -> anyhow::Result<String> {
@@ -49,7 +49,7 @@ fn place(key: &str) -> Option<usize> {
     MEASURES.iter().position(|measure| measure.key == key)
 }
 
-/// Index of the vertical measure, over the rows of which anything is known.
+/// Index of the vertical measure, judged by the rows with any known value.
 fn benefit(rows: &[Row]) -> usize {
     let is_known = |at: usize| {
         let mut known = rows

@@ -1,4 +1,4 @@
-//! The requested scenario, and the replacements for its settings.
+//! The requested scenario, with replacements for its settings.
 
 use super::args::Replacements;
 use anyhow::{Context, bail};
@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 pub(super) struct ScenarioText {
     /// Name of the scenario.
     pub(super) name: String,
-    /// Origin of the scenario, for errors.
+    /// Origin of the scenario, for messages.
     origin: String,
     pub(super) text: String,
-    /// True for a scenario shipped with Gleaner: its begin is that of the datasets in its comments.
+    /// True for a shipped scenario, whose start belongs to the datasets named in its comments.
     pub(super) is_shipped: bool,
-    /// Folder to which its paths are relative.
+    /// Folder to which the scenario's paths are relative.
     folder: PathBuf,
 }
 
-/// Finds a scenario shipped with Gleaner by its name, otherwise reads a file.
+/// Finds a shipped scenario by its name, otherwise reads a file.
 pub(super) fn find(asked: &str) -> anyhow::Result<ScenarioText> {
     if let Some(shipped) = ShippedScenario::named(asked) {
         return Ok(ScenarioText {

@@ -5,7 +5,7 @@ use crate::tables::{or_dash, percent};
 use gleaner_schemas::units::Bytes;
 use gleaner_simulator::sweep::{MEASURES, SHIPPED, ScenarioFile, Spread, SweepError, Unit};
 
-/// Measures in the table on a terminal; JSON, CSV and page have all.
+/// Measures in the table on a terminal; JSON, CSV and page have all measures.
 const PRINTED: [&str; 9] = [
     "speedup",
     "ideal_speedup",
@@ -28,7 +28,7 @@ pub(super) fn shipped() -> Result<String, SweepError> {
     Ok(table.trim_fmt() + "\n")
 }
 
-/// Table of all rows; with several seeds the range of speedups.
+/// Table of all rows; with several seeds it shows the range of speedups.
 pub(super) fn table(results: &Results<'_>) -> String {
     let plan = results.plan;
     let printed = || {
@@ -77,7 +77,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
     text
 }
 
-/// The last word of a path: `placement`.
+/// Last part of a key: `placement`.
 fn short(key: &str) -> &str {
     key.rsplit_once('.').map_or(key, |(_, last)| last)
 }

@@ -1,10 +1,10 @@
-//! Rows for programs: JSON, CSV. Their bytes do not depend on time, place or number of CPUs.
+//! Rows as JSON and CSV. The output does not depend on time, machine or number of CPUs.
 
 use super::Results;
 use gleaner_simulator::sweep::{MEASURES, Row, Unit, Workload};
 use serde_json::{Map, Value, json};
 
-/// Rows as one document.
+/// All rows as one JSON document.
 pub(super) fn json(results: &Results<'_>) -> String {
     let plan = results.plan;
     let unit = |unit| match unit {
@@ -63,7 +63,7 @@ fn row(results: &Results<'_>, row: &Row) -> Value {
     Value::Object(object)
 }
 
-/// A line a row: median, least and most of each measure over the seeds.
+/// One line per row: median, minimum and maximum of each measure over the seeds.
 pub(super) fn csv(results: &Results<'_>) -> String {
     let plan = results.plan;
     let mut header = vec!["program".to_owned(), "dataset".to_owned()];
@@ -81,7 +81,7 @@ pub(super) fn csv(results: &Results<'_>) -> String {
         fields.extend(row.settings.iter().cloned());
         fields.push(plan.seeds.len().to_string());
         for value in &row.values {
-            // An unknown value is empty.
+            // An unknown value is an empty field.
             let known = value.map(|v| [v.median, v.low, v.high].map(|v| v.to_string()));
             fields.extend(known.unwrap_or_default());
         }

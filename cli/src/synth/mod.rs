@@ -16,7 +16,7 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         SynthPreset::AcharyaSetiaB => Preset::AcharyaSetiaB,
         SynthPreset::AcharyaSetia => Preset::AcharyaSetia,
     };
-    // Without an output there is --print: clap holds that.
+    // Without an output there is --print: clap guarantees that.
     let Some(output) = &args.output else {
         std::io::stdout().write_all(preset.text().as_bytes())?;
         return Ok(());

@@ -1,16 +1,16 @@
-//! Quality of the forecasts, beside models with less information.
+//! Quality of the forecasts, compared with models that use less information.
 
 use super::pivot::pivot;
 use gleaner_schemas::findings::{Findings, ForecastQuality, Scope};
 use gleaner_schemas::units::{Bytes, Seconds};
 
-/// Times ahead that are shown: the shortest, and the baselines' (one, six and 24 hours).
+/// Horizons shown: the shortest, and those of the baselines (one, six and 24 hours).
 const AHEAD_S: [i64; 4] = [600, 3600, 21_600, 86_400];
 
-/// Model whose calibration is shown; of the others only the score is.
+/// Model whose calibration is shown; for the others only the score is.
 const OWN: &str = "gleaner";
 
-/// Brier scores and the calibration of our own forecasts: a line for each region and time ahead.
+/// Brier scores, and the calibration of our own forecasts: one line per region and horizon.
 pub(super) fn quality(findings: &Findings, rows: usize) -> String {
     let shown = (findings.forecast_quality.iter()).filter(|q| AHEAD_S.contains(&q.ahead_s));
     let cells: Vec<(&ForecastQuality, String, String)> = shown.flat_map(cells).collect();
@@ -43,7 +43,7 @@ pub(super) fn quality(findings: &Findings, rows: usize) -> String {
     )
 }
 
-/// The score of a model; of our own the calibration as well.
+/// Cells of a model: its score, and for our own model the calibration.
 fn cells(q: &ForecastQuality) -> Vec<(&ForecastQuality, String, String)> {
     let mut cells = vec![(
         q,

@@ -1,4 +1,4 @@
-//! Periods as leases would have lasted: odds and bounds, a line a region.
+//! Length of periods as for leases: odds and bounds, one line per region.
 
 use super::{is_worth_a_row, or_dash, percent, table, text};
 use gleaner_schemas::findings::{
@@ -6,7 +6,7 @@ use gleaner_schemas::findings::{
 };
 use gleaner_schemas::units::{Bytes, Seconds};
 
-/// Times ahead that are shown: as many as fit a line.
+/// Horizons shown: as many as fit into a line.
 const AHEAD_S: [f64; 6] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0];
 
 const fn scope(scope: Scope) -> &'static str {
@@ -20,7 +20,7 @@ fn seconds(s: Option<f64>) -> String {
     or_dash(s.map(|s| Seconds(s).to_string()))
 }
 
-/// Probability that memory available now still is some time later.
+/// Probability that memory available now is still available later.
 pub(super) fn odds(findings: &Findings) -> String {
     let ahead = AHEAD_S.map(|s| format!("after {}", Seconds(s)));
     let mut header = vec!["class", "scope", "region"];
@@ -58,7 +58,7 @@ pub(super) fn odds(findings: &Findings) -> String {
     )
 }
 
-/// Lower bounds of the lengths of periods: a line a region, a column a quantile.
+/// Lower bounds of period lengths: one line per region, one column per quantile.
 pub(super) fn bounds(findings: &Findings) -> String {
     let same = |a: &PeriodBound, b: &PeriodBound| {
         (&a.size_class, a.scope, a.region_bytes) == (&b.size_class, b.scope, b.region_bytes)
@@ -85,7 +85,7 @@ pub(super) fn bounds(findings: &Findings) -> String {
             percent(b.censored_share),
         ];
         row.extend(of_region.iter().map(|b| seconds(b.bound_s)));
-        // An objection to one bound of a region applies to all its bounds.
+        // A verdict against one bound of a region applies to all its bounds.
         let mut verdicts = of_region.iter().map(|b| b.verdict);
         let verdict = verdicts.find(|v| *v != BoundVerdict::TooFew);
         row.push(

@@ -5,7 +5,7 @@ use gleaner_schemas::findings::{Findings, MemoryUsage, Quota};
 use gleaner_schemas::units::Bytes;
 use std::fmt::Write;
 
-/// Use of memory, over all hosts, and the memory that could be lent.
+/// Use of memory over all hosts, and memory that could be lent.
 pub(crate) fn memory(findings: &Findings) -> String {
     let mut t = table(
         &["memory", "mean", "deviation", "least", "most", "share"],
@@ -53,7 +53,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
     text
 }
 
-/// Bytes that the gentle mode would lend of an idle host.
+/// Bytes that an idle host would lend in gentle mode.
 fn once_idle_bytes(quota: &Quota) -> i64 {
     quota
         .harvestable_bytes
@@ -90,7 +90,7 @@ pub(super) fn by_class(findings: &Findings) -> String {
         .memory_usage
         .iter()
         .filter(|u| is_worth_a_row(findings, &u.size_class))
-        // Balloon, guest and remainder are nothing on most hosts.
+        // Balloon, guest and remainder are 0 on most hosts.
         .filter(|u| u.min_bytes != 0 || u.max_bytes != 0)
     {
         let mut row = usage_row(&u.category.replace('_', " "), u);

@@ -1,4 +1,4 @@
-//! Findings as aligned tables, each number with its unit.
+//! Findings as aligned tables in which each number has its unit.
 
 mod dips;
 mod forecasts;
@@ -37,7 +37,7 @@ fn text(table: &Table) -> String {
     }
 }
 
-/// Text without control characters: names of hosts and programs may be chosen by anybody.
+/// Text without control characters: anybody may choose names of hosts and programs.
 pub(crate) fn plain(text: &str) -> String {
     let plain = |c: char| {
         if c.is_control() && c != '\n' {
@@ -69,7 +69,8 @@ fn heading(key: &str) -> String {
     )
 }
 
-/// The measures `asked` for, or the default ones; of long lists the first `rows` records.
+/// Tables of the measures `asked`, or of the default ones; long lists are cut to their first `rows`
+/// records.
 pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow::Result<String> {
     let shown = match asked {
         [] => printed(),
@@ -115,7 +116,7 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
     Ok(plain(&text))
 }
 
-/// Meaning of imported hosts' figures, printed before any of them; empty if agents recorded all hosts.
+/// Meaning of imported hosts' figures, printed before the tables; empty if agents recorded all hosts.
 fn meaning(findings: &Findings) -> String {
     let mut text = String::new();
     for source in &findings.sources {
@@ -132,7 +133,8 @@ fn meaning(findings: &Findings) -> String {
     text
 }
 
-/// Returns false for `all` if all hosts are of one class, since the row would repeat that class.
+/// Returns false for the class `all` if all hosts are of one class, since the row would repeat that
+/// class.
 fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
     size_class != "all"
         || findings

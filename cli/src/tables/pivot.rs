@@ -1,12 +1,12 @@
-//! Records that differ in one field alone, side by side in one line.
+//! Shows records that differ in only one field side by side in one line.
 
 use super::{table, text};
 
-/// Key of a line, and its cells with the column of each.
+/// Key of a line; and its cells, each with its column.
 type Line = (Vec<String>, Vec<(usize, String)>);
 
-/// A line for each run of records with the same `key`, a column for each `column` in the order in which they are
-/// met. The first `left` of `keys` are text.
+/// One line for each run of records with the same `key`, and one column for each `column`, in order of first
+/// occurrence. The first `left` of `keys` are text.
 pub(super) fn pivot<'a, R: 'a>(
     records: impl Iterator<Item = &'a R>,
     keys: &[&str],

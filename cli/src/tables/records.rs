@@ -1,5 +1,5 @@
-//! Any list of the findings as a table: columns in the order of the record, formatted by what their names
-//! end with.
+//! Any list of the findings as a table: columns in the record's order, formatted by the suffix of their
+//! names.
 
 use super::{or_dash, table, text};
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings};
@@ -24,10 +24,10 @@ const SHARES: [&str; 9] = [
     "quantile",
 ];
 
-/// Fields of a record that fit a line.
+/// Number of fields of a record that fit into a line.
 const WIDE: usize = 16;
 
-/// An object whose fields keep their order.
+/// An object that keeps the order of its fields.
 struct Fields<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
@@ -50,7 +50,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
     }
 }
 
-/// Records by the key of their list.
+/// Records by their list's key.
 type Parts = HashMap<&'static str, Vec<Fields<Value>>>;
 
 /// Collects the records of some lists.
@@ -85,7 +85,7 @@ pub(super) struct Document {
 }
 
 impl Document {
-    /// Makes text of the lists with these keys only, since the longest of a fleet would be left out anyway.
+    /// Converts only the lists with these keys; the longest lists of a fleet would be left out anyway.
     pub(super) fn new(findings: &Findings, keys: &[String]) -> anyhow::Result<Self> {
         let mut lists = RecordLists {
             findings,
@@ -103,7 +103,7 @@ impl Document {
         })
     }
 
-    /// Keeps the representative records of each measure: pools of hosts in place of single hosts, and
+    /// Keeps the representative records of each measure: pools of hosts instead of single hosts, and
     /// settings on the frontier.
     pub(super) fn keep_the_gist(&mut self) {
         for records in self.parts.values_mut() {
@@ -132,12 +132,12 @@ impl Document {
         }
     }
 
-    /// Records of one measure, `most` at most; `None` without any.
+    /// Table of at most `most` records of one measure; `None` if there are none.
     pub(super) fn table(&self, key: &str, most: usize) -> Option<String> {
         let records = self.parts.get(key).filter(|records| !records.is_empty())?;
         let names: Vec<&str> = records[0].0.iter().map(|(name, _)| name.as_str()).collect();
         let bears_name = names.contains(&"host_name");
-        // A column that is nowhere known says nothing.
+        // A column without any known value is left out.
         let shown: Vec<usize> = (0..names.len())
             .filter(|&at| {
                 records
@@ -216,7 +216,7 @@ impl Document {
     }
 }
 
-/// Four digits that say something.
+/// Number with four significant digits.
 fn significant(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -226,7 +226,7 @@ fn significant(number: f64) -> String {
 }
 
 fn percent(share: f64) -> String {
-    // Near 0 and 1 one decimal would round a probability to a certainty.
+    // Near 0 and 1, one decimal would round a probability to a certainty.
     let from_end = share.min(1.0 - share).abs();
     let decimals = if from_end > 0.0 && from_end < 0.001 {
         3
@@ -236,12 +236,12 @@ fn percent(share: f64) -> String {
     format!("{:.decimals$} %", share * 100.0)
 }
 
-/// A column's name without its unit, which every cell bears.
+/// A column's name without its unit, since every cell has it.
 fn heading(name: &str) -> String {
     if name == "time_ms" {
         return "time".to_owned();
     }
-    // For imported hosts it is the physical memory in their trace.
+    // For imported hosts this is the physical memory in their trace.
     let name = &name.replace("installed", "physical_memory");
     let units = ["_time_ms", "_bytes", "_ms", "_us", "_s", "_share", "_count"];
     let bare = units

@@ -1,9 +1,9 @@
-//! Traces of other programs that hosts were imported from.
+//! Other programs' traces from which hosts were imported.
 
 use super::{table, text};
 use gleaner_schemas::findings::Findings;
 
-/// Every column that the traces fill, and its source.
+/// All columns that the traces fill, and the source of each.
 pub(super) fn columns(findings: &Findings) -> String {
     let mut t = table(&["source", "column", "made of"], 3);
     for source in &findings.sources {

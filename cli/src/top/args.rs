@@ -1,4 +1,4 @@
-//! `gleaner top`, as typed.
+//! Arguments of `gleaner top`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) struct Top {
 }
 
 impl Top {
-    /// Address of the collector, if one is used.
+    /// Address of the requested collector, if any.
     pub(super) fn asked(&self) -> Option<&str> {
         let default = self.cluster.then_some(COLLECTOR);
         self.collector.as_deref().or(default)

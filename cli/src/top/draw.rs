@@ -1,11 +1,11 @@
-//! Bars, sparklines and words that both views are drawn with.
+//! Bars, sparklines and texts used by both views.
 
 use super::ink::{Ink, Paint};
 use gleaner_schemas::units::{Bytes, brief_length};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// A bar of `width` cells, of which `share` is full; fractions of a cell are drawn.
+/// A bar of `width` cells, filled to `share`; fractions of a cell are drawn.
 pub(super) fn bar(share: f64, width: usize, ink: Ink, paint: Paint) -> Vec<Span<'static>> {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if share.is_finite() {
@@ -28,7 +28,7 @@ pub(super) fn bar(share: f64, width: usize, ink: Ink, paint: Paint) -> Vec<Span<
     ]
 }
 
-/// A bar of parts side by side, each in its colour; without colours, in shades.
+/// A bar of parts side by side, each in its colour; without colours, in different shades.
 pub(super) fn parts(shares: &[(Paint, f64)], width: usize, ink: Ink) -> Vec<Span<'static>> {
     use gleaner_schemas::findings::Category;
     let mut spans = Vec::new();
@@ -51,7 +51,8 @@ pub(super) fn parts(shares: &[(Paint, f64)], width: usize, ink: Ink) -> Vec<Span
     spans
 }
 
-/// The last `width` of `values` as small columns, from `least` (the lowest column) to `most`.
+/// The last `width` of `values` as a row of bars, scaled from `least` (the lowest bar) to
+/// `most`.
 pub(super) fn sparkline(values: &[u64], least: u64, most: u64, width: usize, ink: Ink) -> String {
     const COLUMNS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 8] = ['_', '_', '.', '.', '-', '-', '=', '='];
@@ -66,7 +67,7 @@ pub(super) fn sparkline(values: &[u64], least: u64, most: u64, width: usize, ink
         .collect()
 }
 
-/// A size in nine columns at most: `512.0 MiB`, `1023 MiB`.
+/// A size of at most nine characters: `512.0 MiB`, `1023 MiB`.
 pub(super) fn size(bytes: u64) -> String {
     let text = Bytes::from(bytes).to_string();
     match text.split_once(' ') {
@@ -78,12 +79,12 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A length of time in one unit, as precise as people say it: `45 s`, `12 min`, `5 h`, `9 d`.
+/// A length of time in one unit, rounded: `45 s`, `12 min`, `5 h`, `9 d`.
 pub(super) fn length(ms: i64) -> String {
     brief_length(ms.max(0)).replace("days", "d")
 }
 
-/// `62.5 %`; of nothing, nothing.
+/// `62.5 %`; empty if `whole` is 0.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
         return String::new();
@@ -99,7 +100,7 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     }
 }
 
-/// Text on both sides of a line; if they do not fit, the right one is dropped.
+/// Text at both ends of a line; if both do not fit, the right one is dropped.
 pub(super) fn ends(left: Vec<Span<'static>>, right: String, width: usize) -> Line<'static> {
     let mut line = Line::from(left);
     let room = width.saturating_sub(line.width());
@@ -111,7 +112,7 @@ pub(super) fn ends(left: Vec<Span<'static>>, right: String, width: usize) -> Lin
     line
 }
 
-/// `text` cut to `width`, with `…` if some is left out, and without control characters.
+/// `text` cut to `width`, with `…` if something is left out, and without control characters.
 pub(super) fn fitted(text: &str, width: usize, ink: Ink) -> String {
     let text: String = text
         .chars()
@@ -132,7 +133,7 @@ pub(super) fn fitted(text: &str, width: usize, ink: Ink) -> String {
     kept + more
 }
 
-/// Words broken into lines of `width`, those after the first indented.
+/// Text wrapped into lines of `width`, indented after the first.
 pub(super) fn wrapped(text: &str, width: usize, indent: usize, style: Style) -> Vec<Line<'static>> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -151,7 +152,7 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize, style: Style) -> 
         .collect()
 }
 
-/// A word, and its explanation beside it.
+/// A word with its explanation beside it.
 pub(super) fn labelled(
     label: &str,
     indent: usize,

@@ -1,11 +1,11 @@
-//! Frames as a terminal of some size would show them, compared with those of `golden/`.
+//! Renders frames for a terminal size, and compares them with the files in `golden/`.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::prelude::Frame;
 use std::path::Path;
 
-/// Content of `width` × `height` cells, without blanks at the ends of lines.
+/// Content of `width` × `height` cells, without blanks at line ends.
 pub(super) fn drawn(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(draw).unwrap();

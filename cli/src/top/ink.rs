@@ -1,4 +1,4 @@
-//! Abilities of the terminal: colours, and characters beyond ASCII.
+//! Capabilities of the terminal: colours, and characters beyond ASCII.
 
 use gleaner_schemas::findings::Category;
 use ratatui::style::{Color, Modifier, Style};
@@ -15,12 +15,13 @@ pub(super) struct Ink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Colours {
     None,
-    /// The 256 colours of xterm: those of the cube and the greys, which no theme changes.
+    /// The 256 colours of xterm: only the cube and the greys, which themes do not change.
     Indexed,
     True,
 }
 
-/// Parts with a colour of their own: the report's (reports/assets/style.css), on light paper and on dark.
+/// Parts with their own colour: the report's colours (reports/assets/style.css), for light and dark
+/// backgrounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paint {
     Category(Category),
@@ -50,7 +51,7 @@ impl Paint {
 }
 
 impl Ink {
-    /// Without colours, in ASCII.
+    /// Plain ASCII without colours.
     #[cfg(test)]
     pub(super) const PLAIN: Self = Self {
         colours: Colours::None,
@@ -58,12 +59,12 @@ impl Ink {
         is_unicode: true,
     };
 
-    /// Abilities that the environment states.
+    /// Abilities that the environment variables state.
     pub(super) fn of_environment() -> Self {
         Self::of(|name| env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// Text for pipes: no colours.
+    /// The same without colours, for pipes.
     pub(super) fn without_colours(self) -> Self {
         Self {
             colours: Colours::None,
@@ -88,7 +89,7 @@ impl Ink {
             .into_iter()
             .find_map(&variable);
         let locale = locale.unwrap_or_default().to_ascii_lowercase();
-        // COLORFGBG=0;15: of the 16 colours the paper has the last.
+        // COLORFGBG=0;15: the last number is the background among the 16 colours.
         let paper = variable("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
         Self {
             colours,
@@ -101,7 +102,7 @@ impl Ink {
         self.colours != Colours::None
     }
 
-    /// A foreground in this colour.
+    /// Style with this foreground colour.
     pub(super) fn style(self, paint: Paint) -> Style {
         let rgb = paint.rgb(self.is_light);
         let [_, r, g, b] = rgb.to_be_bytes();
@@ -117,7 +118,7 @@ impl Ink {
     }
 }
 
-/// Nearest colour of xterm's cube of 6 × 6 × 6 colours and its 24 greys.
+/// Nearest colour in xterm's cube of 6 × 6 × 6 colours and its 24 greys.
 fn nearest(rgb: [u8; 3]) -> u8 {
     const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
     let cube = (0..216_u8).map(|i| {
@@ -167,7 +168,7 @@ mod tests {
         assert_eq!(nearest([0x4b, 0x55, 0x60]), 240); // 585858
     }
 
-    /// The colours' names are the custom properties of the report's style sheet.
+    /// The colours are named as the custom properties of the report's style sheet.
     #[test]
     fn colours_are_the_reports() {
         let style = include_str!("../../../reports/assets/style.css");

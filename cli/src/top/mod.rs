@@ -1,4 +1,4 @@
-//! `gleaner top`: the present use of memory, of this host or of the cluster. Each view consists of lines,
+//! `gleaner top`: current use of memory on this host or in the cluster. Each view consists of lines,
 //! which are drawn on a terminal or printed once.
 
 pub(crate) mod args;
@@ -14,7 +14,7 @@ use args::Top;
 use ink::Ink;
 use std::io::{IsTerminal, Write};
 
-/// Columns of a pipe.
+/// Width of output to a pipe.
 const COLUMNS: usize = 100;
 
 pub(crate) fn run(args: &Top) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The terminal: taken for as long as something is shown, and given back however that ends.
+//! The terminal: put into raw mode while a view is shown, and restored however the view ends.
 
 use anyhow::Context;
 use ratatui::Frame;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Longest wait between updates; a key is handled at once.
+/// Maximum time between updates; keys are handled immediately.
 const TICK: Duration = Duration::from_millis(250);
 
 /// A view on the terminal.
 pub(super) trait Screen {
-    /// Takes in new data.
+    /// Reads new data.
     fn refresh(&mut self);
-    /// Draws all of it.
+    /// Draws the whole frame.
     fn draw(&mut self, frame: &mut Frame<'_>);
-    /// A key was pressed.
+    /// Handles a key.
     fn key(&mut self, key: KeyEvent) -> NextStep;
 }
 
@@ -28,7 +28,7 @@ pub(super) enum NextStep {
     Quit,
 }
 
-/// Gives the terminal back when it is dropped; after a panic ratatui's hook has, before the message is printed.
+/// Restores the terminal when dropped; after a panic, ratatui's hook does so before the message is printed.
 struct TerminalGuard;
 
 impl Drop for TerminalGuard {
@@ -53,7 +53,7 @@ pub(super) fn show(screen: &mut dyn Screen) -> anyhow::Result<()> {
             .context("cannot draw on the terminal")?;
         let mut wait = TICK;
         while event::poll(wait).context("cannot read the terminal")? {
-            wait = Duration::ZERO; // all that were pressed meanwhile, then one frame
+            wait = Duration::ZERO; // handle all pressed keys, then draw one frame
             if let Event::Key(key) = event::read().context("cannot read the terminal")?
                 && key.kind != KeyEventKind::Release
                 && (is_interrupt(key) || screen.key(key) == NextStep::Quit)
@@ -65,7 +65,7 @@ pub(super) fn show(screen: &mut dyn Screen) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// In raw mode Ctrl-C is a key.
+/// Returns true for Ctrl-C, which is a key in raw mode.
 fn is_interrupt(key: KeyEvent) -> bool {
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
 }
@@ -120,7 +120,7 @@ mod tests {
             .unwrap();
         let reader = std::thread::spawn(move || {
             let mut said = Vec::new();
-            let _ = master.read_to_end(&mut said); // ends with an error, when nobody has the terminal
+            let _ = master.read_to_end(&mut said); // ends with an error when the terminal is closed
             String::from_utf8_lossy(&said).into_owned()
         });
         assert!(!child.wait().unwrap().success());

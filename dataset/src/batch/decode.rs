@@ -1,4 +1,4 @@
-//! A batch taken in from a stranger: nothing that it claims is believed before it is looked at.
+//! Decoding of batches from untrusted senders: every claim in a batch is checked before use.
 
 use super::{Batch, frames};
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
@@ -14,27 +14,27 @@ use std::io::{self, Read};
 use std::panic;
 use std::sync::Arc;
 
-/// Largest window of zstd that is allocated for a sender: 8 MiB, as RFC 8878 recommends.
+/// Maximum zstd window allocated for a sender: 8 MiB, as RFC 8878 recommends.
 const WINDOW_LOG_MAX: u32 = 23;
-/// Bytes of absent columns that are filled in for each byte of content: columns of later versions may be several
+/// Maximum bytes of absent columns filled in per byte of content: later versions' columns may be several
 /// times those that an old agent sends.
 const FILLED_IN_PER_BYTE: usize = 4;
-/// Memory that an Arrow array takes beside its values.
+/// Memory of an Arrow array besides its values.
 const ARRAY_BYTES: usize = 256;
-/// Longest text: a path has 4,096 bytes, and three times as many where it is not UTF-8.
+/// Maximum length of a text: a path has up to 4,096 bytes, and three times as many if it is not UTF-8.
 const TEXT_BYTES: usize = 16 << 10;
 
-/// Most bytes of a batch that are taken in at once.
+/// Maximum size of a batch that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a batch as sent.
+    /// Maximum size as sent, in bytes.
     pub compressed_bytes: usize,
-    /// Bytes of it uncompressed.
+    /// Maximum uncompressed size, in bytes.
     pub content_bytes: usize,
 }
 
 impl Default for Limits {
-    /// 8 MiB sent, 64 MiB uncompressed: a sample of 20,000 processes takes a twentieth of it.
+    /// Returns 8 MiB sent and 64 MiB uncompressed: a sample of 20,000 processes takes a twentieth of that.
     fn default() -> Self {
         Self {
             compressed_bytes: 8 << 20,
@@ -43,25 +43,25 @@ impl Default for Limits {
     }
 }
 
-/// Reason why a batch was not taken in.
+/// Reason why a batch was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BatchError {
-    /// More than the limits allow.
+    /// The batch exceeds a limit.
     #[error("the batch is larger than {limit_bytes} bytes; send fewer records at once")]
     TooLarge {
-        /// The limit that it exceeds.
+        /// The exceeded limit.
         limit_bytes: usize,
     },
-    /// Batch of a newer Gleaner.
+    /// The batch is from a newer Gleaner.
     #[error(
         "the batch has schema version {found}, and this program knows up to {SCHEMA_VERSION}; upgrade the collector before the agents"
     )]
     Newer {
-        /// Version of the batch.
+        /// Schema version of the batch.
         found: u32,
     },
-    /// The bytes are no batch.
+    /// The bytes are not a batch.
     #[error("not a batch of records: {detail}")]
     Malformed {
         /// Description of the fault.
@@ -70,8 +70,8 @@ pub enum BatchError {
 }
 
 impl Batch {
-    /// The batch in `body`, with the columns of this program's schema version: what an older one did not
-    /// record is absent.
+    /// Decodes the batch in `body`, with the columns of this program's schema version; columns that an older
+    /// version did not record are absent.
     ///
     /// # Errors
     /// [`BatchError`]; memory and time are bounded by `limits` whatever `body` holds.
@@ -87,7 +87,7 @@ impl Batch {
         let mut tables = Vec::new();
         for place in streams {
             let stream = content.slice_with_length(place.start, place.len());
-            // Arrow's decoder slices some buffers without asking for their length.
+            // Arrow's decoder slices some buffers without checking their length, and panics.
             let read = panic::catch_unwind(|| read_stream(stream, fill));
             let (read, left) =
                 read.map_err(|_| malformed("a column that contradicts itself"))??;
@@ -117,7 +117,7 @@ fn decompress(body: &[u8], limit_bytes: usize) -> Result<Vec<u8>, BatchError> {
 /// Rows by table.
 type Tables = Vec<(Table, RecordBatch)>;
 
-/// The rows of one stream, and the bytes that absent columns of the next ones may take of `fill`.
+/// The rows of one stream, and the part of `fill` that remains for absent columns of the next streams.
 fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), BatchError> {
     let mut tables = Vec::new();
     let mut decoder = StreamDecoder::new();
@@ -141,7 +141,7 @@ fn read_stream(mut content: Buffer, mut fill: usize) -> Result<(Tables, usize), 
     Ok((tables, fill))
 }
 
-/// The table that a stream says it is of; it is refused when this program is too old for it.
+/// The table that a stream names; a stream from a newer schema version is rejected.
 fn table_of(schema: &Schema) -> Result<Table, BatchError> {
     let entry = |key: &str| schema.metadata().get(key).map(String::as_str);
     let version = entry("gleaner.schema_version").and_then(|v| v.parse().ok());
@@ -150,12 +150,12 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
         return Err(BatchError::Newer { found: version });
     }
     let name = entry("gleaner.table").ok_or_else(|| malformed("a stream without a table"))?;
-    // Tables that only a collector writes are excluded.
+    // Tables that only a collector writes are not among these.
     let found = TABLES.into_iter().find(|t| t.name == name);
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
-/// `rows` under the table's own schema. Absent columns take their memory from `fill`.
+/// Converts `rows` to the table's own schema. `fill` is reduced by the memory of absent columns.
 fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<RecordBatch, BatchError> {
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));
@@ -207,7 +207,7 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
             "column {field} has a text of more than {TEXT_BYTES} bytes"
         )));
     }
-    // A dataset may lack more, of hosts without an agent.
+    // Datasets may lack these columns too, for hosts without an agent; an agent's batch may not.
     let own = table.columns.iter().zip(&columns[IDENTITY.len()..]);
     if let Some((lacking, _)) = own
         .into_iter()
@@ -222,12 +222,12 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
     RecordBatch::try_new_with_options(expected, columns, &options).map_err(|e| wrong(e.to_string()))
 }
 
-/// Bytes of a null of this type, its validity included.
+/// Bytes of a null of this type, including its validity.
 fn row_bytes(of: &DataType) -> usize {
     of.primitive_width().unwrap_or(4) + 1
 }
 
-/// Name of a column with a text above [`TEXT_BYTES`].
+/// Name of a column with a text longer than [`TEXT_BYTES`].
 fn long_text<'a>(schema: &'a Schema, columns: &[ArrayRef]) -> Option<&'a str> {
     let is_long = |column: &ArrayRef| {
         let texts = column.as_string_opt::<i32>();

@@ -1,4 +1,4 @@
-//! A batch made ready to travel.
+//! Encoding of batches for sending.
 
 use super::Batch;
 use crate::{DatasetError, Result};
@@ -8,16 +8,16 @@ use arrow::record_batch::RecordBatch;
 use gleaner_schemas::column::Table;
 use std::io;
 
-/// zstd's default: level 9 saves a twentieth more and takes five times as long.
+/// zstd's default level: level 9 saves 5 % more and takes five times as long.
 const LEVEL: i32 = 3;
-/// Arrow's least alignment: 64 would double a batch of few rows before it is compressed.
+/// Arrow's minimum alignment: 64 would double a batch of few rows before compression.
 const ALIGNMENT_BYTES: usize = 8;
 
 impl Batch {
-    /// The rows of `tables` as they travel. Tables without rows are left out.
+    /// Encodes the rows of `tables` for sending. Tables without rows are left out.
     ///
     /// # Errors
-    /// [`DatasetError::Rows`] when Arrow cannot write them.
+    /// [`DatasetError::Rows`] if Arrow cannot write the rows.
     pub fn encode(tables: &[(Table, RecordBatch)]) -> Result<Vec<u8>> {
         let mut content = Vec::new();
         for (table, rows) in tables.iter().filter(|(_, rows)| rows.num_rows() > 0) {

@@ -1,9 +1,9 @@
-//! A batch: some records of one database, as they travel from a host to the collector and lie in its
-//! journal.
+//! A batch: records of one database, as a host sends them to the collector and as the collector's journal
+//! stores them.
 //!
-//! An Arrow IPC stream for each table, one after another, compressed with zstd as a whole. Every stream
-//! ends with its end-of-stream marker and names its table in the schema's metadata (`gleaner.table`), so
-//! that any Arrow library reads a batch in a few lines:
+//! A batch is an Arrow IPC stream for each table, one after another, compressed together with zstd. Every
+//! stream ends with its end-of-stream marker and names its table in the schema's metadata (`gleaner.table`),
+//! so that any Arrow library reads a batch in a few lines:
 //!
 //! ```text
 //! data = io.BytesIO(zstandard.decompress(body))
@@ -21,54 +21,54 @@ use arrow::record_batch::RecordBatch;
 use gleaner_schemas::column::Table;
 use std::collections::BTreeSet;
 
-/// Media type of a batch's content, as registered with IANA; the content is then compressed with zstd.
+/// Media type of a batch's content, as registered with IANA; the content is sent compressed with zstd.
 pub const MEDIA_TYPE: &str = "application/vnd.apache.arrow.stream";
 
-/// Most files of a dataset that one batch may need: a table's rows of one UTC day are a file. An agent's 512 records
-/// need some 20 at a sample every 90 s, and 250 at one an hour.
+/// Maximum number of a dataset's files that one batch may touch: a file holds a table's rows of one UTC day.
+/// An agent's 512 records need about 20 with a sample every 90 s, and 250 with one per hour.
 pub const MOST_FILES: usize = 512;
 const DAY_MS: i64 = 86_400_000;
 
-/// Table and UTC day (since 1970-01-01) of rows: where they lie in a dataset.
+/// Table and UTC day (since 1970-01-01) of rows, which determine their file in a dataset.
 pub type TableDay = (&'static str, i64);
 
 /// Rows of one host's database, under the tables' own schemas.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// The host: 32 hexadecimal digits.
+    /// Id of the host: 32 hexadecimal digits.
     pub host_id: String,
-    /// The database: 32 hexadecimal digits.
+    /// Id of the database: 32 hexadecimal digits.
     pub database_id: String,
-    /// Lowest sequence of its records.
+    /// Lowest sequence number of the batch's records.
     pub first_sequence: i64,
-    /// Highest sequence of its records.
+    /// Highest sequence number of the batch's records.
     pub last_sequence: i64,
-    /// Time of its oldest row, ms since 1970-01-01 UTC.
+    /// Time of the oldest row, ms since 1970-01-01 UTC.
     pub first_time_ms: i64,
-    /// Time of its newest row, ms since 1970-01-01 UTC.
+    /// Time of the newest row, ms since 1970-01-01 UTC.
     pub last_time_ms: i64,
-    /// Tables and days of its rows; [`MOST_FILES`] at most.
+    /// Tables and days of the rows; at most [`MOST_FILES`].
     pub table_days: BTreeSet<TableDay>,
-    /// Rows by table; none is empty.
+    /// Rows by table; no entry is empty.
     pub tables: Vec<(Table, RecordBatch)>,
 }
 
 impl Batch {
-    /// Rows in all its tables.
+    /// Number of rows in all tables.
     #[must_use]
     pub fn rows_count(&self) -> u64 {
         let rows = self.tables.iter().map(|(_, rows)| rows.num_rows() as u64);
         rows.sum()
     }
 
-    /// Memory that its rows take, in bytes.
+    /// Memory of the rows, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         let rows = self.tables.iter();
         rows.map(|(_, rows)| rows.get_array_memory_size()).sum()
     }
 
-    /// From rows that were checked to be under their table's schema; what is wrong with them otherwise.
+    /// Batch of rows that already have their tables' schemas; an error describes any other fault.
     pub(crate) fn new(tables: Vec<(Table, RecordBatch)>) -> Result<Self, String> {
         let tables: Vec<_> = tables
             .into_iter()
@@ -135,10 +135,10 @@ impl Batch {
     }
 }
 
-/// The last millisecond of 9999: later days have no place among a dataset's folders.
+/// Last millisecond of the year 9999; a dataset has no folders for later days.
 const LAST_TIME_MS: i64 = 253_402_300_799_999;
 
-/// Returns true if `text` can be the id of a host or a database: 32 lower-case hexadecimal digits.
+/// Returns true if `text` is a valid id of a host or database: 32 lower-case hexadecimal digits.
 #[must_use]
 pub fn is_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))

@@ -1,8 +1,9 @@
-//! Hashes what passes through on its way into a file, so that it need not be read again.
+//! Hashes data while it is written to a file, so that it need not be read again.
 
 use std::io::{self, Write};
 
-/// Writes to `inner`; hashes all of it and, apart, what came since [`HashingWriter::part`].
+/// Writes to `inner`; hashes all data and, separately, the data since the last
+/// [`HashingWriter::part`].
 pub(crate) struct HashingWriter<W> {
     inner: W,
     pub(crate) bytes: u64,
@@ -23,19 +24,19 @@ impl<W: Write> HashingWriter<W> {
         }
     }
 
-    /// Hash of the bytes written since the last call.
+    /// Hash of the bytes written since the last call of this method.
     pub(crate) fn part(&mut self) -> String {
         let hash = self.part.finalize().to_string();
         self.part.reset();
         hash
     }
 
-    /// Keeps a copy of all bytes that are written from now on.
+    /// Keeps a copy of all bytes written after this call.
     pub(crate) fn keep(&mut self) {
         self.kept = Some(Vec::new());
     }
 
-    /// Returns the inner writer, the hash of all that was written, and the bytes that were kept.
+    /// Returns the inner writer, the hash of all written bytes, and the copy of those kept.
     pub(crate) fn finish(self) -> (W, String, Vec<u8>) {
         let kept = self.kept.unwrap_or_default();
         (self.inner, self.whole.finalize().to_string(), kept)

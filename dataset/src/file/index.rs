@@ -1,8 +1,9 @@
-//! The index of a file: its record batches, and where in them each host's rows lie.
+//! The index of a file: its record batches, and where each host's rows are in them.
 //!
-//! It stands in the file's own Arrow footer as the metadata `gleaner.index`, lines of JSON: first the
-//! batches, each its hash and rows; then a host a line, in order: id, first row in the file, rows, and its
-//! databases with the lowest and highest record sequence.
+//! The index is stored in the file's own Arrow footer as the metadata `gleaner.index`, in lines of JSON.
+//! The first line lists the batches, each with its hash and number of rows. Then one line per host
+//! follows, in order: id, first row in the file, number of rows, and the host's databases with their
+//! lowest and highest record sequence.
 //!
 //! ```text
 //! [["5d81…",1030],["e00c…",1027]]
@@ -10,8 +11,8 @@
 //! ["11aa…",7,5,[["90be…",12,16]]]
 //! ```
 //!
-//! A host is found by bisection, in the file's mapped bytes: an index of ten thousand hosts costs a reader
-//! no memory of its own.
+//! A host is found by bisection in the file's mapped bytes: an index of ten thousand hosts takes no memory
+//! of the reader's own.
 
 use crate::manifest::HostEntry;
 use arrow::buffer::Buffer;
@@ -21,17 +22,17 @@ use std::ops::Range;
 /// Key of the index in the metadata of the footer.
 pub(crate) const INDEX_KEY: &str = "gleaner.index";
 
-/// Key of how far a file was thinned, in the metadata of the footer.
+/// Key, in the footer's metadata, of the time up to which a file was thinned.
 pub(crate) const THINNED_KEY: &str = "gleaner.thinned_to_ms";
 
-/// A host's rows in a file: `rows` of them from `first_row` on, which hold no other host's.
+/// A host's rows in a file: `rows` of them from `first_row` on, and no other host's among them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostRows {
     pub(crate) host_id: String,
     pub(crate) first_row: u64,
     pub(crate) rows: u64,
-    /// Databases that the rows come from, ordered by id: none of their records lies outside these bounds,
-    /// but maybe not all within.
+    /// Databases of the rows, ordered by id: all records are within these bounds, but records may be
+    /// missing between the bounds.
     pub(crate) databases: Vec<DatabaseRows>,
 }
 
@@ -44,7 +45,8 @@ pub(crate) struct DatabaseRows {
     pub(crate) last_sequence: i64,
 }
 
-/// Record batches with one hash over their bytes: one since format version 2, all of a host before.
+/// Record batches with one hash over their bytes: a single batch since format version 2, all of a host's
+/// before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) batches: Range<usize>,
@@ -53,15 +55,15 @@ pub(crate) struct Part {
     pub(crate) blake3: String,
 }
 
-/// The index, read.
+/// A parsed index.
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(crate) parts: Vec<Part>,
-    /// The lines of the hosts.
+    /// Text of the hosts' lines.
     hosts: Buffer,
 }
 
-/// The index, being written.
+/// An index under construction.
 #[derive(Debug, Default)]
 pub(crate) struct IndexText {
     batches: Vec<(String, u64)>,
@@ -73,12 +75,12 @@ pub(crate) struct IndexText {
 type Line<'a> = (String, u64, u64, Vec<DatabaseRows>);
 
 impl IndexText {
-    /// A record batch was written.
+    /// Adds a record batch that was written.
     pub(crate) fn add_batch(&mut self, blake3: String, rows: u64) {
         self.batches.push((blake3, rows));
     }
 
-    /// The next host's rows follow those of the hosts before.
+    /// Adds the next host, whose rows follow those of the hosts before.
     pub(crate) fn add_host(
         &mut self,
         host_id: &str,
@@ -102,7 +104,7 @@ impl IndexText {
 }
 
 impl Index {
-    /// Reads the index in `text`.
+    /// Parses the index in `text`.
     pub(crate) fn parse(text: &Buffer) -> serde_json::Result<Self> {
         let head = line_end(text, 0);
         let batches: Vec<(String, u64)> = serde_json::from_slice(&text[..head])?;
@@ -122,7 +124,7 @@ impl Index {
         Ok(Self { parts, hosts })
     }
 
-    /// The index of a file of format version 1, whose manifest has it.
+    /// The index of a file of format version 1, taken from the manifest.
     pub(crate) fn inline(hosts: &[HostEntry]) -> serde_json::Result<Self> {
         let mut text = IndexText::default();
         let mut parts = Vec::new();
@@ -148,17 +150,17 @@ impl Index {
         Ok(Self { parts, hosts })
     }
 
-    /// Every host, in order.
+    /// All hosts, in order.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = serde_json::Result<HostRows>> {
         let lines = self.hosts.split(|&byte| byte == b'\n');
         lines.filter(|line| !line.is_empty()).map(host_rows)
     }
 
-    /// The rows of one host, if it has some.
+    /// The rows of one host, if the file has any.
     pub(crate) fn host(&self, host_id: &str) -> serde_json::Result<Option<HostRows>> {
         let (mut low, mut high) = (0, self.hosts.len());
         while low < high {
-            // The line that the middle lies in.
+            // Find the line that contains the middle.
             let middle = low + (high - low) / 2;
             let before = self.hosts[low..middle].iter().rposition(|&b| b == b'\n');
             let start = before.map_or(low, |newline| low + newline + 1);
@@ -173,7 +175,7 @@ impl Index {
         Ok(None)
     }
 
-    /// The parts that hold rows of `host`, each with those of its rows that are the host's.
+    /// The parts with rows of `host`, each with the range of the host's rows in the part.
     pub(crate) fn parts_of(&self, host: &HostRows) -> impl Iterator<Item = (&Part, Range<u64>)> {
         let (first, end) = (host.first_row, host.first_row.saturating_add(host.rows));
         let start = self

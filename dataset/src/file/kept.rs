@@ -1,4 +1,5 @@
-//! Decoded batches that several hosts share, kept for the next host: one a file, and bounded for all files together.
+//! Cache of decoded batches that several hosts share: one batch per file, with a limit for all files
+//! together.
 
 use crate::file::index::Part;
 use arrow::datatypes::SchemaRef;
@@ -6,10 +7,10 @@ use arrow::record_batch::RecordBatch;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of all kept batches.
+/// Maximum size of all cached batches together.
 const BYTES_AT_MOST: usize = 256 << 20;
 
-/// The batch that a file decoded last.
+/// The last batch decoded from a file.
 #[derive(Default)]
 pub(crate) struct Slot(Mutex<Option<CachedBatch>>);
 
@@ -25,13 +26,13 @@ pub(crate) struct BatchCache(Mutex<Slots>);
 
 #[derive(Default)]
 struct Slots {
-    /// Slots that are not empty, the first filled first.
+    /// Slots that are not empty, in the order in which they were first filled.
     filled: VecDeque<Arc<Slot>>,
     bytes: usize,
 }
 
 impl Slot {
-    /// The rows of `part` with these columns, where they are what is kept.
+    /// The rows of `part` with these columns, if they are cached.
     pub(crate) fn get(&self, part: &Part, columns: &SchemaRef) -> Option<RecordBatch> {
         let kept = lock(&self.0);
         let kept = kept.as_ref()?;
@@ -40,7 +41,7 @@ impl Slot {
 }
 
 impl BatchCache {
-    /// Keeps `rows` in `slot`, instead of the batch in it and, where there is no room, of batches in others.
+    /// Puts `rows` into `slot` in place of its batch; if space is short, other slots are emptied.
     pub(crate) fn keep(
         &self,
         slot: &Arc<Slot>,

@@ -1,5 +1,5 @@
-//! A sealed Arrow file, mapped: only the requested batches and columns are decompressed, and only after a
-//! check that their bytes are those that were sealed.
+//! A sealed Arrow file, mapped into memory: only the requested batches and columns are decompressed, and
+//! only after their bytes were compared with the sealed hash.
 
 use crate::file::index::{HostRows, INDEX_KEY, Index, Part, THINNED_KEY};
 use crate::file::kept::{BatchCache, Slot};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Bytes at the end of an Arrow file: four of footer length, then the magic "ARROW1".
 const TRAILER_BYTES: usize = 10;
-/// Largest batch, in rows, that is kept for the next host that shares it.
+/// Maximum number of rows in a batch that is cached for the next host sharing it.
 const KEPT_ROWS: u64 = 4096;
 
 pub(crate) struct MappedFile {
@@ -33,9 +33,9 @@ pub(crate) struct MappedFile {
     pub(crate) version: MetadataVersion,
     pub(crate) blocks: Vec<Block>,
     pub(crate) index: Index,
-    /// The shared batch that was decoded last.
+    /// Last shared batch that was decoded.
     slot: Arc<Slot>,
-    /// Bounds the memory kept of this file and others.
+    /// Limits the memory of cached batches, of this file and others.
     pub(crate) kept: Arc<BatchCache>,
 }
 
@@ -63,7 +63,7 @@ impl MappedFile {
         Self::parse(path, data, inline)
     }
 
-    /// Maps a file that no manifest describes; in format version 1 without an index.
+    /// Maps a file without its manifest entry; in format version 1, there is then no index.
     pub(crate) fn open_unsealed(root: &Path, relative: &str) -> Result<Self> {
         let data = map_file(root, relative)?;
         let path = root.join(relative);
@@ -95,18 +95,18 @@ impl MappedFile {
         })
     }
 
-    /// Hash of the whole file, as in the manifest.
+    /// Hash of the whole file, for comparison with the manifest.
     pub(crate) fn file_hash(&self) -> String {
         hash([self.data.as_slice()])
     }
 
-    /// Every host with rows in it, in order.
+    /// All hosts with rows in the file, in order.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Result<HostRows>> {
         let hosts = self.index.hosts();
         hosts.map(|host| host.map_err(|e| altered(&self.path)(e)))
     }
 
-    /// Record batches of the file, as they were hashed.
+    /// Record batches of the file, grouped as they were hashed.
     pub(crate) fn parts(&self) -> &[Part] {
         &self.index.parts
     }
@@ -116,13 +116,13 @@ impl MappedFile {
         self.index.parts_of(host)
     }
 
-    /// Returns true if the bytes of `part` are those that were sealed.
+    /// Returns true if the bytes of `part` have the sealed hash.
     pub(crate) fn is_sound(&self, part: &Part) -> bool {
         self.hash_of(part.batches.clone())
             .is_ok_and(|hash| hash == part.blake3)
     }
 
-    /// Place of the host's rows, if it has some.
+    /// Position of the host's rows, if the file has any.
     pub(crate) fn host(&self, host_id: &str) -> Result<Option<HostRows>> {
         self.index.host(host_id).map_err(altered(&self.path))
     }
@@ -154,7 +154,7 @@ impl MappedFile {
         Ok(found)
     }
 
-    /// The rows of a part of the file, once its bytes are found to be those that were sealed.
+    /// The rows of a part, after its bytes were compared with the sealed hash.
     fn read_part(&self, part: &Part, wanted: &SchemaRef) -> Result<Vec<RecordBatch>> {
         let is_shared = part.batches.len() == 1 && part.rows <= KEPT_ROWS;
         if is_shared && let Some(rows) = self.slot.get(part, wanted) {
@@ -186,7 +186,7 @@ impl MappedFile {
         Ok(batches)
     }
 
-    /// Earliest and latest time of its rows; none where it has no rows.
+    /// Earliest and latest time of the rows; `None` without rows.
     pub(crate) fn times_ms(&self, table: &Table) -> Result<Option<(i64, i64)>> {
         let wanted = projected(table, &["time"])?;
         let decoder = self.decoder(&wanted);
@@ -203,13 +203,13 @@ impl MappedFile {
         Ok(bounds)
     }
 
-    /// Hash of the footer, as in the manifest.
+    /// Hash of the footer, for comparison with the manifest.
     pub(crate) fn footer_hash(&self) -> Result<String> {
         let footer = footer_bytes(&self.data).map_err(altered(&self.path))?;
         Ok(hash([footer]))
     }
 
-    /// Time up to which the file was thinned, by its footer.
+    /// Time up to which the file was thinned, from its footer.
     pub(crate) fn thinned_to_ms(&self) -> Result<Option<i64>> {
         let footer = footer_bytes(&self.data).and_then(parse_footer);
         let footer = footer.map_err(altered(&self.path))?;
@@ -267,8 +267,8 @@ impl MappedFile {
     }
 }
 
-/// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's. What an older version
-/// did not record is absent; refused where it may not be.
+/// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's order. Columns that an
+/// older version did not record are absent, or an error if they may not be absent.
 pub(crate) fn conformed(
     batch: &RecordBatch,
     wanted: &SchemaRef,
@@ -291,14 +291,14 @@ pub(crate) fn map_file(root: &Path, relative: &str) -> Result<Buffer> {
 }
 
 fn map(file: &File, path: &Path) -> Result<Buffer> {
-    // SAFETY: a sealed file is never written to again by any program of Gleaner; a file is replaced by
-    // renaming another over it, which leaves a mapped one as it is.
+    // SAFETY: no program of Gleaner writes to a sealed file; a file is replaced by renaming another over it,
+    // which leaves a mapped file unchanged.
     #[allow(unsafe_code)]
     let map = unsafe { memmap2::Mmap::map(file) }.map_err(DatasetError::io("map", path))?;
     Ok(Buffer::from(bytes::Bytes::from_owner(map)))
 }
 
-/// The footer, its length and the magic.
+/// The footer, without its length and the magic bytes.
 pub(crate) fn footer_bytes(data: &[u8]) -> Result<&[u8], ArrowError> {
     let cut_off = || ArrowError::IpcError("its footer is cut off".to_owned());
     let trailer = data.last_chunk::<TRAILER_BYTES>().ok_or_else(cut_off)?;
@@ -330,7 +330,7 @@ fn metadata<'a>(footer: &Footer<'a>, key: &str) -> Option<&'a str> {
     entries.find(|entry| entry.key() == Some(key))?.value()
 }
 
-/// The index in the footer of the file `data`, left where it lies.
+/// The index in the footer of the file `data`, without a copy of it.
 fn own_index(data: &Buffer, footer: &Footer<'_>) -> Result<Index, ArrowError> {
     let text = metadata(footer, INDEX_KEY)
         .ok_or_else(|| ArrowError::IpcError("its footer has no index".to_owned()))?;

@@ -1,4 +1,5 @@
-//! One Arrow file: its index, staging, mapping and reading; and the open files.
+//! One Arrow file: its index, staging, mapping and reading; and the cache of
+//! open files.
 
 mod hashing;
 pub(crate) mod index;

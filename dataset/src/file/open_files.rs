@@ -1,6 +1,7 @@
-//! Files that were opened, checked and parsed already: whoever reads host after host meets the same ones.
+//! Cache of files that were opened, checked and parsed: reading one host after another opens the same files.
 //!
-//! A mapped file takes no descriptor, so that thousands stay open: a dataset of years is walked once a host.
+//! A mapped file takes no file descriptor, so that thousands can stay open: a dataset of years is read once
+//! per host.
 
 use crate::Result;
 use crate::file::kept::BatchCache;
@@ -11,12 +12,12 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Record batches of all open files together: each takes some 200 bytes of index.
+/// Maximum number of record batches of all open files together; each takes about 200 bytes of index.
 const BATCHES_AT_MOST: usize = 1 << 19;
-/// Counted for a file beside its record batches: 8,192 files at most, an eighth of the maps that Linux grants a
-/// process.
+/// Added for each file to its number of record batches, which limits open files to 8,192: an eighth of the
+/// maps that Linux allows a process.
 const BATCHES_A_FILE: usize = 64;
-/// Schemas that are held once for all files: one a table and version of Gleaner.
+/// Maximum number of schemas shared by all files: one per table and version of Gleaner.
 const SCHEMAS_AT_MOST: usize = 64;
 
 pub(crate) struct OpenFiles {
@@ -27,7 +28,7 @@ pub(crate) struct OpenFiles {
 
 #[derive(Default)]
 struct Files {
-    /// Files by path in the dataset, with the time of their last use.
+    /// Files by path in the dataset, with the sequence number of their last use.
     open: HashMap<String, (u64, Arc<MappedFile>)>,
     schemas: Vec<SchemaRef>,
     batches: usize,
@@ -46,7 +47,7 @@ impl Default for OpenFiles {
 }
 
 impl OpenFiles {
-    /// The file that `entry` names, opened or found open.
+    /// The file that `entry` names, newly opened or from the cache.
     pub(crate) fn open(&self, root: &Path, entry: &FileEntry) -> Result<Arc<MappedFile>> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.uses += 1;
@@ -76,13 +77,13 @@ impl OpenFiles {
         Ok(file)
     }
 
-    /// Counts openings of files that were not open.
+    /// Number of files opened because they were not in the cache.
     pub(crate) fn opened(&self) -> u64 {
         let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.opened
     }
 
-    /// Closes files that are not used any more.
+    /// Closes files that are no longer part of the dataset.
     pub(crate) fn forget(&self, paths: &[String]) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         for path in paths {
@@ -94,7 +95,7 @@ impl OpenFiles {
 }
 
 impl Files {
-    /// Forgets the quarter that was not used for longest.
+    /// Closes the least recently used quarter of the files.
     fn shrink(&mut self) {
         let mut uses: Vec<u64> = self.open.values().map(|(used, _)| *used).collect();
         uses.sort_unstable();
@@ -106,7 +107,7 @@ impl Files {
     }
 }
 
-/// Weight of a file.
+/// Weight of a file: its share of [`BATCHES_AT_MOST`].
 fn batches(file: &MappedFile) -> usize {
     BATCHES_A_FILE + file.parts().len()
 }
@@ -128,7 +129,7 @@ mod tests {
     const FILES: i64 = 650;
     const HOSTS: [&str; 3] = ["host-a", "host-b", "host-c"];
 
-    /// A dataset of a file a day, each with three hosts.
+    /// A dataset with one file per day, each with three hosts.
     fn days() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(folder.path()).unwrap();
@@ -150,7 +151,7 @@ mod tests {
         folder
     }
 
-    /// An LRU of 512 files, walked host by host, opened each of them anew for every host.
+    /// An LRU cache of 512 files reopened every file for every host.
     #[test]
     fn a_file_is_opened_once_however_many_hosts_are_read() {
         let folder = days();

@@ -1,4 +1,4 @@
-//! One Arrow file, staged host by host, and its entry in the manifest.
+//! One Arrow file, staged host by host, and its manifest entry.
 
 use crate::file::hashing::HashingWriter;
 use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};
@@ -19,13 +19,13 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
-/// Rows in a record batch at most: what is decompressed at once.
+/// Maximum number of rows in a record batch, the unit of decompression.
 pub(crate) const BATCH_ROWS: usize = 64 * 1024;
-/// A batch with as many rows ends with its host: fewer would cost more in headers than they hold.
+/// Number of rows from which a batch ends with its host: smaller batches' headers would outweigh their rows.
 const SHARED_ROWS: usize = 1024;
-/// Digits of a file's hash in its name: names never repeat.
+/// Number of hash digits in a file's name: enough that names never repeat.
 const NAME_DIGITS: usize = 32;
-/// Alignment that buffers are padded to: enough for every type here; Arrow's 64 would be a tenth of a small file.
+/// Alignment of buffers: enough for every type here; Arrow's 64 would be a tenth of a small file.
 const ALIGNMENT_BYTES: usize = 8;
 
 /// A file that is being staged.
@@ -35,7 +35,7 @@ pub(crate) struct StagedFile {
     table: Table,
     date: String,
     writer: FileWriter<HashingWriter<BufWriter<File>>>,
-    /// Rows that make up no batch yet.
+    /// Rows not yet written as a batch.
     pending: Vec<RecordBatch>,
     pending_rows: usize,
     index: IndexText,
@@ -43,7 +43,7 @@ pub(crate) struct StagedFile {
     thinned_to_ms: Option<i64>,
 }
 
-/// Bounds of the rows: first and last.
+/// First and last time and host of the rows.
 struct Bounds {
     times_ms: (i64, i64),
     hosts: (String, String),
@@ -64,7 +64,7 @@ impl StagedFile {
                 .map_err(to_io)?;
             let mut writer =
                 FileWriter::try_new_with_options(file, &schema(table), options).map_err(to_io)?;
-            writer.get_mut().part(); // a batch begins after the magic and the schema
+            writer.get_mut().part(); // a batch's bytes begin after the magic and the schema
             Ok(writer)
         };
         let writer = begin().map_err(DatasetError::io("write", &path))?;
@@ -82,7 +82,7 @@ impl StagedFile {
         })
     }
 
-    /// Marks the file's samples as thinned.
+    /// Marks the file's samples as thinned up to `to_ms`.
     pub(crate) fn thinned_to(mut self, to_ms: impl Into<Option<i64>>) -> Self {
         self.thinned_to_ms = to_ms.into();
         self
@@ -93,7 +93,7 @@ impl StagedFile {
         self.writer.get_ref().bytes
     }
 
-    /// Adds all rows of the next host: sorted, and of a host after those before.
+    /// Adds all rows of the next host. They must be sorted, and the host must follow those before.
     pub(crate) fn add_host(&mut self, rows: &RecordBatch) -> Result<()> {
         let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
         let Some(times_ms) = bounds(identities.times_ms) else {
@@ -144,7 +144,7 @@ impl StagedFile {
         Ok(())
     }
 
-    /// Makes the file durable; where it lies, and its entry. `None`, and no file, when no row was added.
+    /// Makes the file durable; returns its path and entry. Without rows, returns `None` and leaves no file.
     pub(crate) fn finish(mut self) -> Result<Option<(PathBuf, FileEntry)>> {
         self.flush()?;
         let Some(bounds) = self.bounds.take() else {
@@ -194,7 +194,7 @@ impl StagedFile {
 }
 
 impl StagedFile {
-    /// Adds the sorted rows of any hosts.
+    /// Adds sorted rows of one or more hosts.
     pub(crate) fn add(&mut self, rows: &RecordBatch) -> Result<()> {
         let identities = Identities::of(rows).map_err(DatasetError::rows(self.table.name))?;
         for run in identities.host_runs() {

@@ -1,17 +1,17 @@
-//! Durable moves of files into a dataset's folder: a file is whole there, or absent.
+//! Durable moves of files into a dataset's folder: a file is there completely or not at all.
 
 use crate::{DatasetError, Result};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Moves a staged file to its place so that it is there whole or not at all, even after power is lost.
+/// Moves a staged file to its place; even after a power loss it is there completely or not at all.
 pub(crate) fn put(staged: &Path, place: &Path) -> Result<()> {
     fs::rename(staged, place).map_err(DatasetError::io("rename a file to", place))?;
     place.parent().map_or(Ok(()), sync_folder)
 }
 
-/// Creates `root/relative` with its parents, each made durable in the folder above it.
+/// Creates `root/relative` with its parents, and makes each durable in its parent folder.
 pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
     let mut path = root.to_path_buf();
     for part in relative.split('/') {
@@ -19,7 +19,7 @@ pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
         path.push(part);
         if !path.is_dir() {
             match fs::create_dir(&path) {
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {} // by another writer just now
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {} // another writer created it just now
                 other => other.map_err(DatasetError::io("create folder", &path))?,
             }
             sync_folder(&parent)?;
@@ -28,14 +28,14 @@ pub(crate) fn create_folders(root: &Path, relative: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes the names in `folder` durable.
+/// Makes the entries of `folder` durable.
 pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|f| f.sync_all())
         .map_err(DatasetError::io("sync folder", folder))
 }
 
-/// Deletes what lies in `folder`.
+/// Deletes the contents of `folder`.
 pub(crate) fn clear(folder: &Path) -> Result<()> {
     entries(folder)?.iter().try_for_each(|path| remove(path))
 }

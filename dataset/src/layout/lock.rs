@@ -1,16 +1,17 @@
-//! Lock for one writer of a name at a time.
+//! Lock that allows one writer per name at a time.
 
 use super::names::WriterName;
 use crate::{DatasetError, Result};
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-/// Held until it is dropped or the process ends, however it ends.
+/// A lock, held until it is dropped or the process ends in any way.
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
 impl Lock {
-    /// Locks the part of the dataset at `root` that `name` writes, or tells at once that another writer has it.
+    /// Locks the files that writer `name` writes in the dataset at `root`; returns an error immediately if
+    /// another writer holds the lock.
     pub(crate) fn take(root: &Path, name: &WriterName) -> Result<Self> {
         let path = root.join(name.lock());
         let file = File::options()
@@ -30,9 +31,9 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Closing alone would not do: a process that another thread is just starting has the file open too,
-    /// until it executes its program.
+    /// Unlocks explicitly, since closing is not enough: a child process that another thread is just starting
+    /// has the file open too, until it executes its program.
     fn drop(&mut self) {
-        let _ = self.0.unlock(); // what fails here is undone when the process ends
+        let _ = self.0.unlock(); // if unlocking fails, the end of the process unlocks
     }
 }

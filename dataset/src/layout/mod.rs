@@ -1,4 +1,5 @@
-//! Layout of a dataset's folder: places of files, how they get there, and their owners.
+//! Layout of a dataset's folder: names of files, how files are put in place, and which
+//! writer owns them.
 
 mod durable;
 pub(crate) mod lock;

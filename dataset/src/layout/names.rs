@@ -1,4 +1,5 @@
-//! Files of a writer: the one writer of a dataset, or one of several that write hosts of their own.
+//! File names of a writer: the only writer of a dataset, or one of several that each write their
+//! own hosts.
 
 use super::durable::entries;
 use super::places::{LOCK, MANIFEST, STAGING};
@@ -11,7 +12,7 @@ pub(crate) const MANIFESTS: &str = "manifests";
 const EXTENSION: &str = ".arrow";
 const NAME_AT_MOST: usize = 64;
 
-/// A writer's name; none is that of a dataset's only or first one.
+/// A writer's name; `None`: a dataset's only or first writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WriterName(Option<String>);
 
@@ -56,7 +57,7 @@ impl WriterName {
         file.split('.').next().unwrap_or(file)
     }
 
-    /// Name of a file with this hash.
+    /// Name of this writer's file with this hash.
     pub(crate) fn file(&self, hash: &str) -> String {
         match &self.0 {
             None => format!("{hash}{EXTENSION}"),
@@ -64,7 +65,7 @@ impl WriterName {
         }
     }
 
-    /// Path of its manifest, relative to the dataset.
+    /// Path of the writer's manifest, relative to the dataset.
     pub(crate) fn manifest(&self) -> String {
         match &self.0 {
             None => MANIFEST.to_owned(),
@@ -72,12 +73,12 @@ impl WriterName {
         }
     }
 
-    /// Path of its folder of staged files.
+    /// Path of the writer's folder of staged files.
     pub(crate) fn staging(&self) -> String {
         self.hidden(STAGING)
     }
 
-    /// Path of its lock.
+    /// Path of the writer's lock.
     pub(crate) fn lock(&self) -> String {
         self.hidden(LOCK)
     }

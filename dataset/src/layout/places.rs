@@ -1,18 +1,20 @@
-//! Names of the places in a dataset's folder.
+//! Names of files and folders in a dataset's folder.
 
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
-/// The one file that says which others belong.
+/// The file that lists all files of the dataset.
 pub(crate) const MANIFEST: &str = "manifest.json";
-/// Locked by the one writer.
+/// File that the dataset's only writer locks.
 pub(crate) const LOCK: &str = ".lock";
-/// Files on their way; whatever a dead writer left here is of no use.
+/// Folder of unfinished files; those that a dead writer left are deleted.
 pub(crate) const STAGING: &str = ".staging";
 
-/// Files that newer ones replaced, for those who opened the dataset before.
+/// Folder of files replaced by newer ones, for readers that opened the dataset
+/// before.
 pub(crate) const RETIRED: &str = ".retired";
 
-/// Damaged files, set aside by a repair. Nothing here is ever deleted.
+/// Folder of damaged files, moved there by a repair. Nothing in it is ever
+/// deleted.
 pub(crate) const DAMAGED: &str = ".damaged";
 
 const DAY_MS: i64 = 86_400_000;

@@ -1,4 +1,5 @@
-//! Files that newer ones replaced: kept for a while, for readers who opened the dataset before.
+//! Files that newer ones replaced: kept for a while, for readers that opened the dataset
+//! before.
 
 use super::durable::{create_folders, entries, put, remove, sync_folder};
 use super::places::RETIRED;
@@ -8,10 +9,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Time for which a retired file is kept unless the writer is told otherwise.
+/// Default time for which a retired file is kept.
 pub(crate) const GRACE: Duration = Duration::from_secs(3600);
 
-/// Opens the file `relative` of the dataset at `root`, in its place or among the retired.
+/// Opens the file `relative` of the dataset at `root`, in its place or in the folder of retired
+/// files.
 pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     let path = root.join(relative);
     match File::open(&path) {
@@ -23,11 +25,12 @@ pub(crate) fn open(root: &Path, relative: &str) -> Result<File> {
     }
 }
 
-/// Moves a file out of its place. Its time of modification becomes that of its retirement.
+/// Moves a file to the folder of retired files. Its modification time becomes the time of
+/// retirement.
 pub(crate) fn retire(root: &Path, relative: &str) -> Result<()> {
     let place = root.join(relative);
     let file = match File::options().write(true).open(&place) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()), // by who was killed then
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()), // retired by a writer killed afterwards
         other => other.map_err(DatasetError::io("open", &place))?,
     };
     file.set_modified(SystemTime::now())
@@ -54,13 +57,13 @@ fn purge_folder(folder: &Path, now: SystemTime, grace: Duration) -> Result<()> {
             continue;
         }
         let retired = match fs::metadata(&path).and_then(|m| m.modified()) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue, // another writer was first
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue, // another writer deleted it
             other => other.map_err(DatasetError::io("look at", &path))?,
         };
         match now.duration_since(retired) {
             Ok(age) if age >= grace => remove(&path)?,
             Ok(_) => {}
-            // The clock was set back: the grace begins anew.
+            // The clock was set back: the grace period starts again.
             Err(_) => File::options()
                 .write(true)
                 .open(&path)

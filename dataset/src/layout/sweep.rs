@@ -1,4 +1,4 @@
-//! The Arrow files in their places, and the remains of a dead writer among them.
+//! The Arrow files in their places, and removal of what a dead writer left there.
 
 use super::durable::entries;
 use super::names::WriterName;
@@ -7,9 +7,9 @@ use crate::{DatasetError, Result};
 use std::fs;
 use std::path::Path;
 
-/// Puts away what a writer that died left: staged files are deleted, files that no manifest names are
-/// retired, since a reader may have the manifest before. Only for the holder of the lock, whose `name` the
-/// files bear: another writer's may not be in its manifest yet.
+/// Cleans up after a writer that died: staged files are deleted, and files that no manifest names are
+/// retired, since a reader may have the previous manifest. Only the holder of the lock may call this, for
+/// files that bear its `name`: other writers may have files not yet in their manifests.
 pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> bool) -> Result<()> {
     let staging = root.join(name.staging());
     if staging.exists() {

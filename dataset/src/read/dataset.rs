@@ -1,4 +1,4 @@
-//! Reading: one host without the rest, or everything day by day.
+//! Reading of a dataset: one host at a time, or everything day by day.
 
 use crate::file::open_files::OpenFiles;
 use crate::manifest::Manifest;
@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// Places of files in the manifest, by table and UTC date: a dataset of a thousand hosts has thousands of files.
+/// Positions of files in the manifest, by table and UTC date: a dataset of a thousand hosts has thousands of
+/// files.
 type Days = BTreeMap<String, BTreeMap<String, Vec<usize>>>;
 
-/// A dataset as its manifest stood when it was opened; what is sealed later is not seen.
+/// A dataset with the manifest as it was when opened; data sealed later is not visible.
 ///
-/// Files that a writer replaces meanwhile stay readable for an hour (see `Writer::keep_retired_for`).
+/// Files that a writer replaces in the meantime stay readable for an hour (see `Writer::keep_retired_for`).
 #[derive(Clone, Debug)]
 pub struct Dataset {
     root: PathBuf,
@@ -32,7 +33,7 @@ impl Dataset {
     /// Opens the dataset in the folder `root`.
     ///
     /// # Errors
-    /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or a manifest that cannot be read.
+    /// [`DatasetError::NotADataset`], [`DatasetError::Newer`], or an unreadable manifest.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         let root = root.as_ref().to_owned();
         let manifest = Arc::new(Manifest::load_all(&root)?);
@@ -56,19 +57,20 @@ impl Dataset {
         &self.root
     }
 
-    /// The manifest as it was opened.
+    /// The manifest as it was when the dataset was opened.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Counts openings of files that were not open: reading costs each once, while the index of all of them fits.
+    /// Number of files opened so far: each file is opened once, as long as the indexes of all fit in the
+    /// cache.
     #[must_use]
     pub fn files_opened(&self) -> u64 {
         self.files.opened()
     }
 
-    /// Ids of all hosts, sorted: from the index of every file, once.
+    /// Ids of all hosts, sorted. Reads the index of every file.
     ///
     /// # Errors
     /// A file that is torn, altered or unreadable.
@@ -88,17 +90,17 @@ impl Dataset {
         days.map(|(date, _)| date.clone()).collect()
     }
 
-    /// Rows of `table` by the manifest, without reading a file.
+    /// Number of rows of `table` according to the manifest, without reading a file.
     #[must_use]
     pub fn rows(&self, table: &Table) -> u64 {
         self.files(table).map(|f| f.rows).sum()
     }
 
-    /// The rows of one host in `table`, ordered by time, sequence and key, with `columns` in this order
-    /// (`host_id`, `database_id`, `sequence` and `time` among them). No rows is an empty batch.
+    /// The rows of one host in `table`, ordered by time, sequence and key, with `columns` in this order (they
+    /// must include `host_id`, `database_id`, `sequence` and `time`). Without rows, the batch is empty.
     ///
     /// # Errors
-    /// [`DatasetError::UnknownColumn`]; or, naming the file, that it is torn, altered or unreadable.
+    /// [`DatasetError::UnknownColumn`]; or an error that names a torn, altered or unreadable file.
     pub fn read_host(&self, table: &Table, host: &str, columns: &[&str]) -> Result<RecordBatch> {
         self.read_host_between(table, host, columns, None, None)
     }
@@ -111,7 +113,7 @@ impl Dataset {
             .flat_map(move |date| self.scan_date(&table, &date))
     }
 
-    /// The part of [`Dataset::scan`] that lies on one UTC day.
+    /// The part of [`Dataset::scan`] for one UTC day.
     pub fn scan_date(
         &self,
         table: &Table,
@@ -134,7 +136,7 @@ impl Dataset {
         self.manifest.files.iter().filter(move |f| f.table == name)
     }
 
-    /// The files of each UTC day on which `table` has rows, in order.
+    /// The files of `table` by UTC day, in order.
     pub(crate) fn files_by_day<'a>(
         &'a self,
         table: &Table,
@@ -150,7 +152,7 @@ impl Dataset {
         files.filter_map(|at| self.manifest.files.get(*at))
     }
 
-    /// Ids of the hosts with rows in `files`.
+    /// Ids of the hosts that have rows in `files`.
     pub(crate) fn hosts_of<'a>(
         &self,
         files: impl Iterator<Item = &'a FileEntry>,
@@ -176,7 +178,7 @@ impl Dataset {
         self.read_files(table, files, host, wanted)
     }
 
-    /// A host's rows in `files`, which are of one day.
+    /// A host's rows in `files`, all of one day.
     pub(crate) fn read_files<'a>(
         &self,
         table: &Table,
@@ -199,7 +201,7 @@ impl Dataset {
             concat_batches(columns, &batches).map_err(DatasetError::rows(table.name))
         };
         if parts.len() < 2 {
-            return read(wanted); // one file is sorted, and holds each row once
+            return read(wanted); // a single file is sorted and holds each row once
         }
         let mut names: Vec<&str> = wanted.fields().iter().map(|f| f.name().as_str()).collect();
         let asked = names.len();

@@ -1,4 +1,5 @@
-//! Reading: a dataset, a part of one of its tables, or one writer's files.
+//! Reading of a dataset, of a part of one of its tables, or of one writer's
+//! files.
 
 mod dataset;
 mod selection;

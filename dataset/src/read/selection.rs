@@ -1,4 +1,4 @@
-//! A part of a table: some hosts, a span of time, some columns; the rest is neither opened nor decompressed.
+//! A part of a table: some hosts, a range of time, some columns; the rest is neither opened nor decompressed.
 
 use crate::rows::projected;
 use crate::{Dataset, DatasetError, FileEntry, Result};
@@ -16,24 +16,24 @@ use std::sync::Arc;
 
 const NANOSECONDS_PER_MS: i64 = 1_000_000;
 
-/// Rows that are wanted of a table; by default all of them.
+/// Rows and columns to read from a table; by default all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Ids of hosts.
+    /// Ids of hosts; `None`: all hosts.
     pub hosts: Option<BTreeSet<String>>,
-    /// Rows of this time and after it, ms since 1970-01-01 UTC.
+    /// Earliest time, ms since 1970-01-01 UTC.
     pub from_ms: Option<i64>,
-    /// Rows before this time, ms since 1970-01-01 UTC.
+    /// End of the time range, not included, ms since 1970-01-01 UTC.
     pub until_ms: Option<i64>,
-    /// Columns, in this order.
+    /// Columns, in this order; `None`: all columns.
     pub columns: Option<Vec<String>>,
 }
 
 impl Selection {
-    /// The schema of the rows selected from `table`; a column that is named twice comes once.
+    /// Schema of the rows selected from `table`; a column named twice is returned once.
     ///
     /// # Errors
-    /// [`DatasetError::UnknownColumn`], with every column that the table does not have.
+    /// [`DatasetError::UnknownColumn`], with all columns that the table does not have.
     pub fn schema(&self, table: &Table) -> Result<SchemaRef> {
         let whole = schema(table);
         let Some(columns) = &self.columns else {
@@ -56,7 +56,7 @@ impl Selection {
         })
     }
 
-    /// Returns false if the file certainly has no selected rows.
+    /// Returns false if the file has no selected rows for certain.
     fn may_be_in(&self, file: &FileEntry) -> bool {
         let starts_in_time = self.until_ms.is_none_or(|ms| file.first_time_ms < ms);
         let ends_in_time = self.from_ms.is_none_or(|ms| file.last_time_ms >= ms);
@@ -64,15 +64,15 @@ impl Selection {
         starts_in_time && ends_in_time && self.hosts.as_ref().is_none_or(has_host)
     }
 
-    /// Returns true if the file has rows of other times.
+    /// Returns true if the file has rows outside the selected time.
     fn cuts(&self, file: &FileEntry) -> bool {
         self.from_ms.is_some_and(|ms| file.first_time_ms < ms)
             || self.until_ms.is_some_and(|ms| file.last_time_ms >= ms)
     }
 }
 
-/// A point in time as people and programs write it, as ms since 1970-01-01 UTC: such a number itself, a
-/// date (its first moment in UTC), or RFC 3339 (UTC where there is no offset).
+/// Parses a point in time into ms since 1970-01-01 UTC. Accepts such a number, a date (its first moment in
+/// UTC), or RFC 3339 (UTC if there is no offset).
 #[must_use]
 pub fn instant_ms(text: &str) -> Option<i64> {
     match text.parse() {
@@ -86,12 +86,12 @@ pub fn instant_ms(text: &str) -> Option<i64> {
 }
 
 impl Dataset {
-    /// The rows of `table` that are selected, in batches of one day and host, ordered by day, host, time,
-    /// sequence and key; no batch is empty. A file that can hold none of them is not opened.
+    /// The selected rows of `table`, in batches of one day and host, ordered by day, host, time, sequence and
+    /// key; no batch is empty. Files without selected rows are not opened.
     ///
     /// # Errors
-    /// [`DatasetError::UnknownColumn`] at once; each batch in the place of which a file is torn, altered or
-    /// unreadable is an error that names the file.
+    /// [`DatasetError::UnknownColumn`] immediately. An error that names a torn, altered or unreadable file
+    /// takes the place of the batch.
     pub fn select(
         &self,
         table: &Table,
@@ -116,7 +116,7 @@ impl Dataset {
         files.map(|file| file.date.as_str()).collect()
     }
 
-    /// The part of [`Dataset::select`] that lies on one UTC day.
+    /// The part of [`Dataset::select`] for one UTC day.
     ///
     /// # Errors
     /// As [`Dataset::select`].
@@ -132,14 +132,15 @@ impl Dataset {
         Ok(self.select_day(*table, files, Arc::new(selection.clone()), wanted))
     }
 
-    /// Rows of `table` that are selected, at most, by the manifest: exact where nothing is left out.
+    /// Upper bound of the number of selected rows of `table`, from the manifest; exact if everything is
+    /// selected.
     #[must_use]
     pub fn rows_selected_at_most(&self, table: &Table, selection: &Selection) -> u64 {
         let files = self.files_selected(table, selection);
         files.map(|file| file.rows).sum()
     }
 
-    /// Ids of the hosts whose inventory ever gave this name.
+    /// Ids of the hosts that ever had this name in their inventory.
     ///
     /// # Errors
     /// A file of table `hosts` that is torn, altered or unreadable.
@@ -159,8 +160,8 @@ impl Dataset {
         Ok(ids)
     }
 
-    /// The rows of one host as [`Dataset::read_host`] has them, those of `from_ms` and after it and before `until_ms`
-    /// alone. A file that can hold none of them is not opened.
+    /// The rows of one host as [`Dataset::read_host`] returns them, from `from_ms` to before `until_ms` only.
+    /// Files without such rows are not opened.
     ///
     /// # Errors
     /// As [`Dataset::read_host`].
@@ -186,7 +187,7 @@ impl Dataset {
         concat_batches(&wanted, &days).map_err(DatasetError::rows(table.name))
     }
 
-    /// Selected rows of one host in `files`, which are of one day.
+    /// Selected rows of one host in `files`, all of one day.
     fn read_selected(
         &self,
         table: &Table,
@@ -214,7 +215,7 @@ impl Dataset {
         files.filter(move |file| file.table == table.name && selection.may_be_in(file))
     }
 
-    /// The rows of `files`, which are of one day, host by host.
+    /// The rows of `files`, all of one day, host by host.
     fn select_day<'a>(
         &'a self,
         table: Table,
@@ -239,7 +240,7 @@ impl Dataset {
     }
 }
 
-/// The columns of `wanted`, and behind them the time if it is not among them.
+/// The columns of `wanted`, followed by the time if it is not among them.
 fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError> {
     if wanted.index_of("time").is_ok() {
         return Ok(Arc::clone(wanted));
@@ -252,7 +253,7 @@ fn with_time(table: &Table, wanted: &SchemaRef) -> Result<SchemaRef, ArrowError>
     Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
 }
 
-/// The rows of the selected time, which are neighbours: a host's rows are ordered by time.
+/// The rows of the selected time, which are contiguous: a host's rows are ordered by time.
 fn cut(
     rows: &RecordBatch,
     selection: &Selection,

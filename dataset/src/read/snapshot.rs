@@ -1,4 +1,4 @@
-//! A writer's part of a dataset at an instant, for copying it to another place.
+//! A writer's part of a dataset at one moment, for copying it elsewhere.
 
 use crate::layout::names::WriterName;
 use crate::layout::retired;
@@ -7,9 +7,9 @@ use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A writer's manifest as it stood, and the files that it names.
+/// A writer's manifest at one moment, and the files that it names.
 ///
-/// Files that are replaced meanwhile stay readable for an hour, as with [`crate::Dataset`].
+/// Files that are replaced in the meantime stay readable for an hour, as with [`crate::Dataset`].
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     root: PathBuf,
@@ -19,11 +19,10 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Snapshot of the files of the writer `writer` in the dataset at `root`; `None`: its only or first
-    /// writer.
+    /// Snapshot of the files of writer `writer` in the dataset at `root`; `None`: the only or first writer.
     ///
     /// # Errors
-    /// [`DatasetError::NotADataset`] if it has written nothing, [`DatasetError::WriterName`], or an
+    /// [`DatasetError::NotADataset`] if the writer has written nothing, [`DatasetError::WriterName`], or an
     /// unreadable manifest.
     pub fn open(root: &Path, writer: Option<&str>) -> Result<Self> {
         let name = writer.map(WriterName::new).transpose()?.unwrap_or_default();
@@ -43,13 +42,13 @@ impl Snapshot {
         self.name.manifest()
     }
 
-    /// The manifest, byte by byte.
+    /// The manifest's bytes.
     #[must_use]
     pub fn manifest_text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The files that it names.
+    /// The files that the manifest names.
     #[must_use]
     pub fn files(&self) -> &[FileEntry] {
         &self.files
@@ -58,7 +57,7 @@ impl Snapshot {
     /// Opens one of [`Self::files`].
     ///
     /// # Errors
-    /// [`DatasetError::Missing`] where it was replaced longer than an hour ago, [`DatasetError::Torn`].
+    /// [`DatasetError::Missing`] if the file was replaced more than an hour ago, [`DatasetError::Torn`].
     pub fn open_file(&self, entry: &FileEntry) -> Result<File> {
         let file = retired::open(&self.root, &entry.path)?;
         let path = self.root.join(&entry.path);
@@ -75,8 +74,8 @@ impl Snapshot {
         Ok(file)
     }
 
-    /// Returns true if `path`, relative to a copy of the dataset, is that of a file of this writer's, named
-    /// by the manifest or not.
+    /// Returns true if `path`, relative to a copy of the dataset, is a file of this writer, named by the
+    /// manifest or not.
     #[must_use]
     pub fn is_of_writer(&self, path: &str) -> bool {
         let mut parts = path.split('/');

@@ -1,4 +1,4 @@
-//! Rows, one by one, into a record batch of a table.
+//! Collects single rows into a record batch of a table.
 
 use crate::{DatasetError, Result};
 use arrow::array::{
@@ -10,14 +10,14 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Kind, Table, Value};
 use std::sync::Arc;
 
-/// Columns that name a record and say when it was written.
+/// Columns that identify a record and say when it was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Identity<'a> {
-    /// Host, as a keyed hash of its machine id.
+    /// Host id, a keyed hash of its machine id.
     pub host_id: &'a str,
-    /// Database that recorded it.
+    /// Id of the database that recorded the row.
     pub database_id: &'a str,
-    /// Record within the database.
+    /// Sequence number of the record within the database.
     pub sequence: i64,
     /// Time of the record, ms since 1970-01-01 UTC.
     pub time_ms: i64,
@@ -43,7 +43,7 @@ enum ColumnBuilder {
 }
 
 impl RowsBuilder {
-    /// For rows of `table`.
+    /// Builder for rows of `table`.
     #[must_use]
     pub fn new(table: &Table) -> Self {
         Self {
@@ -60,24 +60,24 @@ impl RowsBuilder {
         }
     }
 
-    /// Rows collected so far.
+    /// Number of rows collected so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.sequence.values_slice().len()
     }
 
-    /// Returns true without rows.
+    /// Returns true if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds a row; `values` in the order of the table's columns
+    /// Adds a row; `values` are in the order of the table's columns
     /// ([`gleaner_schemas::column::Row::to_values`]).
     ///
     /// # Errors
-    /// [`DatasetError::WrongSchema`] when the number of values or the kind of one does not fit; the
-    /// row is then half added and the builder of no further use.
+    /// [`DatasetError::WrongSchema`] if the number of values or the kind of a value does not match;
+    /// the row is then half added, and the builder must not be used any more.
     pub fn push(&mut self, identity: Identity<'_>, values: Vec<Value>) -> Result<()> {
         if values.len() != self.columns.len() {
             return Err(DatasetError::WrongSchema {
@@ -102,7 +102,7 @@ impl RowsBuilder {
         Ok(())
     }
 
-    /// Adds a row of which only the columns of `known` are: the others are absent.
+    /// Adds a row with values for the columns in `known` only; the others are absent.
     ///
     /// # Errors
     /// As [`RowsBuilder::push`]; [`DatasetError::UnknownColumn`].
@@ -123,7 +123,7 @@ impl RowsBuilder {
     /// The rows as a record batch.
     ///
     /// # Errors
-    /// [`DatasetError::WrongSchema`] when a value is absent that may not be.
+    /// [`DatasetError::WrongSchema`] if a required value is absent.
     pub fn finish(mut self) -> Result<RecordBatch> {
         let mut arrays: Vec<ArrayRef> = vec![
             Arc::new(self.host_id.finish()),
@@ -151,7 +151,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Gives the value back when it is of another kind.
+    /// Appends the value; returns it as an error if it is of another kind.
     fn push(&mut self, value: Value) -> Result<(), Value> {
         match (self, value) {
             (Self::Integer(b), Value::Null) => b.append_null(),

@@ -1,4 +1,4 @@
-//! The columns that every table begins with, typed.
+//! The columns with which every table begins, with their types.
 
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -38,7 +38,8 @@ impl<'a> Identities<'a> {
         })
     }
 
-    /// Rows of one host after another; each host once, where the rows are sorted.
+    /// Ranges of consecutive rows of one host; if the rows are sorted, each host
+    /// occurs once.
     pub(crate) fn host_runs(&self) -> Vec<Range<usize>> {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for row in 0..self.hosts.len() {

@@ -1,4 +1,4 @@
-//! Rows of a table in memory: made one by one, named by their identity, ordered.
+//! Rows of a table in memory: built one by one, identified, sorted.
 
 mod builder;
 pub(crate) mod identity;

@@ -1,4 +1,4 @@
-//! The order of a dataset's rows, and each row once.
+//! Sorts a dataset's rows, and removes repetitions.
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::take_record_batch;
@@ -9,8 +9,8 @@ use gleaner_schemas::column::Table;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Columns that order the rows of `table` and together name one: host, time, sequence, key, database.
-/// A record has one time, so that its repeats are neighbours.
+/// Columns that define the order of `table` and together identify a row: host, time, sequence, key,
+/// database. All rows of a record have the same time, so that repetitions are neighbours.
 pub(crate) fn columns(table: &Table) -> Vec<&'static str> {
     let mut columns = vec!["host_id", "time", "sequence"];
     columns.extend(table.key);
@@ -18,8 +18,8 @@ pub(crate) fn columns(table: &Table) -> Vec<&'static str> {
     columns
 }
 
-/// The rows of `batch` in order, each once, without those in `held` (which needs the columns of
-/// [`columns`] only).
+/// The rows of `batch` sorted and without repetitions, without those in `held` (of which only the columns
+/// of [`columns`] are needed).
 pub(crate) fn sorted_once(
     table: &Table,
     batch: &RecordBatch,
@@ -40,13 +40,14 @@ pub(crate) fn sorted_once(
 
     let mut kept: Vec<(Row<'_>, u32)> = rows.iter().zip(0..).collect();
     kept.retain(|(row, _)| !held.contains(row));
-    kept.sort(); // by row, then by position: of repeats, the first stays
+    kept.sort(); // by row, then by position: the first of repetitions stays
     kept.dedup_by_key(|(row, _)| *row);
     let positions: UInt32Array = kept.into_iter().map(|(_, position)| position).collect();
     take_record_batch(batch, &positions)
 }
 
-/// Rows of `batch` that name a record of `held` and differ from it in a column that is not among `except`.
+/// Number of rows of `batch` that repeat a record of `held` but differ from it in a column outside
+/// `except`.
 pub(crate) fn contradicted(
     table: &Table,
     batch: &RecordBatch,

@@ -1,4 +1,4 @@
-//! A table's schema with some of its columns.
+//! A table's schema reduced to some columns.
 
 use crate::{DatasetError, Result};
 use arrow::datatypes::{Schema, SchemaRef};
@@ -6,7 +6,7 @@ use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::Table;
 use std::sync::Arc;
 
-/// The table's schema cut down to `columns`.
+/// The table's schema with only `columns`.
 pub(crate) fn projected(table: &Table, columns: &[&str]) -> Result<SchemaRef> {
     let whole = schema(table);
     let fields = columns

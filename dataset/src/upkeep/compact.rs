@@ -1,4 +1,4 @@
-//! Compaction: small files of one table and day become few large ones, a step at a time.
+//! Compaction: merges small files of one table and day into few large ones, one step at a time.
 
 use crate::file::mapped::MappedFile;
 use crate::layout;
@@ -12,19 +12,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// Files read at once at most: of each one decoded batch is in memory.
+/// Maximum number of files merged together: one decoded batch of each is in memory.
 const FILES_AT_ONCE: usize = 32;
 
-/// Rules by which files are merged.
+/// Rules for merging files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compaction {
-    /// Number of files with about as many rows, of one table and day, that are merged: a row is written again
-    /// about log(rows of a day) times. A file is not rewritten for others that together are smaller than this
-    /// part of it.
+    /// Number of files of similar size, of one table and day, that are merged together: a row is rewritten
+    /// about log(rows of a day) times. A file is not rewritten for files that together have less than 1/`fan`
+    /// of its rows.
     pub fan: usize,
-    /// Time without additions after which a day that is over becomes one file.
+    /// Time without additions after which all files of a past day are merged into one.
     pub quiet: Duration,
-    /// A file of this length or more is left alone; longer ones are not begun.
+    /// Files of this length or more are not merged; new files end at about this length.
     pub file_bytes: u64,
 }
 
@@ -45,26 +45,25 @@ pub struct CompactionStep {
     pub table: String,
     /// UTC day of the files.
     pub date: String,
-    /// Number of files before.
+    /// Number of files before the step.
     pub merged_files: usize,
-    /// Number of files after.
+    /// Number of files after the step.
     pub files: usize,
-    /// Rows in them.
+    /// Number of rows in the new files.
     pub rows: u64,
     /// Total length of the new files, in bytes.
     pub bytes: u64,
-    /// Rows that stood in several files.
+    /// Number of rows that several files held.
     pub repeated_rows: u64,
 }
 
 impl Writer {
-    /// Merges some files of one table and day, durably and at once; `None` when there is nothing to
-    /// merge at the time `now`. In memory is one host's day of one table at a time. What was appended is
-    /// not touched.
+    /// Merges some files of one table and day, durably and atomically; `None` if there is nothing to merge at
+    /// the time `now`. Memory holds one host's day of one table at a time. Appended rows are not touched.
     ///
     /// # Errors
-    /// What the system refused; the dataset is then as it was. A file that is torn, altered or unreadable
-    /// is named once, and left out of later steps.
+    /// The system's error; the dataset is then unchanged. A file that is torn, altered or unreadable is
+    /// reported once, and excluded from later steps.
     pub fn compact_step(
         &mut self,
         compaction: &Compaction,
@@ -75,7 +74,8 @@ impl Writer {
         };
         let done = self.merge_files(&files, compaction.file_bytes);
         if done.is_err() {
-            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
+            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // opened.
             self.clear_staging();
         }
         done.map(Some)
@@ -138,11 +138,11 @@ impl Writer {
                 }
             }
         }
-        // Only where all were thinned, and so far as the one that was thinned least.
+        // Thinned only if all files were, and up to the earliest of their times.
         let thinned_to_ms = entries.iter().map(|e| e.thinned_to_ms).min().flatten();
         let staged = self.write_merged(&table, &first.date, &files, file_bytes, thinned_to_ms);
         let staged = staged.inspect_err(|error| {
-            // The error has the file; the list keeps its names.
+            // The error has the absolute path; the list has relative ones.
             if let DatasetError::Altered { path, .. } = error
                 && let Some(entry) = entries.iter().find(|e| self.root.join(&e.path) == *path)
             {
@@ -197,7 +197,7 @@ impl Writer {
     }
 }
 
-/// `fan` files of about as many rows, if there are so many; `files` are ordered by their rows.
+/// `fan` files of similar size, if there are any; `files` are ordered by number of rows.
 fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let fan = fan.max(2);
     let mut windows = files.windows(fan);
@@ -206,8 +206,8 @@ fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     same.unwrap_or_default()
 }
 
-/// The smaller files up to the last that is not far larger than all before it together: what is much
-/// larger is not written anew for a few late rows.
+/// The smaller files, up to the last that has at most `fan` times the rows of all smaller ones together: a
+/// much larger file is not rewritten for a few late rows.
 fn worthwhile<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let mut before = 0_u64;
     let mut end = 0;

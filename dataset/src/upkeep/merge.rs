@@ -1,4 +1,5 @@
-//! The rows of several files of one table and day, host by host, each once.
+//! Merges the rows of several files of one table and day, host by host, without
+//! repetitions.
 
 use crate::file::index::HostRows;
 use crate::file::mapped::MappedFile;
@@ -12,7 +13,7 @@ use gleaner_schemas::column::Table;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-/// An iterator over the hosts of `files`, in order: all rows of each, sorted.
+/// Iterator over the hosts of `files`, in order, with all rows of each, sorted.
 pub(crate) struct Merge<'a> {
     table: Table,
     wanted: SchemaRef,
@@ -34,7 +35,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The next host's parts.
+    /// The next host's parts, one per file.
     fn next_parts(&mut self) -> Result<Vec<(&'a MappedFile, HostRows)>> {
         let mut first: Option<String> = None;
         for (_, hosts) in &mut self.files {
@@ -73,7 +74,7 @@ impl<'a> Merge<'a> {
         }
         let rows = concat_batches(&self.wanted, &batches);
         let rows = if parts.len() == 1 {
-            rows // one file is sorted, and holds each row once
+            rows // a single file is sorted and holds each row once
         } else {
             rows.and_then(|rows| order::sorted_once(&self.table, &rows, &[]))
         };

@@ -1,4 +1,4 @@
-//! A manifest made anew from the files: what each holds, its own footer says.
+//! Rebuilds a manifest from the files, whose footers say what they hold.
 
 use crate::file::index::{HostRows, Index};
 use crate::file::mapped::{MappedFile, map_file};
@@ -12,7 +12,7 @@ use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::rows::table;
 use std::path::Path;
 
-/// The manifest of the files that the writer `name` put into the folder `root`.
+/// Manifest of the files of writer `name` in the folder `root`.
 pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     let mut manifest = Manifest::empty();
     let files = layout::arrow_files(root)?.into_iter();
@@ -23,7 +23,7 @@ pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// The entry of the file at `path` in the folder `root`, from the file.
+/// Manifest entry of the file at `path` in the folder `root`, computed from the file.
 pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
     let (table, date) = path.split_once("/date=").unwrap_or_default();
     let date = date.split('/').next().unwrap_or_default();
@@ -45,8 +45,8 @@ pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
         thinned_to_ms: None,
         hosts: Vec::new(),
     };
-    // A file is named after its hash. One that is not is left as it stands here, an entry that fits
-    // nothing, for the repair to save what can be.
+    // A file is named after its hash. If the hash differs, the entry keeps its zeros and fits no
+    // content: the repair then saves what it can.
     let hash = WriterName::hash_of_file(path);
     if !hash.is_empty() && entry.blake3.starts_with(hash) {
         fill(root, &mut entry)?;
@@ -54,7 +54,7 @@ pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
     Ok(entry)
 }
 
-/// Fills in the entry from its whole, sound file.
+/// Fills in the entry from the complete, sound file.
 fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     let table = table(&entry.table).ok_or_else(|| DatasetError::WrongSchema {
         table: entry.table.clone(),
@@ -100,7 +100,7 @@ fn fill(root: &Path, entry: &mut FileEntry) -> Result<()> {
     Ok(())
 }
 
-/// In format version 1 a batch holds rows of one host.
+/// Adds a batch of format version 1, which holds rows of one host.
 fn add_batch(hosts: &mut Vec<HostEntry>, batch: &Identities<'_>, at: usize, blake3: String) {
     let host_id = batch.hosts.value(0);
     if hosts.last().is_none_or(|host| host.host_id != host_id) {

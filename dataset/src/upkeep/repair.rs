@@ -1,4 +1,4 @@
-//! Repair: damaged files are set aside, their valid rows are saved, the other rows are counted.
+//! Repair: moves damaged files aside, saves their valid rows, and counts the lost ones.
 
 use crate::layout::lock::Lock;
 use crate::layout::names::WriterName;
@@ -17,36 +17,36 @@ use std::path::Path;
 pub struct RepairResult {
     /// True if `manifest.json` was missing or damaged, and was rebuilt from the files.
     pub manifest_rebuilt: bool,
-    /// Damaged files, which lie under `.damaged/` now.
+    /// Damaged files, which are now under `.damaged/`.
     pub problems: Vec<Problem>,
-    /// Rows of theirs that were saved into new files.
+    /// Number of rows of these files that were saved into new files.
     pub saved_rows: u64,
     /// Number of saved rows whose hashes were lost with the end of their file: they are only known to be
     /// complete rows of that day.
     pub unproven_rows: u64,
-    /// Rows that could not be saved.
+    /// Rows that could not be saved, by table, day and host.
     pub lost: Vec<LostRows>,
 }
 
-/// Rows that could not be saved.
+/// Rows of one table, day and host that could not be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRows {
-    /// Name of their table.
+    /// Name of the table.
     pub table: String,
     /// UTC day of the rows.
     pub date: String,
-    /// Host of the rows, if the file still had it.
+    /// Id of the host, if the file still has it.
     pub host_id: Option<String>,
-    /// Number of rows; absent where nothing says.
+    /// Number of rows; absent if unknown.
     pub rows: Option<u64>,
 }
 
-/// Repairs the dataset at `root`, with no other writer at work: as [`Writer::repair`], and a manifest that is
-/// missing or damaged is made anew from the files. Their footers say what they hold.
+/// Repairs the dataset at `root` while no other writer has it open. Does the same as [`Writer::repair`], and
+/// rebuilds a missing or damaged manifest from the files' footers.
 ///
 /// # Errors
-/// [`DatasetError::NotADataset`] where there is nothing to make a manifest from,
-/// [`DatasetError::Locked`], or the system's error: repair again, nothing is half done.
+/// [`DatasetError::NotADataset`] if there is nothing to rebuild a manifest from, [`DatasetError::Locked`], or
+/// the system's error: the repair can then be repeated, nothing is half done.
 pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let root = root.as_ref();
     let nothing = |_| DatasetError::NotADataset {
@@ -57,7 +57,7 @@ pub fn repair(root: impl AsRef<Path>) -> Result<RepairResult> {
     let files = layout::arrow_files(&root)?;
     names.extend(files.iter().map(|path| WriterName::of_file(path)));
     if names.is_empty() && root.join(LOCK).exists() {
-        names.insert(WriterName::default()); // of a dataset that held nothing yet
+        names.insert(WriterName::default()); // a dataset without files
     }
     if names.is_empty() {
         return Err(DatasetError::NotADataset { root });
@@ -104,12 +104,12 @@ fn repair_of(root: &Path, name: WriterName) -> Result<RepairResult> {
 }
 
 impl Writer {
-    /// Reads every file whole. One that is not what was sealed is kept under `.damaged/`, and replaced by a
-    /// new file with those of its record batches whose hashes hold. The dataset then verifies, and the rows
-    /// that were lost can be added again by who still has them.
+    /// Reads every file completely. A file that differs from the sealed one is kept under `.damaged/`, and
+    /// replaced by a new file with those of its record batches whose hashes are right. The dataset then
+    /// verifies, and anyone who still has the lost rows can add them again.
     ///
     /// # Errors
-    /// The system's error; the files repaired until then stay so.
+    /// The system's error; files repaired before stay repaired.
     pub fn repair(&mut self) -> Result<RepairResult> {
         let mut repaired = RepairResult::default();
         for entry in self.manifest.files.clone() {
@@ -124,13 +124,13 @@ impl Writer {
             repaired.problems.push(problem);
         }
         if !repaired.problems.is_empty() {
-            self.marks = None; // rows may be gone
+            self.marks = None; // rows may have been lost
             self.unsound.clear();
         }
         Ok(repaired)
     }
 
-    /// Makes the entry of a sound file anew, from the file.
+    /// Recomputes the entry of a sound file from the file.
     fn restate(&mut self, entry: &FileEntry) -> Result<()> {
         let restated = entry_of(&self.root, &entry.path)?;
         let files = self.manifest.files.iter_mut();
@@ -142,7 +142,7 @@ impl Writer {
 
     fn repair_file(&mut self, entry: &FileEntry, repaired: &mut RepairResult) -> Result<()> {
         let Some(table) = table(&entry.table) else {
-            return Ok(()); // of a table that this program does not know
+            return Ok(()); // a table that this program does not know
         };
         let mut lost = |host_id: Option<&str>, rows: Option<u64>| {
             if rows != Some(0) {
@@ -182,8 +182,8 @@ impl Writer {
         )
     }
 
-    /// Merges the files of each table and day whose records overlap: a writer that died in a compaction
-    /// left the files before it and the one after, and only the manifest that was lost said which count.
+    /// Merges the files of each table and day whose records overlap. A writer that died in a compaction
+    /// leaves the old files and the merged one, and only the lost manifest said which of them count.
     fn drop_repeats(&mut self) -> Result<()> {
         let mut days: Vec<(String, String)> = Vec::new();
         days.extend(
@@ -224,8 +224,8 @@ impl Writer {
     }
 }
 
-/// Keeps what lies at `relative` under `.damaged/`, beside what lies there already. The file itself stays,
-/// until the manifest names it no more.
+/// Keeps a copy of the file at `relative` under `.damaged/`, beside earlier ones. The file itself stays until
+/// the manifest no longer names it.
 fn set_aside(root: &Path, relative: &str) -> Result<()> {
     let from = root.join(relative);
     if !from.exists() {
@@ -242,7 +242,7 @@ fn set_aside(root: &Path, relative: &str) -> Result<()> {
         to = root.join(DAMAGED).join(format!("{relative}.{number}"));
     }
     fs::hard_link(&from, &to)
-        .or_else(|_| fs::copy(&from, &to).map(|_| ())) // a file system without links
+        .or_else(|_| fs::copy(&from, &to).map(|_| ())) // for file systems without hard links
         .map_err(DatasetError::io("set a damaged file aside as", &to))?;
     to.parent().map_or(Ok(()), layout::sync_folder)
 }

@@ -1,4 +1,4 @@
-//! Retention: the time for which rows are kept, and their density: whole UTC days, a step at a time.
+//! Retention: for how long rows are kept, and how densely; by whole UTC days, one step at a time.
 
 use crate::file::mapped::MappedFile;
 use crate::file::staged::StagedFile;
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Tables that say in detail what `samples` says in sum.
+/// Tables with the details behind the sums in `samples`.
 pub const DETAILS: [&str; 4] = [
     ProcessRow::TABLE.name,
     FileRow::TABLE.name,
@@ -26,7 +26,7 @@ pub const DETAILS: [&str; 4] = [
     CgroupRow::TABLE.name,
 ];
 
-/// Tables whose rows belong to a sample. Gaps, hosts, events and clocks are never thinned.
+/// Tables whose rows belong to samples. Gaps, hosts, events and clocks are never thinned.
 const THINNED: [Table; 7] = [
     SampleRow::TABLE,
     ProcessRow::TABLE,
@@ -37,16 +37,16 @@ const THINNED: [Table; 7] = [
     CgroupRow::TABLE,
 ];
 
-/// Rules of a dataset's retention. Days are counted back from today, in UTC; all is kept unless set.
+/// Rules of a dataset's retention. Days are counted back from today, in UTC; unset fields keep everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// Days for which a table is kept, by its name.
+    /// Number of days for which a table is kept, by its name.
     pub keep_days: BTreeMap<String, u32>,
-    /// Days for which the [`DETAILS`] are kept.
+    /// Number of days for which the [`DETAILS`] are kept.
     pub details_days: Option<u32>,
-    /// Days after which fewer samples are kept.
+    /// Number of days after which fewer samples are kept.
     pub thin_after_days: Option<u32>,
-    /// Time from one kept sample to the next, about, in ms: of each such stretch the one with the least
+    /// Approximate time between kept samples, in ms: in each such interval the sample with the least
     /// available memory is kept.
     pub thin_to_ms: i64,
 }
@@ -56,22 +56,22 @@ pub struct Policy {
 pub struct RetentionStep {
     /// UTC day of the step.
     pub date: String,
-    /// True if it was thinned, false if files were dropped.
+    /// True if the day was thinned, false if files were dropped.
     pub thinned: bool,
-    /// Files that are no more.
+    /// Number of files removed.
     pub files: usize,
-    /// Rows less than before.
+    /// Number of rows removed.
     pub rows: u64,
-    /// Bytes less than before, once readers who are open had their grace.
+    /// Bytes freed, once open readers' grace period is over.
     pub bytes: u64,
 }
 
 impl Writer {
-    /// Brings one UTC day in line with `policy` at the time `now`, durably and at once; `None` when all
-    /// are. Rows that are added to such a day later are dropped or thinned as well.
+    /// Applies `policy` to one UTC day at the time `now`, durably and atomically; `None` if all days comply.
+    /// Rows added to such a day later are dropped or thinned as well.
     ///
     /// # Errors
-    /// The system's error, or a file that is torn or altered; the dataset is unchanged then.
+    /// The system's error, or a file that is torn or altered; the dataset is then unchanged.
     pub fn retain_step(
         &mut self,
         policy: &Policy,
@@ -119,13 +119,14 @@ impl Writer {
         };
         let thinned = self.thin_day(&date, policy.thin_to_ms);
         if thinned.is_err() {
-            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
+            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // opened.
             self.clear_staging();
         }
         thinned.map(Some)
     }
 
-    /// Thins all tables of a day at once, host by host.
+    /// Thins all tables of a day together, host by host.
     fn thin_day(&mut self, date: &str, to_ms: i64) -> Result<RetentionStep> {
         let mut replaced: Vec<FileEntry> = Vec::new();
         let mut tables: Vec<(Table, Vec<Arc<MappedFile>>, StagedFile)> = Vec::new();
@@ -185,7 +186,7 @@ impl Writer {
     }
 }
 
-/// The host's rows in `files`, sorted, each once.
+/// The host's rows in `files`, sorted and without repetitions.
 fn rows_of(table: &Table, files: &[Arc<MappedFile>], host: &str) -> Result<RecordBatch> {
     let wanted = Arc::new(schema(table));
     let mut batches = Vec::new();

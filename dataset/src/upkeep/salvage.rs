@@ -1,9 +1,9 @@
-//! Remains of a damaged file.
+//! Salvages rows from a damaged file.
 //!
-//! Where its footer holds, the index in it says which record batches do. Where not, the batches are looked for
-//! in the bytes: one whose hash still stands somewhere in what is left of the index is proven; of a file
-//! that was cut off no hash is left, and a batch is taken for sound when all of it can be decoded, its rows
-//! are of the file's day and its hosts follow those before.
+//! If the file's footer is sound, its index says which record batches are. If not, the batches are searched
+//! for in the bytes. A batch whose hash is still somewhere in the remains of the index is proven. A truncated
+//! file has no hashes left: then a batch counts as sound if it can be decoded completely, its rows are of the
+//! file's day, and its hosts follow those before.
 
 use crate::file::index::Index;
 use crate::file::mapped::{MappedFile, conformed};
@@ -29,20 +29,20 @@ use std::sync::Arc;
 /// Bytes that begin every message of an Arrow file, before its length.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 const ALIGNMENT: usize = 8;
-/// More than any column of a batch takes.
+/// Maximum plausible size of a column in a batch.
 const UNPACKED_BYTES: i64 = 1 << 30;
 
-/// A damaged file, and the record batches that may be taken from it.
+/// A damaged file, and the record batches that can be salvaged from it.
 pub(crate) struct Salvage {
     data: Buffer,
     schema: SchemaRef,
     version: MetadataVersion,
-    /// Record batches, in order, and whether the hash of each is known to hold.
+    /// Record batches, in order; true if the batch's hash is known to be right.
     blocks: Vec<(Block, bool)>,
     pub(crate) index: Option<Index>,
 }
 
-/// Rows that were taken.
+/// Counts of salvaged rows.
 #[derive(Default)]
 pub(crate) struct SalvagedRows {
     pub(crate) rows: u64,
@@ -51,7 +51,7 @@ pub(crate) struct SalvagedRows {
 }
 
 impl Salvage {
-    /// Looks through the file of `entry`; nothing where there is none.
+    /// Searches the file of `entry` for batches; `None` if the file cannot be mapped.
     pub(crate) fn open(root: &Path, entry: &FileEntry, table: &Table) -> Option<Self> {
         if let Ok(file) = MappedFile::open(root, entry) {
             let sound = file.parts().iter().filter(|part| file.is_sound(part));
@@ -77,7 +77,7 @@ impl Salvage {
         };
         let (mut at, mut end) = (0, 0);
         while at < data.len() {
-            // Without a message here, the next may begin at any multiple of the alignment.
+            // If no message begins here, the next one may begin at any multiple of the alignment.
             at += match found.message(&data, at) {
                 None => ALIGNMENT,
                 Some((length, block)) => {
@@ -96,7 +96,7 @@ impl Salvage {
         Some(found)
     }
 
-    /// The message that begins at `at`, if one does: its length, and its block if it is a record batch.
+    /// The message that begins at `at`, if any: its length, and its block if it is a record batch.
     fn message(&mut self, data: &Buffer, at: usize) -> Option<(usize, Option<Block>)> {
         let head = data.get(at..at.checked_add(8)?)?;
         let length = head.strip_prefix(&CONTINUATION)?;
@@ -123,7 +123,7 @@ impl Salvage {
         }
     }
 
-    /// Writes every row that may be taken into `file`.
+    /// Writes all rows that can be salvaged into `file`.
     pub(crate) fn save(
         &self,
         table: &Table,
@@ -180,7 +180,7 @@ impl Salvage {
         if !is_plausible(&self.schema, block, &data) {
             return None;
         }
-        // Arrow's decoder is made for files that are what was written, and panics on some that are not.
+        // Arrow's decoder expects intact files, and panics on some damaged ones.
         let decoded = catch_unwind(AssertUnwindSafe(|| {
             let decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
             decoder.read_record_batch(block, &data)
@@ -189,8 +189,8 @@ impl Salvage {
     }
 }
 
-/// Returns true if a record batch's description fits the table's columns and its bytes, which Arrow's decoder
-/// does not check.
+/// Returns true if a record batch's description is consistent with the table's columns and with its bytes,
+/// which Arrow's decoder does not check.
 fn is_plausible(schema: &SchemaRef, block: &Block, data: &Buffer) -> bool {
     let check = || -> Option<bool> {
         let metadata = usize::try_from(block.metaDataLength()).ok()?;

@@ -1,9 +1,9 @@
-//! Thinning: of a host's day, fewer samples, so that what was low stays as low and no time is lost.
+//! Thinning: keeps fewer samples of a host's day, without losing the lowest values or any recorded time.
 //!
-//! Of each bucket of time the sample with the least available memory is kept, and of each run without a
-//! gap the first and the last. The interval of a kept sample reaches back to the kept one before it.
-//! Tables of changes are made whole at each kept sample, since the samples that the changes belong to
-//! are gone.
+//! In each bucket of time the sample with the least available memory is kept, and in each gapless run
+//! the first and the last. The interval of a kept sample reaches back to the previous kept one. Tables
+//! that store only changes get a complete state at each kept sample, since the samples to which the
+//! changes belong are gone.
 
 use crate::rows::identity::Identities;
 use arrow::array::{
@@ -25,21 +25,21 @@ type Result<T> = std::result::Result<T, ArrowError>;
 struct Step {
     sequence: i64,
     time_ms: i64,
-    /// True if the rows valid before are no longer valid.
+    /// True if rows valid before this sample are no longer valid.
     begins_anew: bool,
     is_kept: bool,
 }
 
 /// Thinning of one host's day.
 pub(crate) struct DayThinning {
-    /// Steps by database, in order of sequence.
+    /// Steps by database, in the order of their sequence numbers.
     steps: BTreeMap<String, Vec<Step>>,
-    /// The samples that are kept.
+    /// The kept samples.
     pub(crate) samples: RecordBatch,
 }
 
 impl DayThinning {
-    /// Thinning of `samples`, the host's whole day, to one every `to_ms`.
+    /// Thins `samples`, a host's whole day, to one every `to_ms`.
     pub(crate) fn of(samples: &RecordBatch, to_ms: i64) -> Result<Self> {
         let identities = Identities::of(samples)?;
         let available = integers(samples, "available_bytes")?;
@@ -100,7 +100,7 @@ impl DayThinning {
             let of_database = rows.iter().enumerate().map(step).collect();
             steps.insert(database.to_owned(), of_database);
         }
-        kept.sort_by_key(|kept| kept.row); // the file's order
+        kept.sort_by_key(|kept| kept.row); // order of the file
         let rows: UInt32Array = kept.iter().map(|kept| kept.row as u32).collect();
         let samples = take_record_batch(samples, &rows)?;
         let whole: BooleanArray = kept.iter().map(|kept| Some(kept.is_whole)).collect();
@@ -112,8 +112,8 @@ impl DayThinning {
         Ok(Self { steps, samples })
     }
 
-    /// The rows of another table that belong to samples: of a table of changes made whole, of the others
-    /// those of kept samples. In no order.
+    /// The rows of another table that remain: of a table of changes the complete states, of other tables
+    /// the rows of kept samples. The result is unordered.
     pub(crate) fn rows(&self, table: &Table, rows: &RecordBatch) -> Result<RecordBatch> {
         let changes = [FileRow::TABLE, ActivityRow::TABLE, AbsenceRow::TABLE];
         if changes.iter().any(|t| t.name == table.name) {
@@ -127,7 +127,7 @@ impl DayThinning {
                 let at = steps.binary_search_by_key(&sequence, |step| step.sequence);
                 at.ok().and_then(|at| steps.get(at))
             });
-            // Rows without a sample stay.
+            // Rows that belong to no sample stay.
             found.flatten().is_none_or(|step| step.is_kept)
         };
         let kept: UInt32Array = (0..rows.num_rows())
@@ -172,7 +172,7 @@ impl DayThinning {
                 state.retain(|_, row| !kind.is_of_its_sample_alone(*row));
             }
         }
-        // Rows without a sample stay.
+        // Rows that belong to no sample stay.
         told.extend(of_step.into_values().flatten().map(|row| PlacedRow {
             row,
             sequence: identities.sequences[row],
@@ -193,7 +193,7 @@ impl DayThinning {
     }
 }
 
-/// A row of a table of changes, and the sample that it is told at.
+/// A row of a table of changes, and the kept sample to which it is moved.
 struct PlacedRow {
     row: usize,
     sequence: i64,
@@ -202,13 +202,13 @@ struct PlacedRow {
 
 struct KeptSample {
     row: usize,
-    /// True if all valid rows are known: a whole state came before in its run.
+    /// True if all valid rows are known: the run contains a complete state before this sample.
     is_whole: bool,
     interval_ms: Option<i64>,
     lowest_bytes: Option<i64>,
 }
 
-/// Sums over the samples since the one kept last.
+/// Sums over the samples since the last kept one.
 #[derive(Default)]
 struct Sums {
     interval_ms: Option<i64>,
@@ -238,7 +238,7 @@ impl Sums {
     }
 }
 
-/// Columns peculiar to each table of changes.
+/// Columns specific to each table of changes.
 enum Changes<'a> {
     Files {
         counts: [&'a Int64Array; 2],
@@ -275,7 +275,7 @@ impl<'a> Changes<'a> {
         })
     }
 
-    /// Returns true if the row ends an item.
+    /// Returns true if the row ends an item's validity.
     fn is_end(&self, row: usize) -> bool {
         match self {
             Self::Files { counts, cached } => {
@@ -290,7 +290,7 @@ impl<'a> Changes<'a> {
         matches!(self, Self::Absences { reason, .. } if reason.value(row) == "vanished")
     }
 
-    /// `whole` with what changes with the time at which a row is told.
+    /// `whole` with the values that depend on the time to which a row is moved.
     fn told_later(
         &self,
         rows: &RecordBatch,
@@ -299,7 +299,7 @@ impl<'a> Changes<'a> {
     ) -> Result<RecordBatch> {
         let identities = Identities::of(rows)?;
         match self {
-            // The last activity stays the same moment.
+            // The idle time grows, since the last activity stays at the same moment.
             Self::Activity { idle } => {
                 let later = |told: &PlacedRow| {
                     let since_ms = identities.times_ms[told.row];
@@ -309,7 +309,7 @@ impl<'a> Changes<'a> {
                 let idle: Int64Array = told.iter().map(later).collect();
                 with(&whole, "idle_ms", Arc::new(idle))
             }
-            // The file was opened in one step only.
+            // The file was opened in its own step only.
             Self::Files { .. } => {
                 let opened = integers(rows, "opened_count")?;
                 let once = |told: &PlacedRow| {
@@ -335,7 +335,7 @@ fn keys(table: &Table, rows: &RecordBatch) -> Result<Vec<OwnedRow>> {
     Ok(keys.iter().map(|key| key.owned()).collect())
 }
 
-/// `rows` with `values` in the column `name`.
+/// `rows` with the column `name` replaced by `values`.
 fn with(rows: &RecordBatch, name: &str, values: ArrayRef) -> Result<RecordBatch> {
     let at = rows.schema_ref().index_of(name)?;
     let mut columns = rows.columns().to_vec();

@@ -1,4 +1,4 @@
-//! Check that the files on disk are those that were sealed: lists every problem, not the first alone.
+//! Checks that the files on disk are those that were sealed; lists all problems.
 
 use crate::file::index::{HostRows, Part};
 use crate::file::mapped::MappedFile;
@@ -13,11 +13,11 @@ use std::path::Path;
 /// Result of [`Dataset::verify`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verification {
-    /// Files that the manifest names.
+    /// Number of files that the manifest names.
     pub files: usize,
-    /// Rows in them by the manifest.
+    /// Number of rows according to the manifest.
     pub rows: u64,
-    /// Total length by the manifest, in bytes.
+    /// Total length of the files according to the manifest, in bytes.
     pub bytes: u64,
     /// A problem for each file that differs from the sealed one.
     pub problems: Vec<Problem>,
@@ -28,17 +28,17 @@ pub struct Verification {
 pub struct Problem {
     /// The file, relative to the dataset.
     pub path: String,
-    /// Name of its table.
+    /// Name of the file's table.
     pub table: String,
     /// UTC day of the file.
     pub date: String,
     /// Kind of the problem.
     pub kind: ProblemKind,
-    /// Rows that cannot be read for it.
+    /// Number of rows that cannot be read because of the problem.
     pub rows: u64,
-    /// Number of hosts that those rows are of.
+    /// Number of hosts that have such rows.
     pub hosts_count: u64,
-    /// Ids of those hosts, where the file still says.
+    /// Ids of those hosts, if the file still has them.
     pub hosts: Vec<String>,
 }
 
@@ -48,28 +48,28 @@ pub struct Problem {
 pub enum ProblemKind {
     /// The file does not exist.
     Missing,
-    /// The file has another length than when it was sealed.
+    /// The file's length differs from the sealed length.
     Torn {
-        /// Bytes when it was sealed.
+        /// Length at sealing, in bytes.
         expected: u64,
-        /// Present length in bytes.
+        /// Current length, in bytes.
         found: u64,
     },
-    /// Its footer, or the index in it, was altered: nothing in it can be found.
+    /// The footer, or the index in it, was altered: nothing in the file can be found.
     Footer,
-    /// Number of altered record batches.
+    /// Record batches were altered; holds their number.
     Batches(usize),
-    /// Bytes outside its rows were altered.
+    /// Bytes outside the rows were altered.
     OutsideRows,
-    /// The file is sound, and the manifest contradicts it in this.
+    /// The file is sound, but the manifest contradicts it in this field.
     Entry(&'static str),
-    /// The system could not read it.
+    /// The system could not read the file.
     Unreadable(String),
 }
 
 impl Dataset {
-    /// Reads every file whole and compares it with the hashes and counts that it was sealed with, and what the
-    /// manifest says of tables, hosts and times with what the files hold.
+    /// Reads every file completely, and compares it with the sealed hashes and counts; also compares the
+    /// manifest's tables, hosts and times with the files.
     #[must_use]
     pub fn verify(&self) -> Verification {
         let files = &self.manifest().files;
@@ -85,7 +85,7 @@ impl Dataset {
     }
 }
 
-/// Problem of the file of `entry`; `None`: it is sound.
+/// Problem of the file of `entry`; `None` if the file is sound.
 pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
     let all = |kind| Problem {
         path: entry.path.clone(),
@@ -128,14 +128,14 @@ pub(crate) fn problem(root: &Path, entry: &FileEntry) -> Option<Problem> {
     })
 }
 
-/// The first thing that the manifest says of a sound file and the file does not.
+/// The first field in which the manifest contradicts a sound file.
 fn misstated(
     file: &MappedFile,
     entry: &FileEntry,
     hosts: &[HostRows],
 ) -> Result<Option<&'static str>, DatasetError> {
     let Some(table) = table(&entry.table) else {
-        return Ok(None); // of a newer Gleaner
+        return Ok(None); // a table of a newer Gleaner
     };
     let folder = layout::folder(&entry.table, &entry.date);
     let is_in_folder = entry.path.rsplit_once('/').map(|(folder, _)| folder) == Some(&folder);

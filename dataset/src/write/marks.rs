@@ -1,4 +1,4 @@
-//! Marks of each host's databases: the last record that is sealed.
+//! The last sealed record of each host's databases.
 
 use crate::Result;
 use crate::file::mapped::MappedFile;
@@ -7,12 +7,12 @@ use crate::rows::identity::Identities;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The highest record sequence by host and database.
+/// Highest sealed record sequence by host and database.
 #[derive(Debug, Default)]
 pub(crate) struct Marks(HashMap<String, HashMap<String, i64>>);
 
 impl Marks {
-    /// Marks of the whole dataset, from the index of every file.
+    /// Reads the marks of the whole dataset from the index of every file.
     pub(crate) fn read(root: &Path, manifest: &Manifest) -> Result<Self> {
         let mut marks = Self::default();
         for entry in &manifest.files {
@@ -26,7 +26,7 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Moves the marks on by rows that were sealed since.
+    /// Updates the marks with rows that were just sealed.
     pub(crate) fn add(&mut self, sealed: &Identities<'_>) {
         for ((host, database), (_, last)) in sealed.sequence_ranges() {
             self.raise(host, database, last);

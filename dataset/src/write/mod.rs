@@ -1,4 +1,4 @@
-//! Adding rows and sealing them.
+//! Adding and sealing of rows.
 
 mod marks;
 mod pending;

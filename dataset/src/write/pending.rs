@@ -5,22 +5,23 @@ use arrow::compute::{concat_batches, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-/// A piece below this many rows is joined with others.
+/// Number of rows below which a batch is joined with others.
 const SMALL_ROWS: usize = 1024;
-/// Number of small pieces that are joined into one: a batch of a few rows takes a hundred times their size.
+/// Number of small batches that are joined into one: a batch of a few rows takes a hundred times their
+/// size.
 const SMALL_PIECES: usize = 64;
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingRows {
     pub(crate) pieces: Vec<RecordBatch>,
-    /// Number of small pieces at the end of `pieces`.
+    /// Number of small batches at the end of `pieces`.
     small: usize,
 }
 
 impl PendingRows {
     pub(crate) fn push(&mut self, rows: RecordBatch) -> Result<(), ArrowError> {
         if rows.num_rows() < SMALL_ROWS {
-            // A copy of these rows alone: they may be the last that keep a large buffer alive.
+            // Copy these rows: a slice might keep a large buffer alive.
             let all: UInt32Array = (0..).take(rows.num_rows()).collect();
             self.pieces.push(take_record_batch(&rows, &all)?);
             self.small += 1;
@@ -39,12 +40,12 @@ impl PendingRows {
         Ok(())
     }
 
-    /// Rows in all.
+    /// Total number of rows.
     pub(crate) fn rows(&self) -> usize {
         self.pieces.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Memory that the rows take.
+    /// Memory of the rows, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let columns = self.pieces.iter().flat_map(RecordBatch::columns);
         let sizes = columns.map(|c| c.to_data().get_slice_memory_size());

@@ -1,5 +1,5 @@
-//! Sealing: rows are sorted and written aside, moved to their place, and only then named in the manifest.
-//! A writer killed at any point leaves the dataset as it was, or as it was to be.
+//! Sealing: rows are sorted and written to the staging folder, moved to their place, and only then named in
+//! the manifest. A writer killed at any point leaves the dataset either unchanged or fully sealed.
 
 use crate::file::index::HostRows;
 use crate::layout;
@@ -20,22 +20,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, available_parallelism};
 
-/// Below this share of a file's hosts each is looked up; above, all are read.
+/// Share of a file's hosts (1/16) below which each host is looked up; above, all are read.
 const FEW_SHARE: u64 = 16;
 
-/// Files and rows that a seal added.
+/// Counts of files and rows that a seal added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of files written.
     pub files: usize,
-    /// Rows in them.
+    /// Number of rows in these files.
     pub rows: u64,
     /// Total length of the files, in bytes.
     pub bytes: u64,
-    /// Rows left out because the dataset held them already, or because they were appended twice.
+    /// Number of rows left out because the dataset already held them, or because they were appended twice.
     pub repeated_rows: u64,
-    /// Number of repeated rows that contradict the row held of the same record, which stays; counted only
-    /// after [`Writer::compare_repeats`].
+    /// Number of repeated rows that contradict the dataset's row of the same record, which stays; counted
+    /// only after [`Writer::compare_repeats`].
     pub contradicted_rows: u64,
 }
 
@@ -43,21 +43,22 @@ pub struct Summary {
 struct StagedDay {
     repeated_rows: u64,
     contradicted_rows: u64,
-    /// File and entry; `None` if all rows were known already.
+    /// Path and entry of the file; `None` if the dataset already held all rows.
     file: Option<(PathBuf, FileEntry)>,
 }
 
 impl Writer {
-    /// Makes everything appended part of the dataset, durably and at once.
+    /// Makes all appended rows part of the dataset, durably and atomically.
     ///
     /// # Errors
-    /// The system's error, or a file of the same day that is damaged; the dataset is unchanged then,
-    /// and the appended rows are kept: seal again when there is room.
+    /// The system's error, or a damaged file of the same day. The dataset is then unchanged and the appended
+    /// rows are kept: the seal can be repeated when there is room.
     pub fn seal(&mut self) -> Result<Summary> {
         let sealed = self.seal_pending();
         match sealed {
             Ok(_) => self.pending.clear(),
-            // Makes room for others; files that cannot be removed are swept when the dataset is opened next.
+            // Frees space for others; files that cannot be removed now are removed when the dataset is next
+            // opened.
             Err(_) => self.clear_staging(),
         }
         sealed
@@ -91,8 +92,9 @@ impl Writer {
         Ok(summary)
     }
 
-    /// The pending rows, written aside: a file each table and day. Sorting and compressing
-    /// them is most of the work of a seal, and is shared among the CPUs; the order is that of the tables and days all the same.
+    /// Writes the pending rows to the staging folder, one file per table and day. Sorting and compressing are
+    /// most of the work of a seal and are shared among the CPUs; the result is still in the order of tables
+    /// and days.
     fn staged_pending(&self) -> Vec<Result<StagedDay>> {
         let next = AtomicUsize::new(0);
         let pending: Vec<_> = self.pending.iter().collect();
@@ -155,7 +157,7 @@ impl Writer {
         })
     }
 
-    /// Adds `staged` files to the dataset and takes those at the paths `replaced` out of it, at once.
+    /// Adds `staged` files to the dataset and removes those at the paths `replaced`, atomically.
     pub(crate) fn publish(
         &mut self,
         staged: Vec<(PathBuf, FileEntry)>,
@@ -168,7 +170,7 @@ impl Writer {
         files.retain(|f| !replaced.contains(&f.path));
         files.extend(staged.iter().map(|(_, entry)| entry.clone()));
         manifest.sort();
-        // Steps that need space on the disk come first, so that hardly anything can fail halfway.
+        // Steps that need disk space come first, so that hardly anything can fail halfway.
         manifest.stage(&self.root, &self.name)?;
         for (_, entry) in &staged {
             layout::create_folders(&self.root, &layout::folder(&entry.table, &entry.date))?;
@@ -182,9 +184,9 @@ impl Writer {
         Manifest::put(&self.root, &self.name)?;
         self.manifest = manifest;
         self.files.forget(replaced);
-        // The dataset is as it is to be; what cannot be put away now is when it is opened next.
+        // The dataset is complete; files that cannot be retired now are retired when it is next opened.
         for path in replaced {
-            // A repair may have written the very file that was sealed once.
+            // A repair may have written a file with the same content, and so the same path.
             if staged.iter().all(|(_, entry)| entry.path != *path) {
                 let _ = retired::retire(&self.root, path);
             }
@@ -193,8 +195,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Deletes files that were put in their place and will not be named; or they are swept when the dataset
-    /// is opened next.
+    /// Deletes files that were moved to their place but will not be in the manifest; the rest is removed when
+    /// the dataset is next opened.
     fn take_back(&self, staged: &[(PathBuf, FileEntry)]) {
         for (_, entry) in staged {
             if self.manifest.files.iter().all(|f| f.path != entry.path) {
@@ -203,8 +205,8 @@ impl Writer {
         }
     }
 
-    /// Rows that the dataset holds already on `date` that `appended` might repeat: only where the record
-    /// sequences overlap is anything read.
+    /// Rows that the dataset already holds on `date` and that `appended` might repeat. Files are read only
+    /// where record sequences overlap.
     fn held(&self, table: &Table, date: &str, appended: &RecordBatch) -> Result<Vec<RecordBatch>> {
         let names = if self.compared_except.is_some() {
             Arc::new(schema(table))

@@ -1,4 +1,4 @@
-//! Adding rows: collected in memory, sealed all at once.
+//! Adding rows: collected in memory, sealed together.
 
 use crate::file::open_files::OpenFiles;
 use crate::file::staged::StagedFile;
@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The one writer of a dataset. Appended rows are kept in memory until [`Writer::seal`]: for a long
-/// trace, seal day by day.
+/// The only writer of a dataset. Appended rows stay in memory until [`Writer::seal`]: for a long trace, seal
+/// day by day.
 #[derive(Debug)]
 pub struct Writer {
     pub(crate) root: PathBuf,
@@ -34,27 +34,27 @@ pub struct Writer {
     pub(crate) files: OpenFiles,
     pub(crate) marks: Option<Marks>,
     pub(crate) grace: Duration,
-    /// Columns that are left out where repeats are compared with the rows that they repeat; none where they are
-    /// not.
+    /// Columns ignored when repeats are compared with the rows that they repeat; `None`: repeats are not
+    /// compared.
     pub(crate) compared_except: Option<&'static [&'static str]>,
-    /// Files that could not be merged with others.
+    /// Paths of files that could not be merged.
     pub(crate) unsound: HashSet<String>,
     _lock: Lock,
 }
 
 impl Writer {
-    /// Opens the dataset at `root` to add to it; creates it where there is none.
+    /// Opens the dataset at `root` for adding rows; creates it if necessary.
     ///
     /// # Errors
-    /// [`DatasetError::Locked`] while another writer has it open, [`DatasetError::NotEmpty`] where
-    /// something else lies, [`DatasetError::Newer`], or what the system refused.
+    /// [`DatasetError::Locked`] while another writer has the dataset open, [`DatasetError::NotEmpty`] if the
+    /// folder holds something else, [`DatasetError::Newer`], or the system's error.
     pub fn open(root: impl AsRef<Path>) -> Result<Self> {
         Self::open_by(root.as_ref(), WriterName::default())
     }
 
-    /// Opens the dataset at `root` as one of several writers, each with a name, a lock, a staging folder and
-    /// a manifest (`manifests/<name>.json`) of its own. Readers see all of them together. No two may write
-    /// records of the same host: repeats are dropped within a writer's files only.
+    /// Opens the dataset at `root` as one of several writers, each with its own name, lock, staging folder
+    /// and manifest (`manifests/<name>.json`). Readers see the rows of all writers. No two writers may write
+    /// records of the same host: repeats are dropped within one writer's files only.
     ///
     /// # Errors
     /// As [`Writer::open`]; [`DatasetError::WriterName`].
@@ -65,7 +65,8 @@ impl Writer {
     fn open_by(root: &Path, name: WriterName) -> Result<Self> {
         fs::create_dir_all(root).map_err(DatasetError::io("create folder", root))?;
         let root = fs::canonicalize(root).map_err(DatasetError::io("find", root))?;
-        // In this order: a manifest is made before anything else, perhaps by another writer just now.
+        // In this order: another writer may be creating the dataset right now, and creates the manifest
+        // first.
         let foreign = layout::entries(&root)?.iter().any(|p| !is_our_own(p));
         if foreign && WriterName::with_manifest(&root)?.is_empty() {
             return Err(DatasetError::NotEmpty { root });
@@ -89,7 +90,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Begins to write with `manifest`, after removing the remains of a dead writer.
+    /// Starts writing with `manifest`, after cleaning up after a dead writer.
     pub(crate) fn begin(
         root: PathBuf,
         name: WriterName,
@@ -113,7 +114,7 @@ impl Writer {
         })
     }
 
-    /// Begins a file of one table and day, aside; `number` tells it from others of the same step.
+    /// Begins a staged file for one table and day; `number` distinguishes it from others of the same step.
     pub(crate) fn staged_file(
         &self,
         number: usize,
@@ -124,19 +125,20 @@ impl Writer {
         StagedFile::create(path, &self.name, table, date.to_owned())
     }
 
-    /// Makes room after a step that failed; files that cannot be removed are swept when the dataset is opened next.
+    /// Frees space after a failed step; files that cannot be removed now are removed when the dataset is next
+    /// opened.
     pub(crate) fn clear_staging(&self) {
         let _ = layout::clear(&self.root.join(self.name.staging()));
     }
 
-    /// Sets the time for which files that newer ones replaced are kept for those who opened the dataset before; an hour
-    /// unless set.
+    /// Sets the time for which replaced files are kept for readers that opened the dataset before; by default
+    /// an hour.
     pub fn keep_retired_for(&mut self, grace: Duration) {
         self.grace = grace;
     }
 
-    /// The highest record sequence of a host's database that is sealed here, in any table. The first call
-    /// reads the index of every file, later ones none.
+    /// Highest sealed record sequence of a host's database, over all tables. The first call reads the index
+    /// of every file, later calls read none.
     ///
     /// # Errors
     /// A file that is torn, altered or unreadable.
@@ -148,16 +150,16 @@ impl Writer {
         Ok(self.marks.insert(marks).last_sequence(host_id, database_id))
     }
 
-    /// Rows and files that this writer sealed, now and before.
+    /// The manifest: all rows and files that this writer has sealed, also in earlier runs.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// Describes the trace of another program, durably and at once; where it is described already, anew.
+    /// Adds or replaces the description of another program's trace, durably and atomically.
     ///
     /// # Errors
-    /// The system's error; the dataset is unchanged then.
+    /// The system's error; the dataset is then unchanged.
     pub fn describe(&mut self, source: SourceEntry) -> Result<()> {
         if self.manifest.sources.contains(&source) {
             return Ok(());
@@ -174,29 +176,30 @@ impl Writer {
         published
     }
 
-    /// Counts records that are appended again and say otherwise ([`crate::Summary::contradicted_rows`]) in any
-    /// column but `except`: all columns of what is held are then read, and not the names of records alone.
+    /// Counts repeated records whose values differ ([`crate::Summary::contradicted_rows`]) in any column
+    /// outside `except`. Sealing then reads all columns of the held rows, not only those that identify
+    /// records.
     pub fn compare_repeats(&mut self, except: &'static [&'static str]) {
         self.compared_except = Some(except);
     }
 
-    /// Rows appended and not sealed yet, repeats among them.
+    /// Number of rows appended and not yet sealed, repeats included.
     #[must_use]
     pub fn pending_rows(&self) -> u64 {
         self.pending.values().map(|p| p.rows() as u64).sum()
     }
 
-    /// Memory that the rows not sealed yet take.
+    /// Memory of the rows that are not yet sealed.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         self.pending.values().map(PendingRows::bytes).sum()
     }
 
-    /// Adds rows of any hosts, days and order. Rows that the dataset holds already are left out when it
-    /// is sealed.
+    /// Adds rows of any hosts and days, in any order. Rows that the dataset already holds are left out when
+    /// sealing.
     ///
     /// # Errors
-    /// [`DatasetError::WrongSchema`] when the columns are not those of `table`.
+    /// [`DatasetError::WrongSchema`] if the columns are not those of `table`.
     pub fn append(&mut self, table: &Table, batch: RecordBatch) -> Result<()> {
         let batch = checked(table, batch)?;
         let identities = Identities::of(&batch).map_err(DatasetError::rows(table.name))?;
@@ -221,7 +224,7 @@ impl Writer {
     }
 }
 
-/// Returns true for a file that a writer may leave before there is a manifest.
+/// Returns true for a file that a writer may create before the first manifest.
 fn is_our_own(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     name.is_some_and(|name| {
@@ -233,7 +236,7 @@ fn is_our_own(path: &Path) -> bool {
     })
 }
 
-/// The batch under the table's own schema, with its units.
+/// The batch with the table's own schema, including units.
 fn checked(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let wrong = |detail| DatasetError::WrongSchema {
         table: table.name.to_owned(),

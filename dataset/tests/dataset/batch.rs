@@ -1,4 +1,5 @@
-//! Batches on the wire: what comes back is what was sent, and a stranger's can do no harm.
+//! Batches on the wire: decoding returns what was encoded, and an untrusted sender's batch can do
+//! no harm.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -62,7 +63,7 @@ fn detail(tables: &[(Table, RecordBatch)]) -> String {
 #[test]
 fn a_batch_comes_back_as_it_went() {
     let mut sent = some();
-    sent.push(rows::<GapRow>(HOST, DATABASE, &[])); // nothing to send
+    sent.push(rows::<GapRow>(HOST, DATABASE, &[])); // a table without rows
     let batch = decoded(&Batch::encode(&sent).unwrap()).unwrap();
     assert_eq!(
         (batch.host_id.as_str(), batch.database_id.as_str()),
@@ -96,7 +97,7 @@ fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
     let text = detail(&[(table, rows.project(&without).unwrap())]);
     assert!(text.contains("mem_free_bytes"), "{text}");
 
-    // A dataset may lack it, of hosts without an agent; what an agent sends may not.
+    // Datasets may lack this column, for hosts without an agent; an agent's batch may not.
     let mut foreign = RowsBuilder::new(&SampleRow::TABLE);
     let identity = Identity {
         host_id: HOST,
@@ -212,7 +213,8 @@ proptest! {
         std::env::var("GLEANER_FUZZ_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(500)
     ))]
 
-    /// Bytes altered, cut out and put in: an error or a batch, never a panic and never much memory.
+    /// Bytes altered, removed and inserted give an error or a batch, never a panic, and never use
+    /// much memory.
     #[test]
     fn an_altered_batch_is_refused_or_read(
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..4_u8), 1..6)

@@ -1,4 +1,4 @@
-//! Damage is told by the file's name; it is never read as data and never a panic.
+//! Damage is reported with the file's name; it is never read as data and never causes a panic.
 
 use crate::made_rows::{Name, batch};
 use arrow::record_batch::RecordBatch;
@@ -11,7 +11,7 @@ use gleaner_schemas::rows::FileRow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A dataset of one file.
+/// A dataset with a single file.
 fn small() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let table = FileRow::TABLE;
@@ -29,7 +29,7 @@ fn read(root: &Path) -> Result<RecordBatch, DatasetError> {
     Dataset::open(root)?.read_host(&FileRow::TABLE, "host-1", &columns)
 }
 
-/// The one problem, which is this file's.
+/// Asserts that there is one problem, with this file, and returns it.
 #[track_caller]
 fn the_problem(root: &Path, file: &Path) -> Problem {
     let mut verified = Dataset::open(root).unwrap().verify();
@@ -89,7 +89,7 @@ fn flipped_bytes_are_found_by_verify_and_never_read_as_data() {
         };
         assert_eq!(problem.rows, rows);
         match read(folder.path()) {
-            Ok(rows) => assert_eq!(rows, sound, "byte {position}"), // outside what is read
+            Ok(rows) => assert_eq!(rows, sound, "byte {position}"), // outside the bytes that are read
             Err(error) => {
                 told_while_reading += 1;
                 names_the_file(&error, &file);
@@ -171,7 +171,7 @@ fn what_a_dead_writer_left_is_ignored_and_then_removed() {
     assert_eq!(read(folder.path()).unwrap().num_rows(), 40);
 }
 
-/// Forty of 900 flipped bits once changed figures silently: another count of rows, another hash, another path.
+/// Without the hash, 40 of 900 flipped bits changed figures silently: a count of rows, a hash, a path.
 #[test]
 fn an_altered_manifest_is_never_read() {
     let (folder, _) = small();
@@ -185,7 +185,7 @@ fn an_altered_manifest_is_never_read() {
         let error = error.unwrap_or_else(|| panic!("bit {bit} of {}", whole.len()));
         names_the_file(&error, &manifest);
     }
-    // One digit more, as an editor would leave it; then the files themselves are read.
+    // One more digit, as an editor might leave; then the files themselves are read.
     let text = String::from_utf8(whole.clone()).unwrap();
     fs::write(&manifest, text.replace("\"rows\": 40", "\"rows\": 41")).unwrap();
     let refused = [
@@ -203,7 +203,7 @@ fn an_altered_manifest_is_never_read() {
     assert_eq!(fs::read(&manifest).unwrap(), whole);
 }
 
-/// Manifests of before the hash was added: their statements are checked against the files.
+/// Manifests without a hash, from older versions: their statements are checked against the files.
 #[test]
 fn what_the_manifest_says_of_tables_hosts_and_times_is_held_against_the_files() {
     let (folder, file) = small();

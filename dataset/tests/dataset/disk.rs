@@ -1,4 +1,4 @@
-//! A full disk: a seal that does not fit leaves the dataset as it was and the writer usable.
+//! A full disk: a seal that does not fit leaves the dataset unchanged and the writer usable.
 
 use crate::made_rows::{Name, batch, read_names};
 use gleaner_dataset::{Dataset, DatasetError, Writer};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A file system of its own, in memory.
+/// A small file system in memory.
 struct Disk(tempfile::TempDir);
 
 impl Disk {
@@ -27,7 +27,7 @@ impl Disk {
         self.0.path()
     }
 
-    /// Fills it but for `left` bytes.
+    /// Fills the file system except for `left` bytes.
     fn fill(&self, left: usize) {
         let filler = self.path().join("filler");
         fs::write(&filler, vec![1; 64 << 20]).unwrap_err();
@@ -74,7 +74,7 @@ fn a_seal_that_does_not_fit_can_be_repeated() {
         let _ = fs::remove_file(disk.path().join("filler"));
         disk.fill(left << 10);
         for table in &tables {
-            // Twice: what is appended while the disk is full is kept as well.
+            // Twice: rows appended while the disk is full are kept as well.
             writer.append(table, batch(table, &names(2))).unwrap();
         }
         match writer.seal() {

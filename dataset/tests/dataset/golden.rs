@@ -1,4 +1,4 @@
-//! Every version as it was published stays readable, value for value.
+//! Every published version stays readable, value for value.
 
 use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -34,7 +34,7 @@ fn add<R: Row>(writer: &mut Writer, rows: &[(Record, R)]) {
     writer.append(&R::TABLE, builder.finish().unwrap()).unwrap();
 }
 
-/// Adds a row that lacks all but `known`, as of a host without an agent.
+/// Adds a row with only the columns `known`, like a row of a host without an agent.
 fn add_known(writer: &mut Writer, table: &Table, record: Record, known: &[(&str, Value)]) {
     let (host_id, sequence, minutes) = record;
     let identity = Identity {
@@ -48,7 +48,7 @@ fn add_known(writer: &mut Writer, table: &Table, record: Record, known: &[(&str,
     writer.append(table, builder.finish().unwrap()).unwrap();
 }
 
-/// A foreign trace of one sample.
+/// Adds another program's trace of one sample.
 fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minutes: i64) {
     let host = [
         ("host_name", Value::Text("foreign".into())),
@@ -65,7 +65,7 @@ fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minute
     add_known(writer, &SampleRow::TABLE, of_sample, &sample);
 }
 
-/// Writes the rows that the golden dataset holds, in two seals, with the present code.
+/// Writes the rows of the golden dataset, in two seals, with the current code.
 fn write(root: &Path) {
     let sample = |mem_free_bytes, load5| SampleRow {
         boot_id: Some("boot-1".into()),
@@ -191,8 +191,8 @@ fn write(root: &Path) {
     writer.seal().unwrap();
 }
 
-/// Everything in the dataset that `layout` names (columns by table): rows by table, host and order, each a
-/// list in the order of the columns.
+/// Reads all columns of the dataset that `layout` names: rows by table, host and order, each a list in the
+/// order of the columns.
 fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
     assert_eq!(dataset.verify().problems, []);
@@ -215,7 +215,7 @@ fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
 /// Columns by table.
 type Tables = BTreeMap<String, Vec<String>>;
 
-/// Tables of the present version.
+/// Tables of the current version.
 fn present() -> Tables {
     let columns = |t: &Table| -> Vec<String> {
         let own = t.columns.iter().map(|c| c.name);
@@ -286,7 +286,7 @@ fn what_an_older_version_did_not_record_is_absent() {
     assert_eq!(old["events"]["rows"], serde_json::json!([]));
 }
 
-/// A dataset of version 1 is gone on with.
+/// Rows can be added to a dataset of version 1.
 #[test]
 fn rows_are_added_to_an_older_version() {
     let folder = tempfile::tempdir().unwrap();
@@ -327,8 +327,8 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
-/// Columns that an agent always fills in may be absent in a foreign trace: beside a host's own rows of an older
-/// version, in one file with them.
+/// Columns that agents always fill may be absent in another program's trace, even in one file with a host's
+/// own rows of an older version.
 #[test]
 fn rows_that_lack_columns_are_added_to_an_older_version() {
     let folder = tempfile::tempdir().unwrap();
@@ -384,12 +384,12 @@ fn rows_that_lack_columns_are_added_to_an_older_version() {
     );
 }
 
-/// The same rows, written by the present code, read the same. The dataset and its reading are left under
-/// `target/tmp` for a new version to adopt.
+/// The same rows, written by the current code, read the same. The dataset and its reading stay under
+/// `target/tmp`, for a new version to adopt.
 #[test]
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
-    let _ = std::fs::remove_dir_all(&fresh); // of the run before, if there was one
+    let _ = std::fs::remove_dir_all(&fresh); // left by the previous run, if any
     write(&fresh.join("v6"));
     let found = reading(&fresh.join("v6"), &present());
     std::fs::write(fresh.join("v6.json"), format!("{found:#}\n")).unwrap();

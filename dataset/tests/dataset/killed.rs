@@ -1,5 +1,5 @@
-//! `kill -9` at random moments of a seal and the compaction after it: the dataset stays readable, and each
-//! seal is in it whole and once, or not at all.
+//! `kill -9` at random moments of a seal and the compaction after it: the dataset stays readable, and
+//! contains each seal completely and once, or not at all.
 
 use crate::made_rows::{Name, batch, read_names};
 use gleaner_dataset::{Compaction, Dataset, Writer};
@@ -19,8 +19,8 @@ fn tables() -> [Table; 2] {
     [SampleRow::TABLE, FileRow::TABLE]
 }
 
-/// Rows of seal number `seal` (from 1): sequence `seal`, for three hosts and two databases with days of
-/// their own.
+/// Rows of seal number `seal` (from 1): sequence `seal`, for three hosts and two databases, each with its
+/// own days.
 fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
     let keys = if table.key.is_empty() { 1 } else { 4 };
     let mut names = Vec::new();
@@ -32,14 +32,14 @@ fn rows_of(seal: i64, table: &Table) -> Vec<Name> {
     names
 }
 
-/// Work of the process that is killed.
+/// Body of the process that is killed.
 fn seal_for_ever(root: &str) -> ! {
     let mut stdout = std::io::stdout();
     let compaction = Compaction {
         quiet: Duration::ZERO,
         ..Compaction::default()
     };
-    let later = UNIX_EPOCH + Duration::from_secs(100 * 365 * 86_400); // every day is over
+    let later = UNIX_EPOCH + Duration::from_secs(100 * 365 * 86_400); // every day is past
     loop {
         let mut writer = Writer::open(root).unwrap();
         let last = writer.last_sequence("host-0", "database-0").unwrap();
@@ -57,14 +57,14 @@ fn seal_for_ever(root: &str) -> ! {
     }
 }
 
-/// Words of the killed child.
+/// Progress that the killed child reported.
 struct Strike {
     sealed: i64,
     in_flight: bool,
     in_compaction: bool,
 }
 
-/// Lets a child seal twice, then kills it in the third seal, after `share` of a seal's length.
+/// Lets a child seal twice, then kills it during the third seal, after `share` of a seal's duration.
 fn strike(root: &Path, share: f64) -> Strike {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::killed_seals_are_whole_or_absent"])
@@ -104,7 +104,7 @@ fn strike(root: &Path, share: f64) -> Strike {
 #[test]
 fn killed_seals_are_whole_or_absent() {
     if let Ok(root) = std::env::var(FOLDER) {
-        seal_for_ever(&root); // this is the process that `strike` started
+        seal_for_ever(&root); // in the child started by `strike`
     }
     let folder = tempfile::tempdir().unwrap();
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -125,7 +125,7 @@ fn killed_seals_are_whole_or_absent() {
         let dataset = Dataset::open(folder.path()).unwrap();
         assert_eq!(dataset.verify().problems, []);
         let held = seals_held(&dataset);
-        // A seal may be durable and killed before it could say so.
+        // A seal may be durable although the child was killed before reporting it.
         assert!(
             held == strike.sealed || held == strike.sealed + 1,
             "{held} seals after {} were told of, seed {seed}",
@@ -141,11 +141,11 @@ fn killed_seals_are_whole_or_absent() {
          {absent} seals absent, the others whole; files in place that the manifest did not name: {in_place} \
          times"
     );
-    drop(Writer::open(folder.path()).unwrap()); // the dead one's lock is free
+    drop(Writer::open(folder.path()).unwrap()); // the dead child's lock is free
     assert_eq!(orphans(folder.path()), Vec::<PathBuf>::new());
 }
 
-/// Number of seals that the dataset holds, each of them whole in every table.
+/// Number of seals in the dataset; each must be complete in every table.
 fn seals_held(dataset: &Dataset) -> i64 {
     let counts = tables().map(|table| {
         let mut seals = 0;

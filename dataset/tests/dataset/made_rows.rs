@@ -1,4 +1,4 @@
-//! Rows for the tests, each made from its identity alone, so that what was read can be checked.
+//! Rows for the tests, each derived from its identity alone, so that rows read can be checked.
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -8,10 +8,10 @@ use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{FileRow, SampleRow};
 use std::path::Path;
 
-/// 2026-11-20 23:59:00 UTC: a minute later, rows belong to the next day.
+/// 2026-11-20 23:59:00 UTC; a minute later, rows belong to the next day.
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
 
-/// Identity of a row of `samples` (`key` 0) or `files`. The order is the dataset's within a host.
+/// Identity of a row of `samples` (`key` 0) or `files`, ordered as in the dataset within a host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     pub(crate) host: String,
@@ -22,7 +22,7 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// A record's time follows from its database and sequence, as a host's clock would have it.
+    /// Identity whose time is derived from database and sequence, as from a host's clock.
     pub(crate) fn new(host: u8, database: u8, sequence: i64, key: i64) -> Self {
         Self {
             host: format!("host-{host}"),
@@ -64,7 +64,8 @@ pub(crate) fn batch(table: &Table, names: &[Name]) -> RecordBatch {
     rows.finish().unwrap()
 }
 
-/// Names of a host's rows as the dataset gives them back; panics if a row's value is another row's.
+/// Identities of a host's rows as the dataset returns them; panics if a row's value belongs to
+/// another row.
 pub(crate) fn read_names(dataset: &Dataset, table: &Table, host: &str) -> Vec<Name> {
     let (key, value) = if table.key.is_empty() {
         ("sequence", "mem_free_bytes")
@@ -94,7 +95,7 @@ pub(crate) fn read_names(dataset: &Dataset, table: &Table, host: &str) -> Vec<Na
         .collect()
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder recursively.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {

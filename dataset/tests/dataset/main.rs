@@ -1,4 +1,4 @@
-//! The dataset's promises, on real files.
+//! Tests of the dataset's guarantees, on real files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod batch;

@@ -1,5 +1,5 @@
-//! Repair: every row of every record batch that holds is kept, the dataset verifies afterwards, and what was
-//! lost is counted and can be added again.
+//! Repair: all rows of sound record batches are kept, the dataset verifies afterwards, and lost rows are
+//! counted and can be added again.
 
 use crate::made_rows::{Name, batch, copy, read_names};
 use arrow::array::AsArray;
@@ -23,14 +23,14 @@ const HOSTS: u8 = 9;
 /// Rows, by host and key.
 type Keys = BTreeSet<(String, i64)>;
 
-/// Sequence 5 of some hosts, with as many files each: three record batches.
+/// Rows of sequence 5 for some hosts, each with equally many files: three record batches.
 fn names() -> Vec<Name> {
     let keys = |host: u8| 0..if host == 4 { 1500 } else { 300 };
     let of_host = |host| keys(host).map(move |key| Name::new(host, 0, 5, key));
     (0..HOSTS).flat_map(of_host).collect()
 }
 
-/// A dataset of one file, once for all cases.
+/// A dataset with a single file, created once for all cases.
 fn sealed() -> &'static Path {
     static SEALED: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = SEALED.get_or_init(|| {
@@ -44,7 +44,7 @@ fn sealed() -> &'static Path {
     folder.path()
 }
 
-/// The record batches of a file: where they lie, and the keys and hosts of their rows.
+/// The record batches of a file: their byte ranges, and the keys and hosts of their rows.
 fn batches(file: &[u8]) -> Vec<(Range<usize>, Keys)> {
     let length = read_footer_length(*file.last_chunk::<10>().unwrap()).unwrap();
     let footer = &file[file.len() - 10 - length..file.len() - 10];
@@ -127,7 +127,7 @@ proptest! {
         }
         prop_assert_eq!(fs::read(root.join(".damaged").join(&path)).unwrap(), altered);
 
-        // A sender that still has them sends them again, once.
+        // A sender that still has the lost rows sends them again, once.
         let mut writer = Writer::open(root).unwrap();
         writer.append(&FileRow::TABLE, batch(&FileRow::TABLE, &names())).unwrap();
         prop_assert_eq!(writer.seal().unwrap().rows, lost);
@@ -135,7 +135,7 @@ proptest! {
         prop_assert_eq!(Dataset::open(root).unwrap().rows(&FileRow::TABLE), names().len() as u64);
     }
 
-    /// However bad: it ends, and what is left verifies.
+    /// However bad the damage, the repair ends and the rest verifies.
     #[test]
     fn a_file_damaged_all_over_ends_in_a_sound_dataset(
         flips in prop::collection::vec((any::<prop::sample::Index>(), 1..=255u8), 1..200),
@@ -203,7 +203,7 @@ fn a_lost_or_damaged_manifest_is_made_anew() {
     }
 }
 
-/// Files that a compaction left in place when it was killed are not taken for more rows.
+/// Files that a killed compaction left in place are not counted as additional rows.
 #[test]
 fn no_row_is_there_twice_after_the_manifest_was_lost() {
     let folder = tempfile::tempdir().unwrap();
@@ -240,7 +240,7 @@ fn what_is_no_dataset_is_not_made_one() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// A writer that is open repairs and goes on.
+/// An open writer can repair its dataset and continue.
 #[test]
 fn a_writer_repairs_what_it_writes_to() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Retention: whole days go, old samples become fewer, and what was low stays as low.
+//! Retention: whole days are dropped, old samples are thinned, and the lowest values stay.
 
 use crate::made_rows::{Name, START_MS, batch, read_names};
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -19,7 +19,7 @@ const MINUTE_MS: i64 = 60_000;
 /// 2026-11-21 00:00:00 UTC.
 const DAY_MS: i64 = START_MS + MINUTE_MS;
 
-/// `days` after the day of the rows.
+/// The time `days` after the day of the rows.
 fn days_later(days: u64) -> SystemTime {
     let day = SystemTime::UNIX_EPOCH + Duration::from_millis(DAY_MS as u64);
     day + Duration::from_secs(days * DAY_S + 3600)
@@ -33,7 +33,7 @@ fn all_steps(writer: &mut Writer, policy: &Policy, now: SystemTime) -> Vec<Reten
 fn days_are_dropped_by_table_and_details_before() {
     let folder = tempfile::tempdir().unwrap();
     let mut writer = Writer::open(folder.path()).unwrap();
-    // Two days each: 23:59:20 of the 20th, and the 21st.
+    // Rows on two days: at 23:59:20 on the 20th, and on the 21st.
     let names = [Name::new(1, 0, 1, 0), Name::new(1, 0, 9, 0)];
     for table in [SampleRow::TABLE, FileRow::TABLE] {
         writer.append(&table, batch(&table, &names)).unwrap();
@@ -64,7 +64,7 @@ fn days_are_dropped_by_table_and_details_before() {
     assert_eq!(all_steps(&mut writer, &policy, days_later(5)).len(), 2);
     assert_eq!(dates(&FileRow::TABLE), Vec::<String>::new());
     assert_eq!(dates(&SampleRow::TABLE), ["2026-11-21"]);
-    // A reader that opened it before continues.
+    // A reader that opened the dataset before continues.
     assert_eq!(read_names(&before, &FileRow::TABLE, "host-1").len(), 2);
     assert_eq!(open().verify().problems, []);
 }
@@ -88,14 +88,14 @@ fn what_belongs_to_no_sample_is_left_as_it_is() {
     assert_eq!(read_names(&dataset, &FileRow::TABLE, "host-1"), names);
 }
 
-/// A host's rows at one sample.
+/// Values of a host at one sample.
 #[derive(Clone, Debug)]
 struct Sight {
     available_bytes: i64,
     gap_before: bool,
-    /// File and its cached bytes; absent: no more in use.
+    /// File and its cached bytes; `None`: no longer in use.
     file: Option<(i64, Option<i64>)>,
-    /// A source's idle time, when it is news.
+    /// A source's idle time, if it changed.
     idle_ms: Option<i64>,
     absent: Option<(bool, i64)>,
 }
@@ -115,7 +115,8 @@ fn sight() -> impl Strategy<Value = Sight> {
     )
 }
 
-/// Records a host's day, a sample a minute; sequences count from 10, and a gap takes one.
+/// Records a host's day with a sample per minute; sequences count from 10, and a gap takes
+/// one.
 fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
     let mut tables: BTreeMap<&str, RowsBuilder> = BTreeMap::new();
     fn add<R: Row>(tables: &mut BTreeMap<&str, RowsBuilder>, identity: Identity<'_>, row: R) {
@@ -225,7 +226,7 @@ fn number(text: &str) -> i64 {
     text.parse().unwrap()
 }
 
-/// Rows that stand at each sample, slowly: by sequence, in words.
+/// Rows valid at each sample, by sequence and as text, computed slowly.
 fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
     let samples = read(root, &SampleRow::TABLE, host, &["files_whole"]);
     let files = read(
@@ -259,7 +260,7 @@ fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
             state.insert(format!("file {}", row[2]), told);
         }
         for row in activity.iter().filter(now) {
-            // The moment of the last activity.
+            // Time of the last activity.
             let moment = number(&row[1]) - number(&row[3]);
             state.insert(row[2].clone(), format!("since {moment}"));
         }
@@ -293,7 +294,7 @@ proptest! {
         record(&mut writer, "a", &day);
         writer.seal().unwrap();
         for _ in 1..seals {
-            record(&mut writer, "b", &other); // again, which changes nothing
+            record(&mut writer, "b", &other); // repeated, which changes nothing
             writer.seal().unwrap();
         }
         let columns = ["available_bytes", "interval_ms", "mem_available_min_bytes", "files_whole"];
@@ -322,9 +323,10 @@ proptest! {
         prop_assert_eq!(lows(&kept), lows(&samples));
         let buckets: BTreeSet<i64> = samples.iter().map(|row| bucket(row)).collect();
         let runs = 1 + gaps.len();
-        // In each run one a bucket, the first and the last; a gap may cut a bucket in two.
+        // Each run keeps one sample per bucket, the first and the last; a gap may split a
+        // bucket.
         prop_assert!(kept.len() <= buckets.len() + 3 * runs, "{} of {}", kept.len(), samples.len());
-        // The lowest of all in between is told by the next that is kept, and no time is lost.
+        // The next kept sample has the lowest value of those in between, and no time is lost.
         let sum = |rows: &[Vec<String>]| -> i64 {
             rows.iter().filter(|row| !row[3].is_empty()).map(|row| number(&row[3])).sum()
         };
@@ -360,7 +362,7 @@ proptest! {
         prop_assert_eq!(of, sequences);
         prop_assert_eq!(read(root, &GapRow::TABLE, "a", &["cause"]), gaps);
 
-        // Done once; also where only the files say so.
+        // Repeating it does nothing, even if only the files say that it was done.
         prop_assert_eq!(all_steps(&mut writer, &policy, days_later(9)), []);
         drop(writer);
         fs::remove_file(root.join("manifest.json")).unwrap();

@@ -1,4 +1,5 @@
-//! Rows go in and come out: sorted, once, by host; whatever the order and number of seals.
+//! Rows written are read back sorted, once, and by host, whatever the order and number of
+//! seals.
 
 use crate::made_rows::{Name, batch, read_names};
 use arrow::array::AsArray;
@@ -46,7 +47,7 @@ fn seals_add_up_to_the_sorted_set(table: &Table, seals: &[Vec<Name>]) {
     }
     assert_eq!(found, expected.iter().cloned().collect::<Vec<_>>());
 
-    // The files themselves hold no repeats, for readers that do not know the manifest.
+    // The files themselves hold no repeats, for readers that ignore the manifest.
     assert_eq!(dataset.rows(table), expected.len() as u64);
     let scanned: usize = dataset.scan(table).map(|b| b.unwrap().num_rows()).sum();
     assert_eq!(scanned, expected.len());
@@ -140,7 +141,7 @@ fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
         let host = &expected[0].host;
         assert_eq!(&read_names(&dataset, &table, host), &expected);
     }
-    // Day by day and host by host is the order of the file itself.
+    // The file's own order is day by day and host by host.
     let scanned: Vec<_> = dataset.scan(&table).map(Result::unwrap).collect();
     let schema = scanned[0].schema();
     assert_eq!(
@@ -152,7 +153,7 @@ fn hosts_with_few_rows_share_a_batch_and_are_read_apart() {
     );
 }
 
-/// A collector appends every agent's few rows as they come.
+/// A collector appends the few rows of every agent as they arrive.
 #[test]
 fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     let folder = tempfile::tempdir().unwrap();
@@ -168,7 +169,7 @@ fn thousands_of_tiny_batches_cost_what_their_rows_cost() {
     assert!(bytes < 3 * whole.get_array_memory_size(), "{bytes} bytes");
     assert_eq!(writer.seal().unwrap().rows, 5000);
     assert_eq!((writer.pending_rows(), writer.pending_bytes()), (0, 0));
-    // The writer stays open, and knows its sealed rows.
+    // The writer stays open, and knows which rows it has sealed.
     writer.append(&table, whole).unwrap();
     let again = writer.seal().unwrap();
     assert_eq!((again.rows, again.repeated_rows), (0, 5000));

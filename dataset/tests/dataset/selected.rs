@@ -1,4 +1,5 @@
-//! A selection is what a filter over all rows would leave, and costs what it holds.
+//! A selection returns what a filter over all rows would, and costs only what it
+//! returns.
 
 use crate::made_rows::{Name, START_MS, batch};
 use arrow::array::AsArray;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Midnight: where the third record of the first database lies.
+/// Midnight, the time of the third record of the first database.
 const MIDNIGHT_MS: i64 = START_MS + 60_000;
 const COLUMNS: [&str; 5] = ["size_bytes", "time", "host_id", "file_id", "sequence"];
 
@@ -38,7 +39,7 @@ fn selected(dataset: &Dataset, table: &Table, selection: &Selection) -> Vec<Reco
     batches.collect::<Result<_, _>>().unwrap()
 }
 
-/// Every row, and then a filter.
+/// Reads every row, then filters.
 fn filtered(dataset: &Dataset, table: &Table, selection: &Selection) -> RecordBatch {
     let batches: Vec<_> = dataset.scan(table).map(Result::unwrap).collect();
     let schema = gleaner_schemas::arrow::schema(table).into();
@@ -129,7 +130,7 @@ fn batches_are_of_one_day_and_host_in_the_datasets_order() {
     assert_eq!(found, [day, day].concat());
 }
 
-/// Four files, a day and a host each; and the folder.
+/// Four files, each of one day and one host; and the dataset's folder.
 fn four_files() -> (tempfile::TempDir, Dataset) {
     let folder = tempfile::tempdir().unwrap();
     let of = |host| (0..6).map(move |sequence| Name::new(host, 0, sequence, 1));

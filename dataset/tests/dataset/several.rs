@@ -1,4 +1,4 @@
-//! Several writers, each with hosts of its own, into one dataset.
+//! Several writers, each with its own hosts, write into one dataset.
 
 use crate::made_rows::{Name, batch, read_names};
 use gleaner_dataset::{Compaction, Dataset, DatasetError, Writer, repair};
@@ -18,7 +18,7 @@ fn open(root: &Path, host: u8) -> Writer {
     .unwrap()
 }
 
-/// Opens the host's writer anew for each seal, so that it sweeps while the others work.
+/// Reopens the host's writer for each seal, so that it cleans up while the others work.
 fn write(root: &Path, host: u8) {
     let table = SampleRow::TABLE;
     let compaction = Compaction {
@@ -59,7 +59,7 @@ fn they_do_not_disturb_each_other_and_readers_see_all() {
     holds_all(root);
     assert!(root.join("manifests/collector-1.json").exists());
 
-    // A lost manifest is made anew from the files of its writer alone.
+    // A lost manifest is rebuilt from its own writer's files only.
     let manifest = |host| fs::read(root.join(format!("manifests/collector-{host}.json"))).unwrap();
     let before = [manifest(1), manifest(2)];
     fs::remove_file(root.join("manifests/collector-1.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Memory that a thread allocates, counted by the test's own allocator.
+//! Memory allocated by a thread, counted by the test's own allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,18 +17,18 @@ fn count(bytes: isize) {
     });
 }
 
-// SAFETY: all is left to the system's allocator, and counting allocates nothing.
+// SAFETY: every call is passed to the system's allocator, and counting allocates nothing.
 #[allow(unsafe_code)]
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         count(-layout.size().cast_signed());
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -36,7 +36,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[global_allocator]
 static COUNTING: CountingAllocator = CountingAllocator;
 
-/// Returns the result of `work` and the most bytes that this thread had allocated meanwhile.
+/// Returns the result of `work` and the maximum number of bytes that this thread had
+/// allocated meanwhile.
 pub(crate) fn at_most<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
     PEAK.set(before);

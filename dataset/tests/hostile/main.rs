@@ -1,5 +1,5 @@
-//! Batches mutated by their structure: each is refused or taken in, and the memory that decoding takes is bounded by the
-//! batch's own content.
+//! Structure-aware mutations of batches: each batch is rejected or accepted, and decoding uses memory bounded
+//! by the batch's content.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod allocated;
@@ -20,9 +20,10 @@ const DATABASE: &str = "ffeeddccbbaa99887766554433221100";
 /// Day 2026-11-20 UTC.
 const DAY: i64 = 20_777;
 const DAY_MS: i64 = 86_400_000;
-/// Bytes that decoding may take beside those for each byte of content.
+/// Bytes that decoding may use beyond those per byte of content.
 const SPARE_BYTES: usize = 4 << 20;
-/// Bytes that decoding may take for each byte of content: itself while it grows, four of absent columns, arrays.
+/// Bytes that decoding may use per byte of content: the content itself while it grows, four of absent
+/// columns, arrays.
 const PER_BYTE: usize = 16;
 
 /// `count` rows of a table.
@@ -48,32 +49,32 @@ fn some(table: usize, count: usize) -> RecordBatch {
     }
 }
 
-/// A fault of a batch.
+/// A mutation of a batch.
 #[derive(Clone, Debug)]
 enum Mutation {
-    /// Columns from here on are left out.
+    /// Removes all columns from this one on.
     Keep(usize),
-    /// Leaves one column out.
+    /// Removes one column.
     Drop(usize),
-    /// No column, and so many rows.
+    /// Removes all columns and claims this many rows.
     Claim(u32),
-    /// A column of numbers is of texts, and the other way round.
+    /// Turns a column of numbers into texts, or the reverse.
     Retype(usize),
-    /// Another name for a column.
+    /// Renames a column.
     Rename(usize, String),
-    /// A text column's every value has so many bytes.
+    /// Gives every value of a text column this many bytes.
     Text(usize, usize),
-    /// Sets each row so many days after the one before.
+    /// Sets each row this many days after the previous one.
     Days(i64),
     /// Sets all rows to this time.
     Time(i64),
     /// Sets all rows to this sequence.
     Sequence(i64),
-    /// The same rows, so many times over, each in a message of its own.
+    /// Repeats the rows this many times, each time in a separate message.
     Repeat(usize),
-    /// Messages without rows.
+    /// Adds this many messages without rows.
     Empty(usize),
-    /// Another table's name, or version.
+    /// Sets another table name or version.
     Label(String, String),
 }
 
@@ -108,7 +109,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// A stream in the making.
+/// A stream under construction.
 struct Stream {
     schema: Schema,
     columns: Vec<ArrayRef>,
@@ -150,7 +151,7 @@ impl Stream {
             .collect();
     }
 
-    /// Column of this name, if it is still there.
+    /// Index of the column with this name, if it still exists.
     fn named(&self, name: &str) -> Option<usize> {
         self.schema.index_of(name).ok()
     }
@@ -242,7 +243,7 @@ impl Stream {
     }
 }
 
-/// Decodes `content`; what came of it, and the memory that it took at most.
+/// Decodes `content`; returns the result, and the maximum memory used.
 fn decoded(content: &[u8]) -> (Result<Batch, BatchError>, usize) {
     let body = zstd::encode_all(content, 1).unwrap();
     allocated::at_most(|| Batch::decode(&body, &Limits::default()))

@@ -14,17 +14,19 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 const SUBJECT: &str = "certificate";
-/// The group of what several daemons use.
+/// Group that owns files shared by several daemons.
 const SHARED: &str = "gleaner";
 const DAY: Duration = Duration::from_secs(86_400);
-/// An authority is followed by the next in time: enrolling a fleet anew takes weeks.
+/// Remaining validity below which an authority should be replaced: enrolling a fleet again takes
+/// weeks.
 const AUTHORITY_ENDS: Duration = Duration::from_secs(182 * 86_400);
-/// A server's certificate is issued by hand.
+/// Remaining validity below which a server's certificate should be replaced, which is done by hand.
 const SERVER_ENDS: Duration = Duration::from_secs(30 * 86_400);
-/// A host's is renewed when two thirds of its life are gone; when so much of it is gone, it was not.
+/// Elapsed share of a host certificate's validity from which its renewal must have failed; it is due
+/// at two thirds.
 const HOST_ENDS: f64 = 0.75;
 
-/// Files of a certificate, and their holder.
+/// Files of a certificate, by kind of holder.
 #[derive(Clone, Debug)]
 pub(crate) enum Files {
     Host(ClientPaths),
@@ -67,26 +69,26 @@ impl Files {
     }
 }
 
-/// Findings in the files.
+/// Facts about the files of a certificate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CertificateFacts {
     missing: Option<PathBuf>,
-    /// The daemon's user may not read it.
+    /// File that the daemon's user may not read, and what denies it.
     closed: Option<(PathBuf, Node)>,
-    /// The doctor may not read it.
+    /// File that the doctor may not read.
     unseen: Option<PathBuf>,
-    /// Key and certificate were put together.
+    /// Error from loading key and certificate together.
     trouble: Option<String>,
     dates: Option<Dates>,
     authority: Option<Dates>,
-    /// DNS names and addresses in it.
+    /// DNS names and addresses in the certificate.
     pub(crate) names: Vec<String>,
-    /// Times of the revocation list, and of its next update.
+    /// Time of the revocation list, and of its next update.
     revoked: Option<(SystemTime, Option<SystemTime>)>,
     key_mode: Option<u32>,
 }
 
-/// Reads them, for the daemon's user; with what a client connects, where they are good.
+/// Reads the files for the daemon's user; also returns client credentials if they are valid.
 pub(crate) fn read(
     files: &Files,
     user: &User,
@@ -130,7 +132,8 @@ pub(crate) fn read(
     (found, None)
 }
 
-/// `renew`: what gets a new one; `None` for people with a PKI of their own.
+/// Judges the files. `renew` is the command for a new certificate; `None` if people have a PKI of
+/// their own.
 pub(crate) fn judge(
     found: &CertificateFacts,
     files: &Files,
@@ -276,7 +279,7 @@ fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
     })
 }
 
-/// Judges the authority's own folder, on the machine that has it.
+/// Judges the authority's folder, on the machine that has it.
 pub(crate) fn judge_authority_folder(folder: &Path) -> Option<Finding> {
     let key = folder.join("authority.key");
     let of = |path: &Path, allowed: u32| {

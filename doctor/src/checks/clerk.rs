@@ -1,4 +1,4 @@
-//! The clerk's device: places of its pages, use as swap, attachments.
+//! The clerk's device: where its pages are, use as swap, attachments.
 
 use crate::command::ask;
 use crate::finding::Finding;
@@ -32,8 +32,8 @@ pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
     findings
 }
 
-/// Judges the running clerk, for swap. `is_locked`: it should be locked in memory; `edit`, `grant`: commands
-/// that set and permit it.
+/// Judges the running clerk, for use as swap. `is_locked`: its memory should be locked; `edit` and `grant`
+/// are the commands that configure and permit that.
 pub(crate) fn judge_process(
     process: &Process,
     is_locked: bool,
@@ -60,7 +60,7 @@ pub(crate) fn judge_process(
     findings
 }
 
-/// Programs of this host that make a block device of an NBD server.
+/// Means of this host to make a block device from an NBD server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeviceWays {
     has_module: bool,
@@ -69,7 +69,7 @@ pub(crate) struct DeviceWays {
     has_nbdfuse: bool,
 }
 
-/// Looks for modules and programs.
+/// Looks for kernel modules and programs.
 pub(crate) fn ways(place: &Place) -> DeviceWays {
     let release = fs::read_to_string(place.proc_root.join("sys/kernel/osrelease"));
     let modules = Path::new("/lib/modules").join(release.unwrap_or_default().trim());
@@ -118,7 +118,7 @@ pub(crate) struct AttachedDevice {
     lost: Vec<String>,
 }
 
-/// Asks the program; nothing where it cannot tell this user.
+/// Runs the program; empty if it may not tell this user.
 pub(crate) fn attached(program: &Path) -> Vec<AttachedDevice> {
     let said = ask(program, &["attached", "--json"]).ok();
     let said = said.filter(|said| said.code == Some(0));
@@ -126,7 +126,8 @@ pub(crate) fn attached(program: &Path) -> Vec<AttachedDevice> {
     list.unwrap_or_default()
 }
 
-/// `ours`: the clerk's socket; `device`: what it says, where it answers. `line`: the program as it is called.
+/// Judges an attached device. `ours` is the clerk's socket, `device` its status if it answers, `line` the
+/// program's command line.
 pub(crate) fn judge_attached(
     attached: &AttachedDevice,
     ours: &Path,

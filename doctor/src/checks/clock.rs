@@ -1,22 +1,22 @@
-//! Check that the clock is synchronised, from the kernel (adjtimex(2)): no daemon needs to be asked.
+//! Check that the clock is synchronised, from the kernel (adjtimex(2)), without any daemon.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use gleaner_schemas::units::Seconds;
 
 const SUBJECT: &str = "clock";
-/// Largest difference of clocks: the collector reports hosts beyond it.
+/// Largest acceptable difference of clocks; the collector reports hosts above it.
 const DIFFERENCE_MS: i64 = 60_000;
 
-/// The kernel's clock.
+/// State of the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
     is_synchronised: bool,
-    /// Largest error, in microseconds.
+    /// Maximum error, in microseconds.
     error_us: i64,
 }
 
-/// Asks the kernel; nothing is set.
+/// Reads the kernel's clock state; changes nothing.
 pub(crate) fn read() -> Option<Clock> {
     call::adjtimex()
 }
@@ -26,19 +26,19 @@ mod call {
     use super::Clock;
 
     pub(super) fn adjtimex() -> Option<Clock> {
-        // SAFETY: the structure is plain numbers; all zero, `modes` says that nothing is to be set.
+        // SAFETY: the structure consists of plain numbers; with all zero, `modes` sets nothing.
         let mut timex: libc::timex = unsafe { std::mem::zeroed() };
         // SAFETY: the structure outlives the call.
         let state = unsafe { libc::adjtimex(&raw mut timex) };
         (state >= 0).then_some(Clock {
             is_synchronised: timex.status & libc::STA_UNSYNC == 0,
-            #[allow(clippy::useless_conversion)] // its width depends on the machine
+            #[allow(clippy::useless_conversion)] // the field's width depends on the machine
             error_us: i64::from(timex.maxerror),
         })
     }
 }
 
-/// `has_timedatectl`: systemd can be told to keep it.
+/// Judges the clock. `has_timedatectl`: systemd can be told to synchronise it.
 pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
     let Some(clock) = clock else {
         return Finding::of(
@@ -63,7 +63,7 @@ pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
     .mend(mend)
 }
 
-/// Judges the server's clock less ours. Where something keeps ours right, the mend is on the server's machine.
+/// Judges the server's clock less ours. If ours is synchronised, the fix is for the server's machine.
 pub(crate) fn judge_difference(
     server: &str,
     difference_ms: i64,

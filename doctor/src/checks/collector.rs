@@ -6,19 +6,19 @@ use crate::message::Message;
 use gleaner_collector::ask;
 use std::time::Duration;
 
-/// A collector with ten thousand hosts answers within a second.
+/// Timeout: a collector with ten thousand hosts answers within a second.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of the status that matters.
+/// The part of the status that the doctor uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CollectorReport {
     hosts_count: u64,
     silent_count: u64,
-    /// Severity and text of its problems.
+    /// Severity and text of the collector's problems.
     problems: Vec<(String, String)>,
 }
 
-/// Asks it; why not, for people.
+/// Requests the status; an error says why it failed.
 pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     let address = url.to_owned();
     let asked = within(PATIENCE, move || {
@@ -36,13 +36,13 @@ pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     })
 }
 
-/// Commands that fix its faults.
+/// Commands that fix faults of the collector.
 pub(crate) struct CollectorRemedies {
-    /// Shows more of it.
+    /// Command that shows more of the status.
     pub(crate) look: String,
-    /// Makes a token for a host.
+    /// Command that makes a token for a host.
     pub(crate) invite: String,
-    /// Starts it anew.
+    /// Command that restarts the collector.
     pub(crate) start: String,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn judge(
             Finding::of(Message::HostsSilent, "hosts", found).mend(look)
         }
     }];
-    // Silent hosts are told above, by their number.
+    // Silent hosts are reported above, by their number.
     let others = said
         .problems
         .iter()

@@ -1,4 +1,4 @@
-//! The daemon's own verdict on its configuration: it is asked, by `check-config --json`.
+//! The daemon's own verdict on its configuration, from its `check-config --json`.
 
 use crate::command::ask_with;
 use crate::daemon::Daemon;
@@ -12,10 +12,11 @@ use std::path::Path;
 
 const SUBJECT: &str = "configuration";
 
-/// Answer of a daemon's program; `None`: it does not know the question. An error says why it could not be asked.
+/// Answer of a daemon's program; `None`: it does not support the command. An error says why the program could
+/// not be run.
 pub(crate) type Answer = Result<Option<CheckResult>, String>;
 
-/// Asks the daemon's program, with the variables of its unit.
+/// Runs the daemon's program with the environment variables of its unit.
 pub(crate) fn read(
     place: &Place,
     daemon: Daemon,
@@ -31,7 +32,7 @@ pub(crate) fn read(
     Ok(serde_json::from_str(&said.output).ok())
 }
 
-/// `None` where a program is missing that could tell.
+/// Judges the configuration; `None` without a program that could check it.
 pub(crate) fn judge(
     place: &Place,
     daemon: Daemon,

@@ -1,4 +1,4 @@
-//! Room on a daemon's disk.
+//! Free space on a daemon's disk.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -8,16 +8,17 @@ use std::path::Path;
 
 const SUBJECT: &str = "disk";
 
-/// Space that a daemon may need.
+/// Disk space that a daemon needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Need {
-    /// Below this nothing is stored.
+    /// Space below which the daemon stores nothing.
     pub(crate) least_bytes: u64,
-    /// Free space that is enough.
+    /// Free space that is sufficient.
     pub(crate) enough_bytes: u64,
 }
 
-/// Free for users that are no root (statvfs(3)), on the disk of a folder, or of what is there above it.
+/// Free space for users other than root (statvfs(3)), on the disk of the folder or of its nearest
+/// existing parent.
 pub(crate) fn read(folder: &Path) -> Option<u64> {
     let disk = folder
         .ancestors()
@@ -25,7 +26,7 @@ pub(crate) fn read(folder: &Path) -> Option<u64> {
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// `None` where it is not known.
+/// Judges the free space; `None` if it is unknown.
 pub(crate) fn judge(free_bytes: Option<u64>, need: Need, folder: &Path) -> Option<Finding> {
     let free_bytes = free_bytes?;
     let (free, shown) = (Bytes::from(free_bytes), folder.display());

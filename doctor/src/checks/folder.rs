@@ -9,15 +9,15 @@ use std::path::Path;
 const SUBJECT: &str = "folder";
 const MAKE: [FileUse; 2] = [FileUse::Write, FileUse::Enter];
 
-/// A daemon's folder: its user's permissions there, and its owner and mode where they are visible.
+/// A daemon's folder: what the daemon's user may do there, and owner and mode if they are visible.
 pub(crate) struct Folder {
     access: Access,
     node: Option<Node>,
-    /// True if the folder does not exist and its user may create it.
+    /// True if the folder does not exist but the user may create it.
     can_be_made: bool,
 }
 
-/// Looks at it, for the daemon's user.
+/// Checks the folder for the daemon's user.
 pub(crate) fn read(folder: &Path, user: &User) -> Folder {
     let nearest = folder.ancestors().skip(1).find(|above| above.is_dir());
     Folder {
@@ -27,7 +27,7 @@ pub(crate) fn read(folder: &Path, user: &User) -> Folder {
     }
 }
 
-/// For the daemon's user.
+/// Judges the folder for the daemon's user.
 pub(crate) fn judge(found: &Folder, folder: &Path, user: &User) -> Finding {
     let (shown, name, path) = (folder.display(), &user.name, quoted(folder));
     let own = format!("sudo chown -R {name}: {path} && sudo chmod u+rwx {path}");

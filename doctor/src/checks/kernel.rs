@@ -18,11 +18,11 @@ pub(crate) struct Kernel {
     release: String,
     has_pressure: bool,
     has_cgroup2: bool,
-    /// Text of `transparent_hugepage/enabled`, where there is one.
+    /// Text of `transparent_hugepage/enabled`, if the file exists.
     huge_pages: Option<String>,
-    /// `None`: not known.
+    /// Size of swap; `None` if unknown.
     swap_bytes: Option<u64>,
-    /// True if GRUB starts it, judging by its settings.
+    /// True if the host's settings suggest that GRUB boots it.
     has_grub: bool,
 }
 
@@ -162,7 +162,7 @@ fn huge_pages(kernel: &Kernel) -> (&'static str, Option<Finding>) {
     }
 }
 
-/// The first two numbers.
+/// The first two numbers of a release.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -5,17 +5,18 @@ use crate::message::Message;
 use gleaner_schemas::lending::LendingState;
 use gleaner_schemas::units::Bytes;
 
-/// Commands that mend lending.
+/// Commands that fix lending.
 pub(crate) struct LendingRemedies {
-    /// Starts the agent anew.
+    /// Command that restarts the agent.
     pub(crate) agent: String,
-    /// Starts the memory server anew.
+    /// Command that restarts the memory server.
     pub(crate) memoryd: String,
-    /// Writes the drop-in that serves pages, and starts the memory server anew.
+    /// Command that writes the drop-in for serving pages, and restarts the
+    /// memory server.
     pub(crate) pages: String,
 }
 
-/// `recruiters` and `grants`: as configured.
+/// Judges the status; `recruiters` and `grants` are as configured.
 pub(crate) fn judge(
     lending: &LendingState,
     recruiters: &[String],
@@ -137,7 +138,7 @@ mod tests {
             unserved.map(|f| f.mend)
         };
         assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
-        assert_eq!(found(&lending, false), None); // the host lends by its quota alone
+        assert_eq!(found(&lending, false), None); // the host lends by its quota only
         let serving = LendingState {
             pages: Some(PagesServed::default()),
             ..lending

@@ -1,14 +1,14 @@
-//! Limits that the kernel sets for a running daemon.
+//! Limits of the kernel for a running daemon.
 
 use crate::finding::Finding;
 use crate::message::Message;
 use crate::process::{IPC_LOCK, Process, SYS_NICE};
 
-/// Beside connections: files, sockets that listen, the journal.
+/// File descriptors besides those for connections: files, listening sockets, the journal.
 const OWN_FILES_COUNT: u64 = 64;
 
-/// Judges a server: descriptors for its connections. `restore`: command that takes back changes to its unit,
-/// if it has one.
+/// Judges a server's limit of descriptors for connections. `restore`: command that undoes changes to its
+/// unit, if it has one.
 pub(crate) fn judge_server(
     process: &Process,
     connections_limit: u64,
@@ -40,7 +40,7 @@ pub(crate) fn judge_server(
     }
 }
 
-/// Judges the memory server: locked memory, and its priority on the CPU. `grant`: command that gives it both.
+/// Judges the memory server's locked memory and CPU priority. `grant`: command that permits both.
 pub(crate) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_unlimited = process.locked_limit_bytes == Some(None);

@@ -1,4 +1,5 @@
-//! The checks: each looks (`read`) and judges what it saw (`judge`), which is pure.
+//! The checks. In each, `read` collects facts and `judge`, a pure function, judges
+//! them.
 
 pub(super) mod certificate;
 pub(super) mod clerk;

@@ -1,4 +1,5 @@
-//! The way to a server, step by step: name, connection, TLS with the host's certificate, answer. Each has its own time and error.
+//! The way to a server in steps: name, connection, TLS with the host's certificate, answer. Each step has its
+//! own time and error.
 
 use crate::command::within;
 use crate::exchange::{self, Answer};
@@ -14,10 +15,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const SUBJECT: &str = "network";
-/// Time limit of each step. A server on another continent answers within half a second.
+/// Timeout of each step: a server on another continent answers within half a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Steps of reaching a server, up to a failure.
+/// Steps of reaching a server, up to the first failure.
 #[derive(Debug)]
 pub(crate) struct Approach {
     url: String,
@@ -28,10 +29,10 @@ pub(crate) struct Approach {
     end: Result<End, Trouble>,
 }
 
-/// Success of all steps.
+/// Last step that succeeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum End {
-    /// Connected, and no further: this user may not read the certificate.
+    /// Only connected: this user may not read the certificate for TLS.
     Connected,
     Answered {
         status: u16,
@@ -39,7 +40,7 @@ enum End {
     },
 }
 
-/// Obstacle on the way.
+/// Reason why a step failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Trouble {
     Address(String),
@@ -47,7 +48,7 @@ enum Trouble {
     Refused,
     Timeout(&'static str),
     Connection(String),
-    /// The server's certificate is none of our authority's.
+    /// The server's certificate is not from our authority.
     Authority,
     ServerExpired,
     ServerName,
@@ -57,7 +58,8 @@ enum Trouble {
     Answer(String),
 }
 
-/// Goes there. `tls`: with what; `None` where the certificate cannot be read. `path`: what is asked for.
+/// Tries to reach the server. `tls`: client configuration, `None` if the certificate cannot be read; `path`:
+/// path to request.
 pub(crate) fn read(url: &str, tls: Option<Arc<ClientConfig>>, path: &str) -> Approach {
     let mut way = Approach {
         url: url.to_owned(),
@@ -104,7 +106,7 @@ fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<
     }
     way.steps.push(format!("TLS in {}", took(begin)));
     let begin = Instant::now();
-    // In TLS 1.3 the server's verdict on our certificate comes after the handshake.
+    // In TLS 1.3 the server's verdict on our certificate arrives after the handshake.
     let mut stream = Stream::new(&mut connection, &mut stream);
     let answer = exchange::get(&mut stream, host, path).map_err(|e| tls_trouble(&e))?;
     Ok(answered(way, &answer, begin))
@@ -144,7 +146,7 @@ fn resolve(address: &Address) -> Result<Vec<SocketAddr>, Trouble> {
     }
 }
 
-/// Connects to the first address that accepts.
+/// Connects to the first address that accepts the connection.
 fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Trouble> {
     let begin = Instant::now();
     let mut trouble = Trouble::Timeout("connection");
@@ -179,7 +181,7 @@ fn answer_trouble(error: &io::Error) -> Trouble {
     }
 }
 
-/// rustls' errors come inside of those of the connection.
+/// rustls wraps its errors in errors of the connection.
 fn tls_trouble(error: &io::Error) -> Trouble {
     let inner = error
         .get_ref()
@@ -205,19 +207,19 @@ fn took(begin: Instant) -> String {
     Seconds(begin.elapsed().as_secs_f64()).to_string()
 }
 
-/// Remedies for faults that cannot be seen from here.
+/// Commands for faults whose cause cannot be seen from here.
 pub(crate) struct NetworkRemedies<'a> {
-    /// `collector` or `recruiter`.
+    /// Name of the server: `collector` or `recruiter`.
     pub(crate) server: &'a str,
-    /// Starts the server, where it is on this machine.
+    /// Command that starts the server, if it is on this machine.
     pub(crate) start: String,
-    /// Gets this host a new certificate.
+    /// Command that gets this host a new certificate.
     pub(crate) enrol: String,
-    /// Mends the address.
+    /// Command that edits the address.
     pub(crate) address: String,
 }
 
-/// Judges the steps, and the difference of the clocks.
+/// Judges the steps, and the difference between the clocks.
 pub(crate) fn judge(way: &Approach, mends: &NetworkRemedies<'_>) -> Vec<Finding> {
     let (url, server) = (&way.url, mends.server);
     let host = way.address.as_ref().map_or("", Address::host);

@@ -1,4 +1,4 @@
-//! Check that the daemon's program exists, in the version of `gleaner`.
+//! Check that the daemon's program exists, and has the version of `gleaner`.
 
 use crate::command::ask;
 use crate::daemon::Daemon;
@@ -13,11 +13,11 @@ const SUBJECT: &str = "program";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) path: Option<PathBuf>,
-    /// Or why it does not tell.
+    /// Version, or the reason why the program does not tell it.
     version: Option<Result<String, String>>,
 }
 
-/// Looks for it, and asks it.
+/// Finds the program, and asks for its version.
 pub(crate) fn read(place: &Place, daemon: Daemon) -> Program {
     let path = place.program(daemon.program());
     let version = path.as_deref().map(|path| {
@@ -33,7 +33,7 @@ pub(crate) fn read(place: &Place, daemon: Daemon) -> Program {
     Program { path, version }
 }
 
-/// `ours`: the version of `gleaner`.
+/// Judges the program; `ours` is the version of `gleaner`.
 pub(crate) fn judge(program: &Program, daemon: Daemon, ours: &str) -> Finding {
     let name = daemon.program();
     let install = install(name);

@@ -16,7 +16,7 @@ pub(crate) struct Health {
     starting_for_ms: i64,
 }
 
-/// Asks it; why not, for people.
+/// Requests the recruiter's health; an error says why it failed.
 pub(crate) fn read(address: &str) -> Result<Health, String> {
     let failed = |e: std::io::Error| format!("http://{address}: {e}");
     let socket: SocketAddr = address
@@ -34,7 +34,7 @@ pub(crate) fn read(address: &str) -> Result<Health, String> {
     })
 }
 
-/// `start`: how it is started anew.
+/// Judges the recruiter; `start` is the command that restarts it.
 pub(crate) fn judge(health: &Result<Health, String>, address: &str, start: &str) -> Finding {
     match health {
         Err(why) => Finding::of(Message::StatusSilent, "status", why).mend(start),

@@ -1,4 +1,4 @@
-//! Check that a daemon's Unix socket exists, and that this user may use it.
+//! Check that a daemon's Unix socket exists and that this user may use it.
 
 use crate::finding::Finding;
 use crate::message::Message;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const SUBJECT: &str = "socket";
 
-/// Outcome of a call.
+/// Outcome of connecting to a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Answered,
@@ -22,7 +22,7 @@ pub(crate) enum Call {
     Failed(String),
 }
 
-/// Calls, and hangs up.
+/// Connects, and closes the connection.
 pub(crate) fn read(socket: &Path) -> Call {
     match UnixStream::connect(socket) {
         Ok(_) => Call::Answered,
@@ -35,7 +35,7 @@ pub(crate) fn read(socket: &Path) -> Call {
     }
 }
 
-/// Group of the socket, or of the folder that hides it.
+/// Group of the socket, or of the folder that denies access to it.
 fn group_of(socket: &Path) -> Option<String> {
     let mut seen = socket.ancestors().filter_map(|path| path.metadata().ok());
     let gid = seen.next()?.gid();
@@ -47,7 +47,7 @@ fn group_of(socket: &Path) -> Option<String> {
     })
 }
 
-/// `start`: how the daemon is started anew.
+/// Judges the connection; `start` is the command that restarts the daemon.
 pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Finding {
     let shown = socket.display();
     let missing = |why: &str| {

@@ -1,4 +1,4 @@
-//! State of the trace and of its shipping, from the agent's own `status`.
+//! State of the trace and of its shipping, from the agent's `status`.
 
 use crate::command::{ProgramOutput, ask};
 use crate::finding::Finding;
@@ -8,12 +8,13 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Shipping sends at each of its intervals; behind by less than this it may be waiting for the next.
+/// Minimum age of unshipped records that counts as a backlog; younger ones may be waiting for the next
+/// shipping interval.
 const LEAST_BACKLOG_MS: i64 = 600_000;
 /// Age of unshipped records that counts as a backlog, in shipping intervals.
 const BACKLOG_INTERVALS: i64 = 3;
 
-/// The trace, as far as the doctor needs it (`gleaner-agent status --json`).
+/// The part of `gleaner-agent status --json` that the doctor uses.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Trace {
@@ -46,14 +47,14 @@ struct MissingItem {
     remedy: Option<String>,
 }
 
-/// Asks the agent's program; why not, in its words.
+/// Runs the agent's program; an error has the program's message.
 pub(crate) fn read(program: &Path, database: &Path) -> Result<Trace, String> {
     let path = database.display().to_string();
     let said = ask(program, &["status", "--json", "--database", &path])?;
     told(&said)
 }
 
-/// Exit code 3 says that no sample was written lately; the document is there all the same.
+/// Parses the output. Exit code 3 says that no sample was written recently; the document is still printed.
 fn told(said: &ProgramOutput) -> Result<Trace, String> {
     match said.code {
         Some(0 | 3) => serde_json::from_str(&said.output)
@@ -66,7 +67,7 @@ fn told(said: &ProgramOutput) -> Result<Trace, String> {
     }
 }
 
-/// `start`: how the agent is started anew. `may_read`: this user may.
+/// Judges the trace. `start`: command that restarts the agent; `may_read`: this user may read the trace.
 pub(crate) fn judge(
     trace: &Result<Trace, String>,
     database: &Path,
@@ -139,7 +140,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
     }
 }
 
-/// Judges the mode of the trace: its records are not for every user.
+/// Judges the mode of the trace's file: its records are not for every user.
 pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> {
     let mode = mode.filter(|mode| mode & 0o004 != 0)?;
     let found = format!(
@@ -150,8 +151,8 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
     Some(Finding::of(Message::TraceOpen, "trace", found).mend(mend))
 }
 
-/// Judges the absences of the last sample: values that could be granted, and values that this host does not
-/// have. `grant`: the command that grants them.
+/// Judges the absences of the last sample: values that need a permission, and values that this host does
+/// not have. `grant`: the command that gives the permission.
 pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
     let (denied, others): (Vec<_>, Vec<_>) = trace
         .absences
@@ -189,7 +190,7 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
     findings
 }
 
-/// Judges the shipping. `interval_ms`: interval of shipping.
+/// Judges the shipping; `interval_ms` is its interval.
 pub(crate) fn judge_shipped(trace: &Trace, interval_ms: i64, try_now: &str) -> Finding {
     let shipped = &trace.shipped;
     let count = shipped.pending_records_count;

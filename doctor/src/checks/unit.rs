@@ -8,14 +8,14 @@ use crate::place::Place;
 use std::collections::BTreeMap;
 
 const SUBJECT: &str = "unit";
-/// Properties, by their names in `systemctl show` (org.freedesktop.systemd1(5)).
+/// Properties to read, named as in `systemctl show` (org.freedesktop.systemd1(5)).
 const PROPERTIES: &str = "--property=LoadState,ActiveState,SubState,UnitFileState,Result,StateChangeTimestamp,NRestarts,MainPID,User,SupplementaryGroups,Environment";
 
-/// A unit, where systemd runs this host.
+/// A daemon's unit, if systemd runs this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     NoSystemd,
-    /// systemd does not answer; with the reason.
+    /// systemd does not answer; holds the reason.
     Silent(String),
     Shown(UnitProperties),
 }
@@ -53,7 +53,7 @@ impl Unit {
         self.shown().is_some()
     }
 
-    /// Returns true if the unit is meant to run.
+    /// Returns true if the unit is supposed to run.
     pub(crate) fn is_wanted(&self) -> bool {
         let wanted = |shown: &UnitProperties| {
             shown.of("UnitFileState").starts_with("enabled")
@@ -67,7 +67,7 @@ impl Unit {
             .is_some_and(|shown| shown.of("ActiveState") == "active")
     }
 
-    /// Under whom it runs: as root unless it says.
+    /// User and groups of the unit; root unless it names others.
     pub(crate) fn user(&self) -> Option<(String, Vec<String>)> {
         let shown = self.shown()?;
         let user = Some(shown.of("User")).filter(|user| !user.is_empty());
@@ -83,7 +83,7 @@ impl Unit {
         (pid > 0).then_some(pid)
     }
 
-    /// Variables of `Environment=`; those in files are not read.
+    /// Variables in `Environment=`; those in environment files are not read.
     pub(crate) fn variables(&self) -> BTreeMap<String, String> {
         let text = self.shown().map_or("", |shown| shown.of("Environment"));
         let pairs = text
@@ -100,7 +100,7 @@ impl Unit {
     }
 }
 
-/// Asks systemd, which may not run this host.
+/// Reads the unit from systemd, if it runs this host.
 pub(crate) fn read(place: &Place, daemon: Daemon) -> Unit {
     if !place.has_systemd() {
         return Unit::NoSystemd;
@@ -116,7 +116,8 @@ pub(crate) fn read(place: &Place, daemon: Daemon) -> Unit {
     }
 }
 
-/// `None` where there is nothing to say: without systemd that is the host's to tell, once.
+/// Judges the unit; `None` if there is nothing to report. A missing systemd is reported
+/// once, for the host.
 pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
     let name = daemon.unit();
     let restart =

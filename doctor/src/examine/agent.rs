@@ -1,13 +1,13 @@
-//! The agent: does it trace?
+//! The agent: does it record a trace?
 
 use super::{Patient, database};
 use crate::checks::{disk, socket, trace};
 use crate::finding::Finding;
 use crate::user::{Access, FileUse, Node, access};
 
-/// Unless configured otherwise.
+/// Default limit of the database's size.
 const DATABASE_LIMIT_BYTES: u64 = 512 << 20;
-/// A transaction needs no more.
+/// Space that a transaction needs at most.
 const LEAST_BYTES: u64 = 8 << 20;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {

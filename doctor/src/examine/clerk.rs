@@ -1,4 +1,4 @@
-//! The clerk: its device, and whether this host may swap on it.
+//! The clerk: its device, and whether this host may use it as swap.
 
 use super::{Patient, recruiters};
 use crate::checks::certificate::Files;
@@ -12,9 +12,9 @@ use gleaner_trust::ClientPaths;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for its answer, which only a slow disk delays.
+/// Timeout for the clerk's answer, which only a slow disk delays.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Unless configured otherwise.
+/// Default size of the device.
 const SIZE_BYTES: u64 = 1 << 30;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -30,7 +30,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let (mut findings, _) = patient.common();
     let attached = patient.program_path().map(device::attached);
     let attached = attached.unwrap_or_default();
-    // `gleaner-clerk attach` starts a clerk of its own, and needs no service.
+    // `gleaner-clerk attach` starts its own clerk, and needs no service.
     let is_optional =
         !patient.unit.is_wanted() && (patient.unit.is_loaded() || !attached.is_empty());
     if is_optional {
@@ -44,7 +44,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let said = said.map(|(device, _)| device);
     if is_running {
         for (call, path) in calls.into_iter().zip(&sockets) {
-            // For the clerk's user alone, whatever groups others are in.
+            // The socket is for the clerk's user only; no group gives access.
             let call = match call {
                 socket::Call::Denied(_) => socket::Call::Denied(None),
                 call => call,
@@ -78,7 +78,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// Returns true if the clerk is used: its package installs an empty configuration and does not start it.
+/// Returns true if the clerk is used: its package installs an empty configuration, and does not start
+/// it.
 fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
     patient.is_asked
         || patient.unit.is_wanted()
@@ -89,7 +90,7 @@ fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
             .is_ok_and(|mut attached| attached.next().is_some())
 }
 
-/// Space on the disk: the copy there is allocated at the start.
+/// Findings on disk space: the device's copy on disk is allocated at the start.
 fn room(patient: &Patient<'_>, is_running: bool) -> Vec<Finding> {
     let settings = &patient.settings;
     let folder = super::state(patient.place, patient.daemon, settings);
@@ -108,7 +109,7 @@ fn room(patient: &Patient<'_>, is_running: bool) -> Vec<Finding> {
     findings
 }
 
-/// Recruiters that it borrows from.
+/// Findings on the recruiters from which the clerk borrows.
 fn sources(patient: &Patient<'_>) -> Vec<Finding> {
     let settings = &patient.settings;
     let (urls, servers) = (settings.list("recruiters"), settings.list("servers"));
@@ -127,7 +128,7 @@ fn sources(patient: &Patient<'_>) -> Vec<Finding> {
                 authority,
             })
         });
-    // On the authority's machine; the files are to be brought here.
+    // Command for the authority's machine; the files must be copied to this host.
     let issue = format!(
         "sudo {}",
         patient.place.gleaner("pki issue --client NAME -o NAME")

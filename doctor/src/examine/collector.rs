@@ -1,4 +1,4 @@
-//! The collector: does it gather?
+//! The collector: does it collect traces?
 
 use super::Patient;
 use crate::checks::certificate;

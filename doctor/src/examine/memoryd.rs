@@ -13,7 +13,7 @@ use gleaner_trust::ClientPaths;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Longest wait for its answer, which only a giving back delays.
+/// Timeout for the memory server's answer, which only a reclaim delays.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -62,11 +62,12 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
             let grants = patient.settings.text("grants").as_deref() != Some("false");
             lending::judge(&lending, recruiters, grants, &mends)
         }
-        _ => Vec::new(), // the socket's own finding says why
+        _ => Vec::new(), // the finding on the socket says why
     }
 }
 
-/// Writes the drop-in that is read last: at every address where a recruiter is on another machine, else for clients of this one.
+/// Command that writes the last drop-in, so that pages are served on every address if a recruiter is on
+/// another machine, otherwise for clients of this machine only.
 fn serve_pages(patient: &Patient<'_>, recruiters: &[String]) -> String {
     let is_far = recruiters.iter().any(|url| url.starts_with("https://"));
     let address = if is_far { "0.0.0.0" } else { "127.0.0.1" };
@@ -80,7 +81,8 @@ fn serve_pages(patient: &Patient<'_>, recruiters: &[String]) -> String {
     )
 }
 
-/// To each recruiter, with the certificate that this host got when it was enrolled, unless another is named.
+/// Findings on the way to each recruiter, with the certificate from this host's enrolment unless another is
+/// configured.
 fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     let (place, settings) = (patient.place, &patient.settings);
     let enrolled = |name: &str| place.state("ship").join(name);
@@ -96,7 +98,7 @@ fn ways(patient: &Patient<'_>, recruiters: &[String]) -> Vec<Finding> {
     recruiters::ways(patient, recruiters, Some(&files), &enrol, is_own)
 }
 
-/// Collector at which this host is enrolled.
+/// URL of the collector at which this host is enrolled.
 fn collector(file: &PathBuf) -> String {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     match text.trim() {

@@ -1,4 +1,4 @@
-//! Examination of each daemon: puts its checks together. The parts that all daemons share are here.
+//! Examination of each daemon: combines its checks. Parts common to all daemons are here.
 
 mod agent;
 mod clerk;
@@ -20,7 +20,7 @@ use super::user::{Node, User};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Default limit of connections of both servers.
+/// Default limit of connections, of both servers.
 const CONNECTIONS_LIMIT: u64 = 20_000;
 
 /// A daemon's findings.
@@ -30,23 +30,23 @@ pub(super) struct Examination {
     pub(super) findings: Vec<Finding>,
 }
 
-/// Facts about a daemon before its own checks.
+/// Facts about a daemon, collected before its own checks.
 struct Patient<'a> {
     place: &'a Place,
     daemon: Daemon,
     unit: unit::Unit,
     program: program::Program,
-    /// The program's answer to `check-config`; `None`: there is no program.
+    /// The program's answer to `check-config`; `None`: the program does not exist.
     checked: Option<configuration::Answer>,
     settings: Settings,
     process: Option<Process>,
-    /// User who runs it, or would.
+    /// User who runs the daemon, or would run it.
     user: User,
-    /// True if it was named on the command line.
+    /// True if the daemon was named on the command line.
     is_asked: bool,
 }
 
-/// Looks at a daemon; `is_asked`: by name.
+/// Examines a daemon; `is_asked`: it was named on the command line.
 pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examination {
     let unit = unit::read(place, daemon);
     let process = process::find(place, daemon, unit.main_pid());
@@ -94,7 +94,7 @@ pub(super) fn examine(place: &Place, daemon: Daemon, is_asked: bool) -> Examinat
     }
 }
 
-/// User of its unit, its process or its files; otherwise the calling user, who would start it.
+/// User of the daemon's unit, process or files; otherwise the calling user, who would start it.
 fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Path) -> User {
     let of_unit = unit
         .user()
@@ -106,7 +106,8 @@ fn user(place: &Place, unit: &unit::Unit, process: Option<&Process>, state: &Pat
 }
 
 impl Patient<'_> {
-    /// Returns true if anything but its program shows that it is used here. `has_left`: its files exist.
+    /// Returns true if anything other than its program shows that the daemon is used here. `has_left`: its
+    /// files exist.
     fn is_used(&self, has_left: bool) -> bool {
         self.is_asked
             || self.unit.is_wanted()
@@ -115,7 +116,7 @@ impl Patient<'_> {
             || has_left
     }
 
-    /// Findings on the certificate that a server shows to its callers.
+    /// Findings on a server's certificate.
     fn server_certificate(&self, name: &str) -> Vec<Finding> {
         let Some(paths) = self.server_files(name) else {
             return Vec::new();
@@ -129,7 +130,7 @@ impl Patient<'_> {
             .collect()
     }
 
-    /// Finding on a running server's limit of open files, against its limit of connections.
+    /// Finding on a running server's limit of open files, compared with its limit of connections.
     fn descriptors(&self) -> Option<Finding> {
         let process = self.process.as_ref()?;
         let limit = self.settings.number("connections_limit");
@@ -141,7 +142,7 @@ impl Patient<'_> {
         ))
     }
 
-    /// Finding that it is not used here.
+    /// Finding that the daemon is not used here.
     fn unused(&self) -> Finding {
         let name = self.daemon.program();
         match (&self.program.path, self.daemon) {
@@ -162,7 +163,8 @@ impl Patient<'_> {
         }
     }
 
-    /// Program, unit and configuration; whether the program is there to be asked more, and takes its configuration.
+    /// Findings on program, unit and configuration; and true if the program exists and accepts its
+    /// configuration.
     fn common(&self) -> (Vec<Finding>, bool) {
         let mut findings = vec![program::judge(
             &self.program,
@@ -187,7 +189,7 @@ impl Patient<'_> {
         (findings, is_sound)
     }
 
-    /// Finding that it does not run, unless systemd's finding says so already.
+    /// Finding that the daemon does not run, unless systemd's finding says so already.
     fn running(&self, is_running: bool) -> Option<Finding> {
         let is_told = self.unit.is_loaded() && !self.unit.is_active();
         let found = format!(
@@ -199,7 +201,7 @@ impl Patient<'_> {
             .then(|| Finding::of(Message::NotRunning, "running", found).mend(self.start()))
     }
 
-    /// Command that starts or restarts it.
+    /// Command that starts or restarts the daemon.
     fn start(&self) -> String {
         match self.unit.is_loaded() {
             true => format!("sudo systemctl restart {}", self.daemon.unit()),
@@ -207,7 +209,7 @@ impl Patient<'_> {
         }
     }
 
-    /// Command line of the program.
+    /// Command line that runs the daemon.
     fn start_by_hand(&self) -> String {
         self.place.line(self.daemon, self.daemon.command())
     }
@@ -220,8 +222,8 @@ impl Patient<'_> {
         }
     }
 
-    /// Shows every drop-in of its unit, opens an editor for one, and starts it anew; `None` where it has no unit. Nothing of an
-    /// administrator's is removed, as `systemctl revert` would.
+    /// Command that shows all drop-ins of the unit, edits one, and restarts the daemon; `None` without a
+    /// unit. Unlike `systemctl revert`, it removes nothing of the administrator's.
     fn restore(&self) -> Option<String> {
         let unit = self.daemon.unit();
         self.unit.is_loaded().then(|| {
@@ -235,7 +237,7 @@ impl Patient<'_> {
         self.program.path.as_deref()
     }
 
-    /// Command that issues a server's next certificate; `None` with a PKI other than ours.
+    /// Command that issues a server's next certificate; `None` with a PKI other than Gleaner's.
     fn issue(&self, names: &[String]) -> Option<String> {
         let pki = self.settings.path("pki")?;
         if self.settings.text("certificate").is_some() {
@@ -260,8 +262,8 @@ impl Patient<'_> {
         Some(format!("sudo {command}"))
     }
 
-    /// Command that gets this host its next certificate from the collector at `url`; the agent's
-    /// configuration has its place.
+    /// Command that gets this host its next certificate from the collector at `url`, stored where the agent's
+    /// configuration says.
     fn enrol(&self, url: &str) -> String {
         format!(
             "sudo {} {url} TOKEN",
@@ -269,7 +271,7 @@ impl Patient<'_> {
         )
     }
 
-    /// Opens the configuration.
+    /// Command that edits the configuration.
     fn edit(&self) -> String {
         format!(
             "sudo ${{EDITOR:-vi}} {}",
@@ -277,12 +279,12 @@ impl Patient<'_> {
         )
     }
 
-    /// Finding on whether it may write to the folder.
+    /// Finding on whether the daemon may write to the folder.
     fn folder(&self, path: &Path) -> Finding {
         folder::judge(&folder::read(path, &self.user), path, &self.user)
     }
 
-    /// A server's files, where its configuration names them.
+    /// A server's certificate files; `None` if its configuration does not name them.
     fn server_files(&self, name: &str) -> Option<gleaner_trust::ServerPaths> {
         self.settings.text("listen")?;
         let pki = self.settings.path("pki");
@@ -296,7 +298,7 @@ impl Patient<'_> {
         })
     }
 
-    /// A server's address for this machine alone; `None` where it has none.
+    /// A server's local address, for this machine only; `None` if it has none.
     fn local(&self, usual: &str) -> Option<String> {
         let local = self
             .settings
@@ -306,7 +308,7 @@ impl Patient<'_> {
     }
 }
 
-/// The folder that a daemon writes to.
+/// Folder to which a daemon writes.
 fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
     match daemon {
         Daemon::Agent => folder_of(&database(place, settings)),
@@ -335,7 +337,7 @@ fn database(place: &Place, settings: &Settings) -> PathBuf {
         .unwrap_or_else(|| place.state("trace.db"))
 }
 
-/// Folder of the enrolment, for shipping and lending.
+/// Folder of the enrolment's files, used for shipping and lending.
 fn enrolled(place: &Place, settings: &Settings) -> PathBuf {
     let beside = || database(place, settings).with_file_name("ship");
     settings.path("ship.folder").unwrap_or_else(beside)

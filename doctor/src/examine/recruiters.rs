@@ -1,4 +1,4 @@
-//! The ways to recruiters, for those who lend and those who borrow.
+//! Ways to recruiters, for memory servers and clerks.
 
 use super::Patient;
 use crate::checks::certificate::{self, Files};
@@ -8,7 +8,8 @@ use crate::finding::Finding;
 use std::thread;
 use std::time::SystemTime;
 
-/// To each, side by side, with these files. `certify`: what gets a new certificate; `is_issued_so`: that is where these came from.
+/// Checks the ways to all recruiters concurrently, with these files. `certify`: command for a new
+/// certificate; `is_issued_so`: the files came from that command.
 pub(super) fn ways(
     patient: &Patient<'_>,
     recruiters: &[String],

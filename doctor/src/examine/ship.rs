@@ -1,4 +1,4 @@
-//! Shipping: does the collector get the trace?
+//! Shipping: does the collector receive the trace?
 
 use super::{Patient, database, enrolled};
 use crate::checks::certificate::{self, Files};
@@ -10,7 +10,7 @@ use gleaner_trust::ClientPaths;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The tracing interval, unless configured otherwise.
+/// Default sampling interval.
 const INTERVAL_MS: i64 = 90_000;
 
 pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
@@ -29,7 +29,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         return is_hidden.then(|| vec![unseen(&folder)]);
     };
     let (mut findings, is_sound) = patient.common();
-    // The configuration is the agent's, and said of it.
+    // The configuration is the agent's, which has its own finding.
     findings.retain(|finding| finding.subject != "configuration");
     let is_running = patient.process.is_some() || patient.unit.is_active();
     findings.extend(patient.running(is_running));
@@ -78,7 +78,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     Some(findings)
 }
 
-/// Asks for the mark of this host's trace: a collector answers whom it admits.
+/// Requests the mark of this host's trace: a collector answers only hosts that
+/// it admits.
 fn reach(
     patient: &Patient<'_>,
     url: &str,

@@ -1,5 +1,5 @@
-//! A host whose clock is a day off, as the collector sees it: here it is the collector that is a day off, since
-//! libfaketime reaches its clock alone.
+//! A host whose clock is wrong by a day from the collector's view. In the test the collector's clock is
+//! wrong, since libfaketime changes only that one.
 
 use super::running::{Collector, Host, Running};
 use gleaner_dataset::Dataset;
@@ -12,7 +12,7 @@ use std::process::Command;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Debian's package `faketime` puts it into the architecture's folder.
+/// Path of libfaketime; Debian's package `faketime` installs it in the architecture's folder.
 fn libfaketime() -> PathBuf {
     let folders = fs::read_dir("/usr/lib").unwrap();
     let mut libraries =
@@ -22,7 +22,7 @@ fn libfaketime() -> PathBuf {
         .expect("this test needs libfaketime (Debian: apt install faketime)")
 }
 
-/// With a collector's clock that is off by `offset`, like `+1d`.
+/// Checks delivery with a collector's clock that is wrong by `offset`, like `+1d`.
 fn is_delivered(offset: &str, skew_days: i64) {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "3");
@@ -41,7 +41,7 @@ fn is_delivered(offset: &str, skew_days: i64) {
     assert_eq!(shipper.end().0, Some(0));
     collector.holds(&[&host]);
 
-    // Skew is measured, and recorded under the collector's date.
+    // The skew is measured, and recorded under the collector's date.
     let near = |skew_ms: i64| (skew_ms - skew_days * DAY_MS).abs() < 60_000;
     let status = &collector.status()["hosts"][0];
     assert!(near(status["skew_ms"].as_i64().unwrap()), "{status}");
@@ -55,7 +55,7 @@ fn is_delivered(offset: &str, skew_days: i64) {
         "{clocks:?}"
     );
 
-    // The rows lie under the dates that the host gave them, in its order.
+    // The rows are stored under the host's dates, in the host's order.
     let samples = table("samples").unwrap();
     let dates: BTreeSet<String> = dataset.dates(&samples).into_iter().collect();
     let given: String =

@@ -1,4 +1,4 @@
-//! A collector whose disk is full: the shipper stays away as long as it is asked to, and all arrives.
+//! A collector with a full disk: the shipper pauses as long as requested, and all rows arrive.
 
 use super::running::{Collector, Host, Running, wait_for};
 use gleaner_harness::fill;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Time in the collector's `Retry-After`, a little less for what passes before this test sees it.
+/// Time in the collector's `Retry-After`, less what passes before the test observes it.
 const ASKED: Duration = Duration::from_secs(55);
 
-/// A collector whose data lie on a small disk of their own; where that is seen from here.
+/// A collector with its data on a separate small disk; and the path of the disk as seen from here.
 fn start_on_small_disk(folder: &Path) -> (Collector, PathBuf) {
     let data = folder.join("data");
     fs::create_dir_all(&data).unwrap();

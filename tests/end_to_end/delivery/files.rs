@@ -1,5 +1,5 @@
-//! Sealed files that the disk tears and flips under a running collector: named, set aside, counted, and sent
-//! again by the host, which still has the rows.
+//! Sealed files that the disk truncates and corrupts under a running collector: reported, moved aside,
+//! counted, and sent again by the host, which still has the rows.
 
 use super::running::{Collector, Host, Random, Running, wait_for};
 use gleaner_tests::program;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// `gleaner-collector verify` or `repair`: exit code and document.
+/// Exit code and document of `gleaner-collector verify` or `repair`.
 fn upkeep(command: &str, dataset: &Path) -> (Option<i32>, Value) {
     let mut program = Command::new(program("gleaner-collector").unwrap());
     let done = program.args([command, "--json"]).arg(dataset).output();
@@ -21,7 +21,7 @@ fn upkeep(command: &str, dataset: &Path) -> (Option<i32>, Value) {
     )
 }
 
-/// The sealed files of these tables, by the manifest.
+/// The sealed files of these tables, according to the manifest.
 fn sealed(dataset: &Path, tables: &[&str]) -> Vec<PathBuf> {
     let manifest = fs::read(dataset.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
@@ -48,9 +48,9 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let rows = collector.holds(&[&host]);
     let dataset = &collector.dataset;
 
-    // One file torn, one with a bit flipped, anywhere.
+    // One truncated file, and one with a flipped bit anywhere.
     let torn = sealed(dataset, &["samples"]).remove(0);
-    // Not every table has rows: on a fast machine no process was active between two samples.
+    // Some tables may be empty: on a fast machine no process was active between two samples.
     let others = [
         "processes",
         "files",
@@ -95,7 +95,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     assert_eq!(left + lost, rows, "{done}");
     println!("{lost} of {rows} rows were lost");
 
-    // The host sends all again once the collector no longer believes that it has it.
+    // The host sends everything again when the collector no longer has its mark.
     collector.running.kill();
     fs::remove_file(folder.path().join("data/hosts.json")).unwrap();
     let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");

@@ -1,7 +1,7 @@
-//! `kill -9` of sampler, shipper and collector in turn, each with work in flight; all three are started again
-//! and go on.
+//! `kill -9` of sampler, shipper and collector in turn, each while it works; all three are restarted and
+//! continue.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) says how often each is killed; `GLEANER_SEED` repeats a run.
+//! `GLEANER_KILL_ROUNDS` (20) is the number of rounds; `GLEANER_SEED` repeats a run.
 
 use super::relay::{Moment, Relay};
 use super::running::{Collector, Host, Random, Running, number, wait_for};
@@ -9,15 +9,15 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// System calls poll and ppoll on x86-64, and ppoll elsewhere.
+/// Numbers of the system calls poll and ppoll on x86-64, and of ppoll elsewhere.
 const POLLS: [u32; 3] = [7, 271, 73];
 
-/// A shipper that does not give up while a batch is stopped.
+/// Configuration of a shipper that does not time out while a batch is stopped.
 fn keys(relay: &Relay) -> String {
     format!("collector = \"{}\"\ntimeout = \"1m\"", relay.url())
 }
 
-/// Stops a batch at one of three moments of its exchange, and lets up to 20 ms pass.
+/// Stops a batch at one of three moments of its exchange, and waits up to 20 ms.
 fn stop_a_batch(relay: &Relay, turn: u64, random: &mut Random) -> Moment {
     let moment = match turn % 3 {
         0 => Moment::Within(random.below(1000) as usize),
@@ -29,8 +29,8 @@ fn stop_a_batch(relay: &Relay, turn: u64, random: &mut Random) -> Moment {
     moment
 }
 
-/// Waits until the collector is writing files of the dataset, or for as long as it takes to begin again; whether
-/// it is.
+/// Waits until the collector writes files of the dataset, at most for the time between seals; returns true if
+/// it does.
 fn comes_to_seal(dataset: &Path) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < Duration::from_millis(1500) {
@@ -101,7 +101,7 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
     assert!(stopped >= rounds as i64);
 }
 
-/// The shipper gives up waiting for an answer and sends the batch again; then the first one arrives as well.
+/// The shipper times out and sends the batch again; then the first copy arrives as well.
 #[test]
 fn a_batch_that_arrives_again_much_later_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn a_batch_that_arrives_again_much_later_changes_nothing() {
     assert_eq!(shipper.end().0, Some(0));
 }
 
-/// The collector's notes on how far each host has come are lost with the power; all is sent again.
+/// A power loss destroys the collector's marks of each host's progress; everything is sent again.
 #[test]
 fn a_collector_that_forgot_what_it_has_is_sent_all_again_and_keeps_it_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! From a host's SQLite to the dataset by the built programs: whatever is killed, cut, slowed, filled or
-//! broken on the way, every row is there once at the end, and with the same values.
+//! From a host's SQLite to the dataset with the built programs: whatever is killed, cut, slowed, filled
+//! or broken on the way, every row is finally there once, with the same values.
 
 mod clocks;
 mod disk;

@@ -1,7 +1,7 @@
-//! Network namespaces with cables between them, made by the test and gone with it.
+//! Network namespaces with cables (veth pairs) between them, which exist as long as the test.
 //!
-//! They have no names: each lives as long as the process that holds it, which ends when the test's end of a
-//! pipe closes, however the test ends.
+//! The namespaces have no names. Each lives as long as a process that holds it, and the process ends when
+//! the test's end of a pipe closes, however the test ends.
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsStr;
@@ -10,10 +10,10 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// The collector's end.
+/// Address of the collector's end.
 pub(super) const COLLECTOR: &str = "10.77.0.1";
 const HOST: &str = "10.77.0.2";
-/// The interface at both ends.
+/// Name of the interface at both ends.
 pub(super) const CABLE: &str = "cable";
 
 /// A namespace and the process that holds it.
@@ -36,7 +36,7 @@ impl Namespace {
         PathBuf::from(format!("/proc/{}/ns/net", self.0.id()))
     }
 
-    /// Runs `program` with these words as arguments.
+    /// Runs `program` in the namespace, with the words of `words` as arguments.
     #[track_caller]
     pub(crate) fn run(&self, program: &str, words: &str) {
         let mut command = entering(&self.path(), program);
@@ -53,7 +53,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Lays a cable between two namespaces: at both ends an interface called `name`, with these addresses.
+/// Connects two namespaces with a cable: an interface `name` at both ends, with these addresses.
 pub(crate) fn connect(name: &str, ends: [(&Namespace, &str); 2]) {
     let [(near, _), (far, _)] = ends;
     let peer = far.0.id();
@@ -67,7 +67,7 @@ pub(crate) fn connect(name: &str, ends: [(&Namespace, &str); 2]) {
     }
 }
 
-/// `program` in a namespace.
+/// Command that runs `program` in a namespace.
 pub(crate) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("nsenter");
     command
@@ -76,7 +76,7 @@ pub(crate) fn entering(namespace: &Path, program: impl AsRef<OsStr>) -> Command 
     command
 }
 
-/// Does something on a thread that is in the namespace; sockets that it opens stay there.
+/// Runs `work` on a thread in the namespace; sockets that it opens stay there.
 pub(crate) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send) -> T {
     let namespace = File::open(namespace).unwrap();
     std::thread::scope(|scope| {
@@ -88,7 +88,7 @@ pub(crate) fn within<T: Send>(namespace: &Path, work: impl FnOnce() -> T + Send)
     })
 }
 
-/// The cable's two ends.
+/// The two ends of the cable.
 pub(super) struct Network {
     pub(super) collector: Namespace,
     pub(super) host: Namespace,
@@ -101,7 +101,7 @@ impl Network {
         Self { collector, host }
     }
 
-    /// At most so much in both directions, like `256kbit`.
+    /// Limits the rate in both directions, like `256kbit`.
     pub(super) fn limit(&self, rate: &str) {
         for end in [&self.collector, &self.host] {
             end.run(
@@ -111,7 +111,7 @@ impl Network {
         }
     }
 
-    /// Drops what this rule of iptables matches and comes in over the cable, at both ends.
+    /// Drops packets that arrive over the cable and match this iptables rule, at both ends.
     pub(super) fn drop_at_both(&self, rule: &str) {
         for end in [&self.collector, &self.host] {
             end.run("iptables", &format!("-A INPUT -i {CABLE} {rule}-j DROP"));

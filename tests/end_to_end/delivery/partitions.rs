@@ -1,4 +1,4 @@
-//! A bad network between two namespaces, over TLS with a deployment's own certificates.
+//! A bad network between two namespaces, over TLS with the deployment's own certificates.
 
 use super::network::{CABLE, COLLECTOR, Network, entering};
 use super::running::{Collector, Host, Running, wait_for};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const PORT: u16 = 7443;
 
-/// A collector and a host that was enrolled by a token, with a cable between them.
+/// A collector and a host enrolled with a token, with a cable between them.
 struct Deployment {
     host: Host,
     collector: Collector,
@@ -19,7 +19,7 @@ struct Deployment {
     _folder: TempDir,
 }
 
-/// `gleaner pki` with these words, on the authority in `folder/pki`; what it prints.
+/// Runs `gleaner pki` with these words, on the authority in `folder/pki`; returns its output.
 pub(crate) fn pki(folder: &Path, words: &[&str]) -> String {
     let mut command = Command::new(program("gleaner").unwrap());
     succeed(
@@ -31,7 +31,7 @@ pub(crate) fn pki(folder: &Path, words: &[&str]) -> String {
 }
 
 impl Deployment {
-    /// With a backlog of so many samples.
+    /// Creates a deployment with a backlog of `samples` samples.
     fn new(samples: i64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let network = Network::new();
@@ -59,13 +59,13 @@ impl Deployment {
         }
     }
 
-    /// Starts shipping with this limit for answers.
+    /// Starts shipping with this timeout for answers.
     fn ship(&self, timeout: &str) -> Running {
         let keys = format!("timeout = \"{timeout}\"");
         Running::start(&mut self.host.shipping(&keys))
     }
 
-    /// Waits until some of the backlog has arrived; how far.
+    /// Waits until part of the backlog has arrived; returns the collector's mark.
     #[track_caller]
     fn is_in_the_middle(&self) -> i64 {
         let first = self.collector.mark(&self.host);
@@ -81,7 +81,7 @@ impl Deployment {
         mark
     }
 
-    /// Waits for the rest, and compares.
+    /// Waits for the rest, compares all rows, and returns the time that it took.
     #[track_caller]
     fn arrives(self, shipper: Running) -> Duration {
         let begin = Instant::now();
@@ -133,14 +133,15 @@ fn a_partition_that_says_nothing_is_got_over_by_both_sides() {
     assert!(mark < deployment.host.last_sequence());
     deployment.network.heal();
     shipper.hear("shipping again");
-    // Both sides' hung connections end: the collector's and the shipper's.
+    // Both sides close hung connections: the collector and the shipper.
     wait_for("dead connections to be given up", || {
         deployment.collector.status()["connections_count"].as_i64() <= Some(2)
     });
     deployment.arrives(shipper);
 }
 
-/// Only what bears data is lost on the way back: the batch arrives, and its acknowledgement does not.
+/// Only packets with data are lost on the way back: the batch arrives, but its acknowledgement is
+/// lost.
 #[test]
 fn answers_that_are_lost_cost_nothing() {
     let deployment = Deployment::new(2000);
@@ -154,7 +155,7 @@ fn answers_that_are_lost_cost_nothing() {
         let rule = format!("-A INPUT -i {CABLE} -m length --length 100: -j DROP");
         deployment.network.host.run("iptables", &rule);
         shipper.hear("no answer from the collector");
-        // The mark may have been the answer to a question that was lost.
+        // The lost answer may have been that to the request of the mark instead.
         if collector.mark(host) > host.acknowledged() {
             break;
         }
@@ -166,7 +167,7 @@ fn answers_that_are_lost_cost_nothing() {
     deployment.arrives(shipper);
 }
 
-/// A batch may travel for 3.5 s here, which is 112 KB; one of 512 events has more.
+/// A batch may take 3.5 s here, which is 112 KB; a batch of 512 events is larger.
 #[test]
 fn a_slow_link_gets_batches_that_it_can_carry() {
     let deployment = Deployment::new(600);

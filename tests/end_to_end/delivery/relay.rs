@@ -1,5 +1,5 @@
-//! A relay between shipper and collector that can stop in the middle of a batch's exchange, and so knows that
-//! a batch was sent and not yet acknowledged.
+//! A relay between shipper and collector that can stop in the middle of a batch's exchange, so that the test
+//! knows that a batch was sent but not yet acknowledged.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,13 +10,13 @@ use std::time::Duration;
 /// Point in the exchange of a batch at which the relay stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// As many thousandths of the request have reached the collector.
+    /// This many thousandths of the request have reached the collector.
     Within(usize),
-    /// The whole request was sent, and no answer was read.
+    /// The whole request was sent, but no answer was read.
     Sent,
-    /// The collector has answered, and the shipper has not heard it.
+    /// The collector has answered, but the shipper has not received the answer.
     Answered,
-    /// The whole request is here, and none of it was sent on.
+    /// The relay has the whole request, but has forwarded nothing.
     Kept,
 }
 
@@ -25,7 +25,7 @@ struct State {
     collector: Option<SocketAddr>,
     stop_at: Option<Moment>,
     is_stopped: bool,
-    /// The collector's answer to the batch that was stopped before it was heard.
+    /// The collector's answer to the batch that was stopped at [`Moment::Answered`].
     answered: Option<String>,
 }
 
@@ -35,7 +35,7 @@ struct RelayState {
     changed: Condvar,
 }
 
-/// A relay that listens as long as the test process lives.
+/// A relay that listens until the test process ends.
 pub(super) struct Relay {
     address: SocketAddr,
     shared: Arc<RelayState>,
@@ -53,7 +53,7 @@ impl Relay {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let shared = Arc::clone(&shared);
-                // Either end may be killed at any moment.
+                // Errors are expected: either end may be killed at any moment.
                 thread::spawn(move || shared.converse(client).ok());
             }
         });
@@ -64,12 +64,12 @@ impl Relay {
         format!("http://{}", self.address)
     }
 
-    /// Sets the address to which requests go from now on.
+    /// Sets the address for new requests.
     pub(super) fn leads_to(&self, collector: SocketAddr) {
         self.shared.lock().collector = Some(collector);
     }
 
-    /// Stops the next batch at this moment; returns when one has come to it.
+    /// Stops the next batch at this moment; returns once a batch has reached it.
     #[track_caller]
     pub(super) fn stop(&self, at: Moment) {
         let mut state = self.shared.lock();
@@ -85,14 +85,14 @@ impl Relay {
         assert!(!waited.timed_out(), "no batch came to {at:?}");
     }
 
-    /// Lets the exchange continue.
+    /// Lets the stopped exchange continue.
     pub(super) fn go_on(&self) {
         let mut state = self.shared.lock();
         (state.stop_at, state.is_stopped) = (None, false);
         self.shared.changed.notify_all();
     }
 
-    /// Sequence that the collector acknowledged when it was stopped at [`Moment::Answered`].
+    /// Sequence that the collector acknowledged in the answer stopped at [`Moment::Answered`].
     pub(super) fn acknowledged(&self) -> Option<i64> {
         let body = self.shared.lock().answered.clone()?;
         let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
@@ -105,7 +105,7 @@ impl RelayState {
         self.state.lock().unwrap()
     }
 
-    /// Waits if this is the moment.
+    /// Stops until released if `is_it` and the moment is still set.
     fn stop_if(&self, moment: &mut Option<Moment>, is_it: bool) {
         if !is_it || moment.take().is_none() {
             return;
@@ -132,7 +132,7 @@ impl RelayState {
             }
             let done = self.exchange(&mut client, &mut server, request, &mut moment);
             if moment.is_some() {
-                self.lock().stop_at = moment; // it never came to that
+                self.lock().stop_at = moment; // the moment was not reached
             }
             done?;
         }
@@ -167,7 +167,7 @@ impl RelayState {
     }
 }
 
-/// A request's or an answer's head, and how long what follows is.
+/// Head of a request or answer, and the length of its body.
 fn read_head(stream: &mut TcpStream) -> io::Result<(Vec<u8>, usize)> {
     let mut head = Vec::new();
     let mut byte = [0];

@@ -1,4 +1,4 @@
-//! The three programs between a host's memory and the dataset, running while a test does things to them.
+//! The three programs between a host's memory and the dataset, running while a test interferes with them.
 
 use super::network::Namespace;
 use gleaner_harness::PATIENCE;
@@ -17,20 +17,20 @@ use std::time::Duration;
 /// A running `gleaner-collector`.
 pub(super) struct Collector {
     pub(super) running: Running,
-    /// Address of its plain listener, with all access.
+    /// Address of its listener without TLS, which allows everything.
     pub(super) local: SocketAddr,
     namespace: Option<PathBuf>,
     pub(super) dataset: PathBuf,
 }
 
 impl Collector {
-    /// With its data in `folder`, and `more` lines of configuration.
+    /// Starts a collector with its data in `folder`, and `more` lines of configuration.
     pub(super) fn start(folder: &Path, more: &str) -> Self {
         let command = Command::new(program("gleaner-collector").unwrap());
         Self::start_as(folder, more, command, None)
     }
 
-    /// Starts it by `command`, which has the program and may have a wrapper before it; requests come from
+    /// Starts it with `command`, which contains the program and possibly a wrapper; requests are sent from
     /// `namespace`.
     pub(super) fn start_as(
         folder: &Path,
@@ -52,7 +52,7 @@ impl Collector {
         }
     }
 
-    /// Status and document that it answers on its plain listener.
+    /// Status and document of its answer, without TLS.
     pub(super) fn ask(&self, method: &str, path: &str) -> (u16, Value) {
         let local = self.local;
         let connect = move || {
@@ -73,7 +73,7 @@ impl Collector {
         answer
     }
 
-    /// Sequence up to which a host's trace is durable there; 0 if none is.
+    /// Sequence up to which the collector has a host's trace durably; 0 if it has none.
     pub(super) fn mark(&self, host: &Host) -> i64 {
         let meta = |key: &str| {
             host.query::<String>(&format!("SELECT value FROM meta WHERE key = '{key}'"))
@@ -85,13 +85,13 @@ impl Collector {
         answer["acknowledged"].as_i64().unwrap_or(0)
     }
 
-    /// Has all that was acknowledged moved to the dataset.
+    /// Makes the collector move everything acknowledged into the dataset.
     pub(super) fn seal(&self) {
         let (status, answer) = self.ask("POST", "/v1/seal");
         assert_eq!(status, 200, "{answer}");
     }
 
-    /// Asserts that its dataset has all rows of these hosts' databases, each once; returns their number.
+    /// Asserts that the dataset has all rows of these hosts' databases, each once; returns their number.
     #[track_caller]
     pub(super) fn holds(&self, hosts: &[&Host]) -> u64 {
         self.seal();
@@ -103,7 +103,7 @@ impl Collector {
     }
 }
 
-/// Sends one request over a connection of its own.
+/// Sends one request over a separate connection.
 fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Value)> {
     let head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n");
     write!(
@@ -121,14 +121,14 @@ fn ask(mut stream: TcpStream, method: &str, path: &str) -> io::Result<(u16, Valu
     Ok((status.unwrap_or_default(), document))
 }
 
-/// A host with a trace, tracing and shipping as a test likes.
+/// A host with a trace, whose programs the test controls.
 pub(super) struct Host {
     pub(super) database: PathBuf,
     namespace: Option<PathBuf>,
 }
 
 impl Host {
-    /// In the folder `folder/name`, with so many samples.
+    /// Creates a host in the folder `folder/name`, with this number of samples.
     pub(super) fn traced(folder: &Path, name: &str, samples: &str) -> Self {
         let folder = folder.join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -140,7 +140,7 @@ impl Host {
         host
     }
 
-    /// Traces so many samples more.
+    /// Records this number of further samples.
     pub(super) fn trace(&self, samples: &str) {
         let done = self.sampling().args(["--samples", samples]).output();
         let done = done.unwrap();
@@ -148,13 +148,13 @@ impl Host {
         assert!(done.status.success(), "{said}");
     }
 
-    /// Moves its programs to the network of this namespace.
+    /// Moves the host's programs to the network of this namespace.
     pub(super) fn moved_to(mut self, namespace: &Namespace) -> Self {
         self.namespace = Some(namespace.path());
         self
     }
 
-    /// `gleaner-agent` on this database.
+    /// Command `gleaner-agent` with the host's database.
     pub(super) fn agent(&self) -> Command {
         let agent = program("gleaner-agent").unwrap();
         let mut command = match &self.namespace {
@@ -167,14 +167,14 @@ impl Host {
         command
     }
 
-    /// The sampler, as fast as it goes.
+    /// Command of the sampler at its shortest interval.
     pub(super) fn sampling(&self) -> Command {
         let mut command = self.agent();
         command.args(["run", "--interval", "100ms"]);
         command
     }
 
-    /// The shipper, with these keys of `[ship]`.
+    /// Command of the shipper, with these keys of `[ship]`.
     pub(super) fn shipping(&self, keys: &str) -> Command {
         let config = self.database.with_file_name("agent.toml");
         let text = format!("[ship]\ninterval = \"100ms\"\n{keys}\n");
@@ -184,7 +184,7 @@ impl Host {
         command
     }
 
-    /// Reads one value of the database.
+    /// Reads one value from the database.
     #[track_caller]
     pub(super) fn query<T: FromSql>(&self, sql: &str) -> T {
         let connection = Connection::open(&self.database).unwrap();
@@ -199,24 +199,24 @@ impl Host {
         )
     }
 
-    /// Sequence that the shipper recorded as acknowledged; 0 for none.
+    /// Sequence that the shipper recorded as acknowledged; 0 if none.
     pub(super) fn acknowledged(&self) -> i64 {
         self.query(
             "SELECT coalesce(max(CAST(value AS INTEGER)), 0) FROM meta WHERE key = 'acknowledged_sequence'",
         )
     }
 
-    /// Waits until the shipper knows that all is durable.
+    /// Waits until the shipper has recorded everything as acknowledged.
     #[track_caller]
     pub(super) fn is_shipped(&self) {
         let last = self.last_sequence();
         wait_for("all to be shipped", || self.acknowledged() == last);
     }
 
-    /// Adds copies of the fullest sample, 90 s apart, each with sizes of its own so that they compress as little
-    /// as real ones; and as many events of random words, since samples of a quiet host are small.
+    /// Adds copies of the largest sample, 90 s apart, each with different sizes so that they compress as
+    /// badly as real ones; and as many events of random words, since samples of a quiet host are small.
     pub(super) fn lengthen(&self, samples: i64) {
-        /// Number of the sample's rows in a table that are copied: hosts under test are busy and differ.
+        /// Number of rows per table that are copied from the sample: hosts under test are busy and differ.
         const ROWS: usize = 12;
         let connection = Connection::open(&self.database).unwrap();
         let last = self.last_sequence();

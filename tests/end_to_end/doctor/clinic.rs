@@ -1,4 +1,4 @@
-//! A host and its servers on loopback, for the doctor to look at.
+//! A host and its servers on loopback, for the doctor to examine.
 
 use crate::delivery::running::{Running, wait_for};
 use gleaner_tests::program;
@@ -81,7 +81,7 @@ impl Clinic {
         clinic
     }
 
-    /// A daemon with its configuration; it has said `words`.
+    /// Runs a daemon with its configuration, and waits for `words` in its output.
     pub(super) fn run(&self, name: &str, file: &str, command: &str, words: &str) -> Running {
         let mut run = Command::new(program(name).unwrap());
         let running = Running::start(
@@ -105,7 +105,7 @@ impl Clinic {
         self.authority.new_token(DAY, host_id).unwrap()
     }
 
-    /// A certificate for this host, from and until so many days from now, in the place of its own.
+    /// Replaces this host's certificate by one that became valid `from` days ago and ended `ended` days ago.
     pub(super) fn replace_host_certificate(&self, host_id: &str, from: u32, ended: u32) {
         let now = SystemTime::now();
         let validity = Validity {
@@ -124,12 +124,12 @@ impl Clinic {
         .unwrap();
     }
 
-    /// Diagnosis of these daemons.
+    /// The doctor's diagnosis of these daemons.
     pub(super) fn diagnose(&self, daemons: &[&str]) -> Diagnosis {
         self.diagnose_with(program("gleaner").unwrap().parent().unwrap(), daemons)
     }
 
-    /// The same, with programs of another folder.
+    /// The same with programs from another folder.
     pub(super) fn diagnose_with(&self, programs: &Path, daemons: &[&str]) -> Diagnosis {
         let mut doctor = Command::new(program("gleaner").unwrap());
         doctor.args(["doctor", "--json"]).args(daemons);
@@ -141,13 +141,14 @@ impl Clinic {
         Diagnosis::of(&mut doctor)
     }
 
-    /// Waits until the doctor finds nothing wrong, as what was mended takes a moment to be seen.
+    /// Waits until the doctor finds no fault; a repair takes a moment to be visible.
     #[track_caller]
     pub(super) fn is_well(&self, daemons: &[&str]) {
         self.finds(daemons, &[]);
     }
 
-    /// Waits until the doctor finds just this wrong: daemon and code. On a machine that is busy samples come late, and are told of.
+    /// Waits until the doctor finds exactly these faults (daemon and code): on a busy machine, late samples
+    /// are reported too.
     #[track_caller]
     pub(super) fn finds(&self, daemons: &[&str], wrong: &[(&str, &str)]) -> Diagnosis {
         self.finds_with(
@@ -157,7 +158,7 @@ impl Clinic {
         )
     }
 
-    /// The same, with programs of another folder.
+    /// The same with programs from another folder.
     #[track_caller]
     pub(super) fn finds_with(
         &self,
@@ -175,14 +176,14 @@ impl Clinic {
             found = self.diagnose_with(programs, daemons);
             if found.wrong() != last {
                 last = found.wrong();
-                println!("{:#}", found.0); // seen when the test fails
+                println!("{:#}", found.0); // shown if the test fails
             }
             last == expected
         });
         found
     }
 
-    /// Runs a command that mends; `gleaner` is the built one.
+    /// Runs a command that fixes a fault, with the built `gleaner`.
     #[track_caller]
     pub(super) fn mends(&self, command: &str) {
         let output = shell(command).output().unwrap();
@@ -224,7 +225,7 @@ impl Diagnosis {
         self.0["checks"].as_array().unwrap().iter()
     }
 
-    /// Daemon and code of everything that is wrong.
+    /// Daemon and code of each fault.
     pub(super) fn wrong(&self) -> Vec<(String, String)> {
         let wrong = self.checks().filter(|check| check["state"] == "wrong");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -241,19 +242,19 @@ impl Diagnosis {
         found.unwrap_or_else(|| panic!("no {code} of {daemon}: {:#}", self.0))
     }
 
-    /// The command that mends it.
+    /// The command that fixes the fault.
     #[track_caller]
     pub(super) fn mend(&self, daemon: &str, code: &str) -> String {
         self.find(daemon, code)["mend"].as_str().unwrap().to_owned()
     }
 }
 
-/// A port that nobody listens at, and that the kernel gives to nobody who asks for any (ip(7): 32768 and above).
+/// A port on which nobody listens, below those that the kernel assigns by itself (ip(7): 32768 and above).
 pub(super) fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     loop {
         let next = NEXT.fetch_add(1, Ordering::Relaxed);
-        // Tests that run at the same time in another process begin elsewhere.
+        // Other processes that test concurrently start at other ports.
         let offset = std::process::id().wrapping_mul(37).wrapping_add(next) % 12_000;
         let port = 20_000 + u16::try_from(offset).unwrap();
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {

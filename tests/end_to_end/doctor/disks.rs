@@ -1,4 +1,4 @@
-//! Disks that are full or read-only: real ones, in mount namespaces of their own.
+//! Full and read-only disks: real ones, in separate mount namespaces.
 
 use super::clinic::Diagnosis;
 use gleaner_tests::program;
@@ -6,10 +6,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// Mounts a disk on `$1` by `$0`, then becomes the rest of its arguments.
+/// Script that mounts a disk on `$1` with the command `$0`, then executes its
+/// other arguments.
 const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
 
-/// Diagnosis of an agent whose trace lies on such a disk.
+/// Diagnosis of an agent with its trace on such a disk.
 fn diagnose(disk: &str) -> Diagnosis {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();

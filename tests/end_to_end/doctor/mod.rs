@@ -1,4 +1,5 @@
-//! `gleaner doctor` with daemons that are well, then broken one thing at a time: it names what is broken, and its command mends it.
+//! `gleaner doctor` on daemons that are broken one at a time: it names the fault, and its command fixes the
+//! fault.
 
 mod clinic;
 mod disks;
@@ -22,7 +23,7 @@ fn certificates_and_the_way_to_the_collector() {
     let host_id = gleaner_trust::this_host_id().unwrap();
     let enrol = |mend: &str| mend.replace("TOKEN", &clinic.token(Some(&host_id)));
 
-    // The host's certificate has ended, as after a long absence.
+    // The host's certificate has expired, as after a long absence.
     clinic.replace_host_certificate(&host_id, 90, 2);
     let found = clinic.finds(
         &ALL,
@@ -45,7 +46,7 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.mends(&enrol(&found.mend("ship", "authority-other")));
     clinic.is_well(&ALL);
 
-    // The collector's certificate has ended: told at both ends, mended on the server.
+    // The collector's certificate has expired: reported at both ends, fixed on the server.
     let now = SystemTime::now();
     let names = vec!["127.0.0.1".to_owned()];
     let validity = Validity {
@@ -73,14 +74,14 @@ fn certificates_and_the_way_to_the_collector() {
     clinic.mends(&found.mend("collector", "certificate-expired"));
     clinic.is_well(&ALL);
 
-    // Its key is readable by everybody.
+    // The authority's key is readable by everybody.
     let key = clinic.path("pki/authority.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.finds(&["collector"], &[("collector", "key-open")]);
     clinic.mends(&found.mend("collector", "key-open"));
     clinic.is_well(&["collector"]);
 
-    // The collector is down; the command starts it.
+    // The collector is down; the doctor's command starts it.
     clinic.collector.take().unwrap().kill();
     let found = clinic.finds(
         &ALL,
@@ -96,7 +97,7 @@ fn the_agent_and_what_it_says_of_itself() {
     let mut clinic = Clinic::start();
     clinic.is_well(&ALL);
 
-    // No agent traces; the command starts it again.
+    // No agent traces; the doctor's command starts it.
     clinic.agent.take().unwrap().end();
     wait_for("the newest sample to be old", || {
         !clinic.diagnose(&["agent"]).wrong().is_empty()
@@ -109,7 +110,7 @@ fn the_agent_and_what_it_says_of_itself() {
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent"]);
 
-    // No agent ships.
+    // No shipper runs.
     clinic.shipper.take().unwrap().end();
     clinic.finds(&["ship"], &[("ship", "not-running")]);
 
@@ -128,7 +129,7 @@ fn the_agent_and_what_it_says_of_itself() {
 fn another_user_sees_less_and_is_told_so() {
     let clinic = Clinic::start();
     clinic.is_well(&ALL);
-    // A folder of programs for another user: target folders may be closed.
+    // A separate folder of programs, which another user can read: target folders may be closed.
     let programs = clinic.path("bin");
     fs::create_dir(&programs).unwrap();
     for name in ["gleaner", "gleaner-agent", "gleaner-collector"] {
@@ -169,7 +170,7 @@ fn another_user_sees_less_and_is_told_so() {
     );
 }
 
-/// Creates a program that answers as a service manager, or a daemon that checks its configuration, would.
+/// Creates a program that imitates the service manager, or a daemon's `check-config`.
 fn stand_in(folder: &Path, name: &str, script: &str) {
     let file = folder.join(name);
     fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -199,7 +200,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     fs::write(&file, good).unwrap();
     clinic.is_well(&["agent"]);
 
-    // systemd runs the agent as a user who may not write to its folder.
+    // systemd runs the agent as a user who may not write to the agent's folder.
     std::os::unix::fs::symlink(&agent, programs.join("gleaner-agent")).unwrap();
     let unit = "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nUser=nobody";
     stand_in(&programs, "systemctl", &format!("cat <<'END'\n{unit}\nEND"));
@@ -207,7 +208,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     clinic.mends(&found.mend("agent", "folder-unwritable"));
     clinic.finds_with(&programs, &["agent"], &[]);
 
-    // A unit that has failed, and a systemd that does not answer.
+    // A failed unit, and a systemd that does not answer.
     let failed = "LoadState=loaded\nActiveState=failed\nResult=exit-code\nStateChangeTimestamp=Mon 2026-11-16 07:00:00 UTC";
     stand_in(
         &programs,
@@ -264,7 +265,7 @@ fn memory_servers_and_recruiters() {
         Running::start(memoryd.arg("run").arg("--config").arg(&configuration))
     };
     let memoryd = run_memoryd();
-    // The server offers leases whose pages nobody could read or write.
+    // The server offers leases whose pages no client could read or write.
     let found = clinic.finds(
         &["agent", "recruiter", "memoryd"],
         &[("memoryd", "pages-unserved")],
@@ -320,7 +321,7 @@ fn hosts_without_any_daemon_and_wrong_usage() {
         doctor.output().unwrap()
     };
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
-    // Elsewhere than where others' recruiters listen.
+    // An address on which no other recruiter listens.
     let file = folder.path().join("recruiter.toml");
     fs::write(file, format!("local = \"127.0.0.1:{}\"\n", free_port())).unwrap();
     let config = folder.path().to_str().unwrap();

@@ -1,11 +1,12 @@
-//! The archive's tables, read by its published definition: lines with # say the fields, which any white space parts.
+//! The archive's tables, read by its published definition: lines with # name the fields, which are separated
+//! by any white space.
 
 use super::{Fleet, Period};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The fields of each line; every line has as many as the first says.
+/// The fields of each line; every line has as many as the header names.
 fn table(path: &Path) -> (Vec<String>, Vec<Vec<String>>) {
     let text = fs::read_to_string(path).unwrap();
     let (comments, rows): (Vec<&str>, Vec<&str>) = text.lines().partition(|l| l.starts_with('#'));
@@ -61,7 +62,7 @@ fn events_tile_each_host_and_are_the_periods() {
         }
         for (node, events) in &of_node {
             assert_eq!(nodes[*node][0], node.to_string());
-            // In turn available and not, each from where the one before ended, from the first sample to the last.
+            // Alternately available and unavailable, without gaps, from the first sample to the last.
             assert!(
                 events
                     .windows(2)

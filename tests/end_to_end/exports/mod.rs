@@ -1,4 +1,4 @@
-//! `gleaner export` for policy simulators, on hosts that never were: every format holds the same periods, which are
+//! `gleaner export` for policy simulators, on synthetic hosts: every format has the same periods, which are
 //! those that `gleaner analyze` counts.
 
 mod fta;
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Most of what the smaller hosts have: it comes and goes.
+/// Most of the smaller hosts' memory, so that it is available only at times.
 const REGION: &str = "12GiB";
 
 fn text(path: &Path) -> &str {
@@ -33,7 +33,7 @@ impl Fleet {
         text(self.0.path())
     }
 
-    /// A folder to export to, and the export.
+    /// Exports to a new folder; returns the folder.
     fn exported(&self, to: &str, scope: &str, more: &[&str]) -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
@@ -45,7 +45,7 @@ impl Fleet {
         (folder, out)
     }
 
-    /// Periods of the CSV export.
+    /// Periods in the CSV export.
     fn periods(&self, scope: &str, more: &[&str]) -> Vec<Period> {
         let csv = [&["--as", "csv"], more].concat();
         let (_folder, out) = self.exported("availability", scope, &csv);
@@ -73,7 +73,7 @@ struct Period {
     ended_by: String,
 }
 
-/// Rows of a CSV file as their fields; none here is quoted.
+/// Fields of a CSV file's rows; no field here is quoted.
 fn rows(path: &Path) -> Vec<Vec<String>> {
     let text = fs::read_to_string(path).unwrap();
     let lines = text.lines().skip(1);

@@ -1,4 +1,5 @@
-//! Faults of an export are reported before anything is written; one export replaces another.
+//! Faults of an export are reported before anything is written; an export replaces an
+//! earlier one.
 
 use super::{Fleet, REGION, text};
 use crate::gleaner::{gleaner, told};

@@ -1,4 +1,4 @@
-// Replays a platform in SimGrid and prints what its hosts did: "state TIME HOST 0|1" whenever one went on or off, and
+// Replays a platform in SimGrid and prints its hosts' events: "state TIME HOST 0|1" whenever one went on or off, and
 // "share TIME HOST SHARE" whenever its speed changed; at the end "host NAME SPEED CORES PROPERTY=VALUE...".
 //
 //   replay PLATFORM.xml SECONDS

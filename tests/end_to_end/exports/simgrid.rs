@@ -1,4 +1,4 @@
-//! SimGrid itself (Debian's) reads the platform and its profiles, and its hosts do what the periods say.
+//! SimGrid (Debian's package) reads the platform and its profiles, and its hosts follow the periods.
 
 use super::{Fleet, Period, ms, rows, text};
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Events that SimGrid replayed: times in ms of its clock.
+/// Events that SimGrid replayed; times in ms of SimGrid's clock.
 #[derive(Default)]
 struct ReplayLog {
-    /// Host to its properties.
+    /// Properties by host.
     hosts: BTreeMap<String, BTreeMap<String, String>>,
-    /// Host to when it went on (or off).
+    /// Times at which each host went on (true) or off.
     states: BTreeMap<String, Vec<(i64, bool)>>,
-    /// Host to when its share changed.
+    /// Times at which each host's share changed.
     shares: BTreeMap<String, Vec<(i64, f64)>>,
 }
 
@@ -69,7 +69,7 @@ fn replayed(platform: &Path, seconds: i64) -> ReplayLog {
     found
 }
 
-/// SimGrid's hosts are on to begin with; it tells changes.
+/// Expected state changes: SimGrid's hosts are on at first, and only changes are reported.
 fn changes(periods: &[&Period], origin_ms: i64) -> Vec<(i64, bool)> {
     let is_on_at_once = periods.first().is_some_and(|p| p.from_ms == origin_ms);
     let mut told: Vec<(i64, bool)> = (!is_on_at_once).then_some((0, false)).into_iter().collect();
@@ -116,13 +116,13 @@ fn a_hosts_speed_is_the_memory_that_is_available() {
     for sample in &samples {
         let clock = ms(&sample[2]) - first_ms;
         if ms(&sample[2]) == last_of[sample[0].as_str()] {
-            continue; // what is known ends there
+            continue; // nothing is known after the last sample
         }
         let shares = &replayed.shares[&sample[0]];
         let next = shares.partition_point(|(time, _)| *time <= clock);
         let physical: f64 = replayed.hosts[&sample[0]]["speed"].parse().unwrap();
         let available: f64 = sample[5].parse().unwrap();
-        // Unless a gap follows at once, where nothing is.
+        // Except where a gap follows immediately, in which the share is 0.
         let (time, share) = shares[next - 1];
         if share == 0.0 && time == clock {
             continue;
@@ -134,6 +134,6 @@ fn a_hosts_speed_is_the_memory_that_is_available() {
         seen += 1;
     }
     assert!(seen * 10 > samples.len() * 9, "{seen} of {}", samples.len());
-    // After all, nothing is.
+    // After the last sample, every share is 0.
     assert!(replayed.shares.values().all(|s| s[s.len() - 1].1 == 0.0));
 }

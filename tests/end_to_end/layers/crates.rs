@@ -1,11 +1,11 @@
-//! The table of ARCHITECTURE.md's code map: which crate may depend on which, and which crates
-//! alone may name a heavy dependency.
+//! The table in ARCHITECTURE.md's code map: which crate may depend on which others, and which
+//! crates alone may use a heavy dependency.
 
 use super::members;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Dependencies that reach the world, which the pure crates must not have.
+/// Dependencies with I/O or a clock, which the pure crates must not have.
 const IMPURE: [&str; 8] = [
     "rustix",
     "libc",
@@ -25,7 +25,7 @@ struct Row {
     isolates: BTreeSet<String>,
 }
 
-/// The rows of the table in the section "Code map", from the top.
+/// The rows of the table in the section "Code map", in order.
 fn code_map() -> Vec<Row> {
     let text = fs::read_to_string(gleaner_tests::repository().join("ARCHITECTURE.md")).unwrap();
     let (_, section) = text.split_once("\n## Code map\n").unwrap();
@@ -48,7 +48,7 @@ fn code_map() -> Vec<Row> {
     rows
 }
 
-/// The names in a cell: `a, b`; none is "—".
+/// The names in a cell: `a, b`; "—" is none.
 fn list(cell: &str) -> BTreeSet<String> {
     let names = cell.split(',').map(str::trim);
     let names = names.filter(|name| !["", "—"].contains(name));
@@ -129,7 +129,7 @@ fn heavy_dependencies_stay_in_their_crates() {
         let named = dependencies(&row.name, &sections);
         let name = &row.name;
         for heavy in &heavy {
-            let family = format!("{heavy}-"); // polars-arrow is polars, too
+            let family = format!("{heavy}-"); // polars-arrow is polars too
             let names = named.iter().any(|n| n == *heavy || n.starts_with(&family));
             let may = row.isolates.contains(*heavy);
             assert!(
@@ -144,7 +144,7 @@ fn heavy_dependencies_stay_in_their_crates() {
     }
 }
 
-/// The members that turn on a feature of one of our crates.
+/// The members that enable a feature of one of our crates.
 fn members_that_turn_on(feature: &str, of: &str) -> Vec<String> {
     let turns_on = |member: &String| {
         let dependency = manifest(member)["dependencies"].get(of).cloned();

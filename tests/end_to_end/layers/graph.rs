@@ -1,18 +1,18 @@
-//! Circles among things that use each other.
+//! Circles in a graph of uses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A user and what it uses.
 pub(super) type Arrow = (String, String);
 
-/// Nodes that lie on a circle.
+/// Nodes that are on a circle.
 pub(super) fn in_circles(arrows: &BTreeSet<Arrow>) -> BTreeSet<String> {
     let users = arrows.iter().map(|(user, _)| user);
     let on_circle = users.filter(|user| !circle(arrows, user).is_empty());
     on_circle.cloned().collect()
 }
 
-/// A shortest circle through `start`, from `start` to the one that uses it; empty where there is none.
+/// A shortest circle through `start`, from `start` to the node that uses it; empty if there is none.
 pub(super) fn circle(arrows: &BTreeSet<Arrow>, start: &str) -> Vec<String> {
     let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);

@@ -1,4 +1,5 @@
-//! The structure that ARCHITECTURE.md and the crates declare, held against manifests and sources.
+//! The structure declared in ARCHITECTURE.md and the crates, checked against manifests and
+//! sources.
 
 mod crates;
 mod graph;
@@ -8,7 +9,7 @@ mod tokens;
 
 use std::fs;
 
-/// Names of the workspace's members, which are their folders.
+/// Names of the workspace's members; their folders have the same names.
 fn members() -> Vec<String> {
     let path = gleaner_tests::repository().join("Cargo.toml");
     let manifest: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();

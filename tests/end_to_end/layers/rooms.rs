@@ -1,5 +1,5 @@
-//! Rooms, the top-level modules of a crate: each crate declares their order in the documentation of its
-//! root, and the sources obey. Files use each other in no circle, parents and children left out of account.
+//! Rooms, the top-level modules of a crate: each crate declares their order in its root's documentation,
+//! and the sources must obey. Files must not use each other in circles, except for parents and children.
 
 use super::graph::{circle, in_circles};
 use super::members;
@@ -7,10 +7,12 @@ use super::sources::Sources;
 use std::collections::BTreeSet;
 use std::fs;
 
-/// Begins the paragraph of a root's documentation that names the rooms in backticks, the topmost first.
+/// Start of the paragraph, in a crate root's documentation, that names the rooms in backticks, from the
+/// top.
 const DECLARES: &str = "//! Rooms, from the top; each uses only those after it:";
 
-/// Sentences on a crate's rooms: circles, arrows up, rooms that the order lacks or that are gone.
+/// Descriptions of faults in a crate's rooms: circles, uses upwards, rooms missing from the order or from
+/// the crate.
 fn faults_of(sources: &Sources, order: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let declared: BTreeSet<&String> = order.iter().collect();
@@ -38,7 +40,7 @@ fn faults_of(sources: &Sources, order: &[String]) -> Vec<String> {
     found
 }
 
-/// The names in backticks of the paragraph that declares the order of rooms.
+/// The names in backticks in the paragraph that declares the order of rooms.
 fn declared(root: &str) -> Vec<String> {
     let documentation = root.lines().filter(|line| line.starts_with("//!"));
     let from = documentation.skip_while(|line| !line.starts_with(DECLARES));
@@ -68,7 +70,7 @@ fn rooms_point_down_and_files_use_each_other_in_no_circle() {
 mod made_up {
     use super::*;
 
-    /// The faults of a made-up crate.
+    /// The faults of an invented crate.
     fn made(files: &[(&str, &str)]) -> Vec<String> {
         let text = |name: &str| {
             let file = files.iter().find(|(file, _)| *file == name);

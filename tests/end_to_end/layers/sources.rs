@@ -1,5 +1,5 @@
-//! The modules of one crate, and which module uses which: paths are followed through imports and
-//! re-exports to the module that defines their item.
+//! The modules of one crate, and their uses of each other: paths are followed through imports
+//! and re-exports to the module that defines the item.
 
 use super::graph::Arrow;
 use super::tokens::{ModuleContents, Path};
@@ -13,7 +13,7 @@ struct Module {
     said: ModuleContents,
 }
 
-/// A crate's modules by their paths; the root's is empty.
+/// A crate's modules by path; the root's path is empty.
 pub(super) struct Sources {
     modules: BTreeMap<Path, Module>,
 }
@@ -26,11 +26,11 @@ enum Target {
     ItemOf(Path),
 }
 
-/// Re-exports that are followed at most: more are a circle of globs.
+/// Maximum number of re-exports to follow; more are a circle of globs.
 const MOST_STEPS: usize = 30;
 
 impl Sources {
-    /// Reads a library's modules, or a program's where there is no library.
+    /// Reads a library's modules, or a program's if there is no library.
     pub(super) fn of_crate(name: &str) -> Self {
         let src = gleaner_tests::repository().join(name).join("src");
         let text = |file: &str| fs::read_to_string(src.join(file)).ok();
@@ -42,7 +42,7 @@ impl Sources {
         Self::read(root, &text)
     }
 
-    /// Reads the modules from `root` on; `text` is that of a file, if there is such a file.
+    /// Reads the modules from `root` on; `text` returns the text of a file, if the file exists.
     pub(super) fn read(root: &str, text: &dyn Fn(&str) -> Option<String>) -> Self {
         let mut sources = Self {
             modules: BTreeMap::new(),
@@ -88,7 +88,7 @@ impl Sources {
         &self.modules[&Path::new()].children
     }
 
-    /// Returns the uses between files, but for a module's own parents and children.
+    /// Returns the uses between files, except between a module and its parents or children.
     pub(super) fn between_files(&self) -> BTreeSet<Arrow> {
         let file = |path: &Path| self.modules[path].file.clone();
         let arrows = self.arrows();
@@ -96,7 +96,7 @@ impl Sources {
         arrows.filter(|(user, used)| user != used).collect()
     }
 
-    /// Returns the uses between top-level modules, each with the files that have it.
+    /// Returns the uses between top-level modules, each with the files that contain it.
     pub(super) fn between_rooms(&self) -> BTreeMap<Arrow, BTreeSet<String>> {
         let mut arrows: BTreeMap<Arrow, BTreeSet<String>> = BTreeMap::new();
         for (user, used) in self.arrows() {
@@ -121,7 +121,7 @@ impl Sources {
                     .iter()
                     .filter_map(|path| match self.target(user, path, 0)? {
                         Target::ItemOf(used) => Some(used),
-                        Target::Module(_) => None, // what is used of it is named elsewhere
+                        Target::Module(_) => None, // its items are named in other paths
                     });
             let globs =
                 module
@@ -140,7 +140,7 @@ impl Sources {
         arrows
     }
 
-    /// Returns the target within this crate of `path`, written in the module `at`.
+    /// Returns the target within this crate of `path`, as written in the module `at`.
     fn target(&self, at: &Path, path: &[String], steps: usize) -> Option<Target> {
         if steps > MOST_STEPS {
             return None;
@@ -193,7 +193,7 @@ impl Sources {
         Some(Target::Module(at))
     }
 
-    /// The module from which `at` imports all, `name` among it.
+    /// The module from which `at` imports everything, including `name`.
     fn glob_with(&self, at: &Path, name: &str, steps: usize) -> Option<Path> {
         let globs = self.modules[at].said.globs.iter();
         let mut modules = globs.filter_map(|glob| match self.target(at, glob, steps + 1)? {

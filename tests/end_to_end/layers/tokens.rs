@@ -1,5 +1,5 @@
 //! Contents of one module's source: its child modules, imports, items, and the paths that it names. Tests
-//! (`#[cfg(test)]`) are left out; comments and strings are no tokens.
+//! (`#[cfg(test)]`) are skipped; comments and strings are not tokens.
 
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,17 +9,17 @@ pub(super) type Path = Vec<String>;
 
 #[derive(Debug, Default)]
 pub(super) struct ModuleContents {
-    /// Modules in files of their own: `mod a;`.
+    /// Modules in their own files: `mod a;`.
     pub(super) files: BTreeSet<String>,
     /// Modules within this text: `mod a { … }`.
     pub(super) inline: BTreeMap<String, ModuleContents>,
-    /// Name → path that it stands for: `use a::b as name`, public or not.
+    /// Name and the path for which it stands: `use a::b as name`, public or not.
     pub(super) imports: BTreeMap<String, Path>,
     /// Imports like `use a::b::*`.
     pub(super) globs: Vec<Path>,
-    /// Names that are defined here.
+    /// Names defined here.
     pub(super) items: BTreeSet<String>,
-    /// Paths of two segments and more, in code; an import's path is one.
+    /// Paths in code with at least two segments, including imports.
     pub(super) paths: BTreeSet<Path>,
 }
 
@@ -34,7 +34,7 @@ impl ModuleContents {
         said
     }
 
-    /// Reads `tokens`; `at_top` where what they define is the module's.
+    /// Reads `tokens`; `at_top` is true if their definitions belong to the module itself.
     fn read(&mut self, tokens: TokenStream, at_top: bool) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut at = 0;
@@ -43,7 +43,7 @@ impl ModuleContents {
         }
     }
 
-    /// Reads what begins at `at`, and returns where the next thing begins.
+    /// Reads the item that begins at `at`, and returns where the next one begins.
     fn read_one(&mut self, tokens: &[TokenTree], at: usize, at_top: bool) -> usize {
         match &tokens[at] {
             TokenTree::Group(group) => {
@@ -54,11 +54,11 @@ impl ModuleContents {
                 if attribute(tokens, at).is_some_and(|a| is_for_tests(&a)) {
                     end_of_item(tokens, at)
                 } else {
-                    at + 1 // paths in an attribute count
+                    at + 1 // paths in attributes count too
                 }
             }
             TokenTree::Punct(_) if is_colons(tokens, at) => {
-                // `::std::fs`, or what follows `<T as Trait>`: no path of ours.
+                // `::std::fs`, or the path after `<T as Trait>`: not a path within this crate.
                 at + (3 * segments(tokens, at + 2).len()).max(2)
             }
             TokenTree::Ident(word) => {
@@ -136,7 +136,7 @@ impl ModuleContents {
                     return;
                 }
                 TokenTree::Ident(word) => path.push(word.to_string()),
-                _ if at == 0 && before.is_empty() => return, // `use ::name`, of another crate
+                _ if at == 0 && before.is_empty() => return, // `use ::name` names another crate
                 _ => {}
             }
             at += 1;
@@ -151,7 +151,7 @@ impl ModuleContents {
 
     fn import(&mut self, name: String, path: Path) {
         self.paths.insert(path.clone());
-        self.imports.insert(name, path); // `_` is nobody's name, and does no harm
+        self.imports.insert(name, path); // the name `_` does no harm
     }
 }
 
@@ -164,7 +164,7 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     colon(at) && colon(at + 1)
 }
 
-/// The path of names that begins at `at`.
+/// The path that begins at `at`.
 fn segments(tokens: &[TokenTree], mut at: usize) -> Path {
     let mut path = Path::new();
     while let Some(TokenTree::Ident(word)) = tokens.get(at) {
@@ -202,7 +202,7 @@ fn is_for_tests(attribute: &Group) -> bool {
     text == "cfg(test)" || text.starts_with("cfg(all(test,")
 }
 
-/// Returns the end of the thing that the attribute at `at` belongs to.
+/// Returns the end of the item to which the attribute at `at` belongs.
 fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
     while tokens.get(at).is_some_and(|t| is(t, '#')) {
         at += 2;

@@ -1,4 +1,5 @@
-//! An agent's socket: a host with much memory, whose owner comes and goes as the test says.
+//! An agent's socket: a host with much memory, whose owner leaves and returns as the test
+//! decides.
 
 use gleaner_harness::now_ms;
 use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
@@ -11,11 +12,12 @@ use std::time::{Duration, Instant};
 
 const PHYSICAL_BYTES: i64 = 16 << 30;
 const AVAILABLE_BYTES: i64 = 8 << 30;
-/// Often enough on a machine that is busy: silence for 3 s counts as the owner's return.
+/// Sample interval, short enough for a busy machine: silence for 3 s counts as the owner's
+/// return.
 const SAMPLE_EVERY: Duration = Duration::from_millis(400);
 const TURN: Duration = Duration::from_millis(5);
 
-/// Time since which the owner is away; `None`: they are present.
+/// Time at which the owner left; `None`: the owner is present.
 type AwaySince = Arc<Mutex<Option<i64>>>;
 
 pub(super) struct Agent {
@@ -46,7 +48,7 @@ impl Agent {
     }
 }
 
-/// Sends the real agent's messages, until nobody listens.
+/// Sends the same messages as a real agent, until the connection ends.
 fn tell(mut stream: UnixStream, away: &AwaySince) {
     let mut say = |message: &Message| {
         let mut line = serde_json::to_vec(message).unwrap();

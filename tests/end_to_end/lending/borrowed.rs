@@ -1,4 +1,4 @@
-//! Leases and regions as their libraries have them, on real recruiters and memory servers.
+//! Leases and regions through their libraries, with real recruiters and memory servers.
 
 use super::client::{CLIENT, LEASE_BYTES};
 use super::cluster::{Cluster, Recruiter};
@@ -13,9 +13,9 @@ use gleaner_trust::{ClientPaths, ClientTrust};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// More than one region of a lease of 16 MiB.
+/// Size of a region: a lease of 16 MiB holds no two.
 const REGION_BYTES: u64 = 12 * MIB;
-/// No test takes so long.
+/// Term longer than any test.
 const TERM_MS: i64 = 600_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -45,7 +45,7 @@ fn request(key: &str, copies: u32) -> LeaseRequest {
     }
 }
 
-/// Once hosts have told that there is some.
+/// Requests leases until the hosts have announced memory.
 fn granted(recruiters: &Recruiters, request: &LeaseRequest) -> Vec<LeaseView> {
     let mut leases = Vec::new();
     wait_for("a lease", || match recruiters.lease(request) {
@@ -83,7 +83,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     }
     cluster.agrees();
 
-    // One recruiter ends: the other knows everything.
+    // One recruiter ends; the other knows all leases.
     cluster.recruiters[0].kill();
     let again = all.lease(&request("a", 2)).unwrap();
     let ids = |leases: &[LeaseView]| {
@@ -117,7 +117,7 @@ fn a_borrower_leases_renews_and_gives_back_by_whichever_recruiter_answers() {
     );
 }
 
-/// Returns true if all of it is read as it was written.
+/// Asserts that the whole region has the bytes written.
 #[track_caller]
 fn is_whole(region: &Region, byte: u8) {
     let mut found = vec![0; REGION_BYTES as usize];
@@ -144,7 +144,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let open = || all.open(REGION_BYTES, tempfile::tempfile().unwrap(), 0);
     let mut regions: Vec<(u8, Region)> = Vec::new();
     let leased = |n: usize| cluster.hosts[n].lending().leases;
-    // Until there are some on both hosts.
+    // Until both hosts have leases.
     while leased(0).is_empty() || leased(1).is_empty() {
         let byte = regions.len() as u8 + 1;
         let region = open().unwrap();
@@ -155,7 +155,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let of_regions = &leased(0)[0];
     assert_eq!(of_regions.granted_bytes, 16 * MIB);
 
-    // The leases last beyond their term.
+    // The leases are renewed beyond their first term.
     let began = Instant::now();
     let mut before = i64::MAX;
     let mut renewals = 0;
@@ -178,7 +178,7 @@ fn regions_outlive_their_owners_return_and_go_back_when_they_are_closed() {
     let figures = all.figures();
     assert!(figures.from_memory_pages > 0 && figures.wrong_pages == 0);
     assert_eq!(figures.failed_nodes, gone.len() as u64);
-    // No recruiter is asked for a minute.
+    // After the refusal, the recruiters are not asked for a minute.
     let refused = open().err().unwrap();
     assert!(matches!(refused, RegionError::NoMemory { .. }), "{refused}");
     assert_eq!(all.figures().asked_count, figures.asked_count);

@@ -1,7 +1,8 @@
-//! Recruiters and memory servers that are killed, stopped and cut off from each other at random, and owners who come
-//! back, while a client goes on asking. What a client was told holds, and nothing is lent twice or left behind.
+//! Recruiters and memory servers are killed, stopped and disconnected from each other at random, and owners
+//! return, while a client continues its requests. The answers that a client received stay true, and nothing
+//! is lent twice or left behind.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) says how many rounds; `GLEANER_SEED` repeats a run, as far as timing lets it.
+//! `GLEANER_KILL_ROUNDS` (20) is the number of rounds; `GLEANER_SEED` repeats a run, as far as timing allows.
 
 use super::client::lease_request;
 use super::cluster::{CAP_BYTES, Cluster};
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 const HOSTS: usize = 3;
 const RECRUITERS: usize = 2;
 const ASKS_A_ROUND: u64 = 8;
-/// Leases live at the end of a round; more are ended.
+/// Number of leases kept at the end of a round; the others are released.
 const KEPT: usize = 8;
 /// Term of leases: long, so that none expires here.
 const TERM_MS: i64 = 3_600_000;
@@ -29,7 +30,7 @@ enum Fault {
     KillHost(usize),
     StopHost(usize),
     Cut(usize, usize),
-    /// From all recruiters.
+    /// Disconnects a host from all recruiters.
     CutOff(usize),
     OwnerReturns(usize),
 }
@@ -69,7 +70,7 @@ impl Fault {
         }
     }
 
-    /// The host whose leases may be gone after this, and why not others'. One that was stopped heard nothing of its agent.
+    /// The host whose leases may end through this fault; a stopped memory server misses its agent's messages.
     fn takes_leases_of(self) -> Option<usize> {
         match self {
             Self::KillHost(n) | Self::StopHost(n) | Self::OwnerReturns(n) => Some(n),
@@ -79,7 +80,7 @@ impl Fault {
 }
 
 impl Fault {
-    /// The host that a recruiter may take for gone, leases and all, until it hears of it again.
+    /// The host that a recruiter may consider gone, with its leases, until it announces itself again.
     fn hides(self) -> Option<usize> {
         match self {
             Self::Cut(host, _) | Self::CutOff(host) => Some(host),
@@ -88,21 +89,21 @@ impl Fault {
     }
 }
 
-/// A lease that a client was told of.
+/// A lease that the client was granted.
 struct ClientLease {
     key: String,
     host_id: String,
-    /// True if it may have ended: released, or its host's owner returned.
+    /// True if the lease may have ended: released, or its host's owner returned.
     may_be_over: bool,
 }
 
-/// Knowledge of the client, and the possible states.
+/// The client's knowledge, and the states that are possible.
 #[derive(Default)]
 struct Client {
-    /// Leases by id; never forgotten.
+    /// All leases ever granted, by id.
     told: BTreeMap<String, ClientLease>,
     keys: BTreeSet<String>,
-    /// Hosts that are cut off from a recruiter.
+    /// Hosts disconnected from a recruiter.
     hidden: BTreeSet<String>,
     last_key: u64,
     rebuilt_ms: Vec<u128>,
@@ -112,8 +113,8 @@ struct Client {
 }
 
 impl Client {
-    /// Takes in an answer with leases. A second one of the key, granted while the first could not be seen, is ended by
-    /// the request that this answers.
+    /// Reads an answer with leases. Another lease of the key, granted while the first was invisible, is ended
+    /// by the request with this answer.
     fn hear(&mut self, key: &str, leases: &Value) {
         for (id, told) in &mut self.told {
             let is_it = leases[0]["lease_id"] == id.as_str();
@@ -136,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Sends one request of some kind to some recruiter.
+    /// Sends a random request to a random recruiter.
     fn ask(&mut self, cluster: &Cluster, random: &mut Random) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let known = |client: &Self, random: &mut Random| {
@@ -204,7 +205,7 @@ impl Client {
     fn release(&mut self, cluster: &Cluster, random: &mut Random, id: &str) {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
         let told = self.told.get_mut(id).unwrap();
-        // With any answer: it may be done, now or when the network heals.
+        // Whatever the answer, the release may take effect, now or when the network heals.
         told.may_be_over = true;
         self.keys.remove(&told.key);
         let _ = recruiter.ask("DELETE", &format!("/v1/leases/{id}"), None);
@@ -263,7 +264,7 @@ fn lending(cluster: &Cluster) -> Vec<(String, LendingState)> {
         .collect()
 }
 
-/// Everything is well again; and as soon as the recruiters know every lease, how long that took.
+/// Ends all faults, waits until the recruiters know every lease, and records how long that took.
 fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
     let was_killed = faults
         .iter()
@@ -291,7 +292,7 @@ fn heal(cluster: &mut Cluster, faults: &[Fault], client: &mut Client) {
     }
 }
 
-/// Requests each key once more: then there is one lease of it, wherever it had been granted.
+/// Requests each key again: then there is one lease of it, wherever it was granted.
 fn settle(cluster: &Cluster, random: &mut Random, client: &mut Client) {
     for key in client.keys.clone() {
         let recruiter = &cluster.recruiters[random.below(RECRUITERS as u64) as usize];
@@ -352,7 +353,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
             if let Fault::OwnerReturns(n) = *fault
                 && !stopped(n)
             {
-                // No client gets anything there, whatever was in progress.
+                // No client gets memory there, whatever was in progress.
                 let lending = cluster.hosts[n].lending();
                 let left = (
                     lending.leases.len(),
@@ -362,7 +363,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
                 assert_eq!(left, (0, 0, 0), "after the owner's return");
             }
         }
-        // Leases granted in between on hosts that fail.
+        // Leases may have been granted meanwhile on hosts that failed.
         for host in faults.iter().filter_map(|fault| fault.takes_leases_of()) {
             let host_id = cluster.hosts[host].id.clone();
             client.may_be_over(&host_id);
@@ -394,7 +395,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
     );
 }
 
-/// Leases that no client was told of can be found, and ended, as well.
+/// Leases that no client knows can be found and released as well.
 fn all_is_given_back(cluster: &Cluster, client: &mut Client) {
     wait_for("all to be given back", || {
         let (_, answer) = cluster.recruiters[0]

@@ -1,5 +1,5 @@
-//! A clerk between hosts that lend and a program that uses its device: `gleaner-clerk serve`, which borrows from a recruiter by TLS, with
-//! a client's certificate and a copy on disk.
+//! A clerk between memory servers and a program that uses its device: `gleaner-clerk serve`, which borrows
+//! from a recruiter over TLS, with a client certificate and a copy on disk.
 
 use super::cluster::CAP_BYTES;
 use super::partition::{Host, PORT, RECRUITER, Recruiter};
@@ -19,14 +19,14 @@ const MIB: u64 = 1 << 20;
 pub(super) const DEVICE: &str = "clerk.sock";
 const DEVICE_BYTES: u64 = 64 * MIB;
 const LEASE_BYTES: u64 = 8 * MIB;
-/// Bytes written before the owner returns, and read afterwards.
+/// Bytes written before the owner returns and read afterwards.
 const IMAGE_BYTES: u64 = 24 * MIB;
 /// Term of a clerk's leases.
 const TERM_MS: i64 = 35_000;
 
-/// Two hosts that lend, and the recruiter that they announce themselves to.
+/// Two hosts that lend, and the recruiter to which they announce themselves.
 pub(super) struct Lenders {
-    // Before the recruiter, in whose namespace the cables end.
+    // Dropped before the recruiter, in whose namespace the cables end.
     pub(super) hosts: [Host; 2],
     pub(super) recruiter: Recruiter,
     folder: TempDir,
@@ -56,7 +56,7 @@ impl Lenders {
         self.folder.path().join(name)
     }
 
-    /// A clerk's configuration: who lends, and as whom they are asked.
+    /// Writes a clerk's configuration: recruiter, certificate, and `more`.
     pub(super) fn configure(&self, more: &str) -> PathBuf {
         let text = format!(
             "recruiters = [\"https://{}:{PORT}\"]\ncertificate = {:?}\nkey = {:?}\nauthority = {:?}\n\
@@ -72,7 +72,7 @@ impl Lenders {
         path
     }
 
-    /// `gleaner-clerk`, beside the recruiter.
+    /// Command `gleaner-clerk` in the recruiter's namespace.
     pub(super) fn clerk(&self) -> Command {
         let namespace = self.recruiter.namespace.path();
         entering(&namespace, program("gleaner-clerk").unwrap())
@@ -84,14 +84,14 @@ impl Lenders {
     }
 }
 
-/// Status of a clerk from this socket.
+/// Status of the clerk with this socket.
 pub(super) fn status(socket: &Path) -> Value {
     let mut command = Command::new(program("gleaner-clerk").unwrap());
     let said = succeed(command.args(["status", "--json", "--status"]).arg(socket));
     serde_json::from_str(&said).unwrap()
 }
 
-/// A clerk that runs, and its device.
+/// A running clerk and its device.
 pub(super) struct Clerk<'a> {
     lenders: &'a Lenders,
     running: Running,
@@ -103,7 +103,7 @@ impl<'a> Clerk<'a> {
         Self::start_with(lenders, "")
     }
 
-    /// Starts with more lines of configuration.
+    /// Starts a clerk with additional lines of configuration.
     pub(super) fn start_with(lenders: &'a Lenders, more: &str) -> Self {
         let more = format!("size = \"{DEVICE_BYTES}B\"\nlock = false\n{more}");
         let config = lenders.configure(&more);
@@ -127,14 +127,15 @@ impl<'a> Clerk<'a> {
         status(&self.lenders.file("clerk-status.sock"))
     }
 
-    /// A program that has its device as an argument.
+    /// A client program with the device as an argument.
     fn client(program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null());
         command
     }
 
-    /// Leases come as it fills. What was written before they came is on disk, and moves to servers as it is read.
+    /// Fills the device. Leases arrive meanwhile: pages written before are on disk, and move to servers when
+    /// they are read.
     #[track_caller]
     fn fills(&self, image: &Path) {
         let image = image.to_str().unwrap();
@@ -163,7 +164,7 @@ impl<'a> Clerk<'a> {
     }
 }
 
-/// Bytes that nothing makes smaller, in a file.
+/// Writes a file of incompressible bytes.
 fn image(path: &Path) -> Vec<u8> {
     let mut random = Random::new();
     let words = (0..IMAGE_BYTES / 8).flat_map(|_| random.below(u64::MAX).to_le_bytes());
@@ -189,7 +190,8 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
     hosts.dedup();
     assert!(!hosts.is_empty() && status["has_disk"] == true, "{status}");
 
-    // Another program writes and verifies on the other half, while the owner of what is used most comes back.
+    // Another program writes to the other half and verifies it, while the owner of the most used host
+    // returns.
     let verifying = Clerk::client(
         "fio",
         &[
@@ -233,17 +235,17 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         "{status}"
     );
     assert_eq!(status["pages"]["wrong"], 0, "{status}");
-    // A lease is left once nothing refers to it any more.
+    // A lease is released once no page refers to it.
     wait_for("the clerk to leave the owner's host", || {
         let status = clerk.status();
         let mut servers = status["servers"].as_array().unwrap().iter();
         servers.all(|server| server["host"] != *lenders.hosts[returns].id)
     });
-    // Memory of a host whose owner is present is not leased again.
+    // Memory of a host with a present owner is not leased again.
     assert_eq!(lenders.leases()[returns], 0);
     assert!(lenders.leases()[1 - returns] > 0);
 
-    // Memory that is not needed any more goes back, except for a little.
+    // Memory no longer needed is released, except for a little.
     succeed(&mut Clerk::client(
         "qemu-io",
         &[
@@ -259,7 +261,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
         (1..=3).contains(&held)
     });
     assert_eq!(clerk.status()["stored_bytes"], 0);
-    // Ended as a service is: the hosts have all of it at once.
+    // Ended as a service: the hosts have all their memory back immediately.
     assert_eq!(clerk.running.end().0, Some(0));
     assert_eq!(lenders.leases(), [0, 0]);
 }
@@ -275,12 +277,12 @@ fn the_leases_of_a_clerk_that_was_killed_end_by_themselves() {
         let leases = lenders.hosts.iter().flat_map(|host| host.lending().leases);
         leases.map(|lease| lease.expires_in_ms).max()
     };
-    // Terms by their hosts. That they end then is tested without a clerk.
+    // Remaining terms at the hosts. That leases end with their term is tested without a clerk.
     let longest_ms = left_ms().unwrap();
     assert!(longest_ms <= TERM_MS, "{longest_ms}");
     let held: usize = lenders.leases().iter().sum();
     assert!(held as u64 >= IMAGE_BYTES / LEASE_BYTES, "{held}");
-    // And nobody renews any.
+    // The killed clerk's leases are not renewed.
     wait_for("the term to run out", || {
         left_ms().is_none_or(|left_ms| left_ms <= longest_ms - 1000)
     });

@@ -11,7 +11,7 @@ pub(super) const LEASE_BYTES: u64 = 8 << 20;
 /// Status and document.
 pub(super) type Answer = (u16, Value);
 
-/// Asks a recruiter; an error where there is no whole answer.
+/// Sends a request to a recruiter; an error if there is no complete answer.
 pub(super) fn ask(
     address: SocketAddr,
     method: &str,

@@ -1,4 +1,4 @@
-//! Recruiters and memory servers, all linked through relays.
+//! Recruiters and memory servers, all connected through relays.
 
 use super::agent::Agent;
 use super::client::{self, Answer};
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 /// Limit of each host's lending.
 pub(super) const CAP_BYTES: u64 = 128 << 20;
-/// Interval of memory servers and recruiters; ten seconds outside tests.
+/// Heartbeat interval of memory servers and recruiters; the default is ten seconds.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
-/// A little longer than a recruiter takes at most.
+/// Timeout of clients: a little longer than a recruiter's own timeouts.
 const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
-/// Machines that test are busy.
+/// Timeout of waits: machines that run tests are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Cluster {
@@ -53,7 +53,7 @@ impl Cluster {
         cluster
     }
 
-    /// Waits until every recruiter knows what every host has, and says so without being asked to wait.
+    /// Waits until every recruiter knows the state of every host, and is no longer starting.
     #[track_caller]
     pub(super) fn agrees(&self) {
         for recruiter in &self.recruiters {
@@ -96,7 +96,7 @@ impl Recruiter {
         }
     }
 
-    /// Starts it, where it does not run.
+    /// Starts the recruiter if it does not run.
     pub(super) fn restart(&mut self) {
         if self.running.is_some() {
             return;
@@ -126,7 +126,7 @@ impl Recruiter {
         *self.target.lock().unwrap()
     }
 
-    /// Asks it; an error where it is down, or does not answer.
+    /// Sends a request to the recruiter; an error if it is down or does not answer.
     pub(super) fn ask(
         &self,
         method: &str,
@@ -137,7 +137,7 @@ impl Recruiter {
         client::ask(address, method, path, document, PATIENCE_OF_CLIENTS)
     }
 
-    /// Returns true if its list of every host equals the host's own.
+    /// Returns true if the recruiter's list of every host equals the host's own.
     pub(super) fn knows(&self, hosts: &[Host]) -> bool {
         let Ok((200, said)) = self.ask("GET", "/v1/hosts", None) else {
             return false;
@@ -177,7 +177,7 @@ fn id(lease: &Value) -> &str {
     lease["lease_id"].as_str().unwrap()
 }
 
-/// A host: an agent, a memory server, and its cables.
+/// A host: an agent, a memory server, and its connections.
 pub(super) struct Host {
     pub(super) id: String,
     pub(super) agent: Agent,
@@ -206,7 +206,7 @@ impl Host {
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
              announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"127.0.0.1:0\"\n\
-             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // so that what is back soon went at once
+             shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // slow: only a revocation is quicker
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
@@ -230,7 +230,7 @@ impl Host {
         }
     }
 
-    /// Starts its memory server, where that does not run.
+    /// Starts the memory server if it does not run.
     pub(super) fn restart(&mut self) {
         if self.running.is_some() {
             return;
@@ -243,7 +243,7 @@ impl Host {
         self.running = Some(running);
     }
 
-    /// Ends its memory server as systemd would.
+    /// Ends the memory server as systemd would.
     pub(super) fn end(&mut self) -> Option<i32> {
         self.running.take().and_then(|running| running.end().0)
     }
@@ -254,18 +254,18 @@ impl Host {
         }
     }
 
-    /// Process id of its memory server.
+    /// Process id of the memory server.
     #[track_caller]
     pub(super) fn process(&self) -> u32 {
         self.running.as_ref().map(Running::id).unwrap()
     }
 
-    /// Socket of its owner.
+    /// The owner's socket.
     pub(super) fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Lines of `gleaner owner log`: when memory was given back.
+    /// Records of `gleaner owner log`, one per reclaim.
     #[track_caller]
     pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         let mut command = Command::new(program("gleaner").unwrap());
@@ -276,7 +276,7 @@ impl Host {
         serde_json::from_slice(&done.stdout).unwrap()
     }
 
-    /// State of lending that its owner sees.
+    /// State of lending as the owner sees it.
     #[track_caller]
     pub(super) fn lending(&self) -> LendingState {
         let mut stream = UnixStream::connect(&self.socket).unwrap();

@@ -1,5 +1,6 @@
-//! Every message of the recruiter's HTTP API and of the memory server's owner socket, mutated by its structure, to the
-//! built daemons: each is answered or disconnected, memory is bounded, and honest callers are served meanwhile.
+//! Structure-aware mutations of every message of the recruiter's HTTP API and of the memory server's owner
+//! socket, sent to the built daemons: each is answered or disconnected, memory is bounded, and honest clients
+//! are served meanwhile.
 
 use super::client::lease_request;
 use super::cluster::{Cluster, Host, Recruiter};
@@ -10,11 +11,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// Growth that a daemon may have over all mutations of its messages; together they have tens of MiB.
+/// Maximum growth of a daemon over all mutations of its messages, which have tens of MiB in total.
 const MOST_GROWN_BYTES: u64 = 32 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A lease of an honest client, granted and released.
+/// Checks that an honest client's lease is granted and released.
 #[track_caller]
 fn is_served(recruiter: &Recruiter, key: &str) {
     let mut id = None;
@@ -64,12 +65,12 @@ fn mutated_requests_for_leases_are_answered_and_the_recruiter_stays_small() {
     is_served(recruiter, "after");
 }
 
-/// Sends a message; returns the answer, or `None` if the daemon hung up.
+/// Sends a message; returns the answer, or `None` if the daemon closed the connection.
 fn say(host: &Host, message: &Value) -> Option<Value> {
     let mut stream = UnixStream::connect(host.socket()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    let _ = stream.write_all(format!("{message}\n").as_bytes()); // a long line is cut off meanwhile
+    let _ = stream.write_all(format!("{message}\n").as_bytes()); // the daemon may close the connection during a long line
     let mut reply = String::new();
     match BufReader::new(stream).read_line(&mut reply) {
         Ok(0) => None,
@@ -101,7 +102,7 @@ fn mutated_commands_of_the_owner_are_answered_or_end_and_the_memory_server_lends
     }
     let grown = peak_bytes(host.process()).saturating_sub(before);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
-    // Parts that were a command took effect; the owner's next commands undo them.
+    // Mutations that were valid commands took effect; the owner's next commands undo them.
     for message in [json!({ "command": "resume" }), json!({ "command": "cap" })] {
         assert!(say(host, &message).is_some());
     }

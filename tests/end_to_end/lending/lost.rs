@@ -1,4 +1,4 @@
-//! A grant whose answer is lost on its way: by the same key, every recruiter comes to the same lease.
+//! A grant whose answer is lost: with the same key, every recruiter finds the same lease.
 
 use super::client::lease_request;
 use super::cluster::{Cluster, Recruiter};
@@ -6,7 +6,8 @@ use crate::delivery::running::wait_for;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Silence of three of them counts as the end of a link; here it takes two requests.
+/// Heartbeat interval: long, since three missed heartbeats end a link, and the test needs two requests
+/// in that time.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 #[test]
@@ -24,7 +25,8 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
         leases.into_iter().map(|lease| lease.lease_id).collect()
     };
 
-    // Neither recruiter hears of the lease, and the memory server hears both: it alone can know the key.
+    // The recruiters receive nothing from the memory server, which receives both requests: only it can
+    // recognise the key.
     let cut = |cluster: &Cluster, is_cut| {
         let cables = &cluster.hosts[0].cables;
         cables.iter().for_each(|cable| cable.hold_to_server(is_cut));
@@ -45,7 +47,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     };
     assert_eq!((first.len(), first), (1, second));
 
-    // The first recruiter's answer is lost for good.
+    // The first recruiter's answer is never sent.
     cluster.recruiters[0].kill();
     cut(&cluster, false);
     let lease_id = json!(first[0]);
@@ -56,7 +58,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     cluster.agrees();
 }
 
-/// The id of the one lease that the recruiter says is meant.
+/// The id of the single lease in the recruiter's answer.
 fn found(recruiter: &Recruiter, request: &Value) -> Value {
     let mut lease_id = Value::Null;
     wait_for("the lease", || {

@@ -1,4 +1,4 @@
-//! Memory lent between real daemons: recruiters, memory servers, and agents that say what the test wants.
+//! Memory lent between real daemons: recruiters, memory servers, and agents that the test controls.
 
 mod agent;
 mod borrowed;

@@ -1,4 +1,4 @@
-//! No recruiter at all: no new leases, and none that is lost.
+//! Without any recruiter there are no new leases, and none is lost.
 
 use super::client::lease_request;
 use super::cluster::Cluster;
@@ -6,7 +6,7 @@ use crate::delivery::running::wait_for;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Longer than it takes to kill two recruiters.
+/// Term longer than it takes to kill two recruiters.
 const TERM_MS: i64 = 6000;
 
 #[test]
@@ -23,7 +23,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
             ids.extend(id.filter(|_| status == 201));
             matches!(status, 200 | 201)
         });
-        // The leases would expire while the others wait.
+        // The leases would expire while the test waits for other hosts.
         for id in &ids {
             let path = format!("/v1/leases/{id}/renew");
             let term = json!({ "term_ms": 60_000 });
@@ -50,7 +50,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
         .recruiters
         .iter_mut()
         .for_each(super::cluster::Recruiter::kill);
-    // Well over their term.
+    // Well beyond the leases' term.
     let outage = Duration::from_millis(2 * TERM_MS.unsigned_abs());
     while renewed.elapsed() < outage {
         assert_eq!(count(&cluster), 4, "a lease ran out during the outage");
@@ -61,7 +61,7 @@ fn an_outage_of_all_recruiters_costs_no_lease() {
     for id in &ids {
         let path = format!("/v1/leases/{id}/renew");
         wait_for("a lease to be renewed", || {
-            // The recruiter waits for every host's announcement first, and says so.
+            // The recruiter first waits for every host's announcement, and says so.
             let (status, answer) = cluster.recruiters[0]
                 .ask("POST", &path, Some(&term))
                 .unwrap();

@@ -1,4 +1,4 @@
-//! Data that clients store in leased memory: qemu's NBD client, unchanged, on a lease from the recruiter.
+//! Data that clients store in leased memory, with qemu's NBD client on a lease from the recruiter.
 
 use super::client::{LEASE_BYTES, lease_request};
 use super::cluster::Cluster;
@@ -13,7 +13,7 @@ use std::process::{Command, Output};
 
 const MIB: u64 = 1 << 20;
 
-/// The export of a lease, as its name is made.
+/// Name of a lease's NBD export.
 fn export(lease: &Value) -> String {
     format!(
         "{}@{}",
@@ -22,7 +22,7 @@ fn export(lease: &Value) -> String {
     )
 }
 
-/// Does `commands` on an export: what qemu-io said, and whether all of it went well.
+/// Runs `commands` on an export with qemu-io; returns true if all succeeded, and the output.
 pub(super) fn qemu_io(mut command: Command, image: &str, commands: &[&str]) -> (bool, String) {
     command.args(["--image-opts", image]);
     for one in commands {
@@ -67,7 +67,7 @@ fn what_is_stored_in_a_lease_is_read_again_until_the_owner_returns_and_never_aft
     let lending = host.lending();
     assert!(lending.resident_bytes >= 4 * MIB);
     let served = lending.pages.unwrap();
-    // Writes, flushes and reads of two clients: each was counted, in one class.
+    // Writes, flushes and reads of two clients: each is counted in one class.
     assert!(served.requests_count >= 6 && served.failed_count == 0);
     let classes = served.latency.iter().map(|class| class.requests_count);
     assert_eq!(classes.sum::<u64>(), served.requests_count);
@@ -88,7 +88,7 @@ fn what_is_stored_in_a_lease_is_read_again_until_the_owner_returns_and_never_aft
     assert!(log[0].bytes >= 4 * MIB, "{log:?}");
 }
 
-/// Certificates as qemu wants them.
+/// Certificates in the folder layout that qemu expects.
 pub(super) fn credentials(folder: &Path, client: &str) -> PathBuf {
     let made = folder.join(format!("{client}.qemu"));
     fs::create_dir(&made).unwrap();

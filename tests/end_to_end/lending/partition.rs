@@ -1,5 +1,5 @@
-//! A recruiter and two hosts in network namespaces, over TLS with a deployment's own certificates; one of the hosts is
-//! cut off, in silence, for longer than its lease's term, and its owner comes back meanwhile.
+//! A recruiter and two hosts in network namespaces, over TLS with a deployment's own certificates. One host
+//! is silently disconnected for longer than its lease's term, and its owner returns meanwhile.
 
 use super::agent::Agent;
 use super::client::{Answer, CLIENT, LEASE_BYTES, lease_request};
@@ -19,28 +19,28 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 pub(super) const PORT: u16 = 7444;
-/// Port at which hosts serve pages.
+/// Port on which hosts serve pages.
 pub(super) const PAGES_PORT: u16 = 10809;
-/// The recruiter's addresses, on its cable to each host, and the host's there.
+/// Addresses on the cables to the two hosts: the recruiter's and the host's.
 pub(super) const RECRUITER: [&str; 2] = ["10.77.1.1", "10.77.2.1"];
 pub(super) const HOST: [&str; 2] = ["10.77.1.2", "10.77.2.2"];
-/// Longer than it takes to see that a recruiter is gone.
+/// Term longer than it takes to notice that a recruiter is gone.
 const SHORT_TERM_MS: i64 = 10_000;
-/// Does not run out here, so that nobody takes a lease for over because of the time alone.
+/// Term that does not end within the test, so that no lease is considered over because of time.
 pub(super) const LONG_TERM_MS: i64 = 3_600_000;
-/// The owner's memory, however busy the machine is.
+/// Maximum time until the owner has the memory, however busy the machine is.
 const AT_ONCE_US: u64 = 10_000_000;
-/// Time limit of one request, on a busy machine.
+/// Timeout of one request, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Three heartbeats, with much to spare for a machine that is busy.
+/// Time within which a lost link is noticed: three heartbeats, with a large margin for a busy machine.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
-/// The recruiter, on the cable to the first host.
+/// URL of the recruiter on the cable to the first host.
 pub(super) fn url() -> String {
     format!("https://{}:{PORT}", RECRUITER[0])
 }
 
-/// A host whose memory server runs in a namespace of its own.
+/// A host whose memory server runs in its own namespace.
 pub(super) struct Host {
     pub(super) id: String,
     cable: String,
@@ -51,13 +51,14 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// The host of cable `n`, which is laid to the recruiter.
+    /// Starts the host with number `n`, connected to the recruiter by a cable.
     pub(super) fn start(folder: &Path, n: usize, recruiter: &Namespace) -> Self {
         let namespace = Namespace::new();
         let cable = format!("cable{n}");
         let ends = [(recruiter, RECRUITER[n]), (&namespace, HOST[n])];
         connect(&cable, ends);
-        // With a letter, as all but one in three million have: rustls takes digits alone for no DNS name.
+        // The name needs a letter, as practically all host ids have one: rustls rejects a DNS name of digits
+        // only.
         let id = format!("{:032x}", 0xa0 + n);
         let certificate = folder.join(format!("host{n}"));
         let certificate = certificate.to_str().unwrap();
@@ -93,7 +94,7 @@ impl Host {
         host
     }
 
-    /// Limits its cable to a rate like `1gbit`, in each direction.
+    /// Limits the cable's rate, like `1gbit`, in each direction.
     pub(super) fn limit(&self, recruiter: &Recruiter, rate: &str) {
         for end in [&recruiter.namespace, &self.namespace] {
             let shape = format!("root tbf rate {rate} burst 256kb latency 50ms");
@@ -101,13 +102,13 @@ impl Host {
         }
     }
 
-    /// Waits for a line of its memory server's that has `words`.
+    /// Waits for a line of the memory server's log that contains `words`.
     #[track_caller]
     pub(super) fn hear(&self, words: &str) -> String {
         self.running.hear(words)
     }
 
-    /// Times that memory was given back, the oldest first.
+    /// Reclaims of the host's memory, oldest first.
     #[track_caller]
     pub(super) fn log(&self) -> Vec<ReclaimRecord> {
         serde_json::from_value(self.owner("log")).unwrap()
@@ -127,7 +128,7 @@ impl Host {
         serde_json::from_value(self.owner("status")).unwrap()
     }
 
-    /// Ids of its leases.
+    /// Ids of the host's leases.
     #[track_caller]
     pub(super) fn leases(&self) -> Vec<String> {
         let leases = self.lending().leases;
@@ -135,7 +136,7 @@ impl Host {
     }
 }
 
-/// A recruiter, and a client beside it.
+/// A recruiter, and a client in its namespace.
 pub(super) struct Recruiter {
     running: Mutex<Option<Running>>,
     config: PathBuf,
@@ -172,7 +173,7 @@ impl Recruiter {
         recruiter
     }
 
-    /// Starts it, with nothing that it knew before.
+    /// Starts the recruiter without any earlier state.
     pub(super) fn run(&self) {
         let mut command = entering(
             &self.namespace.path(),
@@ -183,13 +184,13 @@ impl Recruiter {
         *self.running.lock().unwrap() = Some(running);
     }
 
-    /// Ends it as a loss of power would.
+    /// Kills the recruiter, as a power loss would.
     pub(super) fn kill(&self) {
         let running = self.running.lock().unwrap().take();
         running.unwrap().kill();
     }
 
-    /// Waits for words of its log.
+    /// Waits for a log line with these words.
     #[track_caller]
     fn hear(&self, words: &str) {
         self.running.lock().unwrap().as_ref().unwrap().hear(words);
@@ -225,18 +226,18 @@ impl Recruiter {
         self.post(&path, &json!({ "term_ms": lease.term_ms }))
     }
 
-    /// Waits for a lease by this key.
+    /// Waits until a lease with this key is granted.
     #[track_caller]
     pub(super) fn grant(&self, key: &str, term_ms: i64) -> Lease {
         self.grant_to(&self.client, key, term_ms)
     }
 
-    /// The same for whoever has another certificate.
+    /// The same for a client with another certificate.
     #[track_caller]
     pub(super) fn grant_to(&self, client: &ureq::Agent, key: &str, term_ms: i64) -> Lease {
         let mut granted = Value::Null;
         wait_for("a lease", || {
-            // Until it has heard of the host.
+            // Repeat until the recruiter knows the host.
             let request = lease_request(key, term_ms);
             let (status, answer) = self.ask_as(client, "/v1/leases", Some(&request));
             assert!(matches!(status, 201 | 503), "{answer}");
@@ -251,7 +252,7 @@ impl Recruiter {
         }
     }
 
-    /// View of a host; `None` without the host.
+    /// The recruiter's view of a host; `None` if it does not know the host.
     pub(super) fn host(&self, id: &str) -> Option<Value> {
         let (status, answer) = self.get("/v1/hosts");
         assert_eq!(status, 200, "{answer}");
@@ -284,7 +285,7 @@ pub(super) fn client(folder: &Path, name: &str) -> ureq::Agent {
         .into()
 }
 
-/// Asserts that the answer means "not now", and not "no more".
+/// Asserts that the answer means "try later", and not "lost".
 #[track_caller]
 fn is_out_of_reach((status, answer): &Answer) {
     assert_eq!(*status, 503, "{answer}");
@@ -294,14 +295,14 @@ fn is_out_of_reach((status, answer): &Answer) {
     assert!(answer["retry_in_ms"].as_i64() > Some(0), "{answer}");
 }
 
-/// Everything that would cross this host's cable is lost, and nobody is told.
+/// Drops all packets on this host's cable, silently.
 pub(super) fn cut(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         end.run("iptables", &format!("-A INPUT -i {} -j DROP", host.cable));
     }
 }
 
-/// Every connection over this host's cable is refused, and what there is ends.
+/// Refuses new TCP connections over this host's cable, and resets existing ones.
 pub(super) fn reset(recruiter: &Recruiter, host: &Host) {
     for end in [&recruiter.namespace, &host.namespace] {
         let rule = "-p tcp -j REJECT --reject-with tcp-reset";
@@ -309,7 +310,7 @@ pub(super) fn reset(recruiter: &Recruiter, host: &Host) {
     }
 }
 
-/// Pulls a host's cable out, or plugs it in again.
+/// Unplugs a host's cable, or plugs it in again.
 pub(super) fn plug(recruiter: &Recruiter, host: &Host, is_in: bool) {
     let state = if is_in { "up" } else { "down" };
     let end = if is_in {
@@ -341,7 +342,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let other = Host::start(folder, 1, &recruiter.namespace);
     wait_for("the other host", || {
         let host = recruiter.host(&other.id);
-        // It may have taken a while.
+        // The wait may be long, so that the lease needs renewal.
         let (status, answer) = recruiter.renew(&short);
         assert_eq!(status, 200, "{answer}");
         host.is_some_and(|host| host["quota"]["free_bytes"] == CAP_BYTES)

@@ -1,4 +1,5 @@
-//! A client whose certificate is revoked while its pages are at a memory server, over TLS between network namespaces.
+//! A client whose certificate is revoked while its pages are on a memory server, over TLS between network
+//! namespaces.
 
 use super::client::{CLIENT, LEASE_BYTES};
 use super::pages::{credentials, qemu_io};
@@ -46,12 +47,12 @@ impl<'a> Borrower<'a> {
         command
     }
 
-    /// Does `commands` over a connection of their own.
+    /// Runs `commands` over a new connection.
     fn once(&self, commands: &[&str]) -> (bool, String) {
         qemu_io(self.command(), &self.image, commands)
     }
 
-    /// A connection that lasts.
+    /// Opens a connection that stays open.
     fn connect(&self) -> Connection {
         let mut command = self.command();
         command.args(["--image-opts", &self.image]);
@@ -64,14 +65,14 @@ impl<'a> Borrower<'a> {
     }
 }
 
-/// qemu's client, which does one command after another.
+/// A running qemu client, which executes commands one after another.
 struct Connection {
     input: ChildStdin,
     running: Running,
 }
 
 impl Connection {
-    /// Does a command; returns the line in which qemu says what came of it.
+    /// Executes a command; returns qemu's line with the result.
     #[track_caller]
     fn ask(&mut self, command: &str) -> String {
         writeln!(self.input, "{command}").unwrap();
@@ -112,7 +113,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
             "{said}"
         );
     }
-    // The first list, in which nobody is revoked, comes with the link.
+    // The first revocation list, without entries, arrives with the link.
     wait_for("a revocation list", || host.lending().revocations.is_some());
     let before = host.lending();
     assert_eq!(before.revocations.unwrap().certificates_count, 0);
@@ -138,7 +139,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
         ("revoked", LEASE_BYTES)
     );
     assert!(last.bytes >= 4 * MIB, "{last:?}");
-    // Another may have it now.
+    // The memory is free for others.
     assert_eq!(
         after.quota.free_bytes,
         before.quota.free_bytes + LEASE_BYTES
@@ -147,7 +148,7 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
     let said = theirs.ask("read -P 7 0 4096");
     assert!(said.contains("failed") || said.contains("error"), "{said}");
     let (is_done, said) = revoked.once(&["read 0 4096"]);
-    // TLS ends before a lease is asked for.
+    // TLS fails before a lease is looked up.
     assert!(!is_done && !said.contains("ask the recruiter"), "{said}");
     host.hear("invalid peer certificate: Revoked");
 

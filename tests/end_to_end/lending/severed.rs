@@ -1,5 +1,5 @@
-//! Pages at memory servers while the network to one of them is cut, and while the recruiter is killed: a program goes on
-//! writing and verifying, and nothing is wrong or lost.
+//! Pages on memory servers while the network to one of them is cut, and while the recruiter is killed: a
+//! program continues to write and verify, and nothing is wrong or lost.
 
 use super::clerk::{Clerk, DEVICE, Lenders};
 use super::load::{Load, Outcome};
@@ -15,17 +15,17 @@ const MIB: u64 = 1 << 20;
 /// Pages of each program: together they use three quarters of the device.
 const PAGES: usize = (24 * MIB / 4096) as usize;
 const PROGRAMS: u64 = 2;
-/// A request waits for a silent server for two seconds (`answer_within`), and for ten where nobody else has the page
-/// (`give_up_after`); the rest is a busy machine's.
+/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_within`), and ten if
+/// no other server has the page (`give_up_after`); the rest is for a busy machine.
 const NO_HANG: Duration = Duration::from_secs(60);
-/// Goes on for so long after a fault has been noticed.
+/// Time for which the programs continue after a fault was noticed.
 const AFTER: Duration = Duration::from_secs(2);
 
-/// Programs that use the device and know what must be there.
+/// Programs that use the device and know the expected content.
 struct Loads(Vec<Load>);
 
 impl Loads {
-    /// Starts the programs, and waits until all their pages are at servers, on both hosts.
+    /// Starts the programs, and waits until all their pages are on servers, on both hosts.
     fn start(lenders: &Lenders, clerk: &Clerk) -> Self {
         let device = Server::Unix(lenders.file(DEVICE));
         let load = |at| {
@@ -36,7 +36,7 @@ impl Loads {
         };
         let mut loads: Vec<Load> = (0..PROGRAMS).map(load).collect();
         wait_for("leases for what was written", || {
-            // Pages written before they came are on disk, and move to servers as they are read.
+            // Pages written before the leases arrived are on disk, and move to servers when they are read.
             loads.iter_mut().for_each(Load::check_all);
             let used = used_bytes(&clerk.status());
             used[0].min(used[1]) > 0 && used[0] + used[1] >= PROGRAMS * 24 * MIB * 3 / 4
@@ -44,7 +44,7 @@ impl Loads {
         Self(loads)
     }
 
-    /// Lets the programs run as long as `work` takes.
+    /// Lets the programs run while `work` runs.
     fn during(&mut self, work: impl FnOnce()) {
         let has_ended = AtomicBool::new(false);
         let has_ended = &has_ended;
@@ -56,7 +56,7 @@ impl Loads {
                     }
                 });
             }
-            // Loads end whatever comes of it.
+            // The loads must end even if `work` panics.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             has_ended.store(true, Ordering::Relaxed);
             done.unwrap();
@@ -67,7 +67,7 @@ impl Loads {
         self.0.iter().map(|load| load.outcome).collect()
     }
 
-    /// Every page is what was written last, and no request failed.
+    /// Asserts that every page has the content written last, and that no request failed.
     #[track_caller]
     fn are_whole(&mut self, clerk: &Clerk) {
         self.0.iter_mut().for_each(Load::check_all);
@@ -80,7 +80,7 @@ impl Loads {
     }
 }
 
-/// Bytes used at each host, in the order of their numbers.
+/// Bytes used on each host, in the order of the hosts' numbers.
 fn used_bytes(status: &Value) -> [u64; 2] {
     let servers = status["servers"].as_array().unwrap();
     [0, 1].map(|n: u64| {
@@ -108,7 +108,7 @@ fn a_network_cut_while_pages_are_at_servers_costs_no_page_and_no_request() {
     let lenders = Lenders::start();
     let clerk = Clerk::start_with(&lenders, "placement = \"spread\"");
     let mut loads = Loads::start(&lenders, &clerk);
-    // Three in CI; `make soak` asks for more.
+    // Three rounds in CI; more in `make soak`.
     let rounds = 2 + number("GLEANER_KILL_ROUNDS", 20) / 20;
     for round in 0..rounds {
         let host = &lenders.hosts[(round % 2) as usize];
@@ -173,7 +173,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
             hosts.all(|host| host.lending().recruiters.is_empty())
         });
         std::thread::sleep(AFTER);
-        // No more was requested, and nothing was revoked.
+        // Nothing more was leased, and nothing was revoked.
         assert_eq!(held(), before);
         let began = Instant::now();
         lenders.recruiter.run();
@@ -181,7 +181,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
             before.is_subset(&known()) && known() == held()
         });
         println!("known again after {:?}", began.elapsed());
-        // And the clerk's renewals reach them.
+        // The clerk's renewals reach the hosts again.
         let least = |leases: &BTreeSet<String>| {
             let hosts = lenders.hosts.iter().flat_map(|host| host.lending().leases);
             let own = hosts.filter(|lease| leases.contains(&lease.lease_id));

@@ -1,4 +1,5 @@
-//! TLS at a memory server's port for pages: it is begun once, and nothing that was said before it counts within it.
+//! TLS on a memory server's port for pages: it is started once, and nothing sent before it is valid within
+//! it.
 
 use super::client::CLIENT;
 use super::partition::{HOST, Host, LONG_TERM_MS, PAGES_PORT, Recruiter};
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A connection after the greeting.
+/// A connection after NBD's greeting.
 fn greeted() -> TcpStream {
     let mut stream = TcpStream::connect((HOST[0], PAGES_PORT)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -54,7 +55,7 @@ fn answer(stream: &mut impl Read) -> (u32, Vec<u8>) {
     (word(12), data)
 }
 
-/// The kind that an option is answered with.
+/// Kind of the reply to an option.
 fn ask(stream: &mut (impl Read + Write), number: u32, data: &[u8]) -> u32 {
     stream.write_all(&an_option(number, data)).unwrap();
     stream.flush().unwrap();
@@ -106,7 +107,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         StreamOwned::new(connection, stream)
     };
     within(&recruiter.namespace.path(), || {
-        // Everything else is refused before it, and it has no data.
+        // Before STARTTLS every other option is refused, and STARTTLS may have no data.
         let mut stream = greeted();
         for number in [option::LIST, option::INFO, option::GO, 77] {
             assert_eq!(
@@ -119,7 +120,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
             reply::ERR_INVALID
         );
         assert_eq!(ask(&mut stream, option::STARTTLS, &[]), reply::ACK);
-        // Within it, it is refused, again and again, and the talk goes on.
+        // Within TLS, STARTTLS is refused each time, and the negotiation continues.
         let mut tls = secured(stream);
         for _ in 0..3 {
             assert_eq!(ask(&mut tls, option::STARTTLS, &[]), reply::ERR_POLICY);
@@ -128,7 +129,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         assert_eq!(ask(&mut tls, option::GO, &named(&export)), reply::INFO);
         assert_eq!(answer(&mut tls).0, reply::ACK);
 
-        // Bytes sent together with STARTTLS are no option of the connection that follows.
+        // Bytes sent together with STARTTLS do not count as an option within TLS.
         let mut stream = greeted();
         let both = [
             an_option(option::STARTTLS, &[]),
@@ -138,7 +139,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         assert_eq!(answer(&mut stream).0, reply::ACK);
         assert!(is_closed(&mut stream));
 
-        // A handshake before it was offered, and one within the other.
+        // A handshake before STARTTLS, and a handshake within TLS.
         let mut stream = secured(greeted());
         assert!(stream.write_all(&an_option(option::LIST, &[])).is_err() || is_closed(&mut stream));
         let mut stream = greeted();
@@ -149,7 +150,7 @@ fn tls_is_begun_once_and_nothing_said_before_it_counts_within() {
         tls.flush().unwrap();
         assert!(is_closed(&mut tls));
 
-        // An honest client is served meanwhile.
+        // An honest client is served afterwards.
         let server = Server::Tcp(format!("{}:{PAGES_PORT}", HOST[0]));
         let tls = Tls {
             config: config.clone(),

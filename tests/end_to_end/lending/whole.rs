@@ -1,4 +1,4 @@
-//! From the owner's absence to a lease, and from the owner's return to memory that is theirs again.
+//! From the owner's absence to a lease, and from the owner's return to the reclaim.
 
 use super::client::{CLIENT, LEASE_BYTES, lease_request};
 use super::cluster::{CAP_BYTES, Cluster};
@@ -6,7 +6,7 @@ use crate::delivery::running::wait_for;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// Milliseconds, on a machine that is not busy; gradually, the lease would take three minutes.
+/// Maximum time: milliseconds on an idle machine; a gradual rise would take three minutes.
 const AT_ONCE: Duration = Duration::from_secs(15);
 
 #[test]
@@ -62,7 +62,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
         (back.peak_lent_bytes, back.left_lent_bytes),
         (LEASE_BYTES, 0)
     );
-    // Nothing was written, so that there was no memory to give back.
+    // Nothing was written, so that no memory had to be reclaimed.
     assert_eq!(
         (back.bytes, &back.clients[..]),
         (0, &[CLIENT.to_owned()][..])

@@ -1,4 +1,4 @@
-//! Files beside a page.
+//! Companion files of a page.
 
 use super::{fortnight, json, made, names, report, said, text};
 use std::fs;
@@ -19,7 +19,7 @@ fn companions_lie_beside_the_page_and_old_tables_go() {
     );
     assert!(text(&page).ends_with("</html>\n") || text(&page).ends_with("</html>"));
     assert!(text(folder.path().join("week.md")).starts_with("# Memory of 4 hosts\n"));
-    // The same tables, with as many rows.
+    // The same tables with equally many rows.
     let document = json(folder.path().join("week.json"));
     let in_json = document["tables"].as_object().unwrap();
     let mut expected: Vec<String> = in_json.keys().map(|name| format!("{name}.csv")).collect();
@@ -31,7 +31,7 @@ fn companions_lie_beside_the_page_and_old_tables_go() {
     assert_eq!(text(tables.join("coverage.csv")).lines().count(), 5);
 }
 
-/// Width and height, as the header of a PNG has them.
+/// Width and height, from a PNG's header.
 fn picture_size(path: &Path) -> (u32, u32) {
     let bytes = fs::read(path).unwrap();
     assert!(

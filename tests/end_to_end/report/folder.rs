@@ -13,7 +13,7 @@ fn into(folder: &Path, week: &str, args: &[&str]) -> Command {
     command
 }
 
-/// Weeks in the index, in its order.
+/// Weeks in the index, in order.
 fn listed(folder: &Path) -> Vec<String> {
     let index = text(folder.join("index.html"));
     let links = index.split("<h2><a href=\"").skip(1);
@@ -30,7 +30,8 @@ const WEEK: [&str; 5] = [
     "2026-W47.summary.json",
 ];
 
-/// Weeks name hosts and users: other local users read none of it, whatever the umask.
+/// Weekly reports name hosts and users: other local users can read none of them,
+/// whatever the umask.
 #[test]
 fn other_users_do_not_read_the_weeks() {
     let parent = tempfile::tempdir().unwrap();
@@ -120,7 +121,7 @@ fn what_was_killed_leaves_nothing_half() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // In the midst of its writing.
+    // In the middle of writing.
     let deadline = Instant::now() + Duration::from_secs(300);
     let is_new = |name: &String| name.starts_with(".gleaner-new-");
     while !names(folder.path()).iter().any(is_new) {
@@ -146,7 +147,7 @@ fn what_was_killed_leaves_nothing_half() {
             "{week}"
         );
     }
-    // A file that a killed run may have left.
+    // A file such as a killed run leaves.
     fs::write(folder.path().join(".gleaner-new-1"), "<html>").unwrap();
     made(into(folder.path(), "2026-W47", &[]).output().unwrap());
     assert_eq!(listed(folder.path()), ["2026-W47", "2026-W46"]);

@@ -1,11 +1,12 @@
-//! Messages passed to the local mail system. How programs read them: tests/readers/test_report.py.
+//! Messages passed to the local mail system. Whether programs can read them is tested in
+//! tests/readers/test_report.py.
 
 use super::{fortnight, made, report, said, text};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// A sendmail that keeps what it is given: `args` and `message` beside it.
+/// A fake sendmail that stores its input in the files `args` and `message`.
 fn sendmail(folder: &Path, script: &str) -> PathBuf {
     let path = folder.join("sendmail");
     let here = folder.display();
@@ -18,7 +19,7 @@ fn sendmail(folder: &Path, script: &str) -> PathBuf {
     path
 }
 
-/// Names and values of the header, unfolded.
+/// Names and values of the header fields, unfolded.
 fn header(message: &str) -> Vec<(String, String)> {
     let (header, _) = message.split_once("\r\n\r\n").unwrap();
     let unfolded = header.replace("\r\n ", " ").replace("\r\n\t", " ");
@@ -137,7 +138,7 @@ fn a_page_too_large_is_linked_instead() {
 #[test]
 fn a_mail_system_that_refuses_is_told_and_the_page_stays() {
     let folder = tempfile::tempdir().unwrap();
-    // Reads nothing: its pipe breaks, which is no reason to call it done.
+    // This sendmail reads nothing: the broken pipe must not hide its failure.
     let refuses = sendmail(folder.path(), "echo 'no such user' >&2; exit 67");
     let with = |sendmail: &Path| {
         let args = [
@@ -207,7 +208,7 @@ fn a_test_message_needs_no_dataset() {
     ] {
         assert!(message.contains(wanted), "no {wanted} in\n{message}");
     }
-    // No recipient is named.
+    // No recipient is given.
     let alone = super::gleaner()
         .args(["report", "--mail-test"])
         .output()

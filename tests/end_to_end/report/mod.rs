@@ -1,4 +1,4 @@
-//! `gleaner report` as it is run every Monday: which time, what changed, what lies beside the page, whom it is mailed to.
+//! `gleaner report` as it is run every Monday: requested time, comparison, companion files, mail.
 
 mod asked;
 mod beside;
@@ -29,7 +29,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Four synthetic hosts from Monday of week 46 to Monday of week 48, made once.
+/// Four synthetic hosts from Monday of week 46 to Monday of week 48, generated once.
 fn fortnight() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -43,7 +43,7 @@ fn fortnight() -> &'static Path {
     })
 }
 
-/// Generates fifteen days.
+/// Generates a dataset of fifteen days.
 fn synth(folder: &Path, args: &[&str]) {
     let mut command = gleaner();
     command
@@ -52,7 +52,7 @@ fn synth(folder: &Path, args: &[&str]) {
     made(command.args(args).output().unwrap());
 }
 
-/// `gleaner report` of `dataset`; few resamples are enough here.
+/// Command `gleaner report` for `dataset`; few resamples are enough here.
 fn report(dataset: &Path, args: &[&str]) -> Command {
     let mut command = gleaner();
     command

@@ -1,11 +1,11 @@
-//! `gleaner report` with no dataset: of this host's own trace.
+//! `gleaner report` without a dataset: for this host's own trace.
 
 use super::{gleaner, made, said, text};
 use gleaner_tests::program;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Has the agent record so many samples into a trace.
+/// Makes the agent record this number of samples into a trace.
 fn record(trace: &Path, samples: &str) {
     let mut agent = Command::new(program("gleaner-agent").unwrap());
     agent.arg("--database").arg(trace);
@@ -45,7 +45,7 @@ fn of_this_host() {
     assert_eq!(told, format!("Report: {}\n", page.display()));
     let host = rustix::system::uname();
     assert!(text(&page).contains(&format!("Memory of {}", host.nodename().to_string_lossy())));
-    // The export is gone with the command.
+    // The temporary export is removed with the command's end.
     assert_eq!(super::names(&kept), Vec::<String>::new());
 }
 

@@ -1,4 +1,4 @@
-"""An Ansible connection to a machine's file tree: commands run in it by chroot(8)."""
+"""An Ansible connection to a machine's file tree, in which commands run by chroot(8)."""
 
 import shlex
 import shutil
@@ -26,7 +26,7 @@ options:
 
 
 class Connection(Local):
-    """As `local`, in another place."""
+    """As `local`, but in another file tree."""
 
     transport = "tree"
 

@@ -1,4 +1,4 @@
-//! Decoders of files: the kernel's, ours, and those of other programs.
+//! Decoders of files: the kernel's, Gleaner's, and those of other programs.
 
 use super::folder;
 use clap::Parser;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Choice made by the first byte, and the rest.
+/// Number chosen by the first byte, and the other bytes.
 fn chosen(bytes: &[u8], count: u8) -> Option<(u8, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     Some((first.wrapping_sub(b'0') % count, rest))
@@ -33,7 +33,8 @@ pub(super) fn certificate(bytes: &[u8]) {
     let _ = in_a_file("revoked.pem", bytes, |path| {
         let _ = gleaner_trust::revocation_dates(path);
     });
-    // The corpus has one list that this authority signed; nobody has its key.
+    // The corpus has one list that this authority signed; its key no longer
+    // exists.
     let authority = include_str!("../../../fuzz/corpus/certificate/authority");
     let signed = gleaner_trust::count_signed_lists(text, authority);
     assert!(signed.unwrap_or(0) <= 1, "a list that nobody signed");
@@ -54,7 +55,7 @@ pub(super) fn config(bytes: &[u8]) {
     });
 }
 
-/// The file of a dataset's samples, beside a manifest that knows it.
+/// The file of a dataset's samples, beside a manifest that lists it.
 pub(super) fn dataset_file(bytes: &[u8]) {
     let golden = crate::repository().join("dataset/golden/v5");
     let read = || -> io::Result<()> {
@@ -99,13 +100,13 @@ fn all_rows(dataset: &Path) {
     }
 }
 
-/// A segment of the collector's journal: no byte is in an entry and lost as well.
+/// A segment of the collector's journal: no byte is both in an entry and lost.
 pub(super) fn journal(bytes: &[u8]) {
     let (entries, lost) = gleaner_collector::journal::count_entries(bytes);
     assert!(lost <= bytes.len() && (entries == 0 || lost < bytes.len()));
 }
 
-/// Traces and streams of other programs; the first byte says which.
+/// Traces and streams of other programs; the first byte selects the format.
 pub(super) fn import(bytes: &[u8]) {
     let Some((which, rest)) = chosen(bytes, 8) else {
         return;
@@ -125,7 +126,7 @@ pub(super) fn import(bytes: &[u8]) {
             });
         }
         4 => {
-            // A mapping, an empty line, and what it maps.
+            // A mapping, an empty line, and the text to map.
             let text = String::from_utf8_lossy(rest);
             let (mapping, rows) = text.split_once("\n\n").unwrap_or((&text, ""));
             let Ok(mapping) = Mapping::parse(path, mapping) else {
@@ -161,12 +162,12 @@ fn readings(importer: &mut impl Importer) {
 
 fn requests(path: &Path, format: &Format) {
     if let Ok(requests) = open(path, format, 0) {
-        // Compressed bytes may hold very many.
+        // Compressed bytes may contain very many requests.
         let _ = requests.take(1 << 16).count();
     }
 }
 
-/// Files of /proc and /sys; the first byte says which.
+/// Files of /proc and /sys; the first byte selects the file.
 pub(super) fn proc(bytes: &[u8]) {
     let Some((which, text)) = chosen(bytes, 16) else {
         return;

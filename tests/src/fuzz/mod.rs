@@ -1,14 +1,15 @@
-//! Every decoder of what others wrote, as a function of bytes: `fuzz/` runs them under libFuzzer (`make soak`), and the
-//! end-to-end tests replay `fuzz/corpus` through them.
+//! Every decoder of external data, as a function of bytes: `fuzz/` runs them under libFuzzer (`make soak`),
+//! and the end-to-end tests replay `fuzz/corpus` through them.
 //!
-//! A decoder may refuse anything; it must not panic, allocate without measure, or write what it cannot read again.
+//! A decoder may reject anything; it must not panic, allocate without limit, or write what it cannot read
+//! again.
 
 mod files;
 mod wire;
 
 use std::path::Path;
 
-/// A decoder, with the folder of `fuzz/corpus` that it is named by.
+/// A decoder with its name, that of its folder in `fuzz/corpus`.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All decoders under test.
@@ -27,14 +28,14 @@ pub const TARGETS: [Target; 12] = [
     ("proc", files::proc),
 ];
 
-/// The decoder of that name.
+/// The decoder with this name.
 #[must_use]
 pub fn target(name: &str) -> Option<fn(&[u8])> {
     let found = TARGETS.iter().find(|(own, _)| *own == name);
     found.map(|(_, run)| *run)
 }
 
-/// A folder in memory where there is one: a fuzzer writes thousands of files a second.
+/// A folder in memory if possible: a fuzzer writes thousands of files per second.
 fn folder() -> std::io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() {

@@ -1,4 +1,4 @@
-//! Decoders of what comes over sockets.
+//! Decoders of data from sockets.
 
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
@@ -21,7 +21,7 @@ pub(super) fn batch(bytes: &[u8]) {
     }
 }
 
-/// Lines of a host's link, as the recruiter takes them into its registry.
+/// Lines of a host's link, as the recruiter enters them into its registry.
 pub(super) fn link(bytes: &[u8]) {
     let settings = Settings {
         heartbeat_ms: 10_000,
@@ -52,7 +52,8 @@ pub(super) fn link(bytes: &[u8]) {
     }
 }
 
-/// One JSON message of each protocol: a decoded message can be written, and a written one can be read.
+/// One JSON message of each protocol: a decoded message can be encoded, and an encoded one can be
+/// decoded.
 pub(super) fn messages(bytes: &[u8]) {
     again::<HostMessage>(bytes);
     again::<RecruiterMessage>(bytes);
@@ -78,12 +79,12 @@ fn again<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
     );
 }
 
-/// A server's whole side of a connection, as the clerk hears it.
+/// A server's whole side of a connection, as the clerk reads it.
 pub(super) fn nbd_client(bytes: &[u8]) {
     let _ = gleaner_paging::nbd::fuzz::client(bytes, gleaner_paging::device::run::count_answers);
 }
 
-/// A client's whole side of a connection, as the memory server hears it.
+/// A client's whole side of a connection, as the memory server reads it.
 pub(super) fn nbd_server(bytes: &[u8]) {
     let _ = gleaner_paging::nbd::fuzz::server(bytes);
 }

@@ -1,15 +1,15 @@
-//! The cells of the paper's tables for synthetic hosts, from their lives alone: the definitions of the
-//! analysis, repeated without datasets, so that thousands of weeks can be tried. `gleaner fidelity` measures
-//! the same on traces, by the analysis itself.
+//! The cells of the paper's tables for synthetic hosts, computed from the model's lives alone. The analysis'
+//! definitions are repeated here without datasets, so that thousands of weeks can be tried; `gleaner
+//! fidelity` measures the same cells on traces with the analysis itself.
 
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_traces::synth::{Cluster, Moment};
 use std::ops::{AddAssign, Range};
 
 pub(crate) const MIB: i64 = 1 << 20;
-/// Columns of Table 4, MiB.
+/// Regions (columns) of Table 4, MiB.
 pub(crate) const REGIONS_MIB: [i64; 8] = [4, 8, 16, 32, 64, 128, 256, 512];
-/// Rows of Table 3, MiB, and its columns after the first.
+/// Thresholds (rows) of Table 3, MiB; its columns after the first are `INTERVALS`.
 pub(crate) const DIPS_MIB: [i64; 3] = [8, 6, 4];
 pub(crate) const INTERVALS: [usize; 5] = [1, 6, 11, 21, 31];
 const INTERVAL_MS: i64 = 90_000;
@@ -68,13 +68,13 @@ impl Lengths {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
     pub(crate) hosts: f64,
-    /// Kernel, file cache, process, available.
+    /// Memory by category: kernel, file cache, process, available.
     pub(crate) memory: [Sums; 4],
-    /// Scope all and idle, by region.
+    /// Lengths by scope (all time, idle time) and region.
     pub(crate) periods: [[Lengths; 8]; 2],
     pub(crate) busy: Lengths,
     pub(crate) idle: Lengths,
-    /// Hosts with none, and with at least so many dips.
+    /// Number of hosts without a dip, then with at least 1, 6, 11, 21 and 31 dips, by threshold.
     pub(crate) dips: [[f64; 6]; 3],
 }
 
@@ -85,7 +85,7 @@ impl AddAssign<&Self> for Cells {
 }
 
 impl Cells {
-    /// Adds what was measured of other hosts, each for so many.
+    /// Adds the measurements of other hosts, multiplied by `weight`.
     pub(crate) fn add_weighted(&mut self, other: &Self, weight: f64) {
         self.hosts += weight * other.hosts;
         for (mine, of) in self.memory.iter_mut().zip(&other.memory) {
@@ -188,7 +188,7 @@ struct Idle {
     to_ms: i64,
 }
 
-/// The analysis' idle periods (analysis/src/owner/idle.rs) of a trace without gaps.
+/// Idle periods as the analysis finds them (analysis/src/owner/idle.rs), for a trace without gaps.
 fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
     let rule = IdleRule::default();
     let mut state = IdleState::default();
@@ -237,8 +237,8 @@ fn idle_periods(moments: &[Moment], first_ms: i64) -> Vec<Idle> {
     periods
 }
 
-/// Live file cache at each sample: files in use follow each other in order of popularity, so that those
-/// accessed in a time are the most that were in use at once.
+/// Live file cache at each sample. Files come into use in order of popularity, so that the files accessed
+/// during a time are the largest set in use at any moment of it.
 fn live_files(moments: &[Moment], idle: &[Idle]) -> Vec<i64> {
     let most = |samples: Range<usize>| {
         moments[samples]
@@ -263,7 +263,7 @@ fn live_files(moments: &[Moment], idle: &[Idle]) -> Vec<i64> {
     live
 }
 
-/// Lengths of the periods of a region in some windows, which end at a time of their own
+/// Lengths of a region's periods in some windows, each with its own end
 /// (analysis/src/availability/periods/window.rs).
 fn periods(
     windows: &[(Range<usize>, i64)],

@@ -1,4 +1,4 @@
-//! Distance of cells from the paper's.
+//! Distance of measured cells from the paper's.
 
 use crate::cells::{Cells, DIPS_MIB, REGIONS_MIB};
 use gleaner_traces::published::{Figure, PublishedWork};
@@ -8,20 +8,21 @@ const CATEGORIES: [&str; 4] = ["kernel", "file cache", "process", "available"];
 const CLASSES: [&str; 4] = ["32 MB", "64 MB", "128 MB", "256 MB"];
 const COLUMNS: [&str; 6] = ["0", ">=1", ">=6", ">=11", ">=21", ">=31"];
 const SCOPES: [&str; 2] = ["all", "idle"];
-/// Differences that count as one.
+/// Differences that count as an error of 1, by kind of cell.
 const MEAN: f64 = 0.01;
 const DEVIATION: f64 = 0.03;
 const DIP_HOSTS: f64 = 1.5;
 const LENGTH: f64 = 0.06;
-/// Deviations within this share of the paper's are as good as equal.
+/// Deviations within this share of the paper's count as equal.
 const FREE: f64 = 0.15;
-/// From here on a cell's error grows no faster than its distance.
+/// Distance above which a cell's error grows no faster than its distance.
 const LINEAR_FROM: f64 = 3.0;
-/// Some lengths contradict others: the error of one that is far off hardly grows any more, so that those which can be met are.
+/// Distance above which a length's error hardly grows: some lengths contradict others, and those that can be
+/// met should be.
 const GIVEN_UP_FROM: f64 = 2.5;
 
-/// Cells that were given up after tries with them: they drew others away, and came no nearer (docs/synth.md says which others
-/// contradict them). They count as much as those that no trace can have.
+/// Cells excluded after trials: fitting them moved other cells away and brought them no nearer (docs/synth.md
+/// names the contradictions). They count as little as cells that no trace can have.
 const GIVEN_UP: [(&str, &str); 9] = [
     ("32 MB, idle", "8 MB"),
     ("32 MB, idle", "16 MB"),
@@ -34,7 +35,7 @@ const GIVEN_UP: [(&str, &str); 9] = [
     ("all, idle", "64 MB"),
 ];
 
-/// The cells fitted to.
+/// The cells that the parameters are fitted to.
 pub(crate) struct Target {
     cells: Vec<(Place, Figure)>,
 }
@@ -130,7 +131,7 @@ impl Target {
     }
 }
 
-/// All classes together, each counting for its hosts in the clusters.
+/// All classes together, each weighted by its number of hosts in the clusters.
 fn pooled(measured: &[Cells], counts: &[f64]) -> Cells {
     let mut all = Cells::default();
     for (cells, count) in measured.iter().zip(counts) {
@@ -139,7 +140,7 @@ fn pooled(measured: &[Cells], counts: &[f64]) -> Cells {
     all
 }
 
-/// In the order of the target's cells. The fleet's first four classes are the paper's rows.
+/// Error terms in the order of the target's cells. The fleet's first four classes are the paper's rows.
 pub(crate) fn terms(measured: &[Cells], counts: &[f64], target: &Target) -> Vec<Term> {
     let all = pooled(measured, counts);
     let term = |(place, figure): &(Place, Figure)| {

@@ -1,15 +1,15 @@
-//! One step of Levenberg and Marquardt's method, slopes by differences.
+//! One step of the Levenberg–Marquardt method, with slopes from finite differences.
 
-/// Step of a parameter, in its free form, for the slope.
+/// Change of a parameter, in its unbounded form, from which its slope is measured.
 const DIFFERENCE: f64 = 0.12;
-/// The furthest that a step moves one.
+/// Largest change of one parameter in a step.
 const FURTHEST: f64 = 0.7;
-/// Steps tried from the same slopes, each more cautious by a factor.
+/// Number of steps tried from the same slopes, each damped more than the last by `FACTOR`.
 const TRIES: i32 = 5;
 const FACTOR: f64 = 5.0;
 
-/// Moves to a place where the sum of the squared distances is less, or stays; returns the place and the
-/// result of `of` there. `caution` is kept from step to step.
+/// Moves to a point with a smaller sum of squared distances, or stays; returns the point and the result
+/// of `of` there. `caution`, the damping, carries over to the next step.
 pub(crate) fn step<T>(
     from: &[f64],
     caution: &mut f64,

@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release -p gleaner-traces --example calibrate -- [--rounds N] [--hop FAR] [--write traces/presets/acharya-setia.toml]`
 //!
-//! Method: Levenberg and Marquardt's least squares over the cells of the tables (`error.rs`), the parameters of one class at
-//! a time, with slopes by differences. Randomness is the same in every try (each part of a host has a stream of its
-//! own), so that a difference is mostly the parameter's. Rounds begin with hops out of the valley. Classes are fitted to hosts of cluster A, that of 32 MB to B's,
-//! which alone has such; the hosts of the other cluster, and seeds that were not fitted to, are then reported beside
-//! them.
+//! Method: Levenberg–Marquardt least squares over the tables' cells (`error.rs`), the parameters of one class
+//! at a time, with slopes from finite differences. Every trial uses the same random numbers (each part of a
+//! host has its own stream), so that a difference is mostly due to the parameter. Rounds begin with random
+//! hops out of a local minimum. Classes are fitted to hosts of cluster A, the 32 MB class to hosts of B,
+//! which alone has them. The report then covers the other cluster's hosts and seeds not used in the fit.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod cells;
@@ -23,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Hosts that a class is fitted to, at least; and the first seeds of the fit and of the report.
+/// Minimum number of hosts that a class is fitted to; and the first seeds of the fit and of the report.
 const HOSTS_AT_LEAST: usize = 400;
 const SEEDS: (u64, u64) = (1, 1001);
 
@@ -91,7 +91,7 @@ fn main() {
     report(&fleet, &other, &counts, &target);
 }
 
-/// Cluster to whose hosts a class is fitted.
+/// Cluster whose hosts a class is fitted to.
 fn fitted_to(class: &str) -> &'static str {
     if class == "32 MB" { "b" } else { "a" }
 }
@@ -202,12 +202,12 @@ fn fit(
     }
 }
 
-/// Steps of least squares in a round. Where there are hops, all rounds but each so many-th begin with one out of the valley, up to
-/// so far in each parameter's free form, and what it finds is kept if it is better.
+/// Least-squares steps per round; and hops: with `--hop FAR`, all rounds but each `HOPS`-th begin with a
+/// random change of up to FAR in each parameter's unbounded form. The result is kept if it is better.
 const STEPS: usize = 1;
 const HOPS: usize = 4;
 
-/// Text of the fleet's file; the part before the classes is kept.
+/// Text of the fleet's file; the part before the classes is unchanged.
 fn written(fleet: &Fleet) -> String {
     let before = Preset::AcharyaSetia
         .text()
@@ -228,7 +228,7 @@ fn written(fleet: &Fleet) -> String {
     text.replace("\n\n\n", "\n\n")
 }
 
-/// Four digits are enough.
+/// TOML text of a value, with numbers rounded to four digits.
 fn inline(value: &toml::Value) -> String {
     match value {
         toml::Value::Float(number) => {

@@ -1,4 +1,4 @@
-//! The fitted parameters: these of each class, and no others.
+//! The parameters of each class that are fitted; all others are fixed.
 
 use gleaner_traces::synth::Class;
 
@@ -11,7 +11,7 @@ pub(crate) struct Parameter {
 }
 
 impl Parameter {
-    /// The logarithm of an amount, or of a share's odds: free of bounds.
+    /// Unbounded form of the parameter: the logarithm of an amount, or the log-odds of a share.
     pub(crate) fn free(&self, class: &mut Class) -> f64 {
         let value = *(self.of)(class);
         if self.is_share() {
@@ -110,8 +110,8 @@ pub(crate) const FITTED: [Parameter; 22] = [
     parameter("away.mib", |c| &mut c.away.mib, 0.1, 800.0),
 ];
 
-/// Parameters of the classes that have no rows but count in those of all hosts: their idle times, and the
-/// users of their memory.
+/// Parameters of classes without rows of their own in the tables, which count in the rows of all hosts:
+/// their idle times, and the users of their memory.
 pub(crate) const LARGE: [&str; 4] = [
     "background.per_hour away",
     "hogs.per_hour away",

@@ -172,7 +172,7 @@ fn unit(field: Field, unit: &str) -> Field {
     field.with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
 }
 
-/// Name of the cause, as findings have it in JSON.
+/// Name of the cause, as in the findings' JSON.
 fn cause(end: EndCause) -> &'static str {
     match end {
         EndCause::Owner => "owner",

@@ -21,7 +21,7 @@ use std::sync::Arc;
 impl Format {
     pub(super) const ALL: [Self; 3] = [Self::Parquet, Self::Csv, Self::Arrow];
 
-    /// Ending of a file's name.
+    /// File name suffix.
     pub(super) fn ending(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -88,7 +88,7 @@ impl OpenFile {
         }
     }
 
-    /// Gives the file its name; its length in bytes.
+    /// Renames the file to its final name; returns its length in bytes.
     pub(super) fn finish(self) -> Result<u64> {
         let path = &self.unfinished.path;
         let file = match self.sink {
@@ -123,7 +123,7 @@ fn parquet(
     ArrowWriter::try_new(file, Arc::clone(schema), Some(properties.build()))
 }
 
-/// The names of the columns are there even if no row is.
+/// CSV writer; the header line is written even without rows.
 fn csv(file: File, schema: &SchemaRef) -> Result<arrow_csv::Writer<BufWriter<File>>, ArrowError> {
     let mut writer = arrow_csv::Writer::new(BufWriter::new(file));
     writer.write(&with_offset(&RecordBatch::new_empty(Arc::clone(schema)))?)?;
@@ -140,8 +140,8 @@ fn arrow(
     FileWriter::try_new_with_options(BufWriter::new(file), schema, options)
 }
 
-/// Batch whose time zone is an offset: Arrow's text formatter knows only offsets without a database of time
-/// zones, which would be too large for "UTC" alone.
+/// Batch with its time zone as an offset: Arrow's text formatter would need a time zone database, too large
+/// for "UTC" alone.
 fn with_offset(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     let mut columns = batch.columns().to_vec();
     let mut fields: Vec<FieldRef> = batch.schema_ref().fields().to_vec();

@@ -1,4 +1,4 @@
-//! The folder of an export: its owner, and the removal of an earlier export.
+//! The folder of an export: the mark that identifies it, and removal of an earlier export.
 
 use super::unfinished::hidden;
 use super::{Format, names};
@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The file that tells an export from somebody's folder.
+/// File that distinguishes an export from any other folder.
 const MARK: &str = "gleaner-export.json";
 
-/// Makes `out_dir` ready: creates it, or removes the export that it holds; refuses anything else.
+/// Prepares `out_dir`: creates it, or removes the export in it; rejects anything else.
 pub(super) fn begin(out_dir: &Path, format: &str) -> Result<()> {
     let cannot = |action| ExportError::io::<io::Error>(action, out_dir);
     fs::create_dir_all(out_dir).map_err(cannot("create folder"))?;
@@ -55,7 +55,7 @@ pub fn describe_sources(dataset: &Dataset, out_dir: &Path) -> Result<()> {
     fs::write(&path, format!("{mark:#}\n")).map_err(ExportError::io("write", path))
 }
 
-/// Removes the files of an export, and folders that are empty then; nothing else.
+/// Removes an export's files and the folders left empty; nothing else.
 fn remove_export(out_dir: &Path) -> io::Result<()> {
     for table in &DATASET_TABLES {
         let folder = out_dir.join(table.name);
@@ -76,7 +76,7 @@ fn remove_export(out_dir: &Path) -> io::Result<()> {
     }
     let profiles = out_dir.join(names::PROFILES);
     for path in entries(&profiles)? {
-        // Incomplete files have one suffix more.
+        // Incomplete files have one more suffix.
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.strip_suffix(".unfinished").unwrap_or(&name);
         let is_ours = |ending: &str| name.rsplit_once('.').is_some_and(|(_, e)| e == ending);
@@ -97,7 +97,7 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
         .collect()
 }
 
-/// Removes a file, whole or not.
+/// Removes a file, complete or not.
 fn remove(path: &Path) -> io::Result<()> {
     for path in [path, &hidden(path)] {
         if path.is_file() {

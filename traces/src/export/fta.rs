@@ -7,8 +7,8 @@
 //! platform.tab      the dataset
 //! ```
 //!
-//! The archive's own readers split at any white space and count the fields: no field is empty or has spaces
-//! in it. Fields and codes: docs/exports.md.
+//! The archive's own readers split at any white space and count fields: no field may be empty or contain
+//! spaces. Fields and codes: docs/exports.md.
 
 use super::names::FTA;
 use super::text::{Seconds, TextFile};
@@ -70,7 +70,8 @@ impl Fta {
 }
 
 impl ByHost for Fta {
-    /// A host that could not tell has no events: neither available nor not would be true.
+    /// Adds a host. A host with no known state has no events: neither available nor unavailable would be
+    /// true.
     fn add(&mut self, host: &HostAvailability) -> Result<()> {
         if !host.is_told {
             return Ok(());
@@ -103,7 +104,7 @@ impl ByHost for Fta {
         let mut exported = ExportSummary::default();
         let files = [self.events, self.nodes, self.components, self.platforms];
         for file in files {
-            exported.add(file.lines - 1, file.finish()?); // the first names the fields
+            exported.add(file.lines - 1, file.finish()?); // the first line names the fields
         }
         folder::mark(&self.out_dir, "fta", true)?;
         Ok(exported)
@@ -151,8 +152,8 @@ fn events(host: &HostAvailability) -> impl Iterator<Item = Event> + '_ {
     periods.chain(rest)
 }
 
-/// Code of the end of a period: the archive's own for the owner and the load, which it has for desktops;
-/// ours, above those in its traces, for the rest.
+/// Code for the end of a period: the archive's desktop codes for the owner and the load; for the rest our
+/// own codes, above those in its traces.
 fn reason(end: EndCause) -> &'static str {
     match end {
         EndCause::Owner => "2",
@@ -178,7 +179,7 @@ fn notes(question: &AvailabilityQuestion) -> String {
     )
 }
 
-/// `text` as one field that is not empty.
+/// `text` as one nonempty field without spaces.
 fn word(text: &str) -> String {
     let word: String = text
         .chars()

@@ -30,7 +30,7 @@ use gleaner_schemas::availability::HostAvailability;
 pub struct ExportSummary {
     /// Number of files.
     pub files: usize,
-    /// Rows, or lines, in them.
+    /// Number of rows, or of lines, in the files.
     pub rows: u64,
     /// Total length of the files, in bytes.
     pub bytes: u64,
@@ -44,30 +44,30 @@ impl ExportSummary {
     }
 }
 
-/// Format of files of columns.
+/// Format of a columnar file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Apache Parquet, with types and units of the columns.
     Parquet,
-    /// Text with a line of column names; times as RFC 3339 in UTC. An absent value is an empty field, as is an
-    /// empty text: the other formats tell them apart.
+    /// Text with a line of column names; times as RFC 3339 in UTC. Absent values and empty texts are both
+    /// empty fields; the other formats distinguish them.
     Csv,
     /// Arrow IPC files, which are Feather files as well, with types and units of the columns.
     Arrow,
 }
 
-/// An export that takes in host after host, in bounded memory.
+/// An export that accepts one host after another, in bounded memory.
 pub trait ByHost {
     /// Adds the next host. Hosts must come in the order of their ids, so that the same dataset gives the same
     /// files.
     ///
     /// # Errors
-    /// Errors of writing: the export so far stays, marked as incomplete.
+    /// Errors of writing: the incomplete export stays, marked as incomplete.
     fn add(&mut self, host: &HostAvailability) -> Result<()>;
 
-    /// Gives the files their names, and marks the export as whole.
+    /// Renames the files to their final names, and marks the export as complete.
     ///
     /// # Errors
-    /// As above.
+    /// As [`ByHost::add`].
     fn finish(self: Box<Self>) -> Result<ExportSummary>;
 }

@@ -1,6 +1,6 @@
 //! Names of the files of exports, used for writing and for removing an earlier export.
 
-/// Tables of the availability export, each with the ending of its format.
+/// Tables of the availability export; file names append the format's suffix.
 pub(super) const AVAILABILITY: [&str; 2] = ["periods", "samples"];
 
 /// Files in the format of the Failure Trace Archive.
@@ -15,5 +15,5 @@ pub(super) const FTA: [&str; 4] = [
 pub(super) const PLATFORM: &str = "platform.xml";
 /// Folder of the hosts' profiles.
 pub(super) const PROFILES: &str = "profiles";
-/// Endings of a host's profiles.
+/// Suffixes of a host's two profiles.
 pub(super) const ENDINGS: [&str; 2] = ["state", "share"];

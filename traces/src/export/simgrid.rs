@@ -1,5 +1,5 @@
-//! A platform of SimGrid whose hosts follow two profiles each: a state (on while the region can be had), and the share
-//! of their memory that is available.
+//! A SimGrid platform whose hosts follow two profiles each: a state (on while the region is available), and
+//! the share of the host's memory that is available.
 //!
 //! ```text
 //! platform.xml             the hosts, in a zone that says when its clock's 0 is
@@ -20,7 +20,7 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Digits of a share: a millionth of 16 GiB is 16 KiB.
+/// Resolution of a share: a millionth of 16 GiB is 16 KiB.
 const SHARE_UNITS: f64 = 1e6;
 
 /// The platform being written.
@@ -65,7 +65,7 @@ impl SimGrid {
         })
     }
 
-    /// On the simulation's clock.
+    /// Converts a time to the simulation's clock.
     fn clock(&self, time_ms: i64) -> i64 {
         time_ms.saturating_sub(self.origin_ms).max(0)
     }
@@ -75,7 +75,7 @@ impl SimGrid {
         TextFile::create(self.out_dir.join(name))
     }
 
-    /// Off until something is known.
+    /// Writes the state profile: off until something is known.
     fn write_state(&mut self, host: &HostAvailability) -> Result<()> {
         let mut state = self.profile(ENDINGS[0])?;
         if host
@@ -94,15 +94,15 @@ impl SimGrid {
         Ok(())
     }
 
-    /// Writes the share. A sample holds until the next; in gaps, and before the first and after the last
-    /// sample, the share is 0.
+    /// Writes the share profile. A sample holds until the next; in gaps, before the first sample and after
+    /// the last, the share is 0.
     fn write_share(&mut self, host: &HostAvailability) -> Result<()> {
         let mut file = self.profile(ENDINGS[1])?;
         let (mut latest_ms, mut last) = (0, None);
         let mut line = |time_ms: i64, bytes: i64| -> Result<()> {
             let share = bytes as f64 / host.physical_bytes.max(1) as f64;
             let units = (share * SHARE_UNITS).round().clamp(0.0, SHARE_UNITS) as u64;
-            // After a clock was set back, some times occur twice: the first value stays.
+            // After a clock was set back, times repeat: the first value stays.
             if time_ms < latest_ms {
                 return Ok(());
             }
@@ -180,7 +180,7 @@ impl ByHost for SimGrid {
     }
 }
 
-/// A share in units of its last digit.
+/// A share in millionths.
 struct Share(u64);
 
 impl Display for Share {
@@ -192,7 +192,7 @@ impl Display for Share {
     }
 }
 
-/// Indented, name, value.
+/// XML property: indentation, name and value.
 struct Property<V>(&'static str, &'static str, V);
 
 impl<V: Display> Display for Property<V> {
@@ -203,7 +203,7 @@ impl<V: Display> Display for Property<V> {
     }
 }
 
-/// Text as an attribute's value; what XML cannot hold becomes `_`.
+/// Text as an attribute's value; characters that XML forbids become `_`.
 struct Attribute<'a>(&'a str);
 
 impl Display for Attribute<'_> {

@@ -52,12 +52,12 @@ impl Export {
 
 /// Writes `dataset` to `out_dir` as `export` says; `progress` is called after each batch.
 ///
-/// An export that lies there already is replaced. No file is written for a day without selected rows.
+/// Replaces an export that is in the folder. Days without selected rows get no file.
 ///
 /// # Errors
-/// [`crate::ExportError::NotEmpty`] for a folder that holds anything else, and a column that one of the
-/// tables does not have, before anything is written; or an error of reading or writing: the export so far
-/// stays, marked as incomplete.
+/// Before anything is written: [`crate::ExportError::NotEmpty`] for a folder that holds anything else, or
+/// an error for a column that one of the tables lacks. Errors of reading or writing: the incomplete
+/// export stays, marked as incomplete.
 pub fn export(
     dataset: &Dataset,
     out_dir: &Path,
@@ -92,7 +92,7 @@ pub fn export(
                 });
             }
             if let Some(file) = open {
-                exported.add(0, file.finish()?); // its rows are counted
+                exported.add(0, file.finish()?); // its rows are already counted
             }
         }
     }
@@ -100,7 +100,7 @@ pub fn export(
     Ok(exported)
 }
 
-/// Schema with the meaning of imported hosts' figures in its metadata, if the dataset has imported hosts.
+/// Schema whose metadata says what imported hosts' figures mean, if the dataset has imported hosts.
 fn with_sources(schema: &SchemaRef, sources: &[SourceEntry]) -> SchemaRef {
     if sources.is_empty() {
         return Arc::clone(schema);

@@ -29,7 +29,7 @@ impl TextFile {
         writeln!(self.writer, "{line}").map_err(ExportError::io("write", &self.unfinished.path))
     }
 
-    /// Gives the file its name; its length in bytes.
+    /// Renames the file to its final name; returns its length in bytes.
     pub(super) fn finish(self) -> Result<u64> {
         let file = self.writer.into_inner();
         let file =
@@ -38,7 +38,8 @@ impl TextFile {
     }
 }
 
-/// Milliseconds as seconds, exactly; whole ones without a point, as some readers know no other.
+/// Milliseconds written exactly as seconds; whole seconds without a decimal point, which some
+/// readers require.
 pub(super) struct Seconds(pub(super) i64);
 
 impl Display for Seconds {

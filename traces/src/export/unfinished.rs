@@ -1,4 +1,4 @@
-//! A file under a name that readers pass over, until it is whole.
+//! A file under a temporary name, which readers skip, until it is complete.
 
 use crate::{ExportError, Result};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ impl UnfinishedFile {
         Ok((Self { path }, file))
     }
 
-    /// Gives the file its name; its length in bytes.
+    /// Renames the file to its final name; returns its length in bytes.
     pub(super) fn finish(self, file: &File) -> Result<u64> {
         let finish = || -> io::Result<u64> {
             file.sync_all()?;
@@ -27,7 +27,7 @@ impl UnfinishedFile {
     }
 }
 
-/// Path of the file until it is finished.
+/// Temporary path of the file.
 pub(super) fn hidden(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.unfinished"))

@@ -1,13 +1,13 @@
-//! The machines of Alibaba's cluster-trace-v2018: one file, `machine_usage.csv`, with a row for each machine every ten
-//! seconds or so, in no order that one could rely on, 9 GB in all.
+//! The machines of Alibaba's cluster-trace-v2018: one 9 GB file, `machine_usage.csv`, with a row per machine
+//! about every ten seconds, in no reliable order.
 //!
 //! ```text
 //! m_1932,386640,41,92,,,43.04,33.08,5
 //! machine, seconds, CPU %, memory %, memory bandwidth, cache misses, network in and out, disk %
 //! ```
 //!
-//! How much memory the machines have is not published. 100 % of each is called 100 GiB, so that 1 GiB is 1 %: shares
-//! are the trace's, sizes are not. Nor is it published when the trace began.
+//! The machines' memory sizes are not published. 100 % is taken as 100 GiB, so that 1 GiB is 1 %: shares are
+//! the trace's, sizes are not. Nor is the start of the trace published.
 
 use super::files::{Line, Lines, cut};
 use super::grouped::{GroupedRow, MachineTable, Table};
@@ -39,22 +39,22 @@ const FILLS: &[ColumnOrigin<'static>] = &[
     ColumnOrigin::SOURCE,
 ];
 
-/// Bytes for 100 %.
+/// Memory assumed for 100 %.
 const PHYSICAL_BYTES: i64 = 100 << 30;
-/// Parts of a percent that are held apart.
+/// Parts of a percent in which shares are stored.
 const PARTS: u32 = 1_000_000;
 const COLUMNS: usize = 9;
-/// Longer names are no machines'.
+/// Maximum length of a machine's name; rows with longer names are malformed.
 const NAME_BYTES: usize = 128;
 /// Default time of the trace's second 0: 2018-01-01 00:00 UTC, a Monday.
 const START: Timestamp = Timestamp::constant(1_514_764_800, 0);
-/// 512 MiB of rows.
+/// Number of rows that fit into 512 MiB.
 const ROWS_AT_ONCE: usize = (512 << 20) / size_of::<Row>();
 
 /// The trace's file.
 pub struct Alibaba {
     usage: Usage,
-    /// Name for `hosts.source`. It contains the start, on which the times of records depend.
+    /// Name for `hosts.source`; contains the start, on which the times of records depend.
     name: String,
     rows_at_once: usize,
     grouped: Option<MachineTable<Row>>,
@@ -70,12 +70,12 @@ struct Usage {
 struct Row {
     /// Seconds since the trace's start.
     time_s: u32,
-    /// Memory in use, in parts of a percent.
+    /// Used memory, in parts of a percent ([`PARTS`]).
     used: u32,
 }
 
 impl Alibaba {
-    /// The file at `path`, of a trace that began at `start`; without one, on Monday, 2018-01-01, 00:00 UTC.
+    /// The file at `path`, of a trace that began at `start`; `None`: Monday, 2018-01-01, 00:00 UTC.
     #[must_use]
     pub fn new(path: &Path, start: Option<Timestamp>) -> Self {
         let start = start.unwrap_or(START);
@@ -90,7 +90,8 @@ impl Alibaba {
         }
     }
 
-    /// Sets the number of rows held at once (at least one machine's); by default as many as fit into 512 MiB.
+    /// Sets the number of rows held in memory (at least those of one machine); by default as many as fit into
+    /// 512 MiB.
     #[must_use]
     pub fn rows_at_once(self, rows_at_once: usize) -> Self {
         Self {
@@ -152,7 +153,7 @@ impl Importer for Alibaba {
 }
 
 impl Usage {
-    /// Checks by its first row that the file is this trace.
+    /// Checks by the first row that the file is this trace.
     fn check(&self) -> Result<(), ImportError> {
         let path = &self.path;
         let mut lines = Lines::open(path).map_err(ImportError::io("open", path))?;
@@ -209,7 +210,7 @@ impl Table for Usage {
     }
 }
 
-/// Returns true for a line without a row: empty, or a header, which some copies have.
+/// Returns true for a line that is no row: empty, or a header, which some copies have.
 fn is_none(number: u64, text: &str) -> bool {
     text.trim().is_empty()
         || (number == 1
@@ -228,9 +229,9 @@ fn machine(line: &str) -> Result<&str, String> {
 
 /// Fault of a row.
 enum RowFault {
-    /// The columns are not those of this trace; with the line's text.
+    /// The columns are not those of this trace; holds the line's text.
     Columns(String),
-    /// A value is malformed; with its description.
+    /// A value is malformed; holds its description.
     Value(String),
 }
 
@@ -259,7 +260,7 @@ fn row(line: &str, start_s: i64) -> Result<Row, RowFault> {
         number("time_stamp", time)?,
         number("mem_util_percent", used)?,
     );
-    // Second 0 means any time before or after the trace.
+    // Second 0 stands for any time before or after the trace.
     let is_within = |s: f64| s > 0.0 && s < f64::from(u32::MAX);
     let is_recorded = |s: f64| TIMES_MS.contains(&((start_s + s as i64) * 1000));
     if !is_within(time) || !is_recorded(time) {

@@ -1,8 +1,10 @@
-//! The Grid Workloads Archive's traces of virtual machines: a folder of CSV files, one a machine, a row every 300 s.
+//! The Grid Workloads Archive's traces of virtual machines: a folder of CSV files, one per machine, with a
+//! row every 300 s.
 //!
-//! They differ in how times and numbers are written ([`Dialect`]); the columns of memory have the same names.
-//! A mapping of [`super::csv`] cannot express these traces: it has one time format for all rows, while Bitbrains mixes seconds and
-//! milliseconds, which are counted; it refuses `2,0` as a number of CPUs; and it generates the texts of [`fills`] from column names.
+//! The traces write times and numbers differently ([`Dialect`]); their memory columns have the same names. A
+//! mapping of [`super::csv`] cannot express them: a mapping has one time format for all rows, while Bitbrains
+//! mixes seconds and milliseconds, which are counted here; a mapping rejects `2,0` as a number of CPUs; and
+//! it generates the texts of [`fills`] from column names.
 
 use super::files::{Line, Lines, MachineFile, cut, of_folder};
 use super::readings::{MEMORY_BYTES, TIMES_MS};
@@ -15,7 +17,7 @@ const CPUS: &str = "CPU cores";
 const CAPACITY: &str = "Memory capacity provisioned [KB]";
 const USAGE: &str = "Memory usage [KB]";
 
-/// Columns that each of these traces fills; `available` describes how available memory is computed.
+/// Columns that each of these traces fills; `available` says how available memory is computed.
 pub(super) const fn fills(available: &'static str) -> [ColumnOrigin<'static>; 8] {
     const PROVISIONED: &str = "Memory capacity provisioned [KB], of 1024 bytes";
     [
@@ -33,7 +35,7 @@ pub(super) const fn fills(available: &'static str) -> [ColumnOrigin<'static>; 8]
 /// Formats of times and numbers in a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Dialect {
-    /// The name of the column of times.
+    /// Name of the time column.
     pub time: &'static str,
     /// Reads a time; `None` if it is malformed.
     pub time_of: fn(&str) -> Option<Time>,
@@ -46,12 +48,12 @@ pub struct Dialect {
 pub struct Time {
     /// ms since 1970-01-01 UTC, whole.
     pub ms: f64,
-    /// True if it was in seconds, though the header says ms.
+    /// True if the file has the time in seconds, though its header says ms.
     pub in_seconds: bool,
 }
 
 impl Dialect {
-    /// Columns that a file must have.
+    /// Columns that every file must have.
     fn needed(&self) -> [&'static str; 4] {
         [self.time, CPUS, CAPACITY, USAGE]
     }
@@ -71,7 +73,7 @@ pub struct Columns {
 pub struct Row {
     /// Reading of the row.
     pub reading: Reading,
-    /// True if its time is in seconds, whatever the header says.
+    /// True if the file has the row's time in seconds, though its header says ms.
     pub in_seconds: bool,
 }
 
@@ -150,12 +152,12 @@ impl Columns {
     }
 }
 
-/// Fields of a line. None contains a separator, so that quotes have no meaning.
+/// Fields of a line. No field contains a separator, so that quotes can simply be removed.
 fn fields(line: &str) -> impl Iterator<Item = &str> {
     line.split(';').map(|field| field.trim().trim_matches('"'))
 }
 
-/// A mean over an interval has parts of a KiB, which are whole bytes to a byte or so.
+/// Converts KiB to whole bytes; a mean over an interval has fractions of a KiB.
 fn bytes(kib: f64) -> i64 {
     (kib * kib_to_bytes(1) as f64).round() as i64
 }
@@ -232,7 +234,7 @@ impl Importer for Archive {
     }
 }
 
-/// Columns of a machine's file, and the lines after its header; `None` for an empty file.
+/// Column positions of a machine's file, and the lines after its header; `None` for an empty file.
 fn header(
     path: &Path,
     dialect: &'static Dialect,

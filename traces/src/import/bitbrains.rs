@@ -1,5 +1,5 @@
-//! GWA-T-12: virtual machines of Bitbrains' data centre, as the Grid Workloads Archive published them: one CSV a
-//! machine, a row every 300 s.
+//! GWA-T-12: virtual machines of Bitbrains' data centre, as published by the Grid Workloads Archive: one CSV
+//! file per machine, with a row every 300 s.
 //!
 //! ```text
 //! Timestamp [ms];⇥CPU cores;⇥…;⇥Memory capacity provisioned [KB];⇥Memory usage [KB];⇥…
@@ -14,11 +14,11 @@ use super::archive::{Archive, Dialect, Time, fills};
 use super::{ColumnOrigin, Source};
 use std::path::Path;
 
-/// The columns of either trace.
+/// The columns that both traces fill.
 const FILLS: &[ColumnOrigin<'static>] =
     &fills("Memory capacity provisioned less Memory usage [KB]; an upper bound");
 
-/// 500 machines of a mixed kind, on slower storage.
+/// Trace of 500 machines of mixed use, on slower storage.
 pub const RND: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains rnd",
     host_prefix: "bitbrains-rnd",
@@ -28,17 +28,18 @@ pub const RND: Source<'static> = Source {
     columns: &[],
 };
 
-/// 1,250 machines on fast storage.
+/// Trace of 1,250 machines on fast storage.
 pub const FAST_STORAGE: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains fastStorage",
     host_prefix: "bitbrains-fast",
     ..RND
 };
 
-/// Times below are in seconds, and above in ms: the border is in the year 5138, or in 1973.
+/// Numbers below are times in seconds, those above in ms: as seconds the limit is in the year 5138, as ms in
+/// 1973.
 const SECONDS_BELOW: f64 = 1e11;
 
-/// Times in ms by the header, often in seconds; numbers with a point.
+/// Times in ms according to the header, often in seconds; numbers with a decimal point.
 pub const DIALECT: Dialect = Dialect {
     time: "Timestamp [ms]",
     time_of: |text| {

@@ -1,4 +1,4 @@
-//! Errors of imports, with the place and the remedy.
+//! Errors of imports, each with its place and a remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
@@ -16,7 +16,7 @@ pub enum ImportError {
         /// Path of the folder.
         folder: PathBuf,
     },
-    /// The file is not of the source.
+    /// The file is not from this source.
     #[error("{} line 1: {found}; expected a header of columns with ';' between, among them {expected}", path.display())]
     Header {
         /// Path of the file.
@@ -26,7 +26,7 @@ pub enum ImportError {
         /// Text that was expected.
         expected: String,
     },
-    /// A line without which nothing can be made of the rest.
+    /// A line that makes the rest unusable.
     #[error("{} line {line}: {found}; {advice}", path.display())]
     Line {
         /// Path of the file.
@@ -43,12 +43,12 @@ pub enum ImportError {
     Unfit {
         /// The file or folder.
         path: PathBuf,
-        /// Text that was found, by line if there are lines.
+        /// Text that was found, for each line if there are lines.
         found: String,
         /// Remedy, as an instruction.
         advice: String,
     },
-    /// The program that reads the source's files is not there.
+    /// The program that reads the source's files is not installed.
     #[error("{} is read by {tool}, which is not on the PATH; install it (Debian's package {package})", path.display())]
     NoTool {
         /// Path of the file.
@@ -66,7 +66,7 @@ pub enum ImportError {
         /// Name and error output of the program.
         said: String,
     },
-    /// A name that no id can be made from.
+    /// A name that cannot be turned into an id.
     #[error("{}: its name is not UTF-8; rename the file", path.display())]
     Name {
         /// Path of the file.

@@ -1,17 +1,17 @@
-//! The files of a folder, one a machine, and their lines.
+//! The files of a folder, one per machine, and their lines.
 
 use super::ImportError;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// A longer line is no row: it is passed over without being held in memory.
+/// Maximum length of a row's line; longer lines are skipped without being held in memory.
 const LINE_BYTES: u64 = 1 << 16;
 
 /// A machine's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MachineFile {
-    /// The machine: the file's name without `.csv`.
+    /// Name of the machine: the file's name without `.csv`.
     pub(super) machine: String,
     pub(super) path: PathBuf,
 }
@@ -112,7 +112,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Cuts a text to the length that fits a message.
+/// Cuts a text to a length that fits into a message.
 pub(super) fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     let mut cut: String = text.chars().take(CHARACTERS).collect();

@@ -1,13 +1,13 @@
-//! Files that hold the rows of many machines in whatever order, larger than memory: read several times.
+//! Files larger than memory that hold many machines' rows in any order: they are read several times.
 //!
-//! The first pass counts each machine's rows. Each further pass holds the rows of as many machines as fit,
-//! which are then taken one by one. No scratch space is needed, and memory is bounded.
+//! The first pass counts each machine's rows. Each later pass holds the rows of as many machines as fit in
+//! memory; these are then returned one by one. This needs no temporary files, and memory is bounded.
 
 use super::{ImportError, Readings, Repairs};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// Machines beyond which a file is not believed to name machines.
+/// Maximum number of machines; a file with more probably has another column taken for the machine.
 const MACHINES: usize = 1_000_000;
 
 /// Files with rows of many machines.
@@ -18,7 +18,7 @@ pub(super) trait Table {
     /// Reads every row of every file, in the same order each time.
     fn scan(&mut self, each: &mut dyn FnMut(GroupedRow<'_, Self::Row>)) -> Result<(), ImportError>;
 
-    /// Name of the files together, for messages.
+    /// Name of all files together, for messages.
     fn origin(&self) -> String;
 }
 
@@ -32,13 +32,13 @@ pub(super) struct GroupedRow<'l, R> {
     pub(super) row: Result<R, String>,
 }
 
-/// Rows held of one machine.
+/// Rows of one machine that are in memory.
 pub(super) struct MachineRows<R> {
     pub(super) rows: Vec<R>,
     unreadable: Readings<'static>,
 }
 
-/// Machines of a table, and the rows held of some.
+/// Machines of a table; the rows of some are in memory.
 pub(super) struct MachineTable<R> {
     /// Names in order, with the number of readable rows of each.
     machines: Vec<(String, usize)>,
@@ -48,7 +48,8 @@ pub(super) struct MachineTable<R> {
 }
 
 impl<R> MachineTable<R> {
-    /// Lists the machines. At most `rows_at_once` rows are held, or those of one machine if it has more.
+    /// Lists the machines. At most `rows_at_once` rows are in memory, or those of one machine if it has
+    /// more.
     pub(super) fn list(
         table: &mut impl Table<Row = R>,
         rows_at_once: usize,
@@ -89,12 +90,12 @@ impl<R> MachineTable<R> {
         self.machines.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Counts of the rows whose machine is unknown; returned once.
+    /// Counts of the rows whose machine is unknown; only the first call returns them.
     pub(super) fn of_no_machine(&mut self) -> Repairs {
         std::mem::take(&mut self.of_no_machine)
     }
 
-    /// Rows of a machine; each machine can be taken once. Reads the rows of the next machines as well.
+    /// Rows of a machine; each machine can be taken once. Reads the next machines' rows as well.
     pub(super) fn take(
         &mut self,
         table: &mut impl Table<Row = R>,
@@ -141,7 +142,7 @@ impl<R> MachineTable<R> {
 }
 
 impl<R> MachineRows<R> {
-    /// Counts of the machine's unreadable rows, for its readings to start with.
+    /// Counts of the machine's unreadable rows, with which its readings start.
     pub(super) fn mended(&mut self) -> Repairs {
         std::mem::take(&mut self.unreadable.mended)
     }

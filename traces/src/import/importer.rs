@@ -1,20 +1,20 @@
-//! The common part of all importers: takes each machine from its readings into the dataset.
+//! The common part of all importers: turns each machine's readings into rows of the dataset.
 
 use super::nominal;
 use super::write::ImportWriter;
 use super::{ImportError, ImportSummary, Machine, Outcome, Progress, Readings, Repairs, Source};
 use std::path::Path;
 
-/// Trace of another program: its machines and their readings.
+/// A trace of another program: its machines and their readings.
 pub trait Importer {
     /// Source of the trace, and the columns that it fills.
     fn source(&self) -> Source<'_>;
 
-    /// Path or address that is read, for messages.
+    /// Path or address of the trace, for messages.
     fn origin(&self) -> String;
 
-    /// Lists the machines. Called once, before all else; nothing is written before it returns, so that
-    /// unusable input is best refused here.
+    /// Lists the machines. Called once, before all other methods; nothing is written before it returns, so
+    /// that unusable input is best rejected here.
     ///
     /// # Errors
     /// [`ImportError`]: nothing will be imported.
@@ -25,7 +25,7 @@ pub trait Importer {
         Repairs::default()
     }
 
-    /// Reads one machine, in any order of rows. Called once for each, in the order of the list.
+    /// Reads one machine's rows, in any order. Called once for each machine, in the order of the list.
     ///
     /// # Errors
     /// [`ImportError`] ends the import. A malformed row is no error, but counted with
@@ -33,24 +33,24 @@ pub trait Importer {
     fn read(&mut self, machine: &str, readings: &mut Readings<'_>) -> Result<(), ImportError>;
 }
 
-/// Machines of a source.
+/// The machines of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineList {
     /// Names of the machines, each once, in reading order.
     pub machines: Vec<String>,
-    /// Names of other entries, which are not read.
+    /// Names of other entries, which are skipped.
     pub passed_over: Vec<String>,
     /// Parts of the source that cannot be used, each with its reason; the rest is imported.
     pub set_aside: Vec<String>,
 }
 
-/// Imports every machine of `importer` into the dataset in `dataset`, which is created if there is none.
-/// Memory holds one machine's readings, and the rows that wait to be sealed. `progress` is called after each
+/// Imports every machine of `importer` into the folder `dataset`, which is created if necessary. Memory
+/// holds one machine's readings, and the rows that wait to be sealed. `progress` is called after each
 /// machine.
 ///
 /// # Errors
-/// [`ImportError`]. After an error while reading machines, those sealed before stay, and a second import
-/// continues.
+/// [`ImportError`]. After an error while reading machines, the machines sealed before stay in the dataset,
+/// and a second import continues.
 pub fn import(
     importer: &mut impl Importer,
     dataset: &Path,
@@ -59,8 +59,8 @@ pub fn import(
     import_at(importer, dataset, None, progress)
 }
 
-/// Imports as [`import`] does, with a stated recording interval; `None`: each machine's interval is
-/// determined from the steps between its samples.
+/// Does the same with a given recording interval; `None`: each machine's interval is determined from the
+/// steps between its samples.
 ///
 /// # Errors
 /// Those of [`import`].
@@ -95,7 +95,7 @@ pub fn import_at(
         let (samples, mended) = readings.mend_at(interval_ms);
         let source = importer.source();
         let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
-        // Readers of the dataset find the median by themselves.
+        // The median is not recorded: readers of the dataset compute it themselves.
         let is_said =
             |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
         let said_ms = mended.nominal_interval_ms.filter(is_said);

@@ -1,14 +1,15 @@
-//! Sources with the Linux kernel's own figures (sysstat, PCP, node_exporter): one rule for all.
+//! Sources that have the Linux kernel's own figures (sysstat, PCP, node_exporter): one rule for all.
 //!
-//! They lack processes, so that the paper's categories cannot be computed: available is the kernel's own
-//! estimate, the static kernel is absent, and physical memory is MemTotal, the kernel's count.
+//! These sources lack processes, so that the paper's categories cannot be computed. Available is the
+//! kernel's own estimate, static kernel memory is absent, and physical memory is MemTotal, the kernel's
+//! count.
 
 use super::{ColumnOrigin, Reading};
 use gleaner_policy::accounting;
 use gleaner_policy::quota::Limits;
 use gleaner_schemas::column::Value;
 
-/// Meaning of available memory in these sources, for people.
+/// Meaning of available memory in these sources, for messages.
 pub const AVAILABLE: &str = "Available memory is MemAvailable, the kernel's own estimate: memory of idle processes \
     counts as in use, file cache in use as available.";
 
@@ -38,7 +39,7 @@ pub const HEADROOM_SHARE: ColumnOrigin<'static> = ColumnOrigin::new(
     "0.15: the headroom that `harvestable_bytes` leaves",
 );
 
-/// Reading from the two figures, with CPUs and boot time unknown.
+/// Reading from the two figures; CPUs and boot time are unknown.
 #[must_use]
 pub fn reading(time_ms: i64, mem_total_bytes: i64, mem_available_bytes: i64) -> Reading {
     Reading {

@@ -1,4 +1,4 @@
-//! Outcomes of the machines of a source.
+//! Outcomes of importing the machines of a source.
 
 use super::Repairs;
 use serde::Serialize;
@@ -10,7 +10,7 @@ pub struct Progress<'a> {
     pub machines: usize,
     /// Machines in all.
     pub machines_in_all: usize,
-    /// The one done last.
+    /// Name of the last machine done.
     pub machine: &'a str,
 }
 
@@ -25,7 +25,7 @@ pub struct Machine {
     pub host_id: String,
     /// Outcome of the import.
     pub outcome: Outcome,
-    /// Repairs in its rows.
+    /// Repairs in the machine's rows.
     #[serde(flatten)]
     pub mended: Repairs,
 }
@@ -69,7 +69,7 @@ impl Outcome {
         }
     }
 
-    /// Description in words.
+    /// Description for messages.
     #[must_use]
     pub fn describe(self) -> &'static str {
         match self {
@@ -94,17 +94,18 @@ pub struct ImportSummary {
     pub total: Repairs,
     /// Repairs in rows of no machine.
     pub of_no_machine: Repairs,
-    /// Names of other entries, which were not read.
+    /// Names of other entries, which were skipped.
     pub passed_over: Vec<String>,
     /// Unusable parts of the source, each with its reason.
     pub set_aside: Vec<String>,
-    /// Rows that are new in the dataset, inventories among them.
+    /// Number of new rows in the dataset, inventories included.
     pub new_rows_count: u64,
-    /// Rows that it held already.
+    /// Number of rows that the dataset already had.
     pub known_rows_count: u64,
-    /// Number of rows that contradict the dataset's row of the same record, which stays.
+    /// Number of rows that contradict the dataset's row of the same record; the
+    /// dataset's row stays.
     pub contradicting_rows_count: u64,
-    /// Files that are new in the dataset, once its small ones were merged.
+    /// Number of new files in the dataset, after its small files were merged.
     pub files_count: usize,
     /// Total length of the files, in bytes.
     pub files_bytes: u64,

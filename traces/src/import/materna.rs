@@ -1,12 +1,12 @@
-//! GWA-T-13: virtual machines of Materna's data centres, as the Grid Workloads Archive published them: three traces of
-//! a month, one CSV a machine, a row every 300 s.
+//! GWA-T-13: virtual machines of Materna's data centres, as published by the Grid Workloads Archive: three
+//! traces of a month each, one CSV file per machine, with a row every 300 s.
 //!
 //! ```text
 //! "Timestamp";"CPU cores";…;"Memory capacity provisioned [KB]";"Memory usage [KB]";"Memory usage [%]";…
 //! "04.11.2015 20:40:34";"2";…;"6291456";"1321205";"21,0";…
 //! ```
 //!
-//! Written from the published description of the format; no file of the archive was at hand. The archive
+//! Written from the published description of the format; no file of the archive was available. The archive
 //! names no time zone: times are taken as UTC, as other readers of the trace do.
 
 use super::archive::{Archive, Dialect, Time, fills};
@@ -15,7 +15,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use std::path::Path;
 
-/// The columns of each trace.
+/// The columns that each trace fills.
 const FILLS: &[ColumnOrigin<'static>] =
     &fills("Memory capacity provisioned less Memory usage [KB]");
 
@@ -31,15 +31,15 @@ const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static
     }
 }
 
-/// The traces, of some 520 to 550 machines each: from November 2015, December 2015 and January 2016. Their machines
-/// are others under the same numbers.
+/// The traces, of 520 to 550 machines each: November 2015, December 2015 and January 2016. Equal numbers in
+/// different traces are different machines.
 pub const TRACES: [Source<'static>; 3] = [
     source("GWA-T-13 Materna 1", "materna-1"),
     source("GWA-T-13 Materna 2", "materna-2"),
     source("GWA-T-13 Materna 3", "materna-3"),
 ];
 
-/// Day, month, year, and a comma in numbers, as in Germany.
+/// German notation: day, month, year, and a decimal comma.
 pub const DIALECT: Dialect = Dialect {
     time: "Timestamp",
     time_of: |text| {

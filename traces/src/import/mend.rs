@@ -1,47 +1,49 @@
-//! Builds samples, one for each time, from rough readings.
+//! Turns a machine's raw readings into samples, one per time.
 
 use super::nominal;
 use super::readings::{ExtraColumns, Row, Stop};
 use super::{Facts, Reading, Readings, Repairs, Values};
 
-/// Readings of a machine that are no further apart are one sample, unless the machine is recorded that often.
+/// Readings of a machine at most this far apart are merged into one sample, unless the machine is recorded
+/// that often.
 const MOMENT_MS: i64 = 500;
 
-/// Starts of a machine that are no further apart are one: the kernel computes it from a clock that is being set.
+/// Boot times of a machine at most this far apart are the same boot: the kernel computes them from a clock
+/// that is adjusted.
 const SAME_BOOT_MS: i64 = 60_000;
 
-/// Sample made of a reading.
+/// Sample made from a reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation<'r> {
     /// Time of the sample, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Time since the sample before, in ms; absent for the first and after a gap.
+    /// Time since the previous sample, in ms; absent for the first and after a gap.
     pub interval_ms: Option<i64>,
-    /// Cause of the gap before it, if the source names one.
+    /// Cause of the gap before this sample, if the source names one.
     pub gap: Option<&'static str>,
-    /// Memory that the machine has.
+    /// Physical memory of the machine.
     pub physical_bytes: i64,
-    /// Number of available bytes.
+    /// Available memory.
     pub available_bytes: i64,
     /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,
-    /// Boot time of the machine, as the first sample since then reports it, ms since 1970-01-01 UTC.
+    /// Boot time of the machine, as reported by the first sample after the boot, ms since 1970-01-01 UTC.
     pub booted_ms: Option<i64>,
-    /// Values of further columns.
+    /// Values of the source's extra columns.
     pub values: Values<'r>,
-    /// Facts of the machine.
+    /// Facts of the machine at this sample.
     pub facts: &'r Facts,
 }
 
 impl Readings<'_> {
-    /// Samples of the machine, in order of time, one for each; and the counts of repairs. The order of the
-    /// rows makes no difference to the samples.
+    /// Samples of the machine in order of time, one per time, and the counts of repairs. The order of the
+    /// rows does not affect the samples.
     #[must_use]
     pub fn mend(&mut self) -> (Vec<Observation<'_>>, Repairs) {
         self.mend_at(None)
     }
 
-    /// Does the same, with a stated nominal interval in place of the one determined from the steps.
+    /// Does the same with a given nominal interval; `None`: the interval is determined from the steps.
     #[must_use]
     pub fn mend_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
         let (mut rows, mut stops, beside, mut mended) = self.split();
@@ -99,15 +101,15 @@ impl Readings<'_> {
 }
 
 impl Observation<'_> {
-    /// Returns true if the machine differs from that at `other`.
+    /// Returns true if the machine's memory, CPUs or facts differ from those at `other`.
     pub(super) fn differs(&self, other: &Self) -> bool {
         let machine = |o: &Self| (o.physical_bytes, o.cpus_count);
         machine(self) != machine(other) || self.facts != other.facts
     }
 }
 
-/// The cause of a stop from `from_ms` to `until_ms`, of stops in order. At the time of a sample it may have been before
-/// or after it: then nothing is assumed across either side.
+/// Cause of a stop from `from_ms` to `until_ms`; `stops` is in order of time. A stop at a sample's own time
+/// may have been before or after that sample: then both sides count as interrupted.
 fn stop(stops: &[Stop], from_ms: i64, until_ms: i64) -> Option<&'static str> {
     let first = stops.partition_point(|(time_ms, _)| *time_ms < from_ms);
     let last = stops.partition_point(|(time_ms, _)| *time_ms <= until_ms);
@@ -115,21 +117,21 @@ fn stop(stops: &[Stop], from_ms: i64, until_ms: i64) -> Option<&'static str> {
     between.iter().map(|(_, cause)| *cause).min()
 }
 
-/// The value; `None` for 0, which means unknown.
+/// The value, or `None` for 0, which means unknown.
 fn said(value: i64) -> Option<i64> {
     Some(value).filter(|value| *value > 0)
 }
 
-/// Boot time of the row before if it is the same boot; `None` if this row has none.
+/// Boot time of the previous row if it is the same boot, else of this row; `None` if this row has none.
 fn booted_ms(reading: &Reading, before: Option<i64>) -> Option<i64> {
     let booted = said(reading.booted_ms)?;
     let is_same = |before: &i64| before.abs_diff(booted) <= SAME_BOOT_MS.unsigned_abs();
     Some(before.filter(is_same).unwrap_or(booted))
 }
 
-/// Merges readings of one moment, in order of time, into the first of them, which takes over the values that
-/// it lacks. Returns the number of merged rows. If most readings are that close, the machine is recorded that
-/// often, and all stay.
+/// Merges readings of one moment, in order of time, into the first of them; the first takes over values that
+/// it lacks. Returns the number of merged rows. If most readings are that close together, the machine is
+/// recorded that often, and nothing is merged.
 fn merge(rows: &mut Vec<Row>, beside: &mut ExtraColumns<'_>, stops: &[Stop]) -> u64 {
     let time_ms = |row: &Row| row.reading.time_ms;
     let mut firsts: Vec<usize> = Vec::with_capacity(rows.len());

@@ -1,45 +1,47 @@
-//! Counts of the repairs in the rows of a machine.
+//! Counts of the repairs in a machine's rows.
 
 use serde::Serialize;
 
-/// Faults in a machine's rows, and their repairs. Every row becomes a sample, or counts once among the rows
-/// that became none.
+/// Faults in a machine's rows, and their repairs. Every row becomes a sample, or is counted once among the
+/// rows without a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Repairs {
     /// Rows read, without the header and empty lines.
     pub rows_count: u64,
-    /// Samples made of them.
+    /// Samples made from the rows.
     pub samples_count: u64,
-    /// No sample: rows that could not be read.
+    /// Rows without a sample: unreadable.
     pub unreadable_count: u64,
     /// First unreadable row: its line and fault.
     pub first_unreadable: Option<String>,
-    /// No sample: rows that repeat another in everything that is imported.
+    /// Rows without a sample: repetitions of another row in all imported columns.
     pub repeated_count: u64,
-    /// No sample: rows of the time of another that say otherwise. The one that leaves least available is kept.
+    /// Rows without a sample: of another row's time, with other values. The row with the least available
+    /// memory is kept.
     pub contradicted_count: u64,
-    /// Rows merged into the sample of an earlier row within 500 ms, which takes over their additional values.
+    /// Rows merged into the sample of an earlier row within 500 ms; the sample takes over their additional
+    /// values.
     pub merged_count: u64,
-    /// No sample: rows without memory provisioned.
+    /// Rows without a sample: no memory provisioned.
     pub without_memory_count: u64,
-    /// Rows that stood before an earlier one, and were put in their place.
+    /// Rows that followed a later one, and were sorted by time.
     pub out_of_order_count: u64,
-    /// Samples that used more than there was: available is 0.
+    /// Samples with more memory used than provisioned; available is 0.
     pub overused_count: u64,
-    /// Samples that report no used memory at all; taken unchanged.
+    /// Samples with no used memory at all; imported unchanged.
     pub unused_count: u64,
-    /// Times that came in seconds, though the header says ms.
+    /// Times in seconds, though the header says ms.
     pub in_seconds_count: u64,
     /// Changes of memory, CPUs or other facts of the machine within the trace.
     pub changes_count: u64,
-    /// Gaps: more than two intervals between samples, or the source says that the recording stopped.
+    /// Gaps: more than two intervals between samples, or a stop of the recording that the source reports.
     pub gaps_count: u64,
-    /// Time from the first sample to the last, ms; of several machines their sum.
+    /// Time from the first sample to the last, in ms; for several machines, the sum.
     pub span_ms: u64,
-    /// Recorded part of the span: time between samples without a gap between them, in ms.
+    /// Recorded part of the span: time between samples that no gap separates, in ms.
     pub recorded_ms: u64,
-    /// The machine's nominal interval, ms: stated, or found in the steps between its samples; absent of several
-    /// machines, or of one sample.
+    /// The machine's nominal interval, in ms: given, or determined from the steps between its samples; absent
+    /// for several machines, or for one sample.
     pub nominal_interval_ms: Option<i64>,
 }
 
@@ -56,7 +58,7 @@ impl Repairs {
             rows_count,
             samples_count,
             unreadable_count,
-            first_unreadable: _, // of one machine
+            first_unreadable: _, // only of one machine
             repeated_count,
             contradicted_count,
             merged_count,
@@ -69,7 +71,7 @@ impl Repairs {
             gaps_count,
             span_ms,
             recorded_ms,
-            nominal_interval_ms: _, // of one machine
+            nominal_interval_ms: _, // only of one machine
         } = other;
         self.rows_count += rows_count;
         self.samples_count += samples_count;
@@ -88,7 +90,7 @@ impl Repairs {
         self.recorded_ms += recorded_ms;
     }
 
-    /// Share of the span that lies between samples without a gap; 1 without a span.
+    /// Share of the span that is recorded; 1 without a span.
     #[must_use]
     pub fn coverage(&self) -> f64 {
         if self.span_ms == 0 {

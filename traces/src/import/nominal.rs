@@ -1,21 +1,21 @@
 //! The nominal recording interval of a machine, from the times of its samples.
 
-/// Tasks that may record the same machine side by side, each at the same interval.
+/// Maximum number of tasks that record the same machine concurrently, each at the same interval.
 const TASKS: usize = 4;
-/// Recorders record at least so often: what repeats less often is a habit of people, with pauses in it.
+/// Longest period of a recorder: longer repetitions are people's habits, with pauses in between.
 const PERIOD_AT_MOST_MS: i64 = 3_600_000;
-/// Fewer steps say nothing about a period.
+/// Minimum number of steps from which a period can be found.
 const STEPS_AT_LEAST: usize = 16;
-/// Percentage of equal steps that makes an interval of one task; with two alternating steps each has half.
+/// Percentage of equal steps above which they are one task's interval; two alternating steps have half each.
 const HALF: usize = 55;
-/// Percentage of equal periods that makes the period of several tasks.
+/// Percentage of equal periods from which they are the period of several tasks.
 const REGULAR: usize = 90;
 
-/// The interval of samples at `times_ms`, in order: the median step; or, where steps alternate as those of several
-/// tasks do, the period after which they repeat. None of fewer than two samples.
+/// Interval of samples at `times_ms`, in order: the median step; or, where steps alternate because several
+/// tasks record, the period after which they repeat. `None` for fewer than two samples.
 ///
-/// The analysis takes the median where no interval is recorded. Steps of 3 s and 57 s in turn have either as their
-/// median, though both tasks record once a minute; by the shorter every second step would be a gap.
+/// The analysis takes the median where no interval is recorded. If steps of 3 s and 57 s alternate, the
+/// median is either, though both tasks record once a minute; with 3 s, every second step would be a gap.
 pub(super) fn interval_ms(times_ms: &[i64]) -> Option<i64> {
     let (median_ms, share) = period(times_ms, 1)?;
     // If more than half of the steps are equal, they are the interval and the others are pauses.
@@ -32,7 +32,8 @@ pub(super) fn median_ms(times_ms: &[i64]) -> Option<i64> {
     period(times_ms, 1).map(|(median_ms, _)| median_ms)
 }
 
-/// Median time from a sample to the one `tasks` later, and the percentage of such times within a tenth of it.
+/// Median time from a sample to the one `tasks` later, and the percentage of such times within 10 % of that
+/// median.
 fn period(times_ms: &[i64], tasks: usize) -> Option<(i64, usize)> {
     let later = times_ms.iter().skip(tasks);
     let mut steps: Vec<i64> = later.zip(times_ms).map(|(to, from)| to - from).collect();
@@ -76,7 +77,7 @@ mod tests {
         assert_eq!(interval_ms(&[5, 12]), Some(7));
     }
 
-    /// A machine that is recorded for some minutes at a time is not recorded once a day.
+    /// A machine recorded for a few minutes each day does not have an interval of a day.
     #[test]
     fn pauses_are_no_period() {
         for bursts in [
@@ -86,7 +87,7 @@ mod tests {
         ] {
             assert_eq!(interval_ms(&times(bursts, 30)), Some(600_000), "{bursts:?}");
         }
-        // Two samples a day: the steps do not show which is meant, but the day is not.
+        // Two samples a day: either step may be the interval, but a day is not.
         let found = interval_ms(&times(&[600_000, 80_000_000], 30));
         assert!(found.is_some_and(|ms| ms <= 80_000_000), "{found:?}");
     }

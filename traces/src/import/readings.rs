@@ -7,9 +7,9 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// From 2000-01-01 to 2100-01-01: a row of another time was not recorded by a machine.
+/// Valid times: 2000-01-01 to 2100-01-01; rows outside are malformed.
 pub const TIMES_MS: std::ops::Range<i64> = 946_684_800_000..4_102_444_800_000;
-/// A machine with more is a mistake: 1 PiB.
+/// Maximum plausible memory size: 1 PiB.
 pub const MEMORY_BYTES: i64 = 1 << 50;
 
 /// Values that every row of every source has.
@@ -19,7 +19,7 @@ pub struct Reading {
     pub time_ms: i64,
     /// Physical memory in bytes; 0 without memory, as in a machine that is off.
     pub physical_bytes: i64,
-    /// Available memory in bytes; below 0 if more is reported as used than there is.
+    /// Available memory in bytes; below 0 if the source reports more used than provisioned.
     pub available_bytes: i64,
     /// Number of CPUs; 0 if unknown.
     pub cpus_count: i64,
@@ -27,10 +27,10 @@ pub struct Reading {
     pub booted_ms: i64,
 }
 
-/// Columns of `hosts` beside those that every source fills, by name.
+/// Columns of `hosts`, by name, besides those that every source fills.
 pub type Facts = Vec<(&'static str, Value)>;
 
-/// Readings of one machine and the values of further columns; a source may have a million of them.
+/// Readings of one machine and the values of its extra columns; a source may have a million readings.
 #[derive(Clone, Debug)]
 pub struct Readings<'c> {
     /// Repairs so far; [`Readings::push`] and [`Readings::unreadable`] count rows.
@@ -41,7 +41,7 @@ pub struct Readings<'c> {
     facts_by_text: HashMap<String, usize>,
 }
 
-/// Time at which the recording stopped or started anew, and the cause as in `gaps`.
+/// Time at which the recording stopped or restarted, and the cause as in `gaps`.
 pub(super) type Stop = (i64, &'static str);
 
 /// A reading and the offset of its row's extra columns.
@@ -52,21 +52,21 @@ pub(super) struct Row {
     facts: usize,
 }
 
-/// Values of the rows in further columns.
+/// Values of the rows in the source's extra columns.
 #[derive(Clone, Debug)]
 pub(super) struct ExtraColumns<'c> {
     columns: &'c [&'static str],
     /// Kinds of the columns; [`Kind::Real`] for an unknown column, which the dataset refuses.
     kinds: Vec<Kind>,
-    /// Values of `columns`, row after row; NaN is absent.
+    /// Values of `columns`, row after row; NaN means absent.
     values: Vec<f64>,
-    /// Different ones, the first of nothing.
+    /// Distinct facts; the first entry is empty.
     facts: Vec<Facts>,
     facts_now: usize,
 }
 
 impl<'c> Readings<'c> {
-    /// For rows that give values of `columns` of `samples` ([`super::Source::columns`]).
+    /// Readings whose rows have values for `columns` of `samples` ([`super::Source::columns`]).
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl<'c> Readings<'c> {
         }
     }
 
-    /// Begins the rows of a machine with these facts.
+    /// Sets the machine's facts for the rows that follow.
     pub fn host_is(&mut self, facts: Facts) {
         let ExtraColumns {
             facts: known,
@@ -101,8 +101,8 @@ impl<'c> Readings<'c> {
         });
     }
 
-    /// Adds a row: its reading, and a value for each of the columns, in their order; a value that is not
-    /// finite is absent. Whole numbers are exact up to 2⁵³.
+    /// Adds a row: its reading, and a value for each column, in their order. Values that are not finite are
+    /// absent; whole numbers are exact up to 2⁵³.
     pub fn push(&mut self, reading: Reading, values: &[Option<f64>]) {
         let beside = &mut self.beside;
         debug_assert_eq!(
@@ -122,13 +122,14 @@ impl<'c> Readings<'c> {
         beside.values.extend(all);
     }
 
-    /// The recording stopped at `time_ms`, or was begun anew: a gap between the samples on either side, however short,
-    /// of a `cause` of [`gleaner_schemas::rows::GapRow`]. Of several between two samples, the first cause by name.
+    /// Notes that the recording stopped or restarted at `time_ms`: the samples on either side are separated
+    /// by a gap, however short, with this `cause` of [`gleaner_schemas::rows::GapRow`]. Among several causes
+    /// between two samples, the first by name is used.
     pub fn stopped_at(&mut self, time_ms: i64, cause: &'static str) {
         self.stops.push((time_ms, cause));
     }
 
-    /// Counts a malformed row: `place` is its line or the like, `why` its fault.
+    /// Counts a malformed row; `place` is its line or similar, `why` its fault.
     pub fn unreadable(&mut self, place: impl Display, why: impl Display) {
         self.mended.rows_count += 1;
         self.mended.unreadable_count += 1;
@@ -136,7 +137,7 @@ impl<'c> Readings<'c> {
         self.mended.first_unreadable.get_or_insert_with(first);
     }
 
-    /// Rows, and the data that they refer to.
+    /// Rows, stops, extra columns and repairs, separately.
     pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut ExtraColumns<'c>, Repairs) {
         let rows = std::mem::take(&mut self.rows);
         let stops = std::mem::take(&mut self.stops);
@@ -155,7 +156,7 @@ impl ExtraColumns<'_> {
         }
     }
 
-    /// Fills in values that `row` lacks and `other` gives.
+    /// Fills in values that `row` lacks and `other` has.
     pub(super) fn take_over(&mut self, row: &Row, other: &Row) {
         for column in 0..self.columns.len() {
             let given = self.values.get(other.at + column).copied();
@@ -171,8 +172,8 @@ impl ExtraColumns<'_> {
         &self.facts[row.facts]
     }
 
-    /// Order of rows by time. Among rows of one time, the one to keep comes first: with memory, with the
-    /// least available, and with most further values. Their order in the source makes no difference.
+    /// Order of rows by time. Among rows of one time, the one to keep is first: with memory, with the least
+    /// available memory, and with most extra values. The rows' order in the source makes no difference.
     pub(super) fn order(&self, a: &Row, b: &Row) -> Ordering {
         let key = |row: &Row| {
             let r = row.reading;
@@ -185,7 +186,7 @@ impl ExtraColumns<'_> {
                 Reverse((r.cpus_count, r.booted_ms)),
             )
         };
-        // NaN's bits are above those of any number not below 0: absent values come last.
+        // NaN's bits are above those of any number that is at least 0: absent values sort last.
         let values = || self.values(a).bits().cmp(self.values(b).bits());
         let facts = || format!("{:?}", self.facts(a)).cmp(&format!("{:?}", self.facts(b)));
         key(a).cmp(&key(b)).then_with(values).then_with(|| {
@@ -212,7 +213,7 @@ pub struct Values<'r> {
 }
 
 impl<'r> Values<'r> {
-    /// Values that are not absent, by the names of their columns in `samples`.
+    /// Present values, by the names of their columns in `samples`.
     pub fn known(self) -> impl Iterator<Item = (&'static str, Value)> + 'r {
         let columns = self.columns.iter().zip(self.kinds);
         let known = columns
@@ -226,7 +227,7 @@ impl<'r> Values<'r> {
     }
 }
 
-/// Compares bits: values absent in both are equal.
+/// Compares bits, so that values absent in both are equal.
 impl PartialEq for Values<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.columns == other.columns && self.bits().eq(other.bits())
@@ -240,7 +241,7 @@ pub(super) fn kind(column: &str) -> Kind {
     column.map_or(Kind::Real, |c| c.kind)
 }
 
-/// Value for a column of that kind.
+/// `value` with the type of the column's kind.
 pub(super) fn stored(kind: Kind, value: f64) -> Value {
     match kind {
         Kind::Integer => Value::Integer(value.round() as i64),

@@ -1,19 +1,21 @@
-//! Origin of a foreign trace, and the columns that it fills.
+//! Origin of another program's trace, and the columns that it fills.
 
-/// A source of foreign traces.
+/// A source of imported traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
     /// Name as in `hosts.source`; ids are derived from it.
     pub name: &'a str,
-    /// Prefix of host names before the machine's own name; empty if that is the host's name.
+    /// Prefix that host names get before the machine's own name; empty: the host has the
+    /// machine's name.
     pub host_prefix: &'a str,
     /// Meaning of available memory: a sentence for people.
     pub available: &'a str,
-    /// True if sizes are invented here, since the source has only shares.
+    /// True if the importer invents sizes, since the source has only shares.
     pub sizes_are_made_up: bool,
-    /// The columns that it fills, all of them.
+    /// All columns that the source fills.
     pub fills: &'a [ColumnOrigin<'a>],
-    /// Columns of `samples` in its readings beside [`super::Reading`], in their order.
+    /// Columns of `samples` in the source's readings besides [`super::Reading`], in their
+    /// order.
     pub columns: &'a [&'static str],
 }
 
@@ -29,20 +31,20 @@ pub struct ColumnOrigin<'a> {
 }
 
 impl<'a> ColumnOrigin<'a> {
-    /// Column of every source: the time between samples.
+    /// Interval column, filled by every source from the time between samples.
     pub const INTERVAL_MS: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "interval_ms",
         "time since the sample before, where that is not more than two of the machine's nominal intervals",
     );
-    /// Column of every source: files are never known.
+    /// Column that every source sets to false: files are never known.
     pub const FILES_WHOLE: ColumnOrigin<'static> =
         ColumnOrigin::new("samples", "files_whole", "false: of files nothing is known");
-    /// Column of every source: its name.
+    /// Source column, filled by every source with its name.
     pub const SOURCE: ColumnOrigin<'static> =
         ColumnOrigin::new("hosts", "source", "the trace's name");
 
-    /// `from` fills `column` of `table`.
+    /// Says that `from` fills `column` of `table`.
     #[must_use]
     pub const fn new(table: &'static str, column: &'static str, from: &'a str) -> Self {
         Self {
@@ -61,19 +63,19 @@ impl<'a> ColumnOrigin<'a> {
 }
 
 impl Source<'_> {
-    /// The id of its machine `machine`: 32 hex digits.
+    /// Id of the source's machine `machine`: 32 hex digits.
     #[must_use]
     pub fn host_id(&self, machine: &str) -> String {
         self.id("Gleaner import: host id", machine)
     }
 
-    /// Id of the database for the records of the machine `machine`.
+    /// Database id for the records of the source's machine `machine`.
     #[must_use]
     pub fn database_id(&self, machine: &str) -> String {
         self.id("Gleaner import: database id", machine)
     }
 
-    /// The id of the boot at `booted_ms` of its machine `machine`.
+    /// Id of the boot at `booted_ms` of the source's machine `machine`.
     #[must_use]
     pub(super) fn boot_id(&self, machine: &str, booted_ms: i64) -> String {
         self.id(

@@ -1,4 +1,4 @@
-//! Running other programs' tools to read their output: only they know every version of their files.
+//! Runs other programs' tools to read their output: only these tools know every version of their files.
 
 use super::ImportError;
 use std::io::{self, Read};
@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::{self, JoinHandle};
 
-/// Bytes kept of a tool's error output (at most twice as many): the last ones, which say how it ended.
+/// Minimum number of bytes kept of a tool's error output (at most twice as many): the last ones, which say
+/// how it ended.
 const SAID_BYTES: usize = 4096;
 
 /// A tool of another program.
@@ -14,21 +15,21 @@ const SAID_BYTES: usize = 4096;
 pub(super) struct Tool {
     /// Names of the program, the newest first.
     pub(super) programs: &'static [&'static str],
-    /// Debian's package of it.
+    /// Debian package that contains the program.
     pub(super) package: &'static str,
 }
 
-/// A tool that runs. It is ended when this is dropped.
+/// A running tool; it is killed when this is dropped.
 pub(super) struct Running {
     program: &'static str,
     child: Child,
-    /// Output of the tool, read as it comes.
+    /// Output of the tool, read as it arrives.
     printed: ChildStdout,
     said: Option<JoinHandle<String>>,
 }
 
 impl Tool {
-    /// Runs the tool on `path`, which is placed between the arguments, in the C locale.
+    /// Runs the tool on `path`, placed between the two lists of arguments, in the C locale.
     pub(super) fn run(
         &self,
         before: &[&str],
@@ -37,7 +38,7 @@ impl Tool {
     ) -> Result<Running, ImportError> {
         for program in self.programs {
             let mut command = Command::new(program);
-            // With its folder a name is neither an option nor a number.
+            // With `./` before it, a name is read neither as an option nor as a number.
             command.args(before).arg(Path::new(".").join(path));
             command.args(after).env("LC_ALL", "C");
             command.stdin(Stdio::null());
@@ -54,7 +55,8 @@ impl Tool {
                         program,
                         child,
                         printed,
-                        // Read in parallel with its output: a tool blocks while its error output is not read.
+                        // The error output is read in parallel: a tool blocks while nobody reads its error
+                        // output.
                         said: Some(thread::spawn(move || tail(said))),
                     });
                 }
@@ -68,7 +70,7 @@ impl Tool {
     }
 }
 
-/// Error of a tool that failed on `path`, with its error output ([`Running::end`]).
+/// Error for a tool that failed on `path`, with its error output ([`Running::end`]).
 pub(super) fn failed(path: &Path, said: String) -> ImportError {
     ImportError::Tool {
         path: path.to_owned(),
@@ -88,7 +90,7 @@ fn tail(mut from: impl Read) -> String {
 }
 
 impl Running {
-    /// Waits for the end of the tool, whose output has been read. If it failed, returns its name and error
+    /// Waits until the tool, whose output has been read, exits. If it failed, returns its name and its error
     /// output without the lines that contain `beside`.
     pub(super) fn end(mut self, beside: Option<&str>) -> Option<String> {
         let status = match self.child.wait() {
@@ -120,7 +122,7 @@ impl Read for Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // The tool may have ended already; then there is nothing to end.
+        // The tool may have exited already; then there is nothing to kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(said) = self.said.take() {
@@ -154,11 +156,11 @@ mod tests {
             ("a\n", Some("sh: why"))
         );
         assert_eq!(run("exit 3").1.as_deref(), Some("sh: exit status: 3"));
-        // More than a pipe holds, on the side that is not read: the last of it is kept.
+        // More than a pipe holds, on the error output: only the end is kept.
         let (printed, failed) = run("yes x | head -c 1000000 >&2; echo a; echo why >&2; exit 1");
         assert_eq!(printed, "a\n");
         assert!(failed.unwrap().ends_with("x; why"));
-        // The path is passed as it is, and never read as an option.
+        // The path is passed unchanged, and never read as an option.
         assert_eq!(run("echo $0").0, "./x\n");
     }
 

@@ -1,4 +1,4 @@
-//! The samples of foreign machines on their way into a dataset: one machine at a time.
+//! Writes the samples of imported machines into a dataset, one machine at a time.
 
 use super::{ImportError, ImportSummary, Observation, Source};
 use gleaner_dataset::{Compaction, Identity, RowsBuilder, SourceColumn, SourceEntry, Writer};
@@ -8,9 +8,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// After all times that are imported: no day of a trace is still to grow when its import ends.
+/// A time after all imported times: when the import ends, no day of the trace will grow further.
 const AFTER_ALL: Duration = Duration::from_secs(4_200_000_000);
-/// Columns that depend on neighbouring samples, and so on where the imported trace begins.
+/// Columns that depend on neighbouring samples, and therefore on where the imported trace begins.
 const OF_NEIGHBOURS: [&str; 4] = [
     "interval_ms",
     "sample_interval_ms",
@@ -19,15 +19,15 @@ const OF_NEIGHBOURS: [&str; 4] = [
 ];
 
 const DAY_MS: i64 = 86_400_000;
-/// Rows that are sealed at once: a sample takes some 700 bytes, absent columns included, and more while it is sealed. A seal
-/// looks at every file before it, so that few are better.
+/// Rows per seal: a sample takes about 700 bytes, absent columns included, and more while it is sealed. Each
+/// seal looks at all earlier files, so that few seals are better.
 const ROWS_AT_ONCE: u64 = 500_000;
 
-/// Writes into one dataset, which is opened when there is something to write.
+/// Writes into one dataset, which is opened for the first row.
 pub(super) struct ImportWriter {
     dataset: PathBuf,
     writer: Option<Writer>,
-    /// Paths of the files that were there before.
+    /// Paths of the files that the dataset had before the import.
     before: HashSet<String>,
 }
 
@@ -40,8 +40,8 @@ impl ImportWriter {
         }
     }
 
-    /// Adds a machine's samples, and its inventory at the start of each UTC day and at each change, with its
-    /// recording interval unless that is the median step.
+    /// Adds a machine's samples, and its inventory at the start of each UTC day and at each change; the
+    /// inventory has the recording interval unless that is the median step.
     pub(super) fn add(
         &mut self,
         source: &Source<'_>,
@@ -55,7 +55,7 @@ impl ImportWriter {
         }
         let (host_id, database_id) = (source.host_id(machine), source.database_id(machine));
         let host_name = source.host_name(machine);
-        // A record's number follows from its time, so that it is the same in every import.
+        // A record's number is derived from its time, so that it is the same in every import.
         let identity = |sample: &Observation<'_>, in_its_ms: i64| Identity {
             host_id: &host_id,
             database_id: &database_id,
@@ -95,7 +95,7 @@ impl ImportWriter {
             }
             let mut known = vec![
                 ("interval_ms", optional(sample.interval_ms)),
-                ("files_whole", Value::Flag(false)), // of files nothing is known
+                ("files_whole", Value::Flag(false)), // nothing is known of files
                 ("physical_bytes", Value::Integer(sample.physical_bytes)),
                 ("available_bytes", Value::Integer(sample.available_bytes)),
             ];
@@ -116,7 +116,8 @@ impl ImportWriter {
                 let files = writer.manifest().files.iter();
                 self.before = files.map(|file| file.path.clone()).collect();
                 if self.before.is_empty() {
-                    // No reader has the files that did not exist before; merged ones would be kept for good.
+                    // Nobody reads a dataset that did not exist before, so that files replaced by a merge
+                    // need not be kept.
                     writer.keep_retired_for(Duration::ZERO);
                 }
                 writer
@@ -135,7 +136,7 @@ impl ImportWriter {
         Ok(())
     }
 
-    /// Makes all that was added part of the dataset.
+    /// Seals all rows added so far.
     pub(super) fn seal(&mut self, done: &mut ImportSummary) -> Result<(), ImportError> {
         if let Some(writer) = &mut self.writer {
             let sealed = writer.seal()?;
@@ -146,7 +147,7 @@ impl ImportWriter {
         Ok(())
     }
 
-    /// Seals the rest, describes the source, and merges the files of each table and day.
+    /// Seals the remaining rows, describes the source, and merges the files of each table and day.
     pub(super) fn finish(
         &mut self,
         source: &Source<'_>,

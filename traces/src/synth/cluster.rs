@@ -14,7 +14,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster of these parameters.
+    /// A cluster with these parameters.
     ///
     /// # Errors
     /// [`SynthError::Parameter`].
@@ -93,14 +93,15 @@ impl Cluster {
         life
     }
 
-    /// The place among the fleet's classes of that of the host numbered `index`.
+    /// Index of the class of the host numbered `index` among the fleet's
+    /// classes.
     #[must_use]
     pub fn class_of(&self, index: usize) -> usize {
         let name = self.of.class_of(index);
-        self.parameters.fleet.class(name).unwrap_or(0) // the fleet was checked
+        self.parameters.fleet.class(name).unwrap_or(0) // names were checked with the fleet
     }
 
-    /// End of all traces: no record is of this time or later.
+    /// End of all traces; every record is earlier.
     #[must_use]
     pub fn end_ms(&self) -> i64 {
         self.parameters.start_ms + i64::from(self.parameters.days) * DAY_MS

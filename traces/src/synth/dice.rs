@@ -1,4 +1,4 @@
-//! Seeded draws, the same on every machine.
+//! Seeded random draws, the same on every machine.
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -9,19 +9,19 @@ use rand_distr::{Distribution, Exp1, LogNormal};
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    /// The stream numbered `stream` of `seed`.
+    /// The stream numbered `stream` for `seed`.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
         Self(rng)
     }
 
-    /// 32 hex digits.
+    /// Draws an id of 32 hex digits.
     pub(super) fn id(&mut self) -> String {
         format!("{:016x}{:016x}", self.0.next_u64(), self.0.next_u64())
     }
 
-    /// A name of 63 bits.
+    /// Draws a number of 63 bits.
     pub(super) fn number(&mut self) -> i64 {
         (self.0.next_u64() >> 1).cast_signed()
     }
@@ -31,12 +31,12 @@ impl Dice {
         self.0.random()
     }
 
-    /// Returns true with this probability.
+    /// Returns true with the given probability.
     pub(super) fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
 
-    /// Time from `least` to below `end`; `least` if the range is empty.
+    /// Draws a time from `least` to below `end`; `least` if the range is empty.
     pub(super) fn between(&mut self, least: i64, end: i64) -> i64 {
         if end <= least {
             return least;
@@ -44,13 +44,14 @@ impl Dice {
         self.0.random_range(least..end)
     }
 
-    /// Around `median`, now and then several times as much.
+    /// Draws a value around `median`, log-normal with `spread`: sometimes
+    /// several times the median.
     pub(super) fn around(&mut self, median: f64, spread: f64) -> f64 {
         let factor = LogNormal::new(0.0, spread).map_or(1.0, |factor| factor.sample(&mut self.0));
         median * factor
     }
 
-    /// Time until something that happens every `mean` on average.
+    /// Draws the time until an event that happens every `mean` on average.
     pub(super) fn wait(&mut self, mean: f64) -> f64 {
         let wait: f64 = Exp1.sample(&mut self.0);
         mean * wait

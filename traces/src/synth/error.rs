@@ -1,4 +1,4 @@
-//! Errors of synthetic clusters, with the remedy.
+//! Errors of synthetic clusters, with a remedy.
 
 use gleaner_dataset::DatasetError;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
-    /// A parameter that no cluster can have.
+    /// A parameter with an invalid value.
     #[error("{name} is {value}: it must be {allowed}")]
     Parameter {
         /// Name of the parameter.
@@ -18,21 +18,21 @@ pub enum SynthError {
         /// Values that are allowed.
         allowed: &'static str,
     },
-    /// A fleet that is none.
+    /// An invalid fleet.
     #[error("fleet {name}: {detail}")]
     Fleet {
         /// File or name of the fleet.
         name: String,
-        /// Fault and its place.
+        /// Description and place of the fault.
         detail: String,
     },
-    /// The folder is in use.
+    /// The folder is not empty.
     #[error("{} is not empty; name a new folder for the synthetic dataset", folder.display())]
     NotEmpty {
         /// Path of the folder.
         folder: PathBuf,
     },
-    /// The folder could not be looked into.
+    /// The folder cannot be listed.
     #[error("cannot list folder {}: {source}", folder.display())]
     Folder {
         /// Path of the folder.

@@ -1,4 +1,4 @@
-//! Generates one host's trace, record after record.
+//! Generates one host's trace, one record after another.
 
 use super::dice::Dice;
 use super::fleet::{Class, Fleet, Habit};
@@ -16,10 +16,10 @@ const DAY_MS: i64 = 86_400_000;
 const BOOT_MS: i64 = 20_000;
 /// Time from waking to the first sample.
 const WAKE_MS: i64 = 1500;
-/// Shorter absences are no return of the owner (the idle rule's five minutes).
+/// Minimum absence for an event of the owner's return (the idle rule's five minutes).
 const LEAST_AWAY_MS: i64 = 300_000;
 
-/// A host's records in the order of their sequence numbers, made one step at a time.
+/// A host's records in the order of their sequence numbers, generated one step at a time.
 ///
 /// ```
 /// use gleaner_traces::synth::{Cluster, Parameters, Preset};
@@ -45,7 +45,7 @@ pub struct HostTrace {
     boot_id: String,
     /// Boot time of the host.
     booted_ms: i64,
-    /// Start time of the agent, which has not seen anything before.
+    /// Start time of the agent, before which nothing is observed.
     agent_ms: i64,
     life: Life,
     processes: ProcessRows,
@@ -59,7 +59,7 @@ pub struct HostTrace {
     ready: VecDeque<Record>,
 }
 
-/// The sample before.
+/// State at the previous sample.
 #[derive(Clone, Copy, Debug)]
 struct PreviousSample {
     time_ms: i64,
@@ -73,7 +73,8 @@ impl HostTrace {
         let mut dice = Dice::new(parameters.seed, Life::stream_of_rows(index));
         let start_ms = parameters.start_ms;
         let (host_id, database_id) = (dice.id(), dice.id());
-        // Booted as the trace begins, or within an interval: hosts do not sample in step.
+        // The host boots when the trace begins or within an interval, so that hosts do not sample in
+        // step.
         let longest_ms = parameters.interval_ms.min(DAY_MS - BOOT_MS);
         let booted_ms = start_ms + dice.between(0, longest_ms);
         life.boot(booted_ms);
@@ -125,7 +126,7 @@ impl HostTrace {
         &self.host_id
     }
 
-    /// The name of its one database: 32 hex digits.
+    /// The id of the host's only database: 32 hex digits.
     #[must_use]
     pub fn database_id(&self) -> &str {
         &self.database_id
@@ -140,7 +141,7 @@ impl HostTrace {
     fn fill(&mut self) {
         while self.ready.is_empty() && self.next_ms < self.end_ms {
             self.advance();
-            // In a time without samples that reaches beyond the end, no record before the end is known.
+            // A time without samples may reach beyond the end: then records after the end are dropped.
             let end = self.ready.iter().position(|r| r.time_ms >= self.end_ms);
             self.ready.truncate(end.unwrap_or(self.ready.len()));
         }
@@ -186,7 +187,7 @@ impl HostTrace {
                     (from_ms, event("sleep", amount_ms, None)),
                     (to_ms, event("wake", amount_ms, None)),
                 ];
-                // The agent's own rule: a gap begins at two intervals.
+                // Same rule as the agent's: a gap is longer than two intervals.
                 let is_gap = now_ms - last_ms > 2 * self.interval_ms;
                 self.sample(now_ms, is_gap.then_some("sleep"), events);
             }
@@ -237,7 +238,7 @@ impl HostTrace {
             let away_ms = stretch.from_ms - left_ms.unwrap_or(0).max(self.agent_ms);
             if away_ms >= LEAST_AWAY_MS {
                 let returned = event("owner_returned", Some(away_ms), Some("input"));
-                // Written at once; at the end of a sleep it waits for the sample with the rest.
+                // Written immediately; after a sleep the event waits for the sample with the others.
                 if events.is_empty() {
                     self.write_event(stretch.from_ms, returned);
                 } else {
@@ -271,7 +272,7 @@ impl HostTrace {
         }
         self.write(time_ms, Rows::Sample(Box::new(rows)));
         self.last = Some(PreviousSample { time_ms });
-        // The agent's timer is a little late each time, and makes up for it.
+        // The agent's timer is a little late each time, and catches up.
         self.next_ms = time_ms + self.interval_ms + self.dice.between(-2, 3);
     }
 
@@ -315,7 +316,7 @@ impl HostTrace {
         }
     }
 
-    /// Absences of values that this host never has, if the state is complete; and of processes that ended
+    /// Absence rows: values that this host never has, if the state is complete; and processes that ended
     /// while they were read.
     fn absences(&mut self, at: &SampleMoment) -> Vec<AbsenceRow> {
         let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {

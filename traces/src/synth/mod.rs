@@ -1,8 +1,9 @@
 //! Synthetic clusters: traces of invented hosts, of any number and length.
 //!
-//! A [`Fleet`] has the parameters of the model, class by class. Those of `acharya-setia` are **calibrated** to the
-//! tables of a study of 1998 (docs/synth.md says how); those of `modern` are **invented**. Nothing about real people can
-//! be learnt from either. The data say so: `hosts.source` and `hosts.os_name` begin with `synthetic`.
+//! A [`Fleet`] has the parameters of the model, class by class. Those of `acharya-setia` are **calibrated**
+//! to the tables of a study of 1998 (docs/synth.md says how); those of `modern` are **invented**. Nothing
+//! about real people can be learnt from either. The data identify themselves: `hosts.source` and
+//! `hosts.os_name` begin with `synthetic`.
 //!
 //! ```text
 //! fleet (TOML) ──► life: owner, programs, jobs, files, kernel ──► rows ──► records ──► dataset
@@ -10,12 +11,13 @@
 //! ```
 //!
 //! - `fleet`, `preset`: the hosts; `spread`: the differences between hosts of a class.
-//! - `life`: the events on a host. It obeys the rule of a real one: categories sum to physical memory.
-//! - `power`: some hosts sleep, some are turned off when the owner leaves. Each leaves a gap.
-//! - `rows`: the rows that an agent would store; available memory divides into free memory, cache and idle processes.
+//! - `life`: the events on a host. As on real hosts, the categories sum to physical memory.
+//! - `power`: some hosts sleep, some are turned off when the owner leaves; each such time leaves a gap.
+//! - `rows`: the rows that an agent would store; available memory is divided into free memory, cache and idle
+//!   processes.
 //!
-//! The seed decides every byte: each part of each host draws from a stream of its own (ChaCha8), so
-//! that a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
+//! The seed determines every byte. Each part of each host draws from its own random stream (ChaCha8), so that
+//! a host is the same in a cluster of any size, and longer traces begin as shorter ones do.
 
 mod cluster;
 mod dice;
@@ -49,7 +51,7 @@ const MIB: i64 = 1 << 20;
 /// Page size of all hosts.
 const PAGE_BYTES: i64 = 4096;
 
-/// `bytes` in whole pages.
+/// `bytes` rounded to whole pages.
 const fn whole_pages(bytes: i64) -> i64 {
     bytes - bytes.rem_euclid(PAGE_BYTES)
 }

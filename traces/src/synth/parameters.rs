@@ -5,7 +5,7 @@ use super::life::Life;
 use super::{Preset, SynthError};
 use std::sync::Arc;
 
-/// Default interval, the paper's.
+/// Default interval between samples, the paper's.
 const INTERVAL_MS: i64 = 90_000;
 
 /// Parameters of a cluster.
@@ -17,11 +17,11 @@ pub struct Parameters {
     pub cluster: Option<String>,
     /// Number of hosts.
     pub hosts: usize,
-    /// Days of each.
+    /// Length of each trace in days.
     pub days: u32,
     /// Start of the traces, ms since 1970-01-01 UTC.
     pub start_ms: i64,
-    /// Time between samples.
+    /// Time between samples, in ms.
     pub interval_ms: i64,
     /// Seed of all random numbers.
     pub seed: u64,
@@ -33,15 +33,16 @@ impl Parameters {
     /// Parameters for the hosts and the length of `preset`.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`], which no preset gives.
+    /// [`SynthError::Fleet`], which no preset returns.
     pub fn of_preset(preset: Preset, seed: u64) -> Result<Self, SynthError> {
         Self::of_fleet(preset.fleet()?, Some(preset.cluster()), seed)
     }
 
-    /// Parameters for the hosts of a fleet's cluster, and the fleet's length.
+    /// Parameters for the hosts of a fleet's cluster, with the fleet's number
+    /// of days.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] if it has no such cluster.
+    /// [`SynthError::Fleet`] if the fleet has no such cluster.
     pub fn of_fleet(fleet: Fleet, cluster: Option<&str>, seed: u64) -> Result<Self, SynthError> {
         Ok(Self {
             hosts: fleet.cluster(cluster)?.hosts_count(),

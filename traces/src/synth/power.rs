@@ -1,4 +1,4 @@
-//! Times in which a host is not sampled: it sleeps, is off, or its agent restarts.
+//! Times in which a host is not sampled: the host sleeps or is off, or its agent restarts.
 
 use super::dice::Dice;
 use super::fleet::{Habit, System};
@@ -13,7 +13,7 @@ const DAY_MS: f64 = 24.0 * HOUR_MS as f64;
 pub(super) enum Cause {
     /// The host sleeps.
     Sleep,
-    /// The host is off, or boots anew.
+    /// The host is off, or boots.
     Off,
     /// The agent does not run.
     Stopped,
@@ -28,8 +28,8 @@ pub(super) struct Interruption {
     pub(super) to_ms: i64,
 }
 
-/// Interruption between the sample at `from_ms` and the one due at `due_ms`, if any. `next` is the time of
-/// the owner's next presence, `last_active_ms` that of their last activity.
+/// Interruption between the sample at `from_ms` and the next, due at `due_ms`, if any. `next` is the time
+/// at which the owner is next present, `last_active_ms` the time of the owner's last activity.
 pub(super) fn interruption(
     dice: &mut Dice,
     system: &System,
@@ -40,7 +40,7 @@ pub(super) fn interruption(
 ) -> Option<Interruption> {
     let is_away = next.from_ms > due_ms;
     let passed_days = (due_ms - from_ms) as f64 / DAY_MS;
-    // Drawn in any case, so that a draw more or less does not depend on the owner.
+    // Drawn in any case, so that the number of draws does not depend on the owner.
     let mut happens = |days: Option<f64>| {
         let share = dice.share();
         days.is_some_and(|days| share < passed_days / days)

@@ -5,11 +5,11 @@ use super::{Fleet, SynthError};
 /// A cluster shipped with Gleaner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// Desks and workstations as sold since 2020: invented.
+    /// Office machines and workstations as sold since 2020: invented.
     Modern,
     /// Cluster A of Acharya & Setia, Table 1: 29 hosts, calibrated to Tables 1 to 4.
     AcharyaSetiaA,
-    /// Cluster B of the study: 23 hosts.
+    /// Cluster B of Acharya & Setia: 23 hosts.
     AcharyaSetiaB,
     /// Both clusters together: 52 hosts, A's first.
     AcharyaSetia,
@@ -35,7 +35,7 @@ impl Preset {
         }
     }
 
-    /// The name of its cluster in its fleet.
+    /// Name of the preset's cluster in its fleet.
     #[must_use]
     pub const fn cluster(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Preset {
         }
     }
 
-    /// The file that its fleet is read from.
+    /// Text of the preset's fleet file.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl Preset {
     /// Fleet of the preset.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`]: a test ensures that there is none.
+    /// [`SynthError::Fleet`]; a test ensures that no preset returns it.
     pub fn fleet(self) -> Result<Fleet, SynthError> {
         Fleet::parse(self.text(), self.name())
     }

@@ -20,40 +20,41 @@ pub struct Record {
 /// Content of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
-    /// The time without samples that ends here.
+    /// The time without samples that ends with this record.
     Gap(GapRow),
-    /// Row of the host.
+    /// Inventory of the host.
     Host(Box<HostRow>),
-    /// Something that happened.
+    /// An event.
     Event(EventRow),
-    /// Rows of a sample.
+    /// A sample with its rows in other tables.
     Sample(Box<SampleRows>),
 }
 
-/// A sample with all that belongs to it.
+/// A sample with all rows that belong to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SampleRows {
-    /// Memory, load, cost.
+    /// Row of the sample itself: memory, load, cost.
     pub sample: SampleRow,
     /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
-    /// Files in use, as far as they changed.
+    /// Files in use whose rows changed.
     pub files: Vec<FileRow>,
-    /// Sources of the owner's activity, as far as they have news.
+    /// Sources of the owner's activity whose rows changed.
     pub activity: Vec<ActivityRow>,
-    /// Absences, as far as they changed.
+    /// Absences that changed.
     pub absences: Vec<AbsenceRow>,
-    /// Rows of the NUMA nodes, if there are several.
+    /// NUMA nodes, if there are several.
     pub nodes: Vec<NodeRow>,
     /// Control groups of active processes.
     pub cgroups: Vec<CgroupRow>,
 }
 
 impl Record {
-    /// Hands every row over, with its table, as values in the order of the table's columns.
+    /// Passes every row with its table to `each`, as values in the order of the table's
+    /// columns.
     ///
     /// # Errors
-    /// The first that `each` gives.
+    /// The first error that `each` returns.
     pub fn try_each<E>(
         &self,
         mut each: impl FnMut(&'static str, Vec<Value>) -> Result<(), E>,

@@ -1,10 +1,10 @@
-//! Differences between the hosts of a fleet: each property is spread evenly over them, so that a small
-//! cluster has the spread of a large one. A host's place is the fractional part of a multiple of an
-//! irrational number (Kronecker's sequence), shifted by the seed.
+//! Differences between the hosts of a fleet. Each property is spread evenly over the hosts, so that a
+//! small cluster has the spread of a large one. A host's position is the fractional part of a multiple of
+//! an irrational number (Kronecker's sequence), shifted by the seed.
 
 use super::dice::Dice;
 
-/// Property in which hosts differ.
+/// A property in which hosts differ.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Property {
     Kernel,
@@ -19,10 +19,10 @@ pub(super) enum Property {
     Stay,
 }
 
-/// Roots of primes, whose multiples fill the unit interval evenly.
+/// Primes; multiples of their square roots fill the unit interval evenly.
 const STEPS: [f64; 10] = [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0];
 
-/// Position of one host in the fleet, by property: from 0 to below 1.
+/// Position of one host in the fleet for each property, from 0 to below 1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HostPosition([f64; STEPS.len()]);
 
@@ -39,13 +39,13 @@ impl HostPosition {
         self.0[property as usize]
     }
 
-    /// Evenly about 1, with this sd.
+    /// Factor evenly spread about 1 with this sd.
     pub(super) fn factor(&self, property: Property, sd: f64) -> f64 {
         (1.0 + sd * centred(self.of(property))).max(0.05)
     }
 
-    /// Relative rate of an event that occurs on `share` of the hosts only: 0 on the others; with mean 1 on
-    /// those, its logarithm evenly spread with this standard deviation.
+    /// Relative rate of an event that occurs on `share` of the hosts only: 0 on the others, mean 1 on
+    /// those; its logarithm is evenly spread with this sd.
     pub(super) fn rate(&self, property: Property, share: f64, sd: f64) -> f64 {
         let place = self.of(property);
         if place >= share {
@@ -61,7 +61,7 @@ impl HostPosition {
     }
 }
 
-/// An even spread from 0 to 1 as one of mean 0 and sd 1.
+/// Maps an even spread from 0 to 1 to one with mean 0 and sd 1.
 fn centred(place: f64) -> f64 {
     (place - 0.5) * 12f64.sqrt()
 }

@@ -1,5 +1,5 @@
-//! A cluster as a dataset, streamed: memory is bounded by the number of hosts generated at once and by the
-//! rows that wait to be sealed, whatever the cluster's size.
+//! Writes a cluster as a dataset, streamed: memory is bounded by the number of hosts generated together and
+//! by the rows that wait to be sealed, whatever the cluster's size.
 
 use super::{Cluster, HostTrace, Record, SynthError};
 use arrow::record_batch::RecordBatch;
@@ -12,18 +12,18 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 const DAY_MS: i64 = 86_400_000;
-/// Number of hosts whose state is kept at once: some tens of KiB each.
+/// Number of hosts generated together; each takes some tens of KiB.
 const HOSTS_AT_ONCE: usize = 256;
-/// Rows that are sealed at once: some 200 bytes each, twice as much again while they are sorted, and as many are being
-/// made meanwhile.
+/// Rows per seal: about 200 bytes each, three times as much while they are sorted, and as many more are
+/// generated meanwhile.
 const ROWS_AT_ONCE: usize = 600_000;
 
 /// Progress of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Days of hosts done.
+    /// Host-days done.
     pub host_days: u64,
-    /// Days of hosts in all.
+    /// Host-days in total.
     pub host_days_in_all: u64,
     /// Number of rows generated.
     pub rows: u64,
@@ -60,7 +60,7 @@ pub fn write(
         dataset: folder.to_owned(),
         ..SynthSummary::default()
     };
-    // Making rows and sealing them take about as long: each has a thread of its own.
+    // Generating rows and sealing them take about equally long: each has its own thread.
     thread::scope(|scope| {
         let (parts, made) = sync_channel(1);
         let making = scope.spawn(move || make(cluster, &parts));
@@ -85,7 +85,7 @@ pub fn write(
     })
 }
 
-/// A day of a host, or a part of one, with the tables to seal after it.
+/// A host's day, or part of one, with the tables to seal after it.
 struct Part {
     done: Progress,
     tables: Vec<(Table, RecordBatch)>,
@@ -101,7 +101,8 @@ fn make(cluster: &Cluster, parts: &SyncSender<Part>) -> Result<u64, SynthError> 
         rows: 0,
     };
     let mut making = RowBuffer::default();
-    // Ordered by id, as after a collector's compaction: a reader of hosts in that order opens each file once.
+    // Hosts are ordered by id, as after a collector's compaction: a reader in that order opens each file
+    // once.
     let mut order: Vec<(String, usize)> = (0..parameters.hosts)
         .map(|index| (cluster.host(index).host_id().to_owned(), index))
         .collect();
@@ -149,7 +150,7 @@ fn refuse_in_use(folder: &Path) -> Result<(), SynthError> {
     }
 }
 
-/// Rows on their way into the dataset.
+/// Rows that wait to be sealed.
 struct RowBuffer {
     builders: Vec<RowsBuilder>,
     waiting: usize,

@@ -1,5 +1,5 @@
-//! Alibaba's machine_usage.csv: machines in no order, in several passes; and values that the trace marks as
-//! invalid.
+//! Alibaba's machine_usage.csv: machines in no order, read in several passes; and values that the trace
+//! marks as invalid.
 
 use crate::import::{fills_what_it_names, read};
 use gleaner_dataset::Dataset;
@@ -18,7 +18,7 @@ fn row(machine: &str, time: &str, memory: &str) -> String {
     format!("{machine},{time},41,{memory},,,43.04,33.08,5")
 }
 
-/// Imports `text`, holding so many rows at once.
+/// Imports `text`, holding at most `rows_at_once` rows in memory.
 fn imported(
     text: &[u8],
     dataset: &Path,
@@ -49,8 +49,8 @@ fn shares_of_memory_worked_by_hand() {
         row("m_2", "20", "92"),
         row("m_1", "10", "0"),
         row("m_2", "10", "100"),
-        row("m_1", "20", "-1"),  // not valid
-        row("m_2", "30", "101"), // nor this
+        row("m_1", "20", "-1"),  // invalid
+        row("m_2", "30", "101"), // also invalid
         row("m_1", "0", "50"),   // before or after the trace
         row("m_2", "40", "12.5"),
         "m_1,30,41".to_owned(),
@@ -118,7 +118,7 @@ fn shares_of_memory_worked_by_hand() {
     );
 }
 
-/// However little is held at once, the dataset holds the same.
+/// The dataset is the same however few rows are held in memory.
 #[test]
 fn passes_change_nothing() {
     let rows: Vec<String> = (0..3000)
@@ -196,7 +196,7 @@ fn another_file_is_refused_by_line() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The file is refused, or every row is accounted for; never a panic.
+    /// The file is rejected, or every row is counted; the importer never panics.
     #[test]
     fn whatever_is_in_the_file_is_accounted_for(
         lines in proptest::collection::vec("(m_[0-3]|.?),(-?[0-9]{1,4}|.{0,3}|1e300|NaN),1,(-?[0-9]{1,3}|.{0,3}|1e300),,,,,", 1..40),

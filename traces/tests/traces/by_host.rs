@@ -1,4 +1,4 @@
-//! Exports for policy simulators, of hosts made by hand.
+//! Exports for policy simulators, from hand-made hosts.
 
 use gleaner_schemas::availability::{
     AvailabilityQuestion, AvailablePeriod, AvailableSample, HostAvailability,
@@ -12,7 +12,7 @@ use gleaner_traces::{ExportSummary, Format, Result};
 use std::fs;
 use std::path::Path;
 
-/// Time of the first sample of all.
+/// Time of the first sample.
 const START_MS: i64 = 1_795_176_000_000;
 
 fn question() -> AvailabilityQuestion {
@@ -39,7 +39,7 @@ fn period(from_s: i64, to_s: i64, end: Option<EndCause>) -> AvailablePeriod {
     }
 }
 
-/// A sample of 1000 bytes.
+/// A sample of a host with 1000 bytes.
 fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSample {
     AvailableSample {
         time_ms: START_MS + seconds * 1000,
@@ -51,8 +51,8 @@ fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSam
     }
 }
 
-/// A host from the start on with a gap and a clock that was set back, one without usable data, one that
-/// begins later.
+/// Three hosts: one with a gap and a clock that was set back, one without usable data, one that begins
+/// later.
 fn hosts() -> [HostAvailability; 3] {
     let host = |host: &str, host_name: &str, from_s: i64, to_s: i64| HostAvailability {
         host: host.to_owned(),
@@ -160,7 +160,7 @@ fn simgrids_platform_and_profiles() {
         "0 1\n90 0\n300 1\n390 0\n390 1\n480 0\n"
     );
     assert_eq!(profile("00001.state"), "0 0\n");
-    // 0 in the gap; what the clock told again, at 360, is not written.
+    // 0 in the gap; the repeated time 360 after the clock was set back is not written.
     let share = "0 0.900000\n90 0\n300 0.800000\n390 0.100000\n390 0\n480 0.600000\n480 0\n";
     assert_eq!(profile("00000.share"), share);
     assert_eq!(profile("00001.share"), "0 0\n120 0.100000\n120 0\n");
@@ -215,7 +215,7 @@ fn no_hosts_leave_whole_and_empty_files() {
     }
     let to = tempfile::tempdir().unwrap();
     let begun = Fta::create(to.path(), &question()).unwrap();
-    // An export that stopped half way says so, and leaves no finished file.
+    // An interrupted export is marked incomplete and has no finished file.
     drop(begun);
     assert!(read(to.path(), "gleaner-export.json").contains("\"is_whole\": false"));
     assert!(!to.path().join("event_trace.tab").exists());

@@ -1,4 +1,5 @@
-//! Plain CSV by its mapping: the example of the docs, units and formats, refusals, and arbitrary input.
+//! Plain CSV with its mapping: the example in the docs, units and formats, rejections, and arbitrary
+//! input.
 
 use crate::import::{fills_no_others, read};
 use gleaner_dataset::Dataset;
@@ -59,7 +60,7 @@ fn parse(mapping: &str) -> Result<Mapping, ImportError> {
     Mapping::parse(Path::new("map.toml"), mapping)
 }
 
-/// The block of that language in the docs.
+/// The code block of this language in the docs.
 fn documented(language: &str) -> String {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
     let docs = fs::read_to_string(docs).unwrap();
@@ -108,7 +109,7 @@ fn the_example_of_the_docs() {
     ];
     assert_eq!(samples, expected);
 
-    // What it says of itself; the docs have no table of it, since the mapping decides.
+    // The mapping's own description; the docs have no table for it, since it depends on the mapping.
     let parsed = parse(&mapping).unwrap();
     let csv = Csv::new(&parsed, &place.files);
     let fills: Vec<_> = csv
@@ -147,7 +148,7 @@ fn the_example_of_the_docs() {
     );
     assert_eq!(row.reading.cpus_count, 8);
 
-    // Every column that it names is filled, and no other.
+    // Every column that the mapping names is filled, and no other.
     fills_no_others(&csv.source(), "pc1", &place.dataset());
     let again = place.import(&mapping).unwrap();
     assert_eq!(
@@ -407,7 +408,7 @@ fn hopeless_files_are_refused_by_line_and_nothing_is_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A mapping with anything inserted anywhere is read, or refused with a line; never a panic.
+    /// A mapping with arbitrary text inserted is read, or rejected with a line; it never panics.
     #[test]
     fn no_mapping_panics(at in any::<prop::sample::Index>(), cut in 0..12usize, text in "[a-z\\[\\]=\"\\.%0-9\n ä]{0,12}") {
         let documented = documented("toml");
@@ -423,7 +424,7 @@ proptest! {
         }
     }
 
-    /// The file is refused, or every row is accounted for; never a panic.
+    /// The file is rejected, or every row is counted; the importer never panics.
     #[test]
     fn whatever_is_in_a_file_is_accounted_for(
         lines in proptest::collection::vec("(a|b|\"c|),(170000000[0-9]|.{0,4}),([0-9]{1,3}|1e400|.{0,3}),([0-9]{1,3}|-1|.{0,3}),[0-9\"]{0,2}", 1..30),

@@ -18,10 +18,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-/// 2026-11-20 23:59:30 UTC, ten seconds a record: the fourth is of the next day.
+/// 2026-11-20 23:59:30 UTC; records are ten seconds apart, so that the fourth is on the next day.
 const START_MS: i64 = 1_795_219_170_000;
 
-/// Two hosts, eight records each with one sample and two processes, in two seals.
+/// Two hosts with eight records each, of one sample and two processes, sealed twice.
 fn dataset(folder: &Path) -> Dataset {
     for sequences in [[1, 3, 5, 7], [2, 4, 6, 8]] {
         let mut writer = Writer::open(folder).unwrap();
@@ -266,7 +266,7 @@ fn a_part_is_exported_and_no_empty_file() {
     );
 }
 
-/// The meaning of an imported host's figures goes with each of an export's files, and in the folder's own words.
+/// Each of an export's files, and the folder's description, says what an imported host's figures mean.
 #[test]
 fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -307,7 +307,7 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
                 reader.unwrap().schema().clone()
             }
             Format::Arrow => FileReader::try_new(file("arrow"), None).unwrap().schema(),
-            Format::Csv => continue, // has no room for it
+            Format::Csv => continue, // CSV has no metadata
         };
         assert_eq!(read(&schema.metadata()["gleaner.sources"]), sources);
     }

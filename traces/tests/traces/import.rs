@@ -1,4 +1,4 @@
-//! Rough foreign traces: the fate of every row, and refusals.
+//! Faulty imported traces: the fate of every row, and rejections.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 pub(crate) const HEADER: &str = "Timestamp [ms];\tCPU cores;\tCPU capacity provisioned [MHZ];\tCPU usage [MHZ];\t\
     CPU usage [%];\tMemory capacity provisioned [KB];\tMemory usage [KB];\tDisk read throughput [KB/s];\t\
     Disk write throughput [KB/s];\tNetwork received throughput [KB/s];\tNetwork transmitted throughput [KB/s]";
-/// 2013-07-15 23:50:00 UTC: two samples later it is the next day.
+/// 2013-07-15 23:50:00 UTC; two samples later it is the next day.
 pub(crate) const START_S: i64 = 1_373_932_200;
 const MINUTE_MS: i64 = 60_000;
 
@@ -26,7 +26,7 @@ pub(crate) fn row(minutes: i64, cpus: i64, capacity_kb: &str, usage_kb: &str) ->
     )
 }
 
-/// A folder of machines' files, and a place for a dataset.
+/// A folder of machines' files, and a folder for a dataset.
 struct Place {
     folder: TempDir,
 }
@@ -107,7 +107,7 @@ pub(crate) fn read(
         .collect()
 }
 
-/// Minutes after the start, then `columns`.
+/// Minutes after the start, then `columns`, of a host's rows.
 fn since_start(
     place: &Place,
     table: &Table,
@@ -131,22 +131,22 @@ fn machine<'a>(imported: &'a ImportSummary, name: &str) -> &'a Machine {
     machines.find(|m| m.machine == name).unwrap()
 }
 
-/// Every kind of roughness, row by row.
+/// Every kind of fault, row by row.
 #[test]
 fn rough_rows_worked_by_hand() {
     let rows = [
         row(0, 1, "4096.0", "1024.0"),
         row(5, 1, "4096.0", "1024.5"),
-        row(5, 1, "4096.0", "1024.5"), // repeats
-        row(10, 1, "4096.0", "100.0"), // contradicted by the next
+        row(5, 1, "4096.0", "1024.5"), // repeats the row above
+        row(10, 1, "4096.0", "100.0"), // contradicted by the next row
         row(10, 1, "4096.0", "3072.0"),
-        row(20, 1, "4096.0", "0.0"), // before its time, two intervals late: no gap
+        row(20, 1, "4096.0", "0.0"), // out of order; two intervals late is no gap
         row(15, 2, "2.0E3", "2048.0"), // overused, and another machine than before
         "1373934000;\t1;\t2599.9".to_owned(), // cut off
-        row(25, 0, "0.0", "0.0"),    // off
+        row(25, 0, "0.0", "0.0"),    // machine off
         row(30, 0, "0.0", "0.0"),
         String::new(),
-        row(35, 0, "4096.0", "4096.0"), // 15 minutes later: a gap; CPUs not said
+        row(35, 0, "4096.0", "4096.0"), // 15 minutes later: a gap; CPUs unknown
         row(40, 1, "NaN", "1.0"),
         row(40, 1, "4096.0", "-1.0"),
         row(45, 1, "4096.0", "4095.0"),
@@ -167,7 +167,7 @@ fn rough_rows_worked_by_hand() {
             vec![Some(45), ten, kib(4096), kib(1)],
         ]
     );
-    // At first, where the day begins (10 minutes in), and at each change.
+    // Inventories: at first, where the day begins (10 minutes in), and at each change.
     let hosts = since_start(
         &place,
         &HostRow::TABLE,
@@ -292,7 +292,7 @@ fn hopeless_input_is_refused_and_nothing_is_written() {
     assert!(place.refused().contains("cannot list folder"));
 }
 
-/// Nor does the order of the rows, or another trace with the same numbers, change anything.
+/// Importing rows in another order, or another trace with the same numbers, changes nothing.
 #[test]
 fn what_was_imported_before_is_left_as_it_is() {
     let mut rows: Vec<String> = (0..400)
@@ -300,7 +300,7 @@ fn what_was_imported_before_is_left_as_it_is() {
         .collect();
     let place = Place::of(&[("1.csv", &file(&rows))]);
     let first = place.imported();
-    // A host of two days: inventories at first, twice where a day begins, at one change.
+    // A host of two days: inventories at first, two at the start of a day, one at a change.
     assert_eq!(first.new_rows_count, 400 + 4);
     let before = samples(&place, "1");
     rows.reverse();
@@ -310,7 +310,7 @@ fn what_was_imported_before_is_left_as_it_is() {
     assert_eq!(again.total.out_of_order_count, 399);
     assert_eq!(samples(&place, "1"), before);
 
-    // A month later the same machine goes on.
+    // A month later the same machine continues.
     place.write("1.csv", &file(&[row(43_200, 2, "8192.0", "1.0")]));
     assert_eq!(place.imported().new_rows_count, 2);
     assert_eq!(samples(&place, "1").len(), 401);
@@ -356,7 +356,7 @@ fn the_columns_that_a_source_names_are_filled_and_no_others() {
     fills_what_it_names(&RND, "1", &place.dataset());
 }
 
-/// No more, lest something were made up; no less, lest the docs say too much.
+/// The dataset has exactly the columns that the source and the docs name.
 #[track_caller]
 pub(crate) fn fills_what_it_names(source: &Source<'_>, machine: &str, dataset: &Path) {
     fills_no_others(source, machine, dataset);
@@ -373,7 +373,7 @@ pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     }
 }
 
-/// Asserts the filled columns in the dataset, whatever the docs say.
+/// Asserts the filled columns in the dataset, without comparing them with the docs.
 #[track_caller]
 pub(crate) fn fills_no_others(source: &Source<'_>, machine: &str, dataset: &Path) {
     let dataset = Dataset::open(dataset).unwrap();
@@ -409,7 +409,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A later download of a trace may say otherwise: that is no repetition.
+/// A later download of a trace may have other values: that is a contradiction, not a repetition.
 #[test]
 fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     let rows: Vec<String> = (0..10)
@@ -424,8 +424,8 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
         (0, 0)
     );
 
-    // A part of the file: another interval before its first sample, an inventory there, and no other
-    // difference.
+    // A part of the file differs only in the interval before its first sample, and in an inventory
+    // there.
     place.write("1.csv", &file(&rows[4..]));
     let part = place.imported();
     assert_eq!((part.new_rows_count, part.contradicting_rows_count), (1, 0));
@@ -442,7 +442,7 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
     assert_eq!(later.known_rows_count, first.new_rows_count);
 }
 
-/// Several seals of a day leave several files, each of which a reader of any host opens.
+/// Several seals of a day write several files, which every reader of a host would open.
 #[test]
 fn an_import_ends_with_one_file_a_table_and_day() {
     let file_of = |machine: i64| {
@@ -453,7 +453,7 @@ fn an_import_ends_with_one_file_a_table_and_day() {
     };
     let place = Place::of(&[]);
     for machine in 1..=4 {
-        // Each import seals for itself, as does one of more rows than are held at once.
+        // Each import seals on its own, as does an import of more rows than fit in one seal.
         place.write(&format!("{machine}.csv"), &file_of(machine));
         place.imported();
     }
@@ -494,7 +494,7 @@ fn what_a_source_means_travels_with_the_dataset() {
         .map(|f| (f.table, f.column, f.from))
         .collect();
     assert_eq!(columns, fills);
-    // A second source stands beside it, and writers go on with both.
+    // A second source is added, and importers continue with both.
     place.import_as(FAST_STORAGE).unwrap();
     drop(Writer::open(place.dataset()).unwrap());
     let names = Dataset::open(place.dataset()).unwrap();

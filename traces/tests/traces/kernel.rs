@@ -1,4 +1,4 @@
-//! Sources with the kernel's own figures: all values of their readings arrive in the dataset.
+//! Sources with the kernel's own figures: all values of their readings reach the dataset.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
@@ -11,7 +11,7 @@ use gleaner_traces::import::{import, kernel};
 const START_MS: i64 = 1_700_000_000_000;
 const GIB: i64 = 1 << 30;
 
-/// A machine that is started anew on the way, with another kernel.
+/// A machine that reboots within the trace, with another kernel.
 struct InventedMachine {
     machines: &'static [&'static str],
 }
@@ -102,7 +102,7 @@ fn what_a_reading_says_beside_memory_is_written_and_what_it_does_not_is_absent()
     assert_eq!(integers(&rows, 0), [Some(3 * GIB); 3]);
     assert_eq!(integers(&rows, 1), [Some(3 * GIB - 8 * GIB * 15 / 100); 3]);
     assert_eq!(integers(&rows, 2), [Some(7); 3]);
-    // A start that moved by half a minute is the same start.
+    // A boot time that moved by half a minute is the same boot.
     assert_eq!(integers(&rows, 3), [50_000, 1_050_000, 1_150_000].map(Some));
     assert_eq!(integers(&rows, 4), [None; 3]);
     let rows = read(&SampleRow::TABLE, &["boot_id", "load5"]);

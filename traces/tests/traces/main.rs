@@ -1,4 +1,5 @@
-//! Exports read back, and synthetic clusters against what a real trace obeys.
+//! Exports read back, and synthetic clusters checked by the rules of real
+//! traces.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)] // tests
 
 mod alibaba;

@@ -33,10 +33,10 @@ fn german_times_and_commas_worked_by_hand() {
     let rows = [
         row("04.11.2015 20:40:34", "2", "6291456", "1321205"),
         row("04.11.2015 20:45:34", "2", "6291456", "1321205,5"),
-        row("4.11.2015 20:50:34", "2", "6291456", "0"), // without the zero: as plain
-        row("31.04.2015 20:55:34", "2", "6291456", "1"), // no such day
-        row("04.11.2015 20:55:34", "2", "6291456", "1.234,5"), // a thousand, or one and a part?
-        row("04.11.2015 21:00:34", "2,0", "8388608", "8388609"), // overused, and grown
+        row("4.11.2015 20:50:34", "2", "6291456", "0"), // no leading zero: also valid
+        row("31.04.2015 20:55:34", "2", "6291456", "1"), // no such date
+        row("04.11.2015 20:55:34", "2", "6291456", "1.234,5"), // a thousands separator or a decimal point?
+        row("04.11.2015 21:00:34", "2,0", "8388608", "8388609"), // overused, and memory grown
     ];
     let folder = tempfile::tempdir().unwrap();
     let done = imported(&rows, folder.path());

@@ -1,4 +1,4 @@
-//! Mending against a slow, obvious version; and arbitrary input.
+//! Mending compared with a slow, obvious implementation; and arbitrary input.
 
 use crate::import::{HEADER, row};
 use gleaner_schemas::column::Value;
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// A row of an invented source: its reading, a further value, and a fact.
+/// A row of an invented source: its reading, an extra value, and a fact.
 type SourceRow = (Reading, Option<i64>, Option<i64>);
 
 const COLUMNS: [&str; 2] = ["mem_free_bytes", "load1"];
@@ -61,7 +61,7 @@ fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
     made.collect()
 }
 
-/// Row by row, without sorting.
+/// Mends the rows one by one, without sorting.
 fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
     let mut of_time: BTreeMap<i64, Vec<SourceRow>> = BTreeMap::new();
     for row in rows {
@@ -114,7 +114,7 @@ fn obviously(rows: &[SourceRow]) -> Vec<MendedRow> {
     samples
 }
 
-/// Few values, so that they meet.
+/// Rows with few distinct values, so that they coincide.
 fn rows() -> impl Strategy<Value = Vec<SourceRow>> {
     let said = || proptest::option::of(0..3i64);
     let row = (
@@ -151,7 +151,7 @@ fn where_recording_stopped_there_is_a_gap_however_short() {
         (0, "boot"), // before all samples
         (90_000, "stopped"),
         (90_000, "boot"),
-        (240_000, "stopped"), // at a sample: before or after it
+        (240_000, "stopped"), // at a sample's time: before or after it
         (400_000, "stopped"), // after all samples
     ] {
         readings.stopped_at(time_ms, cause);
@@ -190,7 +190,7 @@ proptest! {
         let gaps = samples.iter().filter(|(s, ..)| s[1].is_none()).count() as u64;
         prop_assert_eq!(mended.gaps_count, gaps.saturating_sub(1));
 
-        // Their order makes no difference.
+        // The rows' order makes no difference.
         let mut shuffled = rows;
         shuffled.sort_by_key(|(r, ..)| (r.time_ms as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         prop_assert_eq!(made(&readings(&shuffled).mend().0), samples);
@@ -228,7 +228,7 @@ proptest! {
     }
 }
 
-/// Damage to a file.
+/// A kind of damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(u8),
@@ -262,7 +262,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The file is refused, or every row is accounted for; never a panic.
+    /// The file is rejected, or every row is counted; the importer never panics.
     #[test]
     fn a_damaged_file_is_imported_as_far_as_it_goes(damages in vec((damage(), any::<prop::sample::Index>()), 1..30)) {
         let rows = (0..40).map(|i| row(5 * i, 4, "4194304.0", "131419.73333333334"));
@@ -295,7 +295,7 @@ proptest! {
     }
 }
 
-/// Readings every `interval_ms`, each followed by another of the same machine `later_ms` after it.
+/// Readings every `interval_ms`, each followed by another of the same machine after `later_ms`.
 fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
     let times = (0..100).flat_map(|at| [at * interval_ms, at * interval_ms + later_ms]);
     let reading = |time_ms| Reading {
@@ -309,12 +309,13 @@ fn twice(interval_ms: i64, later_ms: i64) -> Vec<SourceRow> {
         .collect()
 }
 
-/// Two tasks of pmlogger's record the same metrics some 15 ms apart: by the median step every step of 10 s was a gap.
+/// Two pmlogger tasks record the same metrics some 15 ms apart: with the median step, every step of 10 s
+/// would be a gap.
 #[test]
 fn what_two_tasks_record_of_one_moment_is_one_sample() {
     let mut given = readings(&[]);
     for (at, (reading, ..)) in twice(10_000, 15).into_iter().enumerate() {
-        // The second of them knows the load, and the first does not.
+        // Only the second reading has the load.
         let load = (at % 2 == 1).then_some(at as f64);
         given.push(reading, &[Some(7.0), load]);
     }
@@ -333,7 +334,7 @@ fn what_two_tasks_record_of_one_moment_is_one_sample() {
         ];
         assert_eq!(known, expected);
     }
-    // Further apart they are two samples, and no gaps all the same.
+    // Further apart, the readings are two samples, still without gaps.
     let (samples, mended) = readings(&twice(60_000, 3_000)).mend_counts();
     assert_eq!(
         (samples, mended.gaps_count, mended.merged_count),
@@ -361,7 +362,7 @@ fn nothing_is_merged_across_a_stop() {
     assert_eq!((mended.merged_count, mended.gaps_count), (99, 1));
 }
 
-/// Steps of 10 s to hours have no interval of their own: one is stated, and longer steps are gaps.
+/// Steps of 10 s to several hours have no clear interval: one is given, and longer steps are gaps.
 #[test]
 fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     let steps_s = [10, 10, 30, 10, 600, 10, 9_000, 60, 10, 26_660];
@@ -382,7 +383,7 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
     assert_eq!(stated.nominal_interval_ms, Some(300_000));
     assert!(found.coverage() < 0.01, "{}", found.coverage());
     assert!(stated.gaps_count < found.gaps_count);
-    // In ten steps two are longer than ten minutes.
+    // Two of ten steps are longer than ten minutes.
     assert_eq!(stated.gaps_count, 11);
     let recorded_s: i64 = (0..59)
         .map(|at| steps_s[at % 10])

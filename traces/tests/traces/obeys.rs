@@ -1,4 +1,4 @@
-//! Rules that every trace obeys, checked by a reader that follows it record by record.
+//! Rules that every trace obeys, checked record by record.
 
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Columns that are absent without a row of `absences`, as in the agent.
+/// Columns that may be absent without a row of `absences`, as in the agent.
 const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "interval_ms",
     "arc_bytes",
@@ -23,7 +23,7 @@ const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "damon_idle_p90_ms",
 ];
 
-/// Time since boot, which every host has that this machine makes up.
+/// Time since boot, which every synthetic host has.
 fn boottime_ms(row: &SampleRow) -> i64 {
     row.boottime_ms.unwrap()
 }
@@ -107,7 +107,7 @@ impl Reader {
         (self.gap, self.host) = (None, self.host.take());
     }
 
-    /// Checks gaps, whole states, the host's rows, boots, and counters that grow.
+    /// Checks gaps, complete states, inventories, boots, and counters that grow.
     fn follows(&mut self, time_ms: i64, row: &SampleRow) {
         assert!(
             self.boots.contains(row.boot_id.as_ref().unwrap()),

@@ -1,4 +1,5 @@
-//! `gleaner import pcp`: what needs no PCP. The rest is in tests/readers/test_recorders.py.
+//! `gleaner import pcp`: the part that needs no PCP. The rest is in
+//! tests/readers/test_recorders.py.
 
 use crate::import::the_docs_name_what_it_fills;
 use gleaner_schemas::rows;

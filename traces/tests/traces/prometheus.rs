@@ -1,4 +1,4 @@
-//! The importer of Prometheus against a server that is invented, so that it can be as difficult as servers are.
+//! The Prometheus importer against an invented server, which can be as difficult as real ones.
 
 use crate::import::fills_what_it_names;
 use arrow::array::AsArray;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 const DAY_MS: i64 = 86_400_000;
 const STEP_MS: i64 = 15_000;
-/// 2026-11-21 23:00:00.053 UTC: an hour later it is the next day.
+/// 2026-11-21 23:00:00.053 UTC; an hour later it is the next day.
 const START_MS: i64 = 1_795_302_000_053;
 const SCRAPES: i64 = 960; // four hours
 const GIB: i64 = 1 << 30;
@@ -26,7 +26,7 @@ const GIB: i64 = 1 << 30;
 /// Behaviour of an invented server.
 #[derive(Clone, Debug, Default)]
 struct Manners {
-    /// More samples than this are too many for one question.
+    /// Maximum number of samples that the server returns for one query.
     most_samples: Option<usize>,
     /// Fixed answer to every request: status and body.
     always: Option<(u16, &'static str)>,
@@ -39,10 +39,10 @@ struct Server {
     folder: TempDir,
 }
 
-/// A series: name, labels beside job and instance, and its value at a scrape.
+/// A series: name, labels besides job and instance, and its value at a scrape.
 type Series = (&'static str, &'static str, fn(i64) -> f64);
 
-/// A machine with all metrics of node_exporter; restarted within the trace, with a scrape without memory.
+/// A machine with all node_exporter metrics; it is restarted within the trace, and one scrape has no memory.
 fn series() -> Vec<Series> {
     let mut all: Vec<Series> = vec![
         ("node_memory_MemTotal_bytes", "", |_| (8 * GIB) as f64),
@@ -126,7 +126,7 @@ impl Server {
                     "HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
                     body.len()
                 );
-                // Whoever asked may have had enough.
+                // The client may have hung up.
                 let _ = stream
                     .write_all(head.as_bytes())
                     .and_then(|()| stream.write_all(body.as_bytes()));
@@ -283,7 +283,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// Times, available memory and intervals, of the machine `otter:9100`.
+/// Times, available memory and intervals of the machine `otter:9100`.
 fn rows(dataset: &Path) -> Vec<(i64, i64, Option<i64>)> {
     let dataset = Dataset::open(dataset).unwrap();
     let columns = ["time", "available_bytes", "interval_ms"];
@@ -320,7 +320,7 @@ fn every_sample_is_asked_for_once_and_has_its_own_time() {
         ["printer:9100 (it has no node_memory_MemTotal_bytes)"]
     );
     assert_eq!(imported.total.rows_count, SCRAPES as u64);
-    // One request for the machines, one for the targets, and two days of one machine.
+    // One request for the machines, one for the targets, and two for the days of one machine.
     assert_eq!(server.asked.lock().unwrap().len(), 4);
     fills_what_it_names(&SOURCE, "otter:9100", &server.dataset());
     let again = server.import(Address::default(), ALL).unwrap();
@@ -354,8 +354,8 @@ fn times_are_kept_to() {
     };
     server.import(Address::default(), times).unwrap();
     assert_eq!(rows(&server.dataset()), expected(100..700));
-    // A later import continues where that ended, except for the interval of the first sample, which is not
-    // known twice.
+    // A later import continues after the first, except for the interval before its first sample, which it
+    // does not know.
     server.import(Address::default(), ALL).unwrap();
     let known = rows(&server.dataset());
     assert_eq!(known.len() as i64, SCRAPES);

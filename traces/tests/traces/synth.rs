@@ -1,4 +1,4 @@
-//! Synthetic clusters: what every trace obeys, the same bytes from the same seed, and a dataset of them.
+//! Synthetic clusters: rules that every trace obeys, the same bytes for the same seed, and a dataset.
 
 use crate::obeys::Reader;
 use gleaner_dataset::Dataset;
@@ -37,7 +37,7 @@ fn followed(parameters: &Parameters, host: usize) -> Reader {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any seed, kind of host, day of the week and interval.
+    /// Holds for any seed, kind of host, day of the week and interval.
     #[test]
     fn a_synthetic_trace_obeys_what_a_real_one_does(
         seed in any::<u64>(),
@@ -55,12 +55,12 @@ proptest! {
         };
         let reader = followed(&parameters, host);
         prop_assert!(reader.samples > 5);
-        // Work may want all memory there is: what does not fit is paged out.
+        // Jobs may want all memory: the part that does not fit is paged out.
         prop_assert!(reader.least_available_share >= 0.0, "{}", reader.least_available_share);
     }
 }
 
-/// Workstations of 1998 have no control groups, no nodes, and the names of their time.
+/// Workstations of 1998 have no control groups, no NUMA nodes, and the program names of their time.
 #[test]
 fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     let mut parameters = Parameters::of_preset(Preset::AcharyaSetia, 4).unwrap();
@@ -100,7 +100,8 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
     }
 }
 
-/// The calibration, by the lives of the hosts alone: `gleaner fidelity` measures all of it, on whole traces.
+/// Checks the calibration with the hosts' lives alone; `gleaner fidelity` measures everything, on whole
+/// traces.
 #[test]
 fn hosts_of_the_study_use_the_memory_that_its_table_2_says() {
     const STEP_MS: i64 = 90_000;
@@ -188,7 +189,8 @@ fn the_smallest_cluster_fills_every_table() {
     );
 }
 
-/// At least 10 process and 5 file rows a sample; sums that differ a little, and sometimes not; every cause of a gap.
+/// At least 10 process and 5 file rows per sample; the two sums sometimes differ a little; gaps have every
+/// cause.
 #[test]
 fn a_week_of_a_small_cluster_is_plausible() {
     let parameters = parameters(8, 8, 180_000, 43);
@@ -377,7 +379,7 @@ fn hosts_that_are_left_on_sample_day_and_night() {
             .count()
     };
     let (left_on, as_they_are) = (samples(true), samples(false));
-    // 960 a day and host, but for the few that a reboot costs.
+    // 960 samples per day and host, except for the few that a reboot costs.
     assert!(left_on > 12 * 3 * 950, "{left_on}");
     assert!(as_they_are < left_on * 9 / 10, "{as_they_are} of {left_on}");
 }

@@ -1,5 +1,5 @@
-//! A Chromium without a window, spoken to over a pipe by the DevTools protocol
-//! (<https://chromedevtools.github.io/devtools-protocol/>): JSON, a NUL after each message.
+//! A headless Chromium, controlled over a pipe with the DevTools protocol
+//! (<https://chromedevtools.github.io/devtools-protocol/>): JSON messages, each followed by a NUL.
 
 use anyhow::{Context, bail, ensure};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Time limit of the whole printing: a page of a thousand hosts is long.
+/// Timeout of the whole printing: a page of a thousand hosts is long.
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Chromium reads commands from descriptor 3 and answers on 4; the shell connects our pipes there.
@@ -24,7 +24,7 @@ const FLAGS: [&str; 13] = [
     "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
-    // The page must not reach the network.
+    // The page must not access the network.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--disable-background-networking",
     "--disable-component-update",
@@ -37,17 +37,17 @@ pub(super) struct Browser {
     process: Child,
     input: ChildStdin,
     output: ChildStdout,
-    /// Bytes that were read and not parsed yet.
+    /// Bytes that were read but not parsed yet.
     unread: Vec<u8>,
     last_id: u64,
     session: Option<String>,
     deadline: Instant,
-    /// Folder of its profile and its log; removed with it.
+    /// Folder of Chromium's profile and log; removed when the value is dropped.
     folder: TempDir,
 }
 
 impl Browser {
-    /// Starts it, with an empty page.
+    /// Starts Chromium with an empty page.
     pub(super) fn start(chromium: &Path) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("cannot make a folder for its profile")?;
         let said = std::fs::File::create(folder.path().join("said"))?;
@@ -60,12 +60,12 @@ impl Browser {
                 "--user-data-dir={}",
                 folder.path().join("profile").display()
             ))
-            // Files that it keeps elsewhere would outlive it.
+            // Files that Chromium wrote elsewhere would remain.
             .env("HOME", folder.path())
             .env("XDG_CONFIG_HOME", folder.path())
             .env("XDG_CACHE_HOME", folder.path());
         if rustix::process::geteuid().is_root() {
-            // Its sandbox refuses to run as root; it only opens a page of ours.
+            // Chromium's sandbox does not run as root; Chromium opens only our own page.
             command.arg("--no-sandbox");
         }
         let mut process = command
@@ -95,7 +95,7 @@ impl Browser {
         Ok(browser)
     }
 
-    /// Opens a page, and waits until it is loaded completely.
+    /// Opens a page, and waits until it is completely loaded.
     pub(super) fn open(&mut self, url: &str) -> anyhow::Result<()> {
         let answer = self.ask("Page.navigate", json!({ "url": url }))?;
         if let Some(error) = answer["errorText"].as_str() {
@@ -107,7 +107,7 @@ impl Browser {
         self.ask("Runtime.evaluate", loaded).map(|_| ())
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a command, and waits for the answer.
     pub(super) fn ask(&mut self, method: &str, parameters: Value) -> anyhow::Result<Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
@@ -121,7 +121,7 @@ impl Browser {
             return Err(self.failure());
         }
         loop {
-            // Events in between are skipped.
+            // Skip events that arrive before the answer.
             let mut answer = self.next_message()?;
             if answer["id"].as_u64() == Some(self.last_id) {
                 ensure!(
@@ -162,7 +162,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Error that Chromium ended, with its last output.
+    /// Error that Chromium exited, with its last output.
     fn failure(&self) -> anyhow::Error {
         let said = std::fs::read(self.folder.path().join("said")).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
@@ -170,7 +170,7 @@ impl Browser {
         anyhow::anyhow!("it ended early: {}", last.unwrap_or("it said nothing"))
     }
 
-    /// Asks it to end, so that its own processes do as well.
+    /// Asks Chromium to exit, so that its child processes exit too.
     pub(super) fn end(mut self) {
         let _ = self.ask("Browser.close", json!({}));
         while Instant::now() < self.deadline
@@ -183,7 +183,7 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // In vain when it has ended.
+        // Fails if Chromium has exited; that is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

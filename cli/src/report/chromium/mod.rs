@@ -1,4 +1,4 @@
-//! PDF and pictures of a page, made by the Chromium that is here.
+//! PDF and pictures of a page, made with an installed Chromium.
 
 mod devtools;
 
@@ -10,7 +10,7 @@ use devtools::Browser;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Names of Chromium's program.
+/// Names of Chromium's programs.
 const NAMES: [&str; 4] = [
     "chromium",
     "chromium-browser",
@@ -18,12 +18,12 @@ const NAMES: [&str; 4] = [
     "google-chrome-stable",
 ];
 
-/// The figures that answer questions; those of single hosts are only on the page, since they are too many for
-/// files.
+/// Script that lists the figures for files: those that answer questions. Figures of single hosts are only on
+/// the page, being too many for files.
 const FIGURES: &str = "[...document.querySelectorAll('figure[id]')]
     .filter((f) => f.querySelector('.plot') && !f.closest('details')).map((f) => f.id)";
 
-/// Position of a figure on the page, once it is drawn.
+/// Script that returns a figure's position on the page, once it is drawn.
 const PLACE: &str = "(async (id) => {
     const figure = document.getElementById(id);
     figure.scrollIntoView({ behavior: 'instant' });
@@ -35,7 +35,7 @@ const PLACE: &str = "(async (id) => {
     return { x: x + scrollX - rim, y: y + scrollY - rim, width: width + 2 * rim, height: height + 2 * rim };
   })";
 
-/// Path of the given program, or of the first one in PATH.
+/// Path of the given program, or of the first known one in PATH.
 pub(super) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(named) = named.filter(|n| !n.as_os_str().is_empty()) {
         return Ok(named.to_owned());
@@ -67,7 +67,7 @@ type Pictures = Vec<(String, Vec<u8>)>;
 fn printed(chromium: &Path, page: &Path) -> anyhow::Result<(Vec<u8>, Pictures)> {
     let page = std::path::absolute(page)?;
     let mut browser = Browser::start(chromium)?;
-    // As wide as an A4 page allows, and sharp.
+    // As wide as an A4 page allows, with double resolution.
     let screen = json!({ "width": 1000, "height": 800, "deviceScaleFactor": 2, "mobile": false });
     browser.ask("Emulation.setDeviceMetricsOverride", screen)?;
     let light = json!({ "features": [{ "name": "prefers-color-scheme", "value": "light" }] });
@@ -110,7 +110,7 @@ fn data(answer: &Value) -> anyhow::Result<Vec<u8>> {
     STANDARD.decode(data).context("it sent no base64")
 }
 
-/// Ids of figures are made by us; a name of a file is held to be one all the same.
+/// Figure id as a safe file name, although Gleaner itself generates the ids.
 fn file_name(id: &str) -> String {
     let safe = |c: char| {
         if c.is_ascii_alphanumeric() || c == '-' {

@@ -1,4 +1,4 @@
-//! The table's columns: the choice for a terminal's width, and their content.
+//! The table's columns: which fit the terminal's width, and their content.
 
 use super::rows::{Owner, Row};
 use crate::top::args::Column;
@@ -21,7 +21,7 @@ pub(super) const ALL: [Column; 8] = [
     Column::Age,
 ];
 
-/// Order in which columns are kept on a narrow terminal.
+/// Priority of the columns on a narrow terminal.
 const KEPT: [Column; 8] = [
     Column::Host,
     Column::Available,
@@ -54,14 +54,14 @@ fn least_width(column: Column) -> usize {
         Column::Host => 11,
         Column::State => 11,
         Column::Memory => 10,
-        Column::Available => 10, // its title, and an arrow
+        Column::Available => 10, // its title and an arrow
         Column::Harvestable | Column::Lendable => 9,
         Column::Owner => 12,
         Column::Age => 7,
     }
 }
 
-/// Blanks before a column; text needs more after numbers.
+/// Number of blanks before a column; text after numbers needs more.
 const fn gap(column: Column) -> usize {
     match column {
         Column::Owner => 2,
@@ -76,7 +76,7 @@ const fn is_number(column: Column) -> bool {
     )
 }
 
-/// The columns that fit into a width, each with its own.
+/// The columns that fit into a line, each with its width.
 #[derive(Debug)]
 pub(super) struct Columns {
     widths: Vec<(Column, usize)>,
@@ -91,7 +91,7 @@ impl Columns {
             let gap = if kept.is_empty() { 0 } else { gap(column) };
             let wanted = least_width(column) + gap;
             if wanted > room && !kept.is_empty() {
-                continue; // a narrower one may fit
+                continue; // a narrower column may fit
             }
             room = room.saturating_sub(wanted);
             kept.push(column);
@@ -101,7 +101,7 @@ impl Columns {
             .filter(|column| kept.contains(column))
             .map(|column| (column, least_width(column)))
             .collect();
-        // The remaining width: names first, then the bar.
+        // Distribute the remaining width: names first, then the bar.
         for (wide, most) in [
             (Column::Host, 20),
             (Column::Memory, WIDEST_BAR),
@@ -120,7 +120,7 @@ impl Columns {
         self.widths.iter().any(|(has, _)| *has == column)
     }
 
-    /// Titles; the column by which hosts are sorted has an arrow before or behind its title.
+    /// Titles; the column by which hosts are sorted has an arrow beside its title.
     pub(super) fn heading(&self, sorted_by: Column, is_reversed: bool) -> Line<'static> {
         let arrow = match (self.ink.is_unicode, is_reversed) {
             (true, false) => "↓",
@@ -135,7 +135,7 @@ impl Columns {
             let is_sorted = *column == sorted_by;
             let text = match (is_sorted, is_number(*column)) {
                 (false, _) => name.to_owned(),
-                // If there is room for the arrow.
+                // Only if there is room for the arrow.
                 (true, true) if name.len() < *width => format!("{arrow}{name}"),
                 (true, true) => name.to_owned(),
                 (true, false) => format!("{name}{arrow}"),
@@ -177,7 +177,7 @@ impl Columns {
         match column {
             Column::Host => (row.name().to_owned(), faint),
             Column::State => (row.state.word().to_owned(), self.state_style(row)),
-            // If the state has no column of its own, a bad state is shown here.
+            // Without a column for the state, a bad state is shown here.
             Column::Owner if row.state != State::Well && !self.has(Column::State) => {
                 (row.state.word().to_owned(), self.state_style(row))
             }
@@ -252,7 +252,7 @@ fn before(spans: &mut Vec<Span<'static>>, column: Column) {
     }
 }
 
-/// Parts of memory in the order of the report.
+/// Parts of memory, in the report's order.
 pub(super) fn memory(
     kernel: f64,
     process: f64,

@@ -1,4 +1,4 @@
-//! The cluster: all hosts that a collector knows, by its `/v1/status`.
+//! The cluster view: all hosts that a collector knows, from its `/v1/status`.
 
 mod columns;
 mod rows;
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use view::Page;
 
 const ASK_AGAIN: Duration = Duration::from_secs(5);
-/// Filter of the key `i`.
+/// Filter that the key `i` sets.
 const IDLE: &str = "idle";
 
-/// A collector while it is watched.
+/// View of a collector that is watched.
 struct WatchedCollector {
     url: String,
     answers: Receiver<Result<Fleet, String>>,
@@ -32,10 +32,10 @@ struct WatchedCollector {
     answered: Instant,
     failure: Option<String>,
     choice: Choice,
-    /// Indexes of the shown rows among the fleet's, in their order.
+    /// Indexes of the shown rows in the fleet, in display order.
     chosen: Vec<usize>,
     first: usize,
-    /// Number of hosts that fitted the last frame.
+    /// Number of hosts that fitted into the last frame.
     page: usize,
     is_typing: bool,
     has_help: bool,
@@ -50,7 +50,7 @@ impl WatchedCollector {
         }
     }
 
-    /// A view before the first request.
+    /// View before the first request.
     fn idle(args: &Top, url: &str, ink: Ink) -> Self {
         Self {
             url: url.to_owned(),
@@ -220,8 +220,8 @@ fn choice(args: &Top) -> Choice {
     }
 }
 
-/// Requests the status repeatedly, and parses the answer, which may cover ten thousand hosts, in a thread of
-/// its own so that no key waits for it.
+/// Requests the status repeatedly and parses the answers in a thread of its own: an answer may cover ten
+/// thousand hosts, and keys must not wait for it.
 fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
     let (sender, answers) = channel();
     thread::spawn(move || {
@@ -236,23 +236,23 @@ fn asked(url: String, interval: Duration) -> Receiver<Result<Fleet, String>> {
     answers
 }
 
-/// Watches a collector's hosts until somebody ends it.
+/// Watches a collector's hosts until the user quits.
 pub(super) fn watch(args: &Top, url: &str, ink: Ink) -> anyhow::Result<()> {
     super::terminal::show(&mut WatchedCollector::start(args, url, ink))
 }
 
-/// `gleaner top --cluster --json`: explained in docs/top.md.
+/// Output of `gleaner top --cluster --json`, explained in docs/top.md.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// The collector's clock, ms since 1970-01-01 UTC.
+    /// Time on the collector's clock, ms since 1970-01-01 UTC.
     time_ms: i64,
     collector: &'a str,
     version: &'a str,
     is_well: bool,
     problems: Vec<Problem<'a>>,
-    /// Sums over the hosts that report, whatever the filter.
+    /// Sums over the reporting hosts, whatever the filter.
     totals: &'a Totals,
-    /// Hosts that pass the filter, in their order.
+    /// Hosts that pass the filter, in display order.
     hosts: Vec<&'a Row>,
 }
 
@@ -262,10 +262,10 @@ struct Problem<'a> {
     text: &'a str,
 }
 
-/// The cluster now, as one text.
+/// Current state of the cluster as text.
 ///
 /// # Errors
-/// When the collector does not answer.
+/// The collector does not answer.
 pub(super) fn once(args: &Top, url: &str, width: usize, ink: Ink) -> anyhow::Result<String> {
     let mut watched = WatchedCollector::idle(args, url, ink);
     watched.take_in(Ok(Fleet::of(ask::status(url)?)));

@@ -1,4 +1,4 @@
-//! Listed hosts, their order, and their sums.
+//! Hosts of the list, their order, and their sums.
 
 use crate::top::args::Column;
 use gleaner_collector::ask::{HostStatus, State, Status};
@@ -12,21 +12,21 @@ pub(super) struct Row {
     pub(super) host_id: String,
     pub(super) host_name: Option<String>,
     pub(super) state: State,
-    /// True if the host does not report; its figures are old, and count in no sum.
+    /// True if the host does not report; its figures are old and count in no sum.
     pub(super) is_silent: bool,
-    /// Last sample; null before the first.
+    /// Last sample; null if there is none yet.
     pub(super) sample: Option<Sample>,
 }
 
 /// Memory and owner at the last sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Sample {
-    /// Time by the host's clock, ms since 1970-01-01 UTC.
+    /// Time on the host's clock, ms since 1970-01-01 UTC.
     pub(super) time_ms: i64,
-    /// Age by the collector's clock, corrected by the error of the host's clock, in ms.
+    /// Age on the collector's clock, corrected by the host's clock error, in ms.
     pub(super) age_ms: i64,
     pub(super) physical_bytes: u64,
-    /// Static, dynamic, the reserve, the balloon.
+    /// Kernel memory: static, dynamic, the reserve, the balloon.
     pub(super) kernel_bytes: u64,
     pub(super) process_bytes: u64,
     pub(super) file_cache_bytes: u64,
@@ -113,7 +113,7 @@ impl Row {
         self.host_name.as_deref().unwrap_or(&self.host_id)
     }
 
-    /// Sample of the host, if it is recent.
+    /// Last sample of the host, if the host reports.
     pub(super) fn live(&self) -> Option<&Sample> {
         self.sample.as_ref().filter(|_| !self.is_silent)
     }
@@ -125,7 +125,7 @@ impl Row {
     }
 }
 
-/// Choice of the shown hosts, and their order.
+/// Filter and order of the shown hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) column: Column,
@@ -153,7 +153,7 @@ impl Choice {
 
     fn compare(&self, a: &Row, b: &Row) -> Ordering {
         let most = |value: fn(&Sample) -> Option<u64>| {
-            // Hosts that are off come last, ordered by their last report.
+            // Hosts that are off are last, ordered by their last report.
             let of =
                 |row: &Row| Reverse((row.live().is_some(), row.sample.as_ref().and_then(value)));
             of(a).cmp(&of(b))
@@ -187,7 +187,7 @@ fn by_name(a: &Row, b: &Row) -> Ordering {
     (a.name(), &a.host_id).cmp(&(b.name(), &b.host_id))
 }
 
-/// Sums over the hosts that report and have sent a sample.
+/// Sums over the reporting hosts that have sent a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Totals {
     pub(super) hosts_count: usize,
@@ -227,16 +227,16 @@ impl Totals {
     }
 }
 
-/// A collector's answer, taken apart.
+/// A collector's parsed answer.
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
-    /// The collector's clock when it answered.
+    /// Time on the collector's clock when it answered.
     pub(super) time_ms: i64,
     pub(super) version: String,
     pub(super) is_well: bool,
-    /// Severity and text of the problems; the worst first.
+    /// Severity and text of the problems, worst first.
     pub(super) problems: Vec<(&'static str, String)>,
-    /// Number of hosts in each state, the worst first.
+    /// Number of hosts in each state, worst first.
     pub(super) states: Vec<(State, u64)>,
     pub(super) totals: Totals,
     pub(super) rows: Vec<Row>,

@@ -1,4 +1,4 @@
-//! Frames of invented fleets, and the effect of keys.
+//! Frames of invented fleets, and the effects of keys.
 
 use super::rows::{Fleet, Row, Totals};
 use super::{NextStep, WatchedCollector};
@@ -28,7 +28,8 @@ fn args(more: &[&str]) -> Top {
     }
 }
 
-/// Host `n`: every third is idle, every third busy, every eighth cannot be seen; every tenth is silent.
+/// Host `n`: every third is idle, every third busy, every eighth has no visible owner; every tenth is
+/// silent.
 fn host(n: u64) -> HostStatus {
     let physical_bytes = (8 * GIB) << (n % 4);
     let part = |percent: u64| Some(physical_bytes / 100 * percent);
@@ -104,7 +105,7 @@ fn fleet(hosts: u64) -> Fleet {
 fn watched(hosts: u64, more: &[&str]) -> WatchedCollector {
     let mut watched = WatchedCollector::idle(&args(more), URL, Ink::PLAIN);
     watched.take_in(Ok(fleet(hosts)));
-    watched.answered = Instant::now() + Duration::from_secs(3600); // 0 s ago, however busy the machine
+    watched.answered = Instant::now() + Duration::from_secs(3600); // 0 s ago, however slow the machine
     watched
 }
 
@@ -126,7 +127,7 @@ fn typed(text: &str) -> Vec<KeyCode> {
     text.chars().map(KeyCode::Char).collect()
 }
 
-/// Names in the order shown.
+/// Names in display order.
 fn names(frame: &str) -> Vec<&str> {
     let words = frame.lines().filter_map(|line| line.split(' ').next());
     words.filter(|word| word.starts_with("desk-")).collect()
@@ -157,10 +158,10 @@ fn keys_scroll_a_thousand_hosts() {
     assert_eq!(names(&last).last(), Some(&"desk-1000"));
     assert!(last.contains("to 1,000 of 1,000"), "{last}");
     press(&mut watched, &[KeyCode::Down, KeyCode::PageDown]);
-    assert_eq!(frame(&mut watched, 80, 24), last); // no further
+    assert_eq!(frame(&mut watched, 80, 24), last); // the end of the list
     press(&mut watched, &[KeyCode::Home, KeyCode::PageUp, KeyCode::Up]);
     assert_eq!(first(&mut watched), "desk-0001");
-    // A fleet that shrinks while its end is seen.
+    // The fleet shrinks while the end of the list is shown.
     press(&mut watched, &[KeyCode::End]);
     watched.take_in(Ok(fleet(3)));
     assert_eq!(names(&frame(&mut watched, 80, 24)).len(), 3);
@@ -223,7 +224,7 @@ fn filters_are_typed_kept_and_dropped() {
         watched.fleet.as_ref().unwrap().totals.idle_count
     );
     press(&mut watched, &typed("/ SILENT "));
-    assert_eq!(watched.chosen.len(), 0); // after what was there
+    assert_eq!(watched.chosen.len(), 0); // the text was appended to the filter
     press(&mut watched, &[KeyCode::Esc]);
     assert_eq!(watched.chosen.len(), 1000);
     press(&mut watched, &typed("/ SILENT "));
@@ -241,7 +242,7 @@ fn filters_are_typed_kept_and_dropped() {
 #[test]
 fn silent_hosts_count_in_no_sum() {
     let totals = fleet(20).totals;
-    // 20 without the two silent hosts and the one that has not reported.
+    // 20 hosts without the two silent ones and the one that has not reported.
     assert_eq!(totals.hosts_count, 17);
     let hosts = (1..=20).filter(|n| n % 10 != 0 && *n != 5);
     let physical: u64 = hosts.map(|n| (8 * GIB) << (n % 4)).sum();

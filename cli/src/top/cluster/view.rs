@@ -1,4 +1,4 @@
-//! A frame of the cluster.
+//! Frame of the cluster view.
 
 use super::columns::{Columns, memory, title};
 use super::rows::{Choice, Fleet, Totals};
@@ -14,10 +14,10 @@ pub(super) struct Page<'a> {
     pub(super) url: &'a str,
     /// Reason why the collector did not answer the last request.
     pub(super) failure: Option<&'a str>,
-    /// Age of its last answer, in ms.
+    /// Age of the last answer, in ms.
     pub(super) age_ms: i64,
     pub(super) choice: &'a Choice,
-    /// The filter is being typed.
+    /// True while the user types the filter.
     pub(super) is_typing: bool,
     pub(super) width: usize,
     pub(super) ink: Ink,
@@ -127,7 +127,8 @@ impl Page<'_> {
         lines
     }
 
-    /// Names and sizes, as many a line as fit; those with a part of the bar have its colour.
+    /// Names and sizes, as many per line as fit; those with a part in the bar have its
+    /// colour.
     fn amounts(&self, amounts: &[(Option<Paint>, &str, String)]) -> Vec<Line<'static>> {
         const APART: &str = "   ";
         let mut lines: Vec<Line<'static>> = Vec::new();
@@ -165,7 +166,7 @@ impl Page<'_> {
         Some(Line::styled(text + &more, self.ink.style(Paint::Warning)))
     }
 
-    /// The hosts at `places`, below their columns' titles.
+    /// The hosts at the indexes `places`, below the column titles.
     pub(super) fn table(&self, fleet: &Fleet, places: &[usize]) -> Vec<Line<'static>> {
         let columns = Columns::fit(self.width, self.ink);
         let heading = columns.heading(self.choice.column, self.choice.is_reversed);

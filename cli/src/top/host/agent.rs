@@ -1,4 +1,4 @@
-//! The agent's socket (docs/live.md), listened to by a thread of its own.
+//! Reader of the agent's socket (docs/live.md), in a thread of its own.
 
 use gleaner_schemas::live::{Hello, Message, Owner, SILENT_AFTER_MS, Sample};
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-/// A dead agent is looked for again.
+/// Interval between attempts to connect to an agent.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// A line of the socket, or why there is none.
+/// A message from the socket, or the reason why there is none.
 #[derive(Debug)]
 pub(super) enum AgentEvent {
     Message(Box<Message>),
-    /// The connection failed or ended, and why.
+    /// The connection failed or ended; holds the reason.
     Lost(String),
 }
 
@@ -25,7 +25,7 @@ pub(super) struct AgentState {
     pub(super) hello: Hello,
     pub(super) sample: Option<Box<Sample>>,
     pub(super) owner: Option<Owner>,
-    /// Time of the last message, on the clock that cannot be set.
+    /// Time of the last message, on the monotonic clock.
     pub(super) heard_ms: i64,
 }
 
@@ -46,7 +46,7 @@ impl AgentState {
     }
 }
 
-/// Listens to the agent at `socket`, again and again.
+/// Connects to the agent at `socket` and reads messages; reconnects when the connection ends.
 pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
     let (sender, heard) = channel();
     thread::spawn(move || {
@@ -54,7 +54,7 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
             let lost = match &socket {
                 Some(path) => match connection(path, |message| sender.send(message).is_ok()) {
                     Some(lost) => lost,
-                    None => return, // nobody listens here
+                    None => return, // the receiver is gone
                 },
                 None => "no socket is configured".to_owned(),
             };
@@ -67,7 +67,7 @@ pub(super) fn listen(socket: Option<PathBuf>) -> Receiver<AgentEvent> {
     heard
 }
 
-/// Follows a connection until it ends. Returns the reason of the end; `None` if `tell` ended it.
+/// Reads a connection until it ends. Returns the reason of the end; `None` if `tell` returned false.
 fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> {
     let failed = |e: std::io::Error| Some(format!("{}: {}", path.display(), reason(&e)));
     let stream = match UnixStream::connect(path) {
@@ -90,15 +90,14 @@ fn connection(path: &Path, tell: impl Fn(AgentEvent) -> bool) -> Option<String> 
                 }
             }
             Ok(_) => return Some("the agent has ended".to_owned()),
-            // The part of a line that has come stays in the buffer; silence shows by the age of the last
-            // message.
+            // An incomplete line stays in the buffer; the age of the last message shows silence.
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
             Err(e) => return failed(e),
         }
     }
 }
 
-/// Error of the system, and the remedy.
+/// Text of the system's error, and a remedy.
 fn reason(error: &std::io::Error) -> String {
     const START: &str = "start it with `systemctl start gleaner-agent`, or `gleaner-agent run`; --socket names another place";
     match error.kind() {

@@ -1,4 +1,4 @@
-//! `gleaner top --json` of this host: one document, explained in docs/top.md.
+//! Output of `gleaner top --json` for this host: one document, explained in docs/top.md.
 
 use super::kernel::Reading;
 use super::owner::{self, State};
@@ -10,19 +10,19 @@ use serde::Serialize;
 
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
-    /// Now, ms since 1970-01-01 UTC.
+    /// Current time, ms since 1970-01-01 UTC.
     time_ms: i64,
     host_name: &'a str,
-    /// Null while none answers.
+    /// The agent's state; null while no agent answers.
     agent: Option<Agent<'a>>,
     /// Reason why no agent answers.
     agent_failure: Option<&'a str>,
     owner: Option<Owner>,
     quota: Option<QuotaDocument>,
-    /// The last one, as the agent tells it.
+    /// Last sample, as the agent reported it.
     sample: Option<&'a Sample>,
     sample_age_ms: Option<i64>,
-    /// Figures of the kernel now.
+    /// Current figures of the kernel.
     kernel: Option<&'a Reading>,
 }
 
@@ -39,7 +39,7 @@ struct Owner {
     since_time_ms: Option<i64>,
     /// Time at which the host becomes idle if nothing happens; only in the state `waiting`.
     at_time_ms: Option<i64>,
-    /// Length of the silence; only in the state `silent`.
+    /// Length of the silence, in ms; only in the state `silent`.
     silent_ms: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Present figures of the kernel, between the agent's samples.
+//! Current figures of the kernel, between the agent's samples.
 
 use anyhow::Context;
 use gleaner_agent::read::loadavg::LoadAverage;
@@ -15,20 +15,20 @@ pub(super) struct Reading {
     pub(super) mem_total_bytes: u64,
     pub(super) mem_free_bytes: u64,
     pub(super) mem_available_bytes: Option<u64>,
-    /// Buffers and Cached.
+    /// Sum of Buffers and Cached.
     pub(super) page_cache_bytes: Option<u64>,
     pub(super) anon_bytes: Option<u64>,
     pub(super) swap_total_bytes: Option<u64>,
     pub(super) swap_free_bytes: Option<u64>,
     pub(super) load1: Option<f64>,
     pub(super) load5: Option<f64>,
-    /// Time in which some task waited for memory, since boot.
+    /// Time in which at least one task waited for memory, since boot.
     pub(super) psi_memory_some_total_us: Option<u64>,
     pub(super) psi_io_some_total_us: Option<u64>,
 }
 
 impl Reading {
-    /// Reads the files under `proc`, which is `/proc`.
+    /// Reads the files in the folder `proc`, normally `/proc`.
     pub(super) fn take(proc: &Path, time_ms: i64) -> anyhow::Result<Self> {
         let file = |name: &str| std::fs::read(proc.join(name)).ok();
         let path = proc.join("meminfo");
@@ -58,7 +58,8 @@ impl Reading {
         })
     }
 
-    /// Shares of the time since `before` in which some task waited for memory, and for the disk.
+    /// Shares of the time since `before` in which at least one task waited for memory, and for
+    /// the disk.
     pub(super) fn pressure_since(&self, before: &Self) -> Option<(f64, f64)> {
         let elapsed_us = self
             .time_ms

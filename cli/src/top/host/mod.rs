@@ -1,4 +1,4 @@
-//! View of the local host: the last messages of its agent, and the present figures of the kernel.
+//! View of this host: its agent's last messages, and the kernel's current figures.
 
 mod agent;
 mod document;
@@ -23,12 +23,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// An agent that runs as root listens there, to users of its group too.
+/// Socket of an agent that runs as root; users of its group may connect too.
 const SYSTEM_SOCKET: &str = "/run/gleaner/agent.sock";
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// An agent welcomes at once; one that just started has its first sample after a second or two.
+/// Timeout for the first sample: agents greet immediately, but one that just started takes a
+/// second or two to sample.
 const FIRST_SAMPLE: Duration = Duration::from_secs(5);
-/// Looks at /proc, and samples, that are remembered: as many as the widest terminal has columns.
+/// Number of readings of /proc, and of samples, to keep: the widest terminal's number of columns.
 const REMEMBERED: usize = 500;
 
 /// Content of a frame.
@@ -36,7 +37,7 @@ const REMEMBERED: usize = 500;
 struct Host {
     name: String,
     zone: TimeZone,
-    /// `None` while no agent answers.
+    /// Last messages of the agent; `None` while no agent answers.
     told: Option<AgentState>,
     /// Reason why no agent answers.
     lost: Option<String>,
@@ -45,15 +46,15 @@ struct Host {
     /// Reason why /proc cannot be read.
     unreadable: Option<String>,
     interval: Duration,
-    /// Frames follow each other; there are keys.
+    /// True if frames follow each other and keys work.
     is_watched: bool,
-    /// MemAvailable at each look.
+    /// MemAvailable at each reading.
     looks: Vec<u64>,
-    /// Available memory at each sample, and when.
+    /// Time and available memory of each sample.
     samples: Vec<(i64, u64)>,
 }
 
-/// Now, by the clock on the wall and by one that cannot be set.
+/// Current time on the wall clock and on the monotonic clock.
 #[derive(Clone, Copy, Debug)]
 struct FrameTime {
     time_ms: i64,
@@ -120,7 +121,7 @@ fn remember<T>(all: &mut Vec<T>, one: T) {
     all.push(one);
 }
 
-/// Socket of the agent of this configuration, otherwise of the system's agent if there is one.
+/// Socket of the agent in this configuration, otherwise of the system's agent if there is one.
 fn configured() -> anyhow::Result<Option<PathBuf>> {
     let socket = Config::resolve(GlobalArgs::default())?.socket;
     let system = Path::new(SYSTEM_SOCKET);
@@ -132,7 +133,7 @@ fn configured() -> anyhow::Result<Option<PathBuf>> {
     })
 }
 
-/// The host while it is watched.
+/// View of the host while it is watched.
 struct WatchedHost {
     host: Host,
     heard: Receiver<AgentEvent>,
@@ -171,7 +172,7 @@ impl WatchedHost {
         self.looked = Some(Instant::now());
     }
 
-    /// Until there is a sample, or an agent that has none.
+    /// Waits until there is a sample, or an error of the agent.
     fn wait_for_a_sample(&mut self) {
         let patience = |began: Instant| FIRST_SAMPLE.saturating_sub(began.elapsed());
         while self.host.lost.is_none() && self.host.told.as_ref().is_none_or(|t| t.sample.is_none())
@@ -181,7 +182,7 @@ impl WatchedHost {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
-        // The owner's state comes with it.
+        // The owner's state follows the sample immediately.
         while let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(50)) {
             self.host.hear(heard, self.now());
         }
@@ -222,12 +223,12 @@ impl Screen for WatchedHost {
     }
 }
 
-/// Watches this host until somebody ends it.
+/// Watches this host until the user quits.
 pub(super) fn watch(args: &Top, ink: Ink) -> anyhow::Result<()> {
     super::terminal::show(&mut WatchedHost::start(args, ink)?)
 }
 
-/// Present state of this host as one text.
+/// Current state of this host as text.
 ///
 /// # Errors
 /// No agent answers; then only the figures of /proc are printed.

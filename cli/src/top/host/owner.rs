@@ -1,4 +1,4 @@
-//! Present user of the host, and the memory that it could lend: from the last sample and later messages.
+//! Owner of the host, and memory that could be lent now: from the last sample and later messages.
 
 use super::agent::AgentState;
 use gleaner_hosts::derived::{Figures, unsigned};
@@ -6,7 +6,8 @@ use gleaner_policy::idle::{IdleRule, Verdict};
 use gleaner_policy::quota::{Limits, Quota, quota};
 use gleaner_schemas::live::{HostState, OwnerState, Sample};
 
-/// State by the idle rule, as the agent reports it; silence counts as the owner's return.
+/// State by the idle rule, as the agent reports it; if the agent is silent, the owner is assumed to have
+/// returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Known(Verdict),
@@ -14,7 +15,7 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Name for programs.
+    /// Name in JSON.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Known(Verdict::Idle { .. }) => "idle",
@@ -34,7 +35,8 @@ impl State {
     }
 }
 
-/// State of the owner at `monotonic_ms`, the clock of [`AgentState::heard_ms`]; `None` before the first message.
+/// State of the owner at `monotonic_ms`, on the clock of [`AgentState::heard_ms`]; `None` before the first
+/// message.
 pub(super) fn state(told: &AgentState, monotonic_ms: i64) -> Option<State> {
     let silent_ms = monotonic_ms.saturating_sub(told.heard_ms);
     if silent_ms > told.hello.silent_after_ms.max(1) {
@@ -52,7 +54,7 @@ pub(super) fn state(told: &AgentState, monotonic_ms: i64) -> Option<State> {
             since_ms: owner.since_time_ms.unwrap_or(owner.time_ms),
         },
         (OwnerState::Unknown, _) => Verdict::Unknown,
-        // The owner returned since the sample.
+        // The owner returned after the sample.
         (OwnerState::Active, Verdict::Idle { .. }) => Verdict::Waiting {
             at_ms: returned_at_ms,
         },
@@ -77,7 +79,7 @@ fn verdict(state: HostState) -> Verdict {
     }
 }
 
-/// Memory that could be lent, by `policy::quota` without limits of the owner's.
+/// Memory that could be lent, by `policy::quota` without the owner's limits.
 pub(super) fn lendable(sample: &Sample, state: State) -> Quota {
     let limits = Limits {
         headroom_share: sample.headroom_share,

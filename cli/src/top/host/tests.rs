@@ -1,4 +1,4 @@
-//! Frames of hosts that are as a test wants them.
+//! Frames of hosts with invented states.
 
 use super::agent::{AgentEvent, AgentState};
 use super::kernel::Reading;
@@ -36,7 +36,7 @@ fn sample(state: HostState) -> Sample {
             guest_bytes: GIB,
             available_bytes: 22 * GIB - (620 + 1480 + 118) * MIB,
             harvestable_bytes: Some(14 * GIB),
-            mem_available_bytes: Some(14 * GIB + 5_153_960_755), // and 15 % of the whole
+            mem_available_bytes: Some(14 * GIB + 5_153_960_755), // plus 15 % of physical memory
             load5: Some(1.42),
             ..SampleRow::default()
         },
@@ -60,7 +60,7 @@ fn reading(looked: i64) -> Reading {
     }
 }
 
-/// A host that is watched and has no agent.
+/// A watched host without an agent.
 fn host() -> Host {
     Host {
         name: "otter".to_owned(),
@@ -144,7 +144,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         monotonic_ms: NOW.monotonic_ms + 7000,
         ..NOW
     };
-    let lendable = 15 * GIB; // 14 that are harvestable, 1 that is lent
+    let lendable = 15 * GIB; // 14 harvestable, 1 lent
     for (host, now, words, quota_bytes) in [
         (
             told(idle, None),
@@ -221,7 +221,7 @@ fn an_agent_that_goes_and_comes_back_is_told_of() {
         AgentEvent::Message(Box::new(Message::Alive(SignOfLife::default()))),
         NOW,
     );
-    assert_eq!(host.samples.len(), 12); // what was seen before stays
+    assert_eq!(host.samples.len(), 12); // earlier samples stay
     let refused = r#"{"type":"refused","reason":"16 listeners"}"#;
     let refused: Message = serde_json::from_str(refused).unwrap();
     host.hear(AgentEvent::Message(Box::new(refused)), NOW);
@@ -259,7 +259,7 @@ fn proc_is_read_as_it_is_and_a_lack_of_it_is_told() {
     assert!(found.load5.is_some() && found.psi_memory_some_total_us.is_some());
     host.look(Path::new("/nowhere"), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("cannot read /nowhere/meminfo"));
-    // Four per cent of two seconds' waiting; a counter that went back says nothing.
+    // 4 % of two seconds spent waiting; a counter that decreased is ignored.
     let (before, now) = (reading(0), reading(1));
     assert_eq!(now.pressure_since(&before), Some((0.012, 0.0)));
     assert_eq!(before.pressure_since(&now), None);

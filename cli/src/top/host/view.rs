@@ -1,4 +1,4 @@
-//! A frame of this host.
+//! Frame of this host's view.
 
 use super::agent::AgentState;
 use super::kernel::Reading;
@@ -19,16 +19,16 @@ use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-/// Widths of the text before and behind a bar: two blanks, a size, a share.
+/// Widths of the label before a bar, and of the size and the share behind it.
 const LABEL: usize = 17;
 const SIZE: usize = 11;
 const SHARE: usize = 8;
-/// Behind a sparkline: its least and its most.
+/// Width of the minimum and maximum behind a sparkline.
 const RANGE: usize = 24;
-/// Narrower terminals have no shares.
+/// Minimum terminal width for showing shares.
 const WITH_SHARES: usize = 60;
 
-/// All lines, from the top.
+/// All lines of the frame, from the top.
 pub(super) fn lines(host: &Host, now: FrameTime, width: usize, ink: Ink) -> Vec<Line<'static>> {
     let page = Page {
         host,
@@ -166,7 +166,7 @@ impl Page<'_> {
         lines
     }
 
-    /// Available memory at each sample that was heard.
+    /// Available memory at each sample received so far.
     fn since_first_sample(&self, physical: u64) -> Option<Line<'static>> {
         let samples = &self.host.samples;
         let (first, last) = samples.first().zip(samples.last())?;
@@ -282,7 +282,8 @@ impl Page<'_> {
         Line::from(spans)
     }
 
-    /// A sparkline, with its least and its most: a fiftieth of memory is the least that looks like a change.
+    /// A sparkline with its minimum and maximum; its scale spans at least a fiftieth of memory, so that
+    /// smaller changes look flat.
     fn history(&self, elapsed_ms: i64, values: &[u64], whole: u64, paint: Paint) -> Line<'static> {
         let is_wide = self.width >= WITH_SHARES;
         let behind = if is_wide { RANGE } else { 0 };

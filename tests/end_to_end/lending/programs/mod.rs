@@ -1,5 +1,6 @@
-//! Programs as Debian has them, with less memory than they need: they swap on what two hosts lend, over links of a stated rate, and an
-//! owner returns meanwhile. What they make is what they make in plain memory, byte by byte. Root's: swap is the whole machine's.
+//! Debian's programs with less memory than they need: they swap to the memory of two hosts, over links of a
+//! given rate, while an owner returns. Their output equals that in plain memory, byte by byte. Needs root:
+//! swap belongs to the whole machine.
 
 use super::clerk::{Lenders, status};
 use crate::delivery::running::{Random, wait_for};
@@ -13,16 +14,17 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Memory of each program, which needs twice that, or more.
+/// Memory limit of each program, which needs at least twice as much.
 const LIMIT_BYTES: u64 = 48 * MIB;
-/// Least amount of each program on the clerk's device, so that the test counts.
+/// Minimum amount of each program on the clerk's device for the test to be meaningful.
 const LEAST_SWAPPED_BYTES: u64 = 16 * MIB;
 const RATE: &str = "1gbit";
 
-/// A control group with little memory, whose programs wait for room instead of being killed.
+/// A control group with little memory, whose programs wait for memory instead of being killed.
 ///
-/// While most of a group lies in swap, the kernel may find nothing to reclaim for a moment and kill the program; a desktop's swap is
-/// not the subject of that. Version 1 has a switch for it, version 2 the limit that throttles (Documentation/admin-guide: cgroup-v1/memory.rst,
+/// While most of a group is in swap, the kernel may find nothing to reclaim for a moment and kill the
+/// program, which is not the subject of this test. Version 1 has a switch against that, version 2 the limit
+/// that throttles (Documentation/admin-guide: cgroup-v1/memory.rst, cgroup-v2.rst).
 /// cgroup-v2.rst).
 struct Group {
     path: PathBuf,
@@ -54,11 +56,11 @@ impl Group {
         } else {
             "memory.high"
         };
-        // Lowering fails while nothing can be reclaimed: the next call does it.
+        // Lowering fails while nothing can be reclaimed: a later call succeeds.
         let _ = fs::write(self.path.join(limit), bytes.to_string());
     }
 
-    /// Gives programs that wait for room a little more for a moment.
+    /// Gives waiting programs a little more memory for a moment.
     fn relieve(&self) {
         if !self.is_first {
             return;
@@ -70,7 +72,7 @@ impl Group {
         self.limit(LIMIT_BYTES);
     }
 
-    /// The same command, in it from its first page on.
+    /// Command that runs in the group from its first page on.
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new("sh");
         command
@@ -83,14 +85,14 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Busy until the kernel has seen its processes end.
+        // The group is busy until the kernel has removed its processes.
         wait_for("the group to be empty", || {
             fs::remove_dir(&self.path).is_ok()
         });
     }
 }
 
-/// Ended with the value.
+/// A process that is killed when this is dropped.
 struct ProgramGuard(Child);
 
 impl Drop for ProgramGuard {
@@ -100,7 +102,7 @@ impl Drop for ProgramGuard {
     }
 }
 
-/// Swap on a clerk's device; it goes before those who lend.
+/// Swap on a clerk's device; dropped before the hosts that lend.
 struct Swap {
     name: String,
     lenders: Lenders,
@@ -146,7 +148,7 @@ impl Swap {
         status(&self.lenders.file(&socket))
     }
 
-    /// The host that has most of it.
+    /// Index of the host that holds most of the swap.
     fn fullest(&self) -> usize {
         let [first, second] = [0, 1].map(|n: usize| self.lenders.hosts[n].lending().resident_bytes);
         usize::from(second > first)
@@ -157,11 +159,11 @@ impl Drop for Swap {
     fn drop(&mut self) {
         let mut detach = self.here();
         detach.args(["detach", &self.name, "--force", "--patience", "5"]);
-        let _ = detach.stderr(Stdio::null()).status(); // of a test that went well, nothing is left
+        let _ = detach.stderr(Stdio::null()).status(); // after a successful test nothing is attached
     }
 }
 
-/// A program, as it is called, and the file that it writes.
+/// A program's command line, and the file that it writes.
 struct NamedProgram {
     name: &'static str,
     words: Vec<String>,
@@ -184,7 +186,8 @@ impl NamedProgram {
         self.made()
     }
 
-    /// With little memory; `meanwhile` once it has swapped. The most that swap has had of it.
+    /// Runs the program with little memory, and `meanwhile` once it has swapped. Returns its output, and the
+    /// maximum number of bytes in swap.
     fn on(&self, swap: &Swap, meanwhile: impl FnOnce()) -> (Vec<u8>, u64) {
         let group = Group::new();
         let mut command = group.command(&self.words);
@@ -194,7 +197,7 @@ impl NamedProgram {
         let mut running = ProgramGuard(command.stderr(file).spawn().unwrap());
         let (mut most_bytes, mut meanwhile, mut ended) = (0, Some(meanwhile), None);
         wait_for(self.name, || {
-            // A program that waits for room stands still until then; a look at the swap takes longer than that.
+            // A waiting program stops until it is relieved; reading the amount of swap takes longer.
             for _ in 0..20 {
                 group.relieve();
                 std::thread::sleep(Duration::from_millis(1));
@@ -223,7 +226,7 @@ impl NamedProgram {
     }
 }
 
-/// Lines that are in no order.
+/// Writes lines in random order.
 fn lines(path: &Path) {
     let mut random = Random(10);
     let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
@@ -263,7 +266,7 @@ fn programs(lenders: &Lenders) -> [NamedProgram; 3] {
             "nearest",
             &format!("{} {nearest} 16000 {found}", python.display()),
         ),
-        // BMP does not say when it was made.
+        // BMP files contain no creation time.
         called(
             "POV-Ray",
             "spheres.bmp",

@@ -1,4 +1,4 @@
-"""nearest.py COUNT FILE: of COUNT vectors, those nearest to each of four others, by brute force.
+"""nearest.py COUNT FILE: finds those of COUNT vectors that are nearest to each of four others, by brute force.
 
 Vectors and distances are small integers, so that every sum is exact.
 """

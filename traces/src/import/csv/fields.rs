@@ -1,5 +1,5 @@
-//! The fields of a line, quoted ones included (RFC 4180). A row is one line, so that an unclosed quote spoils
-//! no other row.
+//! The fields of a line, quoted ones included (RFC 4180). A row is one line, so that an unclosed quote
+//! damages no other row.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
@@ -19,10 +19,10 @@ impl Fields {
         }
     }
 
-    /// The fields of `line`, without blanks around them.
+    /// The fields of `line`, trimmed.
     pub(super) fn of<'f>(&'f mut self, line: &str) -> Vec<&'f str> {
         self.reader.reset();
-        // No field is longer than the line, and there are no more of them than characters and one.
+        // No field is longer than the line, and a line has at most one field more than characters.
         self.text.resize(line.len(), 0);
         self.ends.resize(line.len() + 2, 0);
         let (result, _, written, ended) =

@@ -1,11 +1,11 @@
-//! Figures with a unit: what a column of the file is worth in ours.
+//! Figures with a unit: conversion of a file's column to ours.
 
 use super::keys::{ABSENT, Column, FigureKeys};
 use crate::import::MEMORY_BYTES;
 use crate::import::files::cut;
 use gleaner_schemas::column::Column as Stored;
 
-/// Whole numbers are held exactly up to here.
+/// Largest whole number below which all are exact.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
 /// Source of a figure.
@@ -13,25 +13,25 @@ const EXACT: f64 = (1_u64 << 53) as f64;
 pub(super) struct Figure {
     from: Origin,
     unit: Unit,
-    /// Name of the unit, for people; empty without a unit.
+    /// Unit as written in the mapping; empty without a unit.
     unit_name: String,
-    /// No more than that.
+    /// Largest valid value.
     largest: f64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Origin {
     Column(Column),
-    /// Used part of physical memory: the figure is the remainder.
+    /// Used part of physical memory; the figure is physical memory less this column.
     Used(Column),
     Constant(f64),
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Unit {
-    /// Factor from the unit to ours.
+    /// Factor from the file's unit to ours.
     Factor(f64),
-    /// Hundredths of another figure.
+    /// Percent of another figure.
     ShareOf(String),
 }
 
@@ -46,13 +46,13 @@ const BYTES: [(&str, f64); 10] = [
     ("GiB", 1_073_741_824.0),
     ("TB", 1e12),
     ("TiB", 1_099_511_627_776.0),
-    ("pages", 0.0), // as many as the mapping says
+    ("pages", 0.0), // size given by the mapping
 ];
 /// Units of time, with their length in microseconds.
 const TIMES: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
 
 impl Figure {
-    /// Figure for the column `stored`. The error describes the fault of the keys.
+    /// Figure for the column `stored`. An error describes what is wrong with the keys.
     pub(super) fn of(stored: &Stored, keys: FigureKeys, page_bytes: u32) -> Result<Self, String> {
         let from = match (keys.column, keys.used, keys.value) {
             (Some(column), None, None) => Origin::Column(column),
@@ -123,7 +123,7 @@ impl Figure {
         })
     }
 
-    /// The column of ours that it is a share of.
+    /// Our column of which this figure is a percentage.
     pub(super) fn share_of(&self) -> Option<&str> {
         match &self.unit {
             Unit::ShareOf(of) => Some(of),
@@ -138,7 +138,7 @@ impl Figure {
         }
     }
 
-    /// Description for people.
+    /// Description for messages.
     pub(super) fn told(&self) -> String {
         let unit = if self.unit_name.is_empty() {
             String::new()
@@ -156,9 +156,9 @@ impl Figure {
         }
     }
 
-    /// Value in our unit: `field` returns the text of a column, `other` the figure that this is a share of.
-    /// `None` if the file has no value; the error describes a fault. For a used part, the result is the
-    /// remainder of `physical`, below 0 if more is used than there is.
+    /// Value in our unit: `field` returns the text of a column, `other` the figure of which this is a share.
+    /// `None` if the file has no value; an error describes the malformed text. For a used part, the result is
+    /// `physical` less the value, below 0 if more is used than there is.
     pub(super) fn value<'t>(
         &self,
         field: impl FnOnce(&Column) -> Result<&'t str, String>,
@@ -192,7 +192,7 @@ impl Figure {
     }
 }
 
-/// A number that is not below 0.
+/// Parses a number of at least 0.
 fn number(text: &str, column: &Column, has_decimal_comma: bool) -> Result<Option<f64>, String> {
     if text.is_empty() || ABSENT.contains(&text) {
         return Ok(None);
@@ -202,7 +202,8 @@ fn number(text: &str, column: &Column, has_decimal_comma: bool) -> Result<Option
     number.map(Some).ok_or_else(wrong)
 }
 
-/// Parses a number with a decimal point, or with a decimal comma and no point: that could be a thousands separator.
+/// Parses a number with a decimal point. With a decimal comma, points are rejected: they could be thousands
+/// separators.
 pub(super) fn decimal(text: &str, has_decimal_comma: bool) -> Option<f64> {
     if !has_decimal_comma {
         return text.parse().ok();

@@ -4,10 +4,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// Texts that mean a missing value, beside the empty one.
+/// Texts that mean a missing value, besides the empty text.
 pub(super) const ABSENT: [&str; 5] = ["-", "NA", "NaN", "nan", "null"];
 
-/// A column of the file: by its name in the header, or by its number from 1.
+/// A column of the file, named by its header or by its number from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Column {

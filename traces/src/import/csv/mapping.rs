@@ -1,5 +1,5 @@
-//! The mapping file: assigns columns and units of a CSV to ours. Read from TOML, and checked as a whole
-//! before any row is read.
+//! The mapping file: assigns a CSV file's columns and units to ours. It is read from TOML, and checked
+//! as a whole before any row is read.
 
 use super::figure::Figure;
 use super::keys::{ABSENT, Column, FactKeys, FigureKeys, File, TimeKeys};
@@ -12,9 +12,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// Columns of `samples` that follow from others.
+/// Columns of `samples` that are computed and cannot be mapped.
 const DERIVED: [&str; 2] = ["interval_ms", "boottime_ms"];
-/// Facts of a host that a file may have, as text.
+/// Text columns of `hosts` that a file may fill.
 const FACTS: [&str; 5] = [
     "kernel_release",
     "architecture",
@@ -39,11 +39,11 @@ pub struct Mapping {
     pub(super) physical: Figure,
     pub(super) available: Figure,
     pub(super) cpus: Option<FactSource>,
-    /// Further columns of `samples`, in order.
+    /// Other columns of `samples`, in the mapping's order.
     pub(super) further: Vec<(&'static str, Figure)>,
-    /// Further columns of `hosts`.
+    /// Other columns of `hosts`.
     pub(super) facts: Vec<(&'static str, FactSource)>,
-    /// Filled columns: table, column, and description of the source.
+    /// Filled columns: table, column, and description of the origin.
     fills: Vec<(&'static str, &'static str, String)>,
 }
 
@@ -54,11 +54,11 @@ pub(super) enum FactSource {
     Constant(String),
 }
 
-/// Position and description of a fault.
+/// Position in the text, and description of a fault.
 type MappingFault = (Range<usize>, String);
 
 impl Mapping {
-    /// Reads the file at `path`.
+    /// Reads the mapping file at `path`.
     ///
     /// # Errors
     /// [`ImportError`], with the line of the fault.
@@ -131,7 +131,7 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Every column of the file that is mapped.
+    /// All columns of the file that the mapping uses.
     pub(super) fn columns(&self) -> Vec<&Column> {
         let figures = [&self.physical, &self.available].into_iter();
         let figures = figures.chain(self.further.iter().map(|(_, figure)| figure));
@@ -150,7 +150,7 @@ impl Mapping {
             .collect()
     }
 
-    /// The columns that are filled.
+    /// The columns of the dataset that the mapping fills.
     pub(super) fn fills(&self) -> Vec<ColumnOrigin<'_>> {
         let own = self.fills.iter();
         let own = own.map(|(table, column, from)| ColumnOrigin::new(table, column, from));
@@ -252,7 +252,7 @@ fn figures(
     Ok(figures)
 }
 
-/// Source of the number of CPUs, if any, and sources of further facts of a host.
+/// Source of the number of CPUs, if any, and sources of other facts of a host.
 type Facts = (Option<FactSource>, Vec<(&'static str, FactSource)>);
 
 fn facts(hosts: BTreeMap<Spanned<String>, FactKeys>) -> Result<Facts, MappingFault> {
@@ -288,7 +288,7 @@ impl FactSource {
     }
 }
 
-/// A fact as the dataset holds it.
+/// A fact with the dataset's type.
 pub(super) fn fact(name: &'static str, text: &str) -> Option<(&'static str, Value)> {
     let is_absent = text.is_empty() || ABSENT.contains(&text);
     (!is_absent).then(|| (name, Value::Text(text.to_owned())))

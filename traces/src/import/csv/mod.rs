@@ -22,7 +22,7 @@ use rows::{Row, Rows};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Memory for the rows held at once, if a file holds many machines.
+/// Memory for rows held while reading, if a file holds many machines.
 const HELD_BYTES: usize = 512 << 20;
 
 /// CSV files and their mapping.
@@ -33,13 +33,13 @@ pub struct Csv<'m> {
     machines: Machines,
 }
 
-/// Place of the rows of a machine.
+/// Location of the machines' rows.
 enum Machines {
-    /// The place is not determined yet.
+    /// Files not examined yet.
     Unknown,
-    /// Rows in files that bear the machine's name.
+    /// Each machine has its own files, by name.
     OfFiles(BTreeMap<String, Vec<PathBuf>>),
-    /// Rows in files shared with other machines.
+    /// Machines share files.
     Among(Box<MachineTable<Row>>),
 }
 
@@ -64,9 +64,9 @@ pub struct Preview {
 pub struct PreviewRow {
     /// Time, memory, CPUs.
     pub reading: Reading,
-    /// Further columns of `samples` that are not absent, by name.
+    /// Other columns of `samples` that are present, by name.
     pub further: Facts,
-    /// Further columns of `hosts` that are not absent.
+    /// Other columns of `hosts` that are present.
     pub facts: Facts,
 }
 
@@ -215,7 +215,7 @@ fn stem(path: &Path) -> String {
 }
 
 impl Files<'_> {
-    /// A line of a file, for people.
+    /// A line's place, for messages.
     fn place(&self, path: &Path, line: u64) -> String {
         match self.paths.len() {
             1 => format!("line {line}"),

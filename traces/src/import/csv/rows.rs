@@ -1,4 +1,4 @@
-//! The rows of a file by its mapping.
+//! The rows of a file, read with its mapping.
 
 use super::fields::Fields;
 use super::figure::decimal;
@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) reading: Reading,
-    /// Values of the further columns, in the mapping's order.
+    /// Values of the other columns, in the mapping's order.
     pub(super) values: Box<[Option<f64>]>,
     pub(super) facts: Facts,
 }
@@ -23,7 +23,7 @@ pub(super) struct Rows<'m> {
     mapping: &'m Mapping,
     lines: Lines<File>,
     fields: Fields,
-    /// Names in the header; none without one.
+    /// Column names of the header; empty without a header.
     header: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct LineResult {
 }
 
 impl<'m> Rows<'m> {
-    /// Opens a file, and finds the mapped columns in its header.
+    /// Opens a file, and finds the mapped columns.
     ///
     /// # Errors
     /// [`ImportError::Line`] if one is missing.
@@ -63,7 +63,7 @@ impl<'m> Rows<'m> {
         };
         let first = self.lines.next().map_err(ImportError::io("read", path))?;
         let line = match first {
-            None => return Ok(()), // no rows either
+            None => return Ok(()), // without a header there are no rows
             Some((_, Line::Text(line))) => line.trim_start_matches('\u{feff}'),
             Some((_, Line::Unreadable(why))) => return Err(refused(format!("the line is {why}"))),
         };
@@ -83,7 +83,7 @@ impl<'m> Rows<'m> {
         Ok(())
     }
 
-    /// The next row.
+    /// Reads the next row.
     pub(super) fn next(&mut self) -> std::io::Result<Option<LineResult>> {
         loop {
             let Some((line, text)) = self.lines.next()? else {
@@ -162,7 +162,8 @@ impl Texts<'_> {
             .map_err(|why| format!("{column}: {why}"))?;
         let comma = mapping.has_decimal_comma;
         let field = |column: &Column| self.text(column);
-        // A share is of a figure that is none: at most one step.
+        // A percentage refers to a figure that is no percentage itself: at most
+        // one step.
         let whole = |name: &str| {
             let none = |_: &str| Ok(None);
             let figure = match name {
@@ -193,7 +194,7 @@ impl Texts<'_> {
         let cpus_count = match &mapping.cpus {
             None => 0,
             Some(given) => {
-                // A constant is the mapping's own, in TOML's spelling.
+                // A constant comes from the mapping, in TOML's spelling.
                 let comma = comma && matches!(given, FactSource::Column(_));
                 cpus(self.given(given)?, comma)?
             }

@@ -11,7 +11,7 @@ use jiff::{Timestamp, Zoned};
 pub(super) enum TimeFormat {
     /// Numbers since 1970, with this many per ms.
     Unix { per_ms: f64 },
-    /// Times like `2024-03-01T12:00:00+01:00`.
+    /// RFC 3339, like `2024-03-01T12:00:00+01:00`.
     Rfc3339,
     /// Format in strptime's letters, with the offset from UTC.
     Instant(String),
@@ -20,7 +20,7 @@ pub(super) enum TimeFormat {
 }
 
 impl TimeFormat {
-    /// Format from the mapping's keys. The error describes their fault.
+    /// Format from the mapping's keys. An error describes what is wrong with them.
     pub(super) fn of(format: &str, zone: Option<&str>) -> Result<Self, String> {
         let plain = match format {
             "unix_s" => Some(Self::Unix { per_ms: 1e-3 }),
@@ -46,7 +46,7 @@ impl TimeFormat {
             }
             None => Self::Instant(format.to_owned()),
         };
-        // Does it read what it writes? Letters that there are not, a missing date or offset show here.
+        // A format must read what it writes: this finds unknown letters, and a missing date or offset.
         let when = Timestamp::constant(1_709_294_096, 0);
         let zoned: Zoned = when.to_zoned(TimeZone::UTC);
         let text = jiff::fmt::strtime::format(format, &zoned);
@@ -62,7 +62,7 @@ impl TimeFormat {
         Ok(made)
     }
 
-    /// Reads a time: ms since 1970-01-01 UTC, within [`TIMES_MS`]; the error describes the fault.
+    /// Parses a time: ms since 1970-01-01 UTC, within [`TIMES_MS`]. An error describes the malformed text.
     pub(super) fn time_ms(&self, text: &str) -> Result<i64, String> {
         let ms = self.read(text)?;
         if TIMES_MS.contains(&ms) {
@@ -78,7 +78,7 @@ impl TimeFormat {
             Self::Unix { per_ms } => {
                 let number: Option<f64> = text.parse().ok().filter(|n: &f64| n.is_finite());
                 let number = number.ok_or_else(|| format!("{:?} is no time", cut(text)))?;
-                Ok((number / per_ms).round() as i64) // beyond its range, at its end
+                Ok((number / per_ms).round() as i64) // saturates beyond i64
             }
             Self::Rfc3339 => text
                 .parse()
@@ -90,7 +90,7 @@ impl TimeFormat {
             }
             Self::Local(format, zone) => {
                 let local = DateTime::strptime(format, text).map_err(wrong)?;
-                // A local time occurs twice, or never, when clocks are put back or forward: it is ambiguous.
+                // When clocks are put back or forward, a local time occurs twice or never: it is ambiguous.
                 let time = zone.to_ambiguous_timestamp(local).unambiguous();
                 time.map(|t| t.as_millisecond()).map_err(wrong)
             }
@@ -138,7 +138,7 @@ mod tests {
         ] {
             match TimeFormat::of(format, zone) {
                 Err(why) => assert!(why.contains(part), "{why}"),
-                // A date alone is midnight: no trace has one sample a day, but it could.
+                // A date without a time is midnight: a trace with one sample a day is possible.
                 Ok(_) => assert_eq!(format, "%Y-%m-%d"),
             }
         }

@@ -1,5 +1,5 @@
-//! The samples of an archive. `pmlogger` records groups of metrics, each in a record of its own and at its
-//! configured interval: the records of one moment are one sample.
+//! The samples of an archive. `pmlogger` records groups of metrics, each in its own record and at its own
+//! interval: the records of one moment form one sample.
 
 use super::dump::Line;
 use super::metrics::{
@@ -8,10 +8,10 @@ use super::metrics::{
 use crate::import::{Facts, Reading, kernel};
 use gleaner_schemas::column::Value;
 
-/// Records no further apart are of one moment, unless they repeat a metric: groups are recorded one right after the
-/// other.
+/// Records at most this far apart belong to one moment, unless they repeat a metric: `pmlogger` records
+/// groups right after one another.
 const MOMENT_MS: i64 = 500;
-/// More than any machine has: 1 EiB.
+/// Maximum plausible memory size: 1 EiB.
 const MEMORY_BYTES: f64 = (1_u64 << 60) as f64;
 
 /// Contents of an archive, in their order.
@@ -19,7 +19,7 @@ const MEMORY_BYTES: f64 = (1_u64 << 60) as f64;
 pub(super) enum ArchiveItem {
     Sample {
         reading: Reading,
-        /// In the order of [`NAMES`].
+        /// Values in the order of [`NAMES`].
         values: Vec<Option<f64>>,
         facts: Facts,
     },
@@ -45,11 +45,11 @@ pub(super) struct Archive {
     pub(super) inventory: Inventory,
     /// Time of the first record.
     pub(super) first_ms: Option<i64>,
-    /// A metric that is needed and not in a unit of its kind.
+    /// A required metric whose unit cannot be converted.
     pub(super) foreign_unit: Option<String>,
-    /// Metrics that are read, in the order of the values of a record.
+    /// Metrics to read, in the order of a record's values.
     wanted: Vec<WantedMetric>,
-    /// Metric of the present description, and metric of the instances that follow.
+    /// Metric that is being described, or whose instances follow.
     metric: String,
     is_single: bool,
     record: Option<Record>,
@@ -72,18 +72,18 @@ struct Record {
     wrong: Option<String>,
 }
 
-/// Records that are one sample.
+/// Records that form one sample.
 #[derive(Debug)]
 struct Moment {
     first_ms: i64,
-    /// Time at which memory was read.
+    /// Time of the memory reading.
     available_ms: Option<i64>,
     values: Vec<Option<f64>>,
     wrong: Option<String>,
 }
 
 impl Archive {
-    /// Starts with the values `inventory`.
+    /// Starts with the values of `inventory`.
     pub(super) fn new(inventory: Inventory) -> Self {
         let needed = NEEDED.map(|(name, column)| (Metric::plain(name), column));
         let columns = COLUMNS
@@ -114,7 +114,7 @@ impl Archive {
         self.inventory.physical_bytes.is_some()
     }
 
-    /// Reads a line, and appends the contents that it completes to `said`.
+    /// Reads a line; appends items that it completes to `said`.
     pub(super) fn take(&mut self, line: Line<'_>, said: &mut Vec<ArchiveItem>) {
         match line {
             Line::Host(host) => self.host = Some(host.to_owned()),
@@ -155,7 +155,7 @@ impl Archive {
         self.moment_ends(said);
     }
 
-    /// The metric that is being described is in `units`.
+    /// Notes that the metric being described has the unit `units`.
     fn is_in(&mut self, units: &str) {
         let (metric, is_single) = (self.metric.as_str(), self.is_single);
         for wanted in self.wanted.iter_mut().filter(|w| w.metric.name == metric) {
@@ -192,7 +192,7 @@ impl Archive {
                 continue;
             }
             let number = if wanted.is_single {
-                // Restores the value from before its rounding to 32 bits: 0.26, and not 0.25999999.
+                // Restores the decimal value before its rounding to 32 bits: 0.26 instead of 0.25999999.
                 let single = value.parse::<f32>().ok();
                 single.and_then(|single| single.to_string().parse().ok())
             } else {
@@ -393,7 +393,7 @@ Sat Nov 21 23:00:00.110000 2026 1 metric
             };
             assert!(found.contains(why), "{found}");
         }
-        // Recorded between samples.
+        // Values recorded between samples.
         let (_, said) =
             read("Sat Nov 21 22:59:50.000000 2026 1 metric\n    60.0.32 (hinv.ncpu): value 2\n");
         assert_eq!(said, []);

@@ -20,36 +20,36 @@
 use jiff::civil::Time;
 use jiff::tz::Offset;
 
-/// A line of the output, as far as it is used.
+/// A parsed line of the output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Line<'d> {
     /// The archive's host.
     Host(&'d str),
     /// Begins the description of a metric.
     Metric(&'d str),
-    /// Type of its values: true for 32-bit floating point.
+    /// Type of the metric's values: true for 32-bit floating point.
     Type { is_single: bool },
-    /// Unit of its values.
+    /// Unit of the metric's values.
     Units(&'d str),
-    /// Begins a record of this time, ms since 1970-01-01 UTC.
+    /// Begins a record with this time, ms since 1970-01-01 UTC.
     Record { time_ms: i64 },
     /// Recording was interrupted.
     Mark { time_ms: i64 },
-    /// A value, of an instance if there are several.
+    /// A value of a metric without instances.
     Value {
         metric: &'d str,
         instance: Option<&'d str>,
         value: &'d str,
     },
-    /// Begins the values of this metric's instances.
+    /// Begins the values of a metric's instances.
     Instances { metric: &'d str },
-    /// The value of one of them.
+    /// Value of one instance.
     Instance { instance: &'d str, value: &'d str },
     /// Any other line.
     Other,
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn line(text: &str) -> Line<'_> {
     if let Some(indented) = text.strip_prefix("    ") {
         return value(indented)
@@ -66,7 +66,7 @@ pub(super) fn line(text: &str) -> Line<'_> {
     moment(text).unwrap_or(Line::Other)
 }
 
-/// `60.1.0 (mem.physmem): value 24684096`, and the first line of several instances.
+/// Parses `60.1.0 (mem.physmem): value 24684096`, and the first line of a metric with instances.
 fn value(text: &str) -> Option<Line<'_>> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
@@ -92,14 +92,14 @@ fn value(text: &str) -> Option<Line<'_>> {
     })
 }
 
-/// `60.1.0 (a or b)`: the first name, and the text after it.
+/// First name in `60.1.0 (a or b)`, and the text after the parenthesis.
 fn named(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once(" (")?;
     let (names, rest) = rest.split_once(')')?;
     Some((names.split(" or ").next()?, rest))
 }
 
-/// `inst [1 or "1 minute"] value 0.25999999`
+/// Parses `inst [1 or "1 minute"] value 0.25999999`.
 fn instance(text: &str) -> Option<Line<'_>> {
     let rest = text.trim_start().strip_prefix("inst [")?;
     let (instance, value) = rest.split_once("] value ")?;
@@ -110,7 +110,7 @@ fn instance(text: &str) -> Option<Line<'_>> {
     })
 }
 
-/// `Data Type: float  InDom: …` and `Semantics: instant  Units: Kbyte`
+/// Parses `Data Type: float  InDom: …` and `Semantics: instant  Units: Kbyte`.
 fn described(text: &str) -> Option<Line<'_>> {
     if let Some(kind) = text.strip_prefix("Data Type: ") {
         let is_single = kind.split_whitespace().next() == Some("float");
@@ -120,7 +120,7 @@ fn described(text: &str) -> Option<Line<'_>> {
     Some(Line::Units(units.trim()))
 }
 
-/// `Sat Nov 21 22:59:50.045566 2026 3 metrics`, and the form of a record without metrics.
+/// Parses `Sat Nov 21 22:59:50.045566 2026 3 metrics`, and the form of a record without metrics.
 fn moment(text: &str) -> Option<Line<'_>> {
     let mut words = text.split_whitespace();
     let _weekday = words.next().filter(|day| day.len() == 3)?;
@@ -142,7 +142,7 @@ fn moment(text: &str) -> Option<Line<'_>> {
     }
 }
 
-/// Without the quotes of a string.
+/// Strips a string's quotes.
 fn plain(value: &str) -> &str {
     let quoted = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
     quoted.unwrap_or(value)

@@ -2,16 +2,16 @@
 
 use crate::import::{ColumnOrigin, kernel};
 
-/// A column of `samples`, and its metrics; the first that the archive has is used.
+/// A column of `samples` and its candidate metrics; the first that the archive has is used.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) metrics: &'static [Metric],
-    /// Description for people.
+    /// Description for messages.
     from: &'static str,
 }
 
-/// A metric, or one instance of it.
+/// A metric, or one of its instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Metric {
     pub(super) name: &'static str,
@@ -53,7 +53,7 @@ pub(super) const FREE: &str = "mem.util.free";
 pub(super) const CPUS: &str = "hinv.ncpu";
 pub(super) const BOOTED: &str = "kernel.all.boottime";
 
-/// Metrics that a sample needs beside those of its columns, each with a column of its unit.
+/// Metrics that a sample needs besides those of its columns, each with a column of the same unit.
 pub(super) const NEEDED: [(&str, &str); 5] = [
     (AVAILABLE, "mem_available_bytes"),
     (PHYSICAL, "mem_total_bytes"),
@@ -62,8 +62,8 @@ pub(super) const NEEDED: [(&str, &str); 5] = [
     (BOOTED, "booted_s"),
 ];
 
-/// Factor from `units`, in the archives' notation, to the unit at the end of a column's name; `None` if they
-/// do not convert.
+/// Factor from `units`, in the archives' notation, to the unit in the column's name; `None` if they cannot
+/// be converted.
 pub(super) fn scale(column: &str, units: &str) -> Option<f64> {
     let bytes = || {
         let power = ["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte"]
@@ -94,7 +94,7 @@ pub(super) const FACTS: [(&str, &str); 5] = [
     ("page_size_bytes", "hinv.pagesize"),
 ];
 
-/// Columns of `samples` beside [`kernel::COLUMNS`].
+/// Columns of `samples` besides [`kernel::COLUMNS`].
 #[rustfmt::skip]
 pub(super) const COLUMNS: [Column; 40] = [
     column("mem_free_bytes", &[one("mem.util.free"), one("mem.freemem")], "mem.util.free, or mem.freemem"),
@@ -141,7 +141,7 @@ pub(super) const COLUMNS: [Column; 40] = [
     column("oom_kill_total_count", &[one("mem.vmstat.oom_kill")], "mem.vmstat.oom_kill"),
 ];
 
-/// Columns of `samples` that readings carry.
+/// Columns of `samples` in this source's readings.
 pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     let mut names = [""; kernel::COLUMNS.len() + COLUMNS.len()];
     let mut at = 0;

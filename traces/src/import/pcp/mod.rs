@@ -1,6 +1,7 @@
 //! Performance Co-Pilot: archives of `pmlogger`, read by PCP's own `pmlogdump` (`pmdumplog` before PCP 7).
 //!
-//! Source of names and units: the archive itself, which describes its metrics, and the help of PCP's Linux agent.
+//! Source of names and units: the archive, which describes its metrics, and the help text of PCP's Linux
+//! agent.
 
 mod archive;
 mod dump;
@@ -14,7 +15,7 @@ use super::{ImportError, Importer, MachineList, Readings, Source, kernel};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Hosts are called by their own names.
+/// The source; hosts keep their own names.
 pub const SOURCE: Source<'static> = Source {
     name: "PCP",
     host_prefix: "",
@@ -28,19 +29,19 @@ const PMLOGDUMP: Tool = Tool {
     programs: &["pmlogdump", "pmdumplog"],
     package: "pcp",
 };
-/// Label, descriptions, values and marks; dates and not only times of day; in UTC.
+/// Options of the tool: print label, descriptions, values and marks; full dates; UTC.
 const OPTIONS: [&str; 3] = ["-ldmMx", "-Z", "UTC"];
-/// Tool's message about a metric that an archive lacks, as it may.
+/// Message of the tool about a metric that the archive lacks; this is no error.
 const LACKS: &str = "Unknown metric name";
 
-/// Archives of PCP's, of any number of machines.
+/// PCP archives of any number of machines.
 #[derive(Debug)]
 pub struct Pcp {
     inputs: Vec<PathBuf>,
     archives: Vec<OpenedArchive>,
 }
 
-/// An archive whose start was read.
+/// An archive whose beginning has been read.
 #[derive(Debug)]
 struct OpenedArchive {
     host: String,
@@ -50,7 +51,7 @@ struct OpenedArchive {
 }
 
 impl Pcp {
-    /// Importer of archives (by their common name, or any of their files) and of folders of archives.
+    /// Importer of archives (given by common name or by any of their files) and of folders of archives.
     #[must_use]
     pub fn new(inputs: &[PathBuf]) -> Self {
         Self {
@@ -83,7 +84,7 @@ impl Importer for Pcp {
             for path in paths {
                 match known(path) {
                     Ok(known) => self.archives.push(known),
-                    // A fault of one archive does not concern the others.
+                    // A faulty archive does not affect the others.
                     Err(error @ (ImportError::Tool { .. } | ImportError::Unfit { .. })) => {
                         unusable.push(error);
                     }
@@ -159,7 +160,7 @@ impl Importer for Pcp {
     }
 }
 
-/// Reads an archive until its end, or until `take` returns false. Returns the error output of the tool if it
+/// Reads an archive until its end, or until `take` returns false. Returns the tool's error output if it
 /// failed.
 fn read(
     path: &Path,
@@ -192,7 +193,7 @@ fn read(
     Ok((archive, running.end(Some(LACKS))))
 }
 
-/// Reads the start of an archive: until it is known how much memory the machine has.
+/// Reads the beginning of an archive, until the machine's memory size is known.
 fn known(path: PathBuf) -> Result<OpenedArchive, ImportError> {
     let (archive, said) = read(&path, Inventory::default(), |_, archive| {
         !archive.has_memory()
@@ -247,7 +248,7 @@ fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf
     Ok(archives)
 }
 
-/// The common name of an archive's files, of one of them: `20261121` of `20261121.meta`, `20261121.index` and
+/// Common name of an archive, from one of its files: `20261121` for `20261121.meta`, `20261121.index` and
 /// `20261121.0.xz`.
 fn base(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?;

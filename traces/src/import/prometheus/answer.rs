@@ -1,14 +1,15 @@
 //! Answers of Prometheus' HTTP API
-//! (<https://prometheus.io/docs/prometheus/latest/querying/api/>), as text.
+//! (<https://prometheus.io/docs/prometheus/latest/querying/api/>), parsed from
+//! text.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A series and samples of it.
+/// A series and some of its samples.
 #[derive(Debug, PartialEq)]
 pub(super) struct Matrix<'a> {
     pub(super) labels: BTreeMap<String, String>,
-    /// Time in seconds, and value.
+    /// Times in seconds, and values.
     values: Vec<(f64, &'a str)>,
 }
 
@@ -21,7 +22,7 @@ pub(super) enum Answer<'a> {
         kind: String,
         why: String,
     },
-    /// Something may be missing.
+    /// The server warns that data may be missing.
     Partial(String),
 }
 
@@ -54,7 +55,7 @@ struct SeriesResult<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads the answer to a query of a range vector, or of a range.
+    /// Parses the answer to a query of a range vector, or to a range query.
     ///
     /// # Errors
     /// Description of the fault.
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An answer of Prometheus 2.42, with other names.
+    /// An answer of Prometheus 2.42, with names changed.
     const MATRIX: &[u8] = br##"{"status":"success","data":{"resultType":"matrix","result":[
         {"metric":{"__name__":"node_load1","instance":"otter:9100","job":"node"},
          "values":[[1795302063.053,"0.33"],[1795302064.053,"0.3"],[1795302065,"NaN"],[1795302066.053,"+Inf"]]},

@@ -1,4 +1,4 @@
-//! Lines of `promtool tsdb dump`: a sample each, series after series.
+//! Lines of `promtool tsdb dump`: one sample per line, series after series.
 //!
 //! ```text
 //! {__name__="node_load1", instance="10.0.0.7:9100", job="node"} 0.33 1795302037053
@@ -44,8 +44,8 @@ pub(super) fn sample(rest: &str) -> Result<(f64, i64), String> {
 pub(super) struct Labels<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Labels<'a> {
-    /// Parses text in braces. Values are written as Go writes strings; since version 3 names may be in quotes
-    /// as well.
+    /// Parses the labels in braces. Values are quoted like Go strings; since version 3 names may be quoted as
+    /// well.
     ///
     /// # Errors
     /// Description of the fault.
@@ -105,7 +105,7 @@ fn string(text: &str) -> Result<(Cow<'_, str>, &str), String> {
         let is_end = rest[end..].starts_with('"');
         rest = &rest[end + 1..];
         if is_end {
-            // Go's \xNN is a byte, and a label that is not UTF-8 no label.
+            // Go's \xNN is a byte; a label that is not UTF-8 is invalid.
             let string = String::from_utf8(bytes).map_err(|_| no_string())?;
             return Ok((Cow::Owned(string), rest));
         }
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Quotes a text as Go's strconv.Quote does, with the escapes that it may choose.
+    /// Quotes a text as Go's strconv.Quote does, choosing among the escapes that Go allows.
     fn quoted(text: &str, seed: u64) -> String {
         let mut quoted = String::from("\"");
         for (at, c) in text.chars().enumerate() {

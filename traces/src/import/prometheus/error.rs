@@ -1,4 +1,4 @@
-//! Errors between Prometheus and the importer, with the place and the remedy.
+//! Errors while reading from Prometheus, each with its place and a remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub enum PrometheusError {
         /// Fault of the answer.
         why: String,
     },
-    /// Prometheus does not do it.
+    /// Prometheus rejects the query.
     #[error("{url} refuses: {why}; see what --selector, --from and --until say")]
     Refused {
         /// URL of the request.
@@ -51,7 +51,7 @@ pub enum PrometheusError {
         /// Warning of the server.
         why: String,
     },
-    /// Even a short time is too much for it.
+    /// The query is too large for the server even for a short time.
     #[error(
         "{url} cannot answer for so much: {why}; ask for fewer machines or a shorter time by --selector, --from and --until"
     )]
@@ -61,7 +61,7 @@ pub enum PrometheusError {
         /// Error text of the server.
         why: String,
     },
-    /// The token cannot be sent, or the certificates cannot be used.
+    /// The token or the certificates cannot be used.
     #[error("{}: {why}", path.display())]
     Credentials {
         /// Path of the file.
@@ -69,7 +69,7 @@ pub enum PrometheusError {
         /// Fault of the file.
         why: String,
     },
-    /// The folder is none of Prometheus'.
+    /// The folder is not a Prometheus folder.
     #[error(
         "{} holds neither a folder `wal` nor a block of samples; name what Prometheus' --storage.tsdb.path names, or a snapshot", folder.display()
     )]
@@ -77,7 +77,7 @@ pub enum PrometheusError {
         /// Path of the folder.
         folder: PathBuf,
     },
-    /// The system did not do it.
+    /// The system reports an error.
     #[error("cannot read {}: {source}", folder.display())]
     Io {
         /// Path of the folder.
@@ -93,7 +93,7 @@ pub enum PrometheusError {
         /// Error of the system.
         source: io::Error,
     },
-    /// `promtool` gave up.
+    /// `promtool` failed.
     #[error("promtool cannot read {}: {said}", folder.display())]
     Promtool {
         /// Path of the folder.
@@ -111,7 +111,7 @@ pub enum PrometheusError {
         /// Fault of the output.
         why: String,
     },
-    /// No series is one of node_exporter's.
+    /// No series is from node_exporter.
     #[error(
         "{origin} has no series node_memory_MemTotal_bytes that is asked for; node_exporter makes it on Linux: see what --selector, --from and --until say"
     )]

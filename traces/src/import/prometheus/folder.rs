@@ -1,7 +1,7 @@
-//! A folder of Prometheus' (`--storage.tsdb.path`, or a snapshot).
+//! A Prometheus folder (`--storage.tsdb.path`, or a snapshot).
 //!
-//! It is dumped series by series, and every dump opens the folder anew: machines are read some at a time, as many
-//! as fit in memory.
+//! `promtool` dumps it series by series, and each dump opens the folder again: therefore as many machines are
+//! read together as fit in memory.
 
 use super::dump::Labels;
 use super::error::PrometheusError;
@@ -12,7 +12,7 @@ use super::{MEMORY, Origin, Target, Targets, Times, UP};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Number of scrapes held at once, some 500 bytes each; a machine with more is read alone.
+/// Maximum number of scrapes held in memory, about 500 bytes each; a machine with more is read alone.
 const SCRAPES_AT_ONCE: u64 = 200_000;
 
 pub(super) struct Folder {
@@ -21,7 +21,7 @@ pub(super) struct Folder {
     times: Times,
     /// Machines, with the number of scrapes of each.
     counts: BTreeMap<Target, u64>,
-    /// Machines read ahead, with their samples.
+    /// Machines read in advance, with their samples.
     ahead: BTreeMap<Target, Samples>,
 }
 
@@ -40,7 +40,7 @@ impl Folder {
         })
     }
 
-    /// Reads `machine` and as many after it as go together.
+    /// Reads `machine` and as many of the next machines as fit in memory.
     fn read_ahead(&mut self, machine: &Target) -> Result<(), PrometheusError> {
         let mut gathering = SampleReader::default();
         let mut scrapes_count = 0;
@@ -88,7 +88,7 @@ impl Origin for Folder {
 struct ScrapeCounter {
     machines: BTreeMap<Target, u64>,
     all: BTreeSet<Target>,
-    /// Machine of the present series, and whether the series is of memory.
+    /// Machine of the current series, and whether it is the memory series.
     now: Option<(Target, bool)>,
 }
 
@@ -105,7 +105,7 @@ impl Sink for ScrapeCounter {
         };
         if !*is_memory {
             self.all.insert(target.clone());
-            self.now = None; // one is enough
+            self.now = None; // one sample is enough
         } else if let Some(count) = self.machines.get_mut(target) {
             *count += 1;
         } else {
@@ -117,7 +117,7 @@ impl Sink for ScrapeCounter {
 #[derive(Default)]
 struct SampleReader {
     machines: BTreeMap<Target, Samples>,
-    /// Machine of the present series, and the series.
+    /// Machine of the current series, and the series.
     now: Option<(Target, Stream)>,
 }
 

@@ -1,39 +1,39 @@
-//! Samples of one machine from its series, joined by time: the values of one scrape have the same time.
+//! Samples of one machine, joined from its series by time: the values of one scrape have the same time.
 
 use super::series::{Figures, Series, values};
 use crate::import::{Facts, Reading, Readings, kernel};
 use gleaner_schemas::column::Value;
 use std::collections::BTreeMap;
 
-/// A machine with more is a mistake: 1 EiB.
+/// Maximum plausible memory size: 1 EiB.
 const MEMORY_BYTES: f64 = (1_u64 << 60) as f64;
-/// 2000-01-01 and 2100-01-01, in seconds.
+/// Valid boot times in seconds: 2000-01-01 to 2100-01-01.
 const BOOTS_S: std::ops::Range<f64> = 946_684_800.0..4_102_444_800.0;
 
 /// A label of a series.
 pub(super) type Label<'a> = (&'a str, &'a str);
 
-/// Samples of one machine as they arrive: series by series.
+/// Samples of one machine, as they arrive: series by series.
 #[derive(Debug, Default)]
 pub(super) struct Samples {
     scrapes: BTreeMap<i64, Scrape>,
-    /// Facts of the machine from labels, each once.
+    /// Distinct facts of the machine, from labels.
     facts: Vec<Facts>,
 }
 
-/// Values of one time.
+/// Values of one scrape.
 #[derive(Debug)]
 struct Scrape {
     figures: Figures,
-    /// A series that says two things.
+    /// A series with two different values.
     contradicted: Option<Series>,
 }
 
-/// A series whose samples follow.
+/// A series whose samples are added next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stream {
     series: Series,
-    /// Value that replaces a sample's, if only its labels matter.
+    /// Value used in place of a sample's, if only the labels matter.
     stands_for: Option<f64>,
 }
 
@@ -69,8 +69,7 @@ impl Samples {
         Some(Stream { series, stands_for })
     }
 
-    /// Adds a sample. A value that is no number marks the end of a series, or a failed measurement: it is
-    /// absent.
+    /// Adds a sample. NaN marks the end of a series or a failed measurement: the value is absent.
     pub(super) fn add(&mut self, stream: Stream, time_ms: i64, value: f64) {
         if !value.is_finite() {
             return;
@@ -86,7 +85,7 @@ impl Samples {
         }
         let value = stream.stands_for.unwrap_or(value);
         if !place.is_nan() && *place != value {
-            // The order of the two must make no difference.
+            // The order in which contradictions arrive must make no difference.
             let first = scrape.contradicted.map_or(usize::MAX, |s| s as usize);
             if (stream.series as usize) < first {
                 scrape.contradicted = Some(stream.series);
@@ -95,7 +94,7 @@ impl Samples {
         *place = value;
     }
 
-    /// A reading of each scrape.
+    /// Adds a reading for each scrape.
     pub(super) fn read(self, readings: &mut Readings<'_>) {
         for (time_ms, scrape) in self.scrapes {
             match reading(time_ms, &scrape) {
@@ -110,7 +109,7 @@ impl Samples {
     }
 }
 
-/// Reading of the machine from one scrape.
+/// The machine's reading from one scrape.
 fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
     let figures = &scrape.figures;
     if let Some(series) = scrape.contradicted {
@@ -127,7 +126,7 @@ fn reading(time_ms: i64, scrape: &Scrape) -> Result<Reading, String> {
         )),
         None => Ok(None),
     };
-    // node_exporter answered, and could not read /proc/meminfo: a time without memory, as others know it.
+    // node_exporter answered but could not read /proc/meminfo: a time without memory, as in other sources.
     let total = bytes(Series::MemTotal)?.unwrap_or(0);
     let available = match bytes(Series::MemAvailable)? {
         None if total > 0 => {
@@ -249,7 +248,7 @@ mod tests {
         assert_eq!(*seen.facts, facts);
     }
 
-    /// The value with which Prometheus ends a series is no figure, and a time with nothing else is no scrape.
+    /// NaN, with which Prometheus ends a series, is no value; a time with nothing else is no scrape.
     #[test]
     fn what_is_no_number_is_absent_and_never_0() {
         let mut samples = scrape(1000);
@@ -298,7 +297,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// A server gives samples machine by machine and hour by hour, a dump series by series.
+        /// A server returns samples machine by machine and hour by hour, a dump series by series.
         #[test]
         fn the_order_in_which_samples_come_makes_no_difference(
             mut samples in proptest::collection::vec((

@@ -1,4 +1,4 @@
-//! node_exporter's series, as Prometheus stored them: from a server that runs, or from its folder.
+//! node_exporter's series as stored by Prometheus: from a running server, or from its folder.
 //!
 //! ```text
 //! server ── HTTP API, `query` with a range ──► answer ─┐
@@ -6,7 +6,8 @@
 //! folder ── promtool tsdb dump ──────────────► dump ───┘
 //! ```
 //!
-//! A machine is an `instance`. Both ways give the same samples, with the times of their scrapes; nothing is resampled.
+//! A machine is an `instance`. Both ways give the same samples, with the times of their scrapes; nothing is
+//! resampled.
 
 mod answer;
 mod dump;
@@ -29,7 +30,7 @@ use server::Server;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Columns that are filled, and the meaning of available memory.
+/// The source: filled columns, and meaning of available memory.
 pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
@@ -39,17 +40,17 @@ pub const SOURCE: Source<'static> = Source {
     columns: &series::COLUMNS,
 };
 
-/// The series that makes a machine of a target.
+/// Series whose presence makes a target a machine.
 const MEMORY: &str = "node_memory_MemTotal_bytes";
-/// The series that every target has.
+/// Series that every target has.
 const UP: &str = "up";
 
-/// Range of times to import; by default all.
+/// Range of times to import; by default all times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// The first, ms since 1970-01-01 UTC.
+    /// First time to import, ms since 1970-01-01 UTC.
     pub from_ms: Option<i64>,
-    /// The first that is not, ms since 1970-01-01 UTC.
+    /// End of the range, not imported itself, ms since 1970-01-01 UTC.
     pub until_ms: Option<i64>,
 }
 
@@ -60,7 +61,7 @@ impl Times {
     }
 }
 
-/// A target of Prometheus: the labels of its own among those of its series.
+/// A target of Prometheus: the two labels by which its series are identified.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Target {
     instance: String,
@@ -78,16 +79,16 @@ impl Target {
 
 /// Origin of samples: a server or a folder.
 trait Origin {
-    /// Lists the targets. Called before all else.
+    /// Lists the targets. Called before all other methods.
     fn targets(&mut self) -> Result<Targets, PrometheusError>;
 
-    /// All samples of a machine. Called once for each, in their order.
+    /// All samples of a machine. Called once per machine, in the order of the list.
     fn samples(&mut self, machine: &Target) -> Result<Samples, PrometheusError>;
 }
 
-/// Targets in order.
+/// Targets, in order.
 struct Targets {
-    /// Targets with memory.
+    /// Targets that have a memory series.
     machines: Vec<Target>,
     all: Vec<Target>,
 }
@@ -114,10 +115,10 @@ impl Prometheus {
         Ok(Self::of(server, address.url.clone()))
     }
 
-    /// Importer from Prometheus' folder, which is not written to.
+    /// Importer from Prometheus' folder; nothing is written there.
     ///
     /// # Errors
-    /// [`PrometheusError`] if it is no such folder, or cannot be read.
+    /// [`PrometheusError`] if it is not a Prometheus folder, or cannot be read.
     pub fn folder(folder: &Path, selector: Selector, times: Times) -> Result<Self, ImportError> {
         let place = folder.display().to_string();
         Ok(Self::of(Folder::at(folder, selector, times)?, place))
@@ -178,7 +179,7 @@ impl Importer for Prometheus {
     }
 }
 
-/// Names of machines: the instance; with the job as well, if several jobs have the instance.
+/// Names of machines: the instance; with the job too, if several jobs have that instance.
 fn names(targets: &[Target]) -> Vec<String> {
     let mut of_instance: BTreeMap<&str, usize> = BTreeMap::new();
     for target in targets {

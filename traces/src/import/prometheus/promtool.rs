@@ -1,4 +1,4 @@
-//! `promtool tsdb dump`, Prometheus' own way into its folders.
+//! `promtool tsdb dump`, Prometheus' own reader of its folders.
 
 use super::Times;
 use super::dump::{self, Labels};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use tempfile::TempDir;
 
-/// Length of promtool's error output in a message, in characters.
+/// Maximum length of promtool's error output in a message, in characters.
 const SAID_CHARACTERS: usize = 600;
 
 /// Receiver of a dump: for each series its labels, then its samples.
@@ -22,7 +22,8 @@ pub(super) trait Sink {
 
 pub(super) struct Promtool {
     folder: PathBuf,
-    /// Folder passed to promtool in place of the original, since it creates files beside its input.
+    /// Folder of links, passed to promtool in place of the original because promtool creates files
+    /// beside its input.
     links: TempDir,
 }
 
@@ -44,7 +45,7 @@ impl Promtool {
         })
     }
 
-    /// Gives the samples of every series that matches `selector` to `sink`.
+    /// Passes the samples of every series that matches `selector` to `sink`.
     pub(super) fn dump(
         &self,
         selector: &str,
@@ -112,7 +113,7 @@ impl Promtool {
     }
 }
 
-/// Takes a line in. `before` are the labels of the line before it, which mostly are its own.
+/// Parses a line. `before` holds the labels of the previous line, which are mostly the same.
 fn line_of(
     line: &str,
     before: &mut String,
@@ -135,8 +136,9 @@ fn line_of(
     Ok(())
 }
 
-/// A folder whose folder `data` has the entries of `folder`, except for promtool's own; `None` without
-/// entries. Blocks are folders of links and not links, since promtool skips links.
+/// A folder whose subfolder `data` has the entries of `folder`, except for promtool's own; `None`
+/// without entries. Blocks are folders of links rather than links themselves, since promtool skips
+/// links.
 fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     let folder = folder.canonicalize()?;
     let links = tempfile::tempdir()?;
@@ -165,7 +167,7 @@ fn links(folder: &Path) -> io::Result<Option<TempDir>> {
     Ok((!is_empty).then_some(links))
 }
 
-/// Ends the program when its output is no longer read.
+/// Kills the program when its output is no longer read.
 struct Running(Child);
 
 impl Drop for Running {

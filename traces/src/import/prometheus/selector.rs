@@ -1,9 +1,9 @@
-//! Queries to Prometheus, in its own language.
+//! Queries to Prometheus, in PromQL.
 
 use super::series::Series;
 use std::fmt::Write as _;
 
-/// Selection of machines: matchers of labels, as in `{job="node"}`.
+/// Selection of machines: label matchers, as in `{job="node"}`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector(String);
 
@@ -30,7 +30,7 @@ impl Selector {
         }
     }
 
-    /// Every series of `names` that it matches, and `more`: matchers.
+    /// Query for every series of `names` that the selector and the matchers `more` match.
     pub(super) fn of(&self, names: &[&str], more: &[String]) -> String {
         let mut selector = format!("{{__name__=~\"{}\"", names.join("|"));
         let given = Some(&self.0).filter(|given| !given.is_empty());
@@ -42,7 +42,7 @@ impl Selector {
         selector
     }
 
-    /// Selector of every series that is read, with the matchers `more`. Series without a mode match as well.
+    /// Query for every series that is read, with the matchers `more`. Series without a mode match as well.
     pub(super) fn of_figures(&self, more: &[String]) -> String {
         let idle = "mode=~\"|idle\"".to_owned();
         let more: Vec<String> = std::iter::once(idle).chain(more.iter().cloned()).collect();
@@ -50,7 +50,7 @@ impl Selector {
     }
 }
 
-/// The matcher of a label that is one of `values`.
+/// Matcher for a label with one of `values`.
 pub(super) fn one_of<'a>(label: &str, values: impl Iterator<Item = &'a str>) -> String {
     let mut pattern = String::new();
     for (at, value) in values.enumerate() {
@@ -77,7 +77,7 @@ fn quoted(text: &str) -> String {
                 quoted.push(c);
             }
             c if c.is_control() => {
-                let _ = write!(quoted, "\\U{:08x}", u32::from(c)); // to a String: cannot fail
+                let _ = write!(quoted, "\\U{:08x}", u32::from(c)); // writing to a String cannot fail
             }
             c => quoted.push(c),
         }

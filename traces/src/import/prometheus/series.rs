@@ -1,11 +1,11 @@
-//! The series that are read, and their columns: the one place that converts their units.
+//! The series that are read, and their columns; all unit conversions are here.
 
 use crate::import::{ColumnOrigin, kernel};
 use gleaner_schemas::units::seconds_to_us;
 
 macro_rules! series {
     ($($slot:ident = $name:literal,)*) => {
-        /// A series of node_exporter that is read.
+        /// A node_exporter series that is read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(usize)]
         pub(super) enum Series { $($slot,)* }
@@ -83,7 +83,7 @@ impl Series {
         all.find(|(_, n)| *n == name).map(|(series, _)| series)
     }
 
-    /// Facts of the machine in its labels: columns of `hosts`, each with its label.
+    /// Facts of the machine in the series' labels: columns of `hosts`, each with its label.
     pub(super) fn facts(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Uname => &[
@@ -111,7 +111,7 @@ impl Figures {
         Some(self.0[series as usize]).filter(|value| value.is_finite())
     }
 
-    /// Value of `series`, which is in seconds, in microseconds.
+    /// Value of `series`, a time in seconds, in microseconds.
     fn us(&self, series: Series) -> Option<f64> {
         self.get(series).map(seconds_to_us)
     }
@@ -134,7 +134,7 @@ const fn column(
 
 use Series as S;
 
-/// Columns beside those of every source with the kernel's figures; computed as in the agent.
+/// Columns besides those of [`kernel::COLUMNS`]; computed as in the agent.
 #[rustfmt::skip] // one line a column
 const OWN: [Column; 43] = [
     column("mem_free_bytes", "`node_memory_MemFree_bytes`", |f| f.get(S::MemFree)),
@@ -185,7 +185,7 @@ const OWN: [Column; 43] = [
     column("arc_min_bytes", "`node_zfs_arc_c_min`", |f| f.get(S::ArcMin)),
 ];
 
-/// Columns filled beside [`OWN`].
+/// Filled columns besides [`OWN`].
 const SHARED: [ColumnOrigin<'static>; 19] = [
     ColumnOrigin::INTERVAL_MS,
     ColumnOrigin::FILES_WHOLE,
@@ -256,7 +256,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
     fills
 };
 
-/// Columns of `samples` in the readings.
+/// Columns of `samples` in this source's readings.
 pub(super) const COLUMNS: [&str; kernel::COLUMNS.len() + OWN.len()] = {
     let mut columns = [""; kernel::COLUMNS.len() + OWN.len()];
     let mut at = 0;

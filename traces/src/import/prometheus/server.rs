@@ -1,7 +1,8 @@
 //! A running Prometheus, queried through its HTTP API.
 //!
-//! Samples come as they were stored: a selector with a range, evaluated at one time (`query`), returns them
-//! with their own times, while `query_range` would return the last before every step, repeated or not at all.
+//! Samples are returned as stored: a selector with a range, evaluated at one time (`query`), returns them
+//! with their own times. `query_range` would return the last sample before every step, repeated or not at
+//! all.
 
 use super::answer::{Answer, Matrix};
 use super::error::PrometheusError;
@@ -17,14 +18,14 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig};
 use ureq::{Agent, Timeout};
 
 const DAY_MS: i64 = 86_400_000;
-/// Time searched if none is given: longer than Prometheus keeps samples.
+/// Time range searched if none is given: longer than Prometheus keeps samples.
 const LONGEST_MS: i64 = 10 * 365 * DAY_MS;
-/// Shortest time of one query.
+/// Shortest time range of one query.
 const SHORTEST_MS: i64 = 60_000;
-/// Size limit of an answer, which is held in memory; after a longer one, a shorter time is queried.
+/// Size limit of an answer, which is held in memory; after a larger one, a shorter time range is queried.
 const ANSWER_BYTES: u64 = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(10);
-/// Longest wait for an answer; Prometheus itself stops after two minutes (`--query.timeout`).
+/// Timeout of a query; Prometheus itself stops after two minutes (`--query.timeout`).
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Status with which a proxy before Prometheus reports a timeout.
@@ -47,15 +48,15 @@ pub(super) struct Server {
     token: Option<String>,
     selector: Selector,
     times: Times,
-    /// UTC days on which machines have samples: their begin in ms.
+    /// Starts of the UTC days on which machines have samples, in ms.
     days: BTreeMap<Target, Vec<i64>>,
     /// Part of a day that one query covers, in ms.
     window_ms: i64,
 }
 
-/// Reason why there is no answer.
+/// Reason why a query failed.
 enum Trouble {
-    /// Less might do.
+    /// The query covers too much; a shorter time may succeed.
     TooMuch(String),
     Failed(PrometheusError),
 }
@@ -78,7 +79,7 @@ impl Server {
         let agent = Agent::config_builder()
             .tls_config(tls)
             .http_status_as_error(false)
-            .max_redirects(0) // the token is for this address
+            .max_redirects(0) // the token is for this address only
             .max_redirects_will_error(false)
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))
@@ -97,7 +98,7 @@ impl Server {
         })
     }
 
-    /// Targets with samples of `series`, and the days on which they have any.
+    /// Targets with samples of `series`, and the days on which they have samples.
     fn days_of(&self, series: &str) -> Result<BTreeMap<Target, Vec<i64>>, PrometheusError> {
         let until_ms = self.times.until_ms.unwrap_or_else(now_ms);
         let from_ms = self.times.from_ms.unwrap_or(until_ms - LONGEST_MS);
@@ -128,15 +129,15 @@ impl Server {
         }
     }
 
-    /// Samples of `times`, added only when all of them are there.
+    /// Samples of `times`, added only when all have arrived.
     fn window(
         &self,
         wanted: &str,
         times: std::ops::Range<i64>,
         samples: &mut Samples,
     ) -> Result<(), Trouble> {
-        // The first ms of a range belongs to it or not, depending on Prometheus' version; the last always
-        // does.
+        // Whether the range includes its first ms depends on Prometheus' version; it always includes the
+        // last.
         let length_ms = times.end - times.start;
         let parameters = [
             ("query", format!("{wanted}[{length_ms}ms]")),
@@ -156,7 +157,7 @@ impl Server {
         })
     }
 
-    /// Queries `endpoint`, and passes every series to `each`.
+    /// Queries `endpoint`, and passes each series to `each`.
     fn ask(
         &self,
         endpoint: &str,
@@ -165,7 +166,7 @@ impl Server {
     ) -> Result<(), Trouble> {
         let url = || self.endpoint(endpoint);
         let failed = |error: ureq::Error| match error {
-            // The query took too long, or its answer is too large.
+            // The query timed out, or its answer is too large.
             ureq::Error::Timeout(Timeout::RecvResponse | Timeout::RecvBody)
             | ureq::Error::BodyExceedsLimit(_) => Trouble::TooMuch(error.to_string()),
             error => Trouble::Failed(PrometheusError::Unreachable {
@@ -262,12 +263,12 @@ impl Origin for Server {
     }
 }
 
-/// More samples than `--query.max-samples`, or more time than `--query.timeout`.
+/// Returns true if the query exceeded `--query.max-samples` or `--query.timeout`.
 fn is_too_much(kind: &str, why: &str) -> bool {
     ["timeout", "canceled"].contains(&kind) || why.contains("too many samples")
 }
 
-/// Time in seconds, as the API takes it.
+/// Time in seconds, in the API's format.
 fn seconds(time_ms: i64) -> String {
     format!(
         "{}.{:03}",

@@ -1,4 +1,4 @@
-//! Assignment of figures to columns.
+//! Assignment of sysstat's figures to columns.
 
 use super::figures::Figures;
 use crate::import::{ColumnOrigin, kernel};
@@ -7,11 +7,11 @@ use crate::import::{ColumnOrigin, kernel};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Column {
     name: &'static str,
-    /// Figures whose sum it is.
+    /// Figures whose sum is the column's value.
     figures: &'static [&'static str],
     /// Factor from the figures' unit to the column's.
     scale: f64,
-    /// Description for people.
+    /// Description for messages.
     from: &'static str,
 }
 
@@ -39,7 +39,7 @@ const fn plain(name: &'static str, figures: &'static [&'static str], from: &'sta
     }
 }
 
-/// Columns beside [`kernel::COLUMNS`].
+/// Columns besides [`kernel::COLUMNS`].
 pub(super) const COLUMNS: [Column; 19] = [
     kib("mem_free_bytes", &["memfree"], "memfree [KiB]"),
     kib("buffers_bytes", &["buffers"], "buffers [KiB]"),
@@ -82,7 +82,7 @@ pub(super) const COLUMNS: [Column; 19] = [
     plain("tasks_count", &["plist-sz"], "plist-sz"),
 ];
 
-/// Columns of `samples` that readings carry.
+/// Columns of `samples` in this source's readings.
 pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     let mut names = [""; kernel::COLUMNS.len() + COLUMNS.len()];
     let mut at = 0;

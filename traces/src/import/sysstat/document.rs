@@ -1,5 +1,5 @@
-//! Output of `sadf -j`, read entry by entry: some hundred bytes a sample are kept, even of a day of samples a
-//! second apart.
+//! Output of `sadf -j`, parsed entry by entry: only a few hundred bytes per sample stay in memory, even for a
+//! day of one-second samples.
 //!
 //! ```text
 //! {"sysstat": {"hosts": [{"nodename": "a", "release": …, "machine": …, "number-of-cpus": 2, …,
@@ -8,7 +8,7 @@
 //!   "restarts": [{"boot": {"date": …, "time": …, "utc": 1, "cpu_count": 2}}, …]}]}}
 //! ```
 //!
-//! `utc` is 1 where times are UTC; since sysstat 12.7.1 `tz` names their time zone instead.
+//! `utc` is 1 for times in UTC; since sysstat 12.7.1 `tz` names the time zone instead.
 
 use super::figures::{FIGURES, Figures};
 use jiff::civil::DateTime;
@@ -35,13 +35,13 @@ pub(super) struct Host {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Entry {
     pub(super) stamp: Stamp,
-    /// In KiB, tasks or as they are.
+    /// Figures in KiB or tasks, or without a unit.
     pub(super) figures: Figures,
-    /// First figure that is no number, with its text.
+    /// First figure that is not a number, with its text.
     pub(super) wrong: Option<String>,
 }
 
-/// The machine came up.
+/// A boot of the machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Restart {
     pub(super) stamp: Stamp,
@@ -62,7 +62,7 @@ impl Stamp {
     }
 }
 
-/// Time zone of a clock.
+/// Time zone of a timestamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Zone {
     /// Offset from UTC in seconds.
@@ -76,13 +76,13 @@ pub(super) enum Zone {
 #[derive(Debug, Default)]
 pub(super) struct Document {
     pub(super) hosts: Vec<Host>,
-    /// Fault of the rest, with its line; the part above it is read.
+    /// Fault that ended parsing, with its line; the part before it was read.
     pub(super) cut: Option<String>,
-    /// True if reading stopped after the requested number of entries.
+    /// True if parsing stopped after the requested number of entries.
     pub(super) is_enough: bool,
 }
 
-/// Reads at most `most` entries in all; what follows is not looked at.
+/// Reads at most `most` entries in total; the rest is not parsed.
 pub(super) fn read(from: impl Read, most: usize) -> Document {
     let mut found = DocumentState {
         most,
@@ -90,7 +90,7 @@ pub(super) fn read(from: impl Read, most: usize) -> Document {
     };
     let mut json = serde_json::Deserializer::from_reader(from);
     let mut cut = None;
-    // Several documents may follow one another in one file.
+    // A file may hold several documents, one after another.
     loop {
         let walk = DocumentPass {
             place: Place::Document,
@@ -162,7 +162,7 @@ impl Place {
         })
     }
 
-    /// Place of the elements.
+    /// Place of an array's elements.
     fn element(self) -> Option<Self> {
         Some(match self {
             Self::Hosts => Self::Host,
@@ -305,7 +305,7 @@ impl Stamp {
     }
 }
 
-/// Offset in a time zone's name, if it has one: `UTC`, and `+03` or `-0330`, the names of zones without
+/// UTC offset in a time zone's name, if it has one: `UTC`, or `+03` and `-0330`, the names of zones without
 /// letters.
 fn offset(name: &str) -> Option<Offset> {
     if matches!(name, "UTC" | "GMT" | "UCT") {
@@ -324,7 +324,7 @@ fn offset(name: &str) -> Option<Offset> {
     Offset::from_seconds(sign * seconds).ok()
 }
 
-/// Cuts a text to the length that fits a message.
+/// Cuts a text to a length that fits into a message.
 fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     text.chars().take(CHARACTERS).collect()
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A machine, printed by three versions.
+    /// One machine's output from three versions.
     const PRINTED: [&str; 3] = [
         include_str!("../../../tests/data/sysstat/11.5.7.json"),
         include_str!("../../../tests/data/sysstat/12.6.1.json"),

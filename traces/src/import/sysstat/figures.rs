@@ -1,4 +1,4 @@
-//! The figures of an entry, and the machine's memory computed from them.
+//! The figures of an entry, and the machine's memory size computed from them.
 
 /// A figure that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Figures {
         self.0[at]
     }
 
-    /// Present figures in KiB.
+    /// Figures that are present and in KiB.
     pub(super) fn memory(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let all = FIGURES.iter().zip(self.0);
         let memory = all.filter(|(f, _)| f.group != "queue" && f.name != "memused-percent");
@@ -79,15 +79,15 @@ impl Figures {
     }
 }
 
-/// Part that `memused` leaves out. The output lacks MemTotal, which is exactly the sum of this part and
-/// `memused`.
+/// Memory that `memused` excludes, by sysstat version. The output lacks MemTotal, which is exactly the
+/// sum of that memory and `memused`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UsedExclusion {
     /// Free memory: before sysstat 11.4.10, 11.6.4 and 11.7.4.
     Free,
     /// Free memory, buffers, page cache and slabs: up to 12.7.7.
     FreeAndCached,
-    /// Available memory: since 12.7.8, which also came to print `shared`.
+    /// Available memory: since 12.7.8, which also prints `shared`.
     Available,
 }
 
@@ -106,8 +106,8 @@ impl UsedExclusion {
         Some(figures.get("memused")? + figures.sum(self.rest())?)
     }
 
-    /// Meaning of `memused` under which a file's entries are consistent: `memused-percent` agrees, and
-    /// MemTotal is equal most often. `None` if there is none.
+    /// Exclusion under which a file's entries are consistent: `memused-percent` agrees, and MemTotal is
+    /// most often constant. `None` if no exclusion fits.
     pub(super) fn of<'e>(entries: impl Iterator<Item = &'e Figures> + Clone) -> Option<Self> {
         if entries
             .clone()
@@ -124,14 +124,14 @@ impl UsedExclusion {
             let most_of_one = totals.chunk_by(|a, b| a == b).map(<[u64]>::len).max();
             (totals.len(), most_of_one)
         };
-        // Among equally good meanings the last, today's, wins.
+        // Among equally good exclusions the last, of newer versions, wins.
         let best = [Self::Free, Self::FreeAndCached]
             .into_iter()
             .max_by_key(fit)?;
         (fit(&best).0 > 0).then_some(best)
     }
 
-    /// Returns true if the printed share, to a hundredth of a percent, is that of this sum.
+    /// Returns true if the printed percentage, to two decimals, matches this sum.
     fn agrees(self, figures: &Figures) -> bool {
         const ROUNDING: f64 = 0.006;
         let percent = || {
@@ -156,7 +156,7 @@ mod tests {
         figures
     }
 
-    /// Figures as sysstat prints them for a machine of `total`.
+    /// Figures as sysstat prints them for a machine with `total` memory.
     fn printed(left_out: UsedExclusion, total: f64, mut rest: [f64; 5]) -> Figures {
         let names = ["memfree", "buffers", "cached", "slab", "avail"];
         let scale = total / rest[..4].iter().sum::<f64>().max(total);
@@ -203,7 +203,7 @@ mod tests {
         ) {
             let total = f64::from(total);
             let entries: Vec<Figures> = rests.into_iter().map(|rest| printed(left_out, total, rest)).collect();
-            // Caches and slabs of no size would be the same to both.
+            // With empty caches and slabs, two exclusions would agree.
             prop_assume!(entries.iter().any(|f| f.get("cached").unwrap() > 0.02 * total));
             let found = UsedExclusion::of(entries.iter());
             prop_assert_eq!(found, Some(left_out));

@@ -1,5 +1,5 @@
-//! sysstat: recordings of `sadc` (the daemon behind `sar`), as `sadf -j` prints them; binary files are read
-//! through `sadf`.
+//! sysstat: recordings of `sadc` (the collector behind `sar`), as printed by `sadf -j`; binary files are
+//! read through `sadf`.
 //!
 //! Source of names and units: sysstat's `json_stats.c`, and its reader of /proc (`rd_stats.c`).
 
@@ -19,7 +19,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Hosts are called by their own names.
+/// The source; hosts keep their own names.
 pub const SOURCE: Source<'static> = Source {
     name: "sysstat",
     host_prefix: "",
@@ -38,21 +38,21 @@ const ACTIVITIES: [&str; 6] = ["--", "-r", "ALL", "-S", "-q", "-H"];
 const PRINT: &str = "print it with `sadf -j FILE -- -A`";
 /// First bytes of binary files (`SYSSTAT_MAGIC`), in either byte order.
 const MAGIC: [[u8; 2]; 2] = [[0x96, 0xd5], [0xd5, 0x96]];
-/// A figure above is a mistake: 1 PiB.
+/// Maximum plausible memory size: 1 PiB.
 const MEMORY_KIB: f64 = (1_u64 << 40) as f64;
 
-/// Files of sysstat's, of any number of machines.
+/// sysstat files of any number of machines.
 #[derive(Debug)]
 pub struct Sysstat {
     inputs: Vec<PathBuf>,
     time_zone: Option<TimeZone>,
-    /// The first sample of each file, its machine and the file, in this order.
+    /// Time of each file's first sample, machine, and path, sorted.
     files: Vec<(i64, String, PathBuf)>,
 }
 
 impl Sysstat {
-    /// Importer of files and folders of files. `time_zone` applies to times without a zone (`sadf -t` and
-    /// `-T`).
+    /// Importer of files and of folders of files. `time_zone` applies to times without a zone (`sadf -t`
+    /// and `-T`).
     #[must_use]
     pub fn new(inputs: &[PathBuf], time_zone: Option<TimeZone>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Sysstat {
         }
     }
 
-    /// Notes the machines of a file, by its first entry.
+    /// Notes a file's machines, from its first entry.
     fn list(&mut self, path: &Path) -> Result<(), ImportError> {
         let document = document(path, 1)?;
         let unfit = |found: &str, advice: &str| ImportError::Unfit {
@@ -101,7 +101,7 @@ impl Sysstat {
         let date_time = stamp.date_time()?;
         let time = match stamp.zone {
             Zone::Offset(offset) => offset.to_timestamp(date_time).ok()?,
-            // Not an hour that clocks show twice, or skip: it is ambiguous.
+            // Fails in an hour that clocks repeat or skip, which is ambiguous.
             Zone::Local => {
                 let zone = self.time_zone.as_ref()?;
                 zone.to_ambiguous_timestamp(date_time).unambiguous().ok()?
@@ -110,7 +110,7 @@ impl Sysstat {
         Some(time.as_millisecond())
     }
 
-    /// The rows of a host in the file called `name`.
+    /// Adds the rows of a host from the file called `name`.
     fn rows(&self, host: &Host, name: &str, readings: &mut Readings<'_>) {
         let used = UsedExclusion::of(host.entries.iter().map(|entry| &entry.figures));
         let restarts = host.restarts.iter().filter_map(|restart| {
@@ -138,7 +138,7 @@ impl Sysstat {
         }
     }
 
-    /// Row of an entry, or the reason why it has none.
+    /// Adds an entry's row; an error says why it has none.
     fn row(
         &self,
         entry: &Entry,
@@ -154,7 +154,7 @@ impl Sysstat {
         if let Some((name, kib)) = figures.memory().find(|(_, kib)| *kib > MEMORY_KIB) {
             return Err(format!("{name} is {kib} KiB, more than any machine has"));
         }
-        // The value is 0 if the kernel or sadc is too old to have it.
+        // 0 means that the kernel or sadc is too old to report it.
         let available = figures.get("avail").filter(|kib| *kib > 0.0);
         let available = available
             .ok_or("no memory is said to be available (before Linux 3.14 and sysstat 11.5.3)")?;
@@ -227,7 +227,7 @@ impl Importer for Sysstat {
                 let mut listed = self.files.iter();
                 listed.any(|(_, name, file)| *name == host.nodename && file == path)
             };
-            // Files are listed by their beginnings, which is all that sadf's own have.
+            // Files are listed by their first entry; sadf's own output has only one host.
             for other in document.hosts.iter().filter(|host| !is_listed(host)) {
                 let why = format_args!("it holds {:?} as well; a machine a file", other.nodename);
                 readings.unreadable(&name, why);
@@ -310,7 +310,7 @@ fn document(path: &Path, most: usize) -> Result<Document, ImportError> {
     }
 }
 
-/// Facts of the machine beside its samples.
+/// Facts of the machine from outside its samples.
 fn facts(host: &Host) -> Facts {
     let text = |name, text: &Option<String>| Some((name, Value::Text(text.clone()?)));
     let said = [
@@ -323,7 +323,7 @@ fn facts(host: &Host) -> Facts {
         .collect()
 }
 
-/// Bytes of whole KiB, less than 2⁵³.
+/// Converts whole KiB to bytes, less than 2⁵³.
 fn bytes(kib: f64) -> i64 {
     kib as i64 * kib_to_bytes(1) as i64
 }

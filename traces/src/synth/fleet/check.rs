@@ -3,7 +3,7 @@
 use super::{Class, Fleet, Job, Names};
 
 impl Fleet {
-    /// Checks the fleet; the error describes the fault.
+    /// Checks the fleet; an error describes the fault.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.clusters.is_empty() || self.classes.is_empty() {
             return Err("it needs a cluster and a class at least".to_owned());

@@ -1,6 +1,7 @@
-//! A fleet: classes of hosts with the parameters of the model, read from TOML.
+//! A fleet: classes of hosts with the model's parameters, read from TOML.
 //!
-//! Sizes are in MiB and rates in events an hour. Presets are such files (`presets/`); users may write others.
+//! Sizes are in MiB and rates in events per hour. "Sd" is the standard deviation. Presets are such files
+//! (`presets/`); users may write others.
 
 mod check;
 
@@ -8,23 +9,23 @@ use super::SynthError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Classes of host, and the hosts of each cluster.
+/// Classes of hosts, and the hosts of each cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
     /// Name as in `hosts.source`.
     pub name: String,
-    /// Basis of its parameters, in a sentence.
+    /// Origin of the parameters, in a sentence.
     pub rests_on: String,
-    /// First day (UTC), if none is named.
+    /// First day (UTC), unless another is requested.
     pub start: String,
-    /// Days, if none are named.
+    /// Number of days, unless another is requested.
     pub days: u32,
     /// Clusters of hosts; the first is the default.
     pub clusters: Vec<ClusterOf>,
-    /// Operating system of its machines.
+    /// Operating system of the machines.
     pub system: System,
-    /// Hours of the owners.
+    /// The owners' working hours.
     pub owner: Owner,
     /// Names of programs.
     pub names: Names,
@@ -33,30 +34,30 @@ pub struct Fleet {
     pub classes: Vec<Class>,
 }
 
-/// Hosts of a cluster, in order; they repeat if more are requested.
+/// Hosts of a cluster, in order; the list repeats if more are requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterOf {
     /// Name of the cluster.
     pub name: String,
-    /// Number of the first host: hosts of one number and class are equal in all clusters.
+    /// Number of the first host: hosts with equal number and class are equal in all clusters.
     #[serde(default)]
     pub first_host: usize,
     /// Classes, with the number of hosts of each.
     pub hosts: Vec<Share>,
 }
 
-/// Number of hosts of a class.
+/// A class, and its number of hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
-    /// The class' name.
+    /// Name of the class.
     pub class: String,
     /// Number of hosts.
     pub count: usize,
 }
 
-/// Operating system, and intervals of restarts.
+/// Operating system, and intervals between restarts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct System {
@@ -64,7 +65,7 @@ pub struct System {
     pub kernel_release: String,
     /// Architecture as in `hosts.architecture`.
     pub architecture: String,
-    /// Rule that gives lotsfree from memory.
+    /// Rule that computes lotsfree, the kernel's reserve, from memory.
     pub lotsfree: Lotsfree,
     /// True if processes are in control groups.
     pub has_cgroups: bool,
@@ -74,51 +75,51 @@ pub struct System {
     pub restart_days: Option<f64>,
 }
 
-/// The kernel's reserve.
+/// Rule for the kernel's reserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lotsfree {
     /// A 64th of the memory that the kernel leaves at boot (Acharya & Setia, section 2).
     Solaris,
-    /// High watermarks (Documentation/admin-guide/sysctl/vm.rst).
+    /// The zones' high watermarks (Documentation/admin-guide/sysctl/vm.rst).
     Linux,
 }
 
-/// The owner's week. Hours are local to the fleet, which keeps UTC.
+/// The owner's week. Hours are UTC, the fleet's local time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// Share of days on which the owner comes: Monday to Friday, Saturday, Sunday.
+    /// Probability that the owner comes on a day: Monday to Friday, Saturday, Sunday.
     pub comes: [f64; 3],
-    /// Usual hour of coming, and the sd of owners and days about it.
+    /// Usual hour of arrival.
     pub arrives_hour: f64,
-    /// Standard deviation of the hour of arrival.
+    /// Sd of the hour of arrival, among owners and days.
     pub arrives_spread_hours: f64,
-    /// Hours from coming to going on a weekday, and their spread.
+    /// Hours from arrival to departure on a weekday.
     pub stays_hours: f64,
-    /// Standard deviation of the hours of stay.
+    /// Sd of the hours of stay.
     pub stays_spread_hours: f64,
-    /// Minutes at the keyboard before a pause, on average.
+    /// Mean minutes at the keyboard before a pause.
     pub stretch_minutes: f64,
-    /// Minutes of a pause, on average.
+    /// Mean minutes of a pause.
     pub pause_minutes: f64,
     /// True for a longer pause at noon.
     pub has_lunch: bool,
 }
 
-/// Names of programs; the first daemon is the display server.
+/// Program names; the first daemon is the display server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
     /// Programs that are always active.
     pub daemons: Vec<String>,
-    /// Opened by the owner.
+    /// Programs that the owner opens.
     pub programs: Vec<String>,
-    /// Short work of the owner's.
+    /// Short commands that the owner runs.
     pub commands: Vec<String>,
-    /// Short jobs without an owner.
+    /// Short jobs that run without the owner.
     pub background: Vec<String>,
-    /// Work that takes much memory.
+    /// Programs that use much memory.
     pub hogs: Vec<String>,
     /// Programs that run while the owner is away.
     pub away: Vec<String>,
@@ -148,11 +149,11 @@ pub struct Class {
     pub daemons: Daemons,
     /// Programs that the owner opens and closes.
     pub programs: Programs,
-    /// Short work of the owner's.
+    /// Short commands that the owner runs.
     pub commands: Job,
-    /// Short work at any hour, which keeps the host busy: the likes of cron.
+    /// Short jobs at any hour, like cron's, which keep the host busy.
     pub background: Job,
-    /// Work that takes much memory, on some hosts.
+    /// Jobs that use much memory, on some hosts.
     pub hogs: Job,
     /// Programs that run while the owner is away.
     pub away: AbsenceProgram,
@@ -166,7 +167,7 @@ pub enum Habit {
     On,
     /// The host soon sleeps.
     Sleep,
-    /// Is turned off for the night.
+    /// The host is turned off for the night.
     Off,
 }
 
@@ -174,23 +175,24 @@ pub enum Habit {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kernel {
-    /// Mean over hosts and time, lotsfree included.
+    /// Mean over hosts and time, lotsfree included, in MiB.
     pub mib: f64,
-    /// Share of it that is taken at boot.
+    /// Share of kernel memory that is taken at boot.
     pub static_share: f64,
     /// Sd of the hosts' means, as a share of the mean.
     pub between_hosts: f64,
-    /// Sd of a host's over time, as a share of its mean.
+    /// Sd of one host over time, as a share of its mean.
     pub within_host: f64,
-    /// Growth in a day since boot, as a share of its mean.
+    /// Daily growth since boot, as a share of the host's mean.
     pub growth_per_day: f64,
 }
 
-/// Cache of files in use, which follow each other in order of use: who uses more uses the popular ones too.
+/// Cache of files in use. Files come into use in a fixed order of popularity: a host that uses more files
+/// uses the popular ones too.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// Mean while the host is busy.
+    /// Mean while the host is busy, in MiB.
     pub mib: f64,
     /// Sd of the logarithm from one busy time to the next.
     pub sigma: f64,
@@ -198,11 +200,11 @@ pub struct Files {
     pub between_hosts: f64,
     /// Part that is always in use, as a share of the mean.
     pub always_share: f64,
-    /// Changes in an hour while the owner is present.
+    /// Changes per hour while the owner is present.
     pub changes_per_hour: f64,
     /// Number of files that may come into use.
     pub count: usize,
-    /// Log files, which are written in every interval.
+    /// Number of log files, which are written in every interval.
     pub logs_count: usize,
 }
 
@@ -210,7 +212,7 @@ pub struct Files {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Daemons {
-    /// Mean memory of all of them.
+    /// Mean memory of all daemons together, in MiB.
     pub mib: f64,
     /// Sd of the hosts' means, as a share of the mean.
     pub between_hosts: f64,
@@ -220,15 +222,15 @@ pub struct Daemons {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Programs {
-    /// Opened in an hour at the keyboard.
+    /// Programs opened per hour at the keyboard.
     pub per_hour: f64,
-    /// Mean memory of one.
+    /// Mean memory of a program, in MiB.
     pub mib: f64,
-    /// Sd of its logarithm.
+    /// Sd of the logarithm of a program's memory.
     pub sigma: f64,
-    /// Mean hours until it is closed.
+    /// Mean hours until a program is closed.
     pub hours: f64,
-    /// Standard deviation, among owners, of the logarithm of the number of programs.
+    /// Sd, among owners, of the logarithm of the number of programs.
     pub between_hosts: f64,
     /// Share of the time at the keyboard in which a program is active.
     pub attention: f64,
@@ -238,44 +240,44 @@ pub struct Programs {
     pub lingers: f64,
 }
 
-/// Job that starts now and then, and ends by itself.
+/// A kind of job that starts at random times and ends by itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// Starts in an hour: while the owner is present, and while not.
+    /// Starts per hour: while the owner is present, and while absent.
     pub per_hour: [f64; 2],
-    /// Share of the hosts that have such work at all.
+    /// Share of the hosts that have such jobs at all.
     pub hosts_share: f64,
-    /// Standard deviation of the logarithm of the rate among those hosts.
+    /// Sd of the logarithm of the rate among those hosts.
     pub between_hosts: f64,
-    /// Mean memory of one.
+    /// Mean memory of a job, in MiB.
     pub mib: f64,
-    /// Sd of its logarithm.
+    /// Sd of the logarithm of a job's memory.
     pub sigma: f64,
-    /// Share of them that takes all the memory there is.
+    /// Share of the jobs that take all memory.
     pub takes_all: f64,
-    /// Mean minutes that one takes.
+    /// Mean duration of a job in minutes.
     pub minutes: f64,
-    /// CPUs that one keeps busy.
+    /// CPUs that a job keeps busy.
     pub load: f64,
 }
 
-/// Program that runs, without much load, from some time after the owner has left until they return: a screen
-/// saver, work left running.
+/// Program that runs, without much load, from some time after the owner leaves until the owner returns: a
+/// screen saver, work left running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AbsenceProgram {
-    /// Share of the sufficiently long absences of the owner in which it runs.
+    /// Share of the owner's absences of at least `least_minutes` in which the program runs.
     pub share: f64,
-    /// Minutes that such an absence takes at least.
+    /// Minimum length of such an absence, in minutes.
     pub least_minutes: f64,
-    /// Mean time from the owner's leaving to its start, in minutes.
+    /// Mean time from the owner's departure to the program's start, in minutes.
     pub after_minutes: f64,
-    /// Share of the hosts that have such work at all.
+    /// Share of the hosts that have such a program.
     pub hosts_share: f64,
     /// Mean memory, in MiB.
     pub mib: f64,
-    /// Sd of its logarithm.
+    /// Sd of the logarithm of the memory.
     pub sigma: f64,
 }
 
@@ -297,7 +299,7 @@ impl Fleet {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`], also if it cannot be read.
+    /// [`SynthError::Fleet`], also if the file cannot be read.
     pub fn open(path: &Path) -> Result<Self, SynthError> {
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
@@ -322,10 +324,10 @@ impl Fleet {
         })
     }
 
-    /// Start of its first day, ms since 1970-01-01 UTC.
+    /// Start of the fleet's first day, ms since 1970-01-01 UTC.
     ///
     /// # Errors
-    /// [`SynthError::Fleet`] if that is no date.
+    /// [`SynthError::Fleet`] if the first day is not a date.
     pub fn start_ms(&self) -> Result<i64, SynthError> {
         let day: Result<jiff::civil::Date, _> = self.start.parse();
         let start = day.and_then(|day| day.to_zoned(jiff::tz::TimeZone::UTC));
@@ -338,14 +340,14 @@ impl Fleet {
         }
     }
 
-    /// The class of this name.
+    /// Index of the class of this name.
     pub(super) fn class(&self, name: &str) -> Option<usize> {
         self.classes.iter().position(|class| class.name == name)
     }
 }
 
 impl ClusterOf {
-    /// Hosts, before they begin again.
+    /// Number of hosts before the list repeats.
     #[must_use]
     pub fn hosts_count(&self) -> usize {
         self.hosts.iter().map(|share| share.count).sum()

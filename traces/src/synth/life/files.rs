@@ -1,5 +1,5 @@
-//! Files in use: the most popular ones of a catalogue. Using more files includes the popular ones, so that
-//! the files needed in a period are the most that were in use at once.
+//! Files in use: the most popular files of a catalogue. Using more files includes the popular ones, so
+//! that the files needed during a period are the largest set in use at any moment of it.
 
 use super::{Step, size};
 use crate::synth::dice::Dice;
@@ -7,12 +7,12 @@ use crate::synth::fleet;
 use crate::synth::spread::{HostPosition, Property};
 use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 
-/// The largest catalogue, as a multiple of the mean in use.
+/// Size of the whole catalogue, as a multiple of the mean in use.
 const MOST: f64 = 12.0;
 
 #[derive(Debug)]
 pub(crate) struct Files {
-    /// Sizes in memory up to and with each file.
+    /// Cumulative size of the files, in bytes.
     sums_bytes: Vec<i64>,
     always: usize,
     in_use: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Files {
 impl Files {
     pub(super) fn new(model: &fleet::Files, standing: &HostPosition, mut dice: Dice) -> Self {
         let mib = model.mib * standing.factor(Property::Files, model.between_hosts);
-        // From popular and small to rare and large, so that any level is met to a few percent.
+        // From popular and small to rare and large, so that any amount can be met within a few percent.
         let count = model.count.max(1);
         let growth = 1.0 + 6.0 / count as f64;
         let first = MOST * mib * (growth - 1.0) / (growth.powi(count as i32) - 1.0);
@@ -60,12 +60,12 @@ impl Files {
         self.was_busy = false;
     }
 
-    /// Number of files of the catalogue in use.
+    /// Number of files in use.
     pub(crate) const fn in_use(&self) -> usize {
         self.in_use
     }
 
-    /// Size in memory of each of the catalogue.
+    /// Size of each file of the catalogue.
     pub(crate) fn sizes_bytes(&self) -> impl Iterator<Item = i64> + '_ {
         let before = std::iter::once(&0).chain(&self.sums_bytes);
         self.sums_bytes
@@ -74,12 +74,12 @@ impl Files {
             .map(|(sum, before)| sum - before)
     }
 
-    /// The first files that fill `bytes` about.
+    /// Number of first files that fill about `bytes`.
     fn within(&self, bytes: i64) -> usize {
         self.sums_bytes.partition_point(|sum| *sum <= bytes)
     }
 
-    /// Bytes in use, at most `most_bytes`: the cache takes the remainder.
+    /// Bytes in use, at most `most_bytes`, the room in the page cache.
     pub(super) fn step(&mut self, step: &Step, is_busy: bool, most_bytes: i64) -> i64 {
         let begins = is_busy && !self.was_busy;
         let changes = step.is_present && self.dice.chance(step.chance(self.changes_per_hour));

@@ -1,4 +1,5 @@
-//! Jobs that start now and then, and end by themselves; and programs that run while the owner is away.
+//! Jobs that start at random times and end by themselves; and programs that run while the owner is
+//! away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::MIB;
@@ -15,9 +16,9 @@ pub(super) struct Jobs {
     away: AbsenceProgram,
     away_names: Vec<Arc<str>>,
     has_away: bool,
-    /// The absence that was looked at last, by its end.
+    /// The last absence that was considered, by its end.
     absence_ms: i64,
-    /// Time in the step at which a job starts.
+    /// Time in the current absence at which a program starts.
     begins_ms: Option<i64>,
     physical_bytes: i64,
     dice: Dice,
@@ -27,7 +28,7 @@ pub(super) struct Jobs {
 struct Kind {
     job: Job,
     names: Vec<Arc<str>>,
-    /// Rate of this host among the hosts.
+    /// Rate of this host relative to the other hosts.
     rate: f64,
 }
 
@@ -90,7 +91,7 @@ impl Jobs {
             let from_ms = step.left_ms.unwrap_or(step.time_ms);
             let least_ms = (self.away.least_minutes * MINUTE_MS) as i64;
             let is_long = step.returns_ms - from_ms >= least_ms;
-            // Drawn in any case, so that a draw more or less does not depend on the owner.
+            // Drawn in any case, so that the number of draws does not depend on the owner.
             let (has, after) = (dice.chance(self.away.share), 0.5 + dice.share());
             let after_ms = (self.away.after_minutes * MINUTE_MS * after) as i64;
             self.begins_ms = (self.has_away && is_long && has).then_some(from_ms + after_ms);

@@ -1,5 +1,5 @@
-//! The life of a host: presence of the owner, running programs, memory in use. `rows` turns it into rows; the
-//! calibration uses it directly.
+//! The life of a host: presence of the owner, running programs, memory in use. `rows` turns a life into rows;
+//! the calibration uses lives directly.
 //!
 //! ```text
 //! owner ──► programs, commands ─┐
@@ -7,7 +7,7 @@
 //!   │       daemons ────────────┘   files, kernel ──┴─► Moment
 //! ```
 //!
-//! Each part draws from a stream of its own, so that a change to one leaves the others as they were.
+//! Each part draws from its own random stream, so that a change to one part leaves the others unchanged.
 
 mod files;
 mod jobs;
@@ -30,7 +30,7 @@ use programs::Programs;
 use running::daemons;
 use std::sync::Arc;
 
-/// Streams of random numbers of one host.
+/// Number of random streams per host.
 const STREAMS: u64 = 8;
 
 /// Life of one host.
@@ -50,7 +50,7 @@ pub struct Life {
     load5: f64,
 }
 
-/// A host at one time.
+/// State of a host at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moment {
     /// Physical memory, in bytes.
@@ -61,13 +61,13 @@ pub struct Moment {
     pub file_bytes: i64,
     /// Memory of active processes.
     pub process_bytes: i64,
-    /// Memory of other processes, in or out of memory.
+    /// Memory of other processes, resident or paged out.
     pub idle_process_bytes: i64,
     /// True while the owner is at the keyboard.
     pub is_present: bool,
     /// Time of the owner's last activity, ms since 1970-01-01 UTC.
     pub active_ms: Option<i64>,
-    /// CPUs kept busy since the moment before.
+    /// CPUs kept busy since the previous moment.
     pub load: f64,
     /// 5-minute load average.
     pub load5: f64,
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Starts anew: nothing of before it runs or is cached.
+    /// Boots the host: nothing from before runs or is cached.
     pub(super) fn boot(&mut self, booted_ms: i64) {
         self.running.clear();
         self.running.extend(self.daemons.iter().cloned());
@@ -123,7 +123,7 @@ impl Life {
         self.load5 = 0.0;
     }
 
-    /// The owner's stretch at the keyboard at `time_ms`, or the one after it. Times only go forward.
+    /// The owner's stretch at the keyboard at `time_ms`, or the next one. Times must not decrease.
     pub(super) fn stretch(&mut self, time_ms: i64) -> Stretch {
         self.owner.stretch(&mut self.owner_dice, time_ms)
     }
@@ -133,12 +133,12 @@ impl Life {
         self.owner.last_active_ms()
     }
 
-    /// The stream that rows are drawn from.
+    /// Number of the random stream for rows.
     pub(super) const fn stream_of_rows(index: usize) -> u64 {
         index as u64 * STREAMS
     }
 
-    /// Kernel memory that is taken at boot.
+    /// Kernel memory taken at boot.
     pub(super) const fn static_bytes(&self) -> i64 {
         self.kernel.static_bytes()
     }
@@ -152,7 +152,7 @@ impl Life {
         &self.files
     }
 
-    /// Moves on to `time_ms`, by `interval_ms` of running time.
+    /// Advances to `time_ms`, by `interval_ms` of running time.
     pub fn step(&mut self, time_ms: i64, interval_ms: i64) -> Moment {
         let stretch = self.stretch(time_ms);
         let is_present = stretch.from_ms <= time_ms;
@@ -176,7 +176,7 @@ impl Life {
         self.jobs
             .step(&step, &mut self.running, &mut self.next_number);
         let load = self.running.iter().map(|r| r.load).sum();
-        let kept = 300_000.0 / (300_000.0 + interval_ms as f64); // near enough to a decay by e
+        let kept = 300_000.0 / (300_000.0 + interval_ms as f64); // close to exponential decay
         self.load5 = self.load5 * kept + load * (1.0 - kept);
 
         let kernel_bytes = self.kernel.step(&step);
@@ -203,7 +203,7 @@ impl Life {
     }
 }
 
-/// Keeps all resident if they fit; otherwise the largest are paged out first.
+/// Keeps all programs resident if they fit; otherwise the largest are paged out first.
 fn make_room(running: &mut [Running], room_bytes: i64) {
     let mut missing = -room_bytes;
     for running in running.iter_mut() {
@@ -223,38 +223,38 @@ fn make_room(running: &mut [Running], room_bytes: i64) {
     }
 }
 
-/// A step, from one moment to the next.
+/// A step from one moment to the next.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     time_ms: i64,
-    /// Time that has passed; nothing happens while a host sleeps.
+    /// Time that the host ran; nothing happens while it sleeps.
     interval_ms: i64,
     is_present: bool,
-    /// Time at which the owner returns next, or returned.
+    /// Time of the owner's next, or last, return.
     returns_ms: i64,
     left_ms: Option<i64>,
 }
 
 impl Step {
-    /// Probability of an event within the step from its rate an hour; at most 1.
+    /// Probability of an event within the step, from its rate per hour; at most 1.
     fn chance(&self, per_hour: f64) -> f64 {
         (per_hour * self.interval_ms as f64 / 3_600_000.0).min(1.0)
     }
 }
 
-/// A size around a mean, its logarithm with this sd; in whole pages.
+/// Draws a size around a mean, log-normal with this sd, in whole pages.
 fn size(dice: &mut Dice, mib: f64, sigma: f64) -> i64 {
     let median = mib * (-sigma * sigma / 2.0).exp();
     let bytes = dice.around(median, sigma).min(1e7) * MIB as f64;
     whole_pages(bytes as i64).max(super::PAGE_BYTES)
 }
 
-/// Names, shared by all that have them.
+/// Names as shared strings.
 fn shared(names: &[String]) -> Vec<Arc<str>> {
     names.iter().map(|name| Arc::from(name.as_str())).collect()
 }
 
-/// Chooses one of several names.
+/// Chooses one of several names at random.
 fn one_of(dice: &mut Dice, names: &[Arc<str>]) -> Arc<str> {
     let at = usize::try_from(dice.between(0, names.len() as i64)).unwrap_or(0);
     names.get(at).cloned().unwrap_or_default()

@@ -1,4 +1,5 @@
-//! Programs that the owner opens and closes: active while the owner uses them, some also while they are away.
+//! Programs that the owner opens and closes: active while the owner uses them, some also while the owner is
+//! away.
 
 use super::{Origin, Running, Step, one_of, shared, size};
 use crate::synth::dice::Dice;
@@ -12,7 +13,7 @@ const HOUR_MS: f64 = 3_600_000.0;
 pub(super) struct Programs {
     model: fleet::Programs,
     names: Vec<Arc<str>>,
-    /// Rate of this host's owner among the owners.
+    /// Rate of this host's owner relative to the other owners.
     rate: f64,
     dice: Dice,
 }

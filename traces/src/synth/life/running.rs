@@ -6,36 +6,37 @@ use std::sync::Arc;
 /// Origin of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Runs from boot on.
+    /// A daemon, which runs from boot on.
     Daemon,
-    /// Opened by the owner.
+    /// A program opened by the owner.
     Program,
-    /// Job that ends by itself.
+    /// A job that ends by itself.
     Job,
 }
 
 /// A running program.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
-    /// Numbers only grow within a boot.
+    /// Process number; increases within a boot.
     pub(crate) number: u64,
     pub(crate) name: Arc<str>,
     pub(crate) origin: Origin,
     pub(crate) started_ms: i64,
     pub(crate) ends_ms: i64,
-    /// Memory that it wants, in bytes.
+    /// Memory that the program uses if all of it fits, in bytes.
     pub(crate) bytes: i64,
-    /// Resident part of it, in bytes.
+    /// Resident part of `bytes`.
     pub(crate) resident_bytes: i64,
-    /// True if it used the CPU since the moment before.
+    /// True if the program used the CPU since the previous moment.
     pub(crate) is_active: bool,
-    /// True if it continues while the owner is away.
+    /// True if the program stays active while the owner is away.
     pub(crate) lingers: bool,
-    /// CPUs that it keeps busy.
+    /// CPUs that the program keeps busy.
     pub(crate) load: f64,
 }
 
-/// The daemons: the first, the display server, has as much as the others together.
+/// The daemons; the first, the display server, has as much memory as the others
+/// together.
 pub(super) fn daemons(names: &[String], mib: f64) -> Vec<Running> {
     let others = names.len().saturating_sub(1);
     let daemon = |(at, name): (usize, &String)| {

@@ -5,10 +5,10 @@ use crate::synth::dice::Dice;
 
 use gleaner_schemas::rows::ActivityRow;
 
-/// The kernel keeps terminals' access times in such steps.
+/// Resolution of a terminal's access time in the kernel.
 const TERMINAL_STEP_MS: i64 = 8000;
 
-/// A source of activity.
+/// A source of activity, such as input devices or terminals.
 #[derive(Debug)]
 struct Source {
     name: &'static str,
@@ -16,7 +16,7 @@ struct Source {
     /// True if this host has the source.
     is_there: bool,
     last_ms: i64,
-    /// The last activity that a reader knows.
+    /// Last activity in the rows stored so far.
     told_ms: Option<i64>,
 }
 
@@ -44,19 +44,19 @@ impl Sources {
         ])
     }
 
-    /// The agent starts: a source that has seen nothing yet counts from here.
+    /// Starts the agent: sources without activity so far count from `time_ms`.
     pub(crate) fn begin(&mut self, time_ms: i64) {
         for source in &mut self.0 {
             source.last_ms = time_ms;
         }
     }
 
-    /// Sources that this host does not have.
+    /// Number of sources that this host does not have.
     pub(crate) fn missing_count(&self) -> i64 {
         self.0.iter().filter(|s| !s.is_there).count() as i64
     }
 
-    /// Reads all sources at a step, before which the owner was last active at `last_ms`. Returns the rows to
+    /// Reads all sources at a step before which the owner was last active at `last_ms`. Returns the rows to
     /// store, and the owner's idle time.
     pub(crate) fn step(
         &mut self,

@@ -1,4 +1,4 @@
-//! Files in use as rows, which are changes.
+//! Files in use as rows; only changes are stored.
 
 use super::SampleMoment;
 use crate::synth::dice::Dice;
@@ -6,24 +6,26 @@ use crate::synth::life::Files;
 use crate::synth::{PAGE_BYTES, whole_pages};
 use gleaner_schemas::rows::FileRow;
 
-/// Libraries and programs that daemons map whole.
+/// Number of libraries and programs that daemons map completely.
 const LIBRARIES: usize = 4;
-/// Writes to a log in an interval: while the owner is present, and while not.
+/// Probability of writing to a log in an interval: while the owner is present,
+/// and while absent.
 const WRITES: (f64, f64) = (0.9, 0.6);
 
-/// A host's files, as its rows have them.
+/// A host's files, as in its rows.
 #[derive(Debug)]
 pub(crate) struct FileRows {
     libraries: Vec<FileRow>,
-    /// In the order of their popularity, the logs first.
+    /// All files in the order of popularity, the logs first.
     catalogue: Vec<FileRow>,
     logs: usize,
-    /// Number of files in use in the rows so far.
+    /// Number of files in use according to the rows so far.
     told: usize,
 }
 
 impl FileRows {
-    /// `mapped_bytes`: what daemons map.
+    /// Creates the catalogue; `mapped_bytes` is the size of files that daemons
+    /// map.
     pub(crate) fn new(dice: &mut Dice, files: &Files, logs: usize, mapped_bytes: i64) -> Self {
         let row = |dice: &mut Dice, bytes: i64, is_mapped: bool| FileRow {
             file_id: dice.number(),

@@ -1,4 +1,4 @@
-//! The kernel's figures: a page cache that fills free memory, kernel memory that grows, counters.
+//! The kernel's figures: a page cache that fills free memory, growing kernel memory, counters.
 
 use super::SampleMoment;
 use super::processes::ProcessTotals;
@@ -15,7 +15,7 @@ use gleaner_schemas::units::stored;
 /// Default headroom, as in the agent.
 pub(crate) const HEADROOM_SHARE: f64 = 0.15;
 
-/// Sizes that a host has for good.
+/// Sizes that are fixed for a host.
 #[derive(Clone, Copy, Debug)]
 struct MemorySizes {
     physical: i64,
@@ -23,7 +23,7 @@ struct MemorySizes {
     swap: i64,
     cpus: i64,
     lotsfree: i64,
-    /// The zones' low watermarks, with Linux' rule.
+    /// Sum of the zones' low watermarks, by Linux' rule.
     low: i64,
 }
 
@@ -72,7 +72,7 @@ struct Counters {
 #[derive(Debug)]
 pub(crate) struct Memory {
     installed: MemorySizes,
-    /// Page cache of files that nobody uses, as far as it was read.
+    /// Page cache of unused files that were read.
     unused_cache: i64,
     tmpfs: i64,
     swapped: i64,
@@ -100,7 +100,7 @@ impl Memory {
         }
     }
 
-    /// Begins anew with a cache that holds what booting read.
+    /// Restarts with a cache that holds the files read while booting.
     pub(crate) fn boot(&mut self) {
         let total = self.installed.total;
         self.unused_cache = total / 20;
@@ -110,8 +110,8 @@ impl Memory {
         self.counters = Counters::default();
     }
 
-    /// Row of the sample at `moment`, without identity, activity and cost. Available memory divides into free
-    /// memory, unused cache, idle processes, and reclaimable kernel memory.
+    /// Row of the sample at `moment`, without identity, activity and cost. Available memory is divided into
+    /// free memory, unused cache, idle processes, and reclaimable kernel memory.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
@@ -150,8 +150,8 @@ impl Memory {
             self.counters.reclaim(reclaimed, missing > total / 40);
         }
         let unused_cache = whole_pages(self.unused_cache);
-        // A forked page counts once here and twice in its processes, some pages belong to nobody, and others
-        // are on no list yet: the two ways to count available memory usually differ.
+        // A forked page counts once here and twice in its processes, some pages belong to no process, and
+        // others are on no list yet: the two ways to count available memory usually differ.
         let room = floor / 4;
         let (nobodys, waiting) = if dice.chance(0.8) {
             let most = (total / 2000).min(room);
@@ -238,7 +238,7 @@ impl Memory {
             zswapped_bytes: self.has_zswap.then_some(0),
             load1: Some(hundredths(self.load[0])),
             load5: Some(moment.load5),
-            guest_load5: Some(0.0), // they lend nothing
+            guest_load5: Some(0.0), // these hosts lend nothing
             load15: Some(hundredths(self.load[1])),
             running_count: Some(1 + self.load[0].round() as i64),
             tasks_count: Some(tasks),
@@ -255,7 +255,7 @@ impl Memory {
             reclaimed_kswapd_total_count: Some(counters.kswapd),
             reclaimed_direct_total_count: Some(counters.direct),
             oom_kill_total_count: Some(0),
-            processes_count: held.count + 12, // and some that sleep
+            processes_count: held.count + 12, // and some idle ones
             ..SampleRow::default()
         };
         account(&mut row, &kernel, &in_use);
@@ -265,7 +265,7 @@ impl Memory {
     fn count(&mut self, dice: &mut Dice, at: &SampleMoment, moment: &Moment) {
         let interval_ms = at.interval_ms as f64;
         for (load, over_ms) in self.load.iter_mut().zip([60e3, 900e3]) {
-            let kept = over_ms / (over_ms + interval_ms); // near enough to a decay by e
+            let kept = over_ms / (over_ms + interval_ms); // close to exponential decay
             *load = *load * kept + moment.load * (1.0 - kept);
         }
         let contention = moment.load / self.installed.cpus as f64;
@@ -299,7 +299,7 @@ impl Counters {
     }
 }
 
-/// Divides memory among the categories as the agent does, and stores the figures behind them.
+/// Divides memory among the categories as the agent does, and stores the figures used.
 fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     let c = categories(kernel, in_use);
     let parts = available_parts(kernel, in_use);
@@ -342,7 +342,7 @@ fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &MemoryS
     (free - installed.lotsfree + without_low(file_lru) + without_low(reclaimable)).max(0)
 }
 
-/// Two nodes of about the same size that sum to the sample.
+/// Rows of two NUMA nodes of about equal size that sum to the sample.
 pub(crate) fn nodes(sample: &SampleRow) -> Vec<NodeRow> {
     let second = |bytes: i64| whole_pages(bytes * 48 / 100);
     let node = |node, part: &dyn Fn(i64) -> i64| {

@@ -1,4 +1,4 @@
-//! The life of a host as the rows that an agent would store.
+//! Converts the life of a host into the rows that an agent would store.
 
 mod activity;
 mod files;
@@ -10,17 +10,18 @@ pub(super) use files::FileRows;
 pub(super) use memory::{HEADROOM_SHARE, Memory, nodes};
 pub(super) use processes::ProcessRows;
 
-/// A sample's place in time.
+/// Times and state of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SampleMoment {
-    /// On the wall clock.
+    /// Time on the wall clock, ms since 1970-01-01 UTC.
     pub(super) time_ms: i64,
     /// Time since boot, in ms.
     pub(super) boottime_ms: i64,
-    /// Time that has passed, or a whole interval after a gap: nothing happens while a host sleeps.
+    /// Running time since the previous sample, or a whole interval after a gap: nothing happens
+    /// while a host sleeps.
     pub(super) interval_ms: i64,
     /// True while the owner is at the keyboard.
     pub(super) is_present: bool,
-    /// True if standing rows are to be stored completely.
+    /// True if unchanged rows are stored too, so that the state is complete.
     pub(super) is_whole: bool,
 }

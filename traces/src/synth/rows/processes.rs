@@ -9,34 +9,35 @@ use gleaner_schemas::rows::{CgroupRow, ProcessRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// From this size on the agent takes resident sizes for proportional ones.
+/// Size from which the agent takes a resident size for the proportional one.
 const LARGEST_READ_BYTES: i64 = 192 * MIB;
-/// Number of samples for which the agent reuses a proportional size that stays about the same.
+/// Maximum number of samples for which the agent reuses a proportional size while it hardly
+/// changes.
 const MOST_REUSES: u8 = 4;
 
-/// A process as its rows have it.
+/// A process, as in its rows.
 #[derive(Clone, Debug)]
 struct KnownProcess {
     number: u64,
     pid: i64,
     always_active: bool,
     group_id: i64,
-    /// True if the sample before had it.
+    /// True if the previous sample had a row of it.
     was_there: bool,
-    /// Number of samples that reused its proportional size; absent before the first reading.
+    /// Number of samples that reused the proportional size; absent before the first reading.
     reuses: Option<u8>,
 }
 
-/// Memory of processes together, in bytes.
+/// Memory of all processes, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ProcessTotals {
     pub(crate) active_anon: i64,
     pub(crate) active_shmem: i64,
     /// File pages that active processes map.
     pub(crate) mapped: i64,
-    /// Memory that the other processes want to be resident, in bytes.
+    /// Memory of the other processes if all of it were resident, in bytes.
     pub(crate) idle: i64,
-    /// Paged out of active processes.
+    /// Memory of active processes that is paged out.
     pub(crate) out: i64,
     pub(crate) count: i64,
 }
@@ -68,10 +69,10 @@ impl Parts {
     }
 }
 
-/// A host's processes, as its rows have them.
+/// A host's processes, as in their rows.
 #[derive(Debug)]
 pub(crate) struct ProcessRows {
-    /// In the order of their numbers, which is that of their pids.
+    /// Processes in the order of their numbers, and of their pids.
     known: Vec<KnownProcess>,
     next_pid: i64,
     /// Ids of control groups by name, if the host has groups.
@@ -87,7 +88,8 @@ impl ProcessRows {
         }
     }
 
-    /// Forgets what ran before, and knows what runs: the agent looks once before its first sample.
+    /// Forgets earlier processes, and notes the running ones: the agent reads all processes once
+    /// before its first sample.
     pub(crate) fn boot(&mut self, dice: &mut Dice, running: &[Running]) {
         self.known.clear();
         self.next_pid = 1;
@@ -112,7 +114,7 @@ impl ProcessRows {
         self.next_pid += dice.between(1, 40);
     }
 
-    /// Rows of the active processes and of their groups, and the memory of all.
+    /// Rows of the active processes and of their groups, and the memory of all processes.
     pub(crate) fn step(
         &mut self,
         dice: &mut Dice,
@@ -158,7 +160,7 @@ impl ProcessRows {
         (rows, groups, held)
     }
 
-    /// Groups that have an active process.
+    /// Rows of the groups that have an active process.
     fn groups(&self, rows: &[ProcessRow], running: &[Running]) -> Vec<CgroupRow> {
         let mut groups: BTreeMap<i64, CgroupRow> = BTreeMap::new();
         for id in rows.iter().filter_map(|row| row.cgroup_id) {
@@ -210,7 +212,7 @@ impl KnownProcess {
                 }
             }
         };
-        // Half of a process' file and shared memory is mapped by others as well.
+        // Other processes map half of a process' file and shared memory as well.
         let others_bytes = whole_pages((parts.file + parts.shmem) / 2);
         let rss_bytes = running.resident_bytes + others_bytes;
         let shared_bytes = self.reuses.is_some().then_some(2 * others_bytes);
@@ -233,7 +235,7 @@ impl KnownProcess {
     }
 }
 
-/// CPU time since the sample before, in ticks of 10 ms.
+/// CPU time since the previous sample, in ticks of 10 ms.
 fn cpu_ms(dice: &mut Dice, running: &Running, at: &SampleMoment) -> i64 {
     let interval_ms = at.interval_ms as f64;
     let cpu_ms = match running.origin {
