@@ -1,4 +1,4 @@
-//! The settings that are tried: one limit varied at a time, and the grid of two of them.
+//! The settings that are tried: each limit varied alone, and a grid of two of them.
 
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
@@ -122,7 +122,8 @@ mod tests {
     fn one_at_a_time_and_a_grid() {
         let all = Setting::all(&Parameters::default());
         let of = |varied: &str| all.iter().filter(|s| s.varied == varied).count();
-        // Settings of both modes; the defaults are among the values of each list, and in `none`.
+        // Number of settings over both modes; the default values are in each list, and counted only
+        // in `none`.
         let counts = [
             "none",
             "scope",
