@@ -20,7 +20,7 @@
 //! statistics: pure, under all of them
 //! ```
 //!
-//! Modules, from the top; each uses only those after it: `by_host`, `explain`, `fleet`, `host`, `parameters`,
+//! Rooms, from the top; each uses only those after it: `by_host`, `explain`, `fleet`, `host`, `parameters`,
 //! `measures`, `cluster`, `consumers`, `forecast`, `sources`, `what_if`, `availability`, `in_order`,
 //! `owner`, `quality`, `statistics`, `measure`, `derived`, `sizes`, `trace`, `error`.
 //!
