@@ -1,4 +1,4 @@
-//! Time that each client waited with its next request.
+//! Time between each client's requests.
 
 use crate::Request;
 use crate::streams::{Client, StreamRequest};
@@ -8,12 +8,13 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last_ns: HashMap<Client, u64>,
-    /// Most streams have one client: the last one is looked at before all are.
+    /// The last client and its time, checked first: most streams have one client.
     newest: Option<(Client, u64)>,
 }
 
 impl Clock {
-    /// The request as one of its client at this time; its own `think_ns` does not matter.
+    /// Returns the request as one of `client` at this time; `think_ns` is computed, whatever it was
+    /// before.
     #[inline]
     pub(super) fn told(&mut self, client: Client, at_ns: u64, request: Request) -> StreamRequest {
         let before_ns = match self.newest {
@@ -54,7 +55,7 @@ mod tests {
                 recorded.request.think_ns
             })
             .collect();
-        // The sixth goes back in time.
+        // The sixth request goes back in time.
         assert_eq!(thinks, [0, 2, 0, 3, 0, 0, 3]);
     }
 }
