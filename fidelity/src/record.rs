@@ -35,7 +35,7 @@ pub(super) struct Record {
     pub(super) kind: Kind,
     /// True if a trace can have the paper's figure.
     pub(super) possible: bool,
-    /// True if ours rounds to the printed figure, or if that figure lies in the interval of the seeds.
+    /// True if our value rounds to the printed figure, or if that figure lies in the interval of the seeds.
     pub(super) holds: Option<bool>,
     pub(super) note: String,
 }

@@ -1,7 +1,7 @@
-//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM
-//! ...]]` prints Tables 5 and 6 of Acharya & Setia next to a simulation of the week from 14 September 1998 on
-//! two datasets, which `gleaner synth --preset acharya-setia-a` and `-b` make. A scenario's settings hold for
-//! all programs; for a client other than the study's, dmine, db2 and lu are calibrated again.
+//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM ...]]`
+//! prints Tables 5 and 6 of Acharya & Setia next to a simulation of the week from 14 September 1998 on two
+//! datasets, which `gleaner synth --preset acharya-setia-a` and `-b` make. A scenario's settings hold for all
+//! programs; for a client other than the study's, dmine, db2 and lu are calibrated again.
 
 use gleaner_dataset::{Dataset, instant_ms};
 use gleaner_simulator::applications::Application;

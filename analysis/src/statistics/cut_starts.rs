@@ -1,6 +1,6 @@
 //! Effect on each estimator of a trace that is short compared with the periods, for periods of a known mean.
-//! It is the reason why the odds over calendar time come first. `cargo test -p gleaner-analysis cut_starts --
-//! --nocapture` prints the figures of docs/analysis.md.
+//! It is the reason why the odds over calendar time come first. The figures of docs/analysis.md are printed by
+//! `cargo test -p gleaner-analysis cut_starts -- --nocapture`.
 
 use super::Length;
 use super::kaplan_meier::Curve;

@@ -32,8 +32,8 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     })
 }
 
-/// For each row, the sample of the span to which a row from outside the span is carried. Carried is the last
-/// row of each item, unless the sample itself has a row of the item.
+/// Rows from outside the span that are carried into it, each with the span's sample: the last row of each
+/// item, unless that sample itself has a row of the item.
 fn carried(
     rows: &Frame,
     sample_of: &[Option<usize>],

@@ -176,12 +176,12 @@ pub struct Recruitment {
     /// Share of memory that hosts in use do not lend, in the mode that lends there.
     pub spare_headroom_share: f64,
     /// Period whose minimum bounds a rising quota; a quota falls immediately. The study's daemons follow each
-    /// sample: 0. Live, it is 180.
+    /// sample: 0. In the live memory server it is 180.
     pub rise_after_s: f64,
     /// Maximum bytes reclaimed per step when a quota falls below the lent memory; absent: all in one step, as
-    /// in the study. Live, it is 64 MiB.
+    /// in the study. In the live memory server it is 64 MiB.
     pub shrink_step_bytes: Option<u64>,
-    /// Time from one such step to the next. Live, it is 0.1.
+    /// Time from one such step to the next. In the live memory server it is 0.1.
     pub shrink_every_s: f64,
     /// True if hosts have no owners: they are always idle.
     pub is_always_idle: bool,
