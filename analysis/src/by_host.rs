@@ -65,7 +65,7 @@ fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
     }
 }
 
-/// `None` if no sample lies in the requested time.
+/// Answer for one host; `None` if it has no sample in the requested time.
 fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
     let from_ms = question.from_ms.unwrap_or(i64::MIN);
     let until_ms = question.until_ms.unwrap_or(i64::MAX);

@@ -15,7 +15,8 @@ const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
 /// For each threshold: the number of intervals below it on each host that has the notion.
 type ByThreshold = Vec<Vec<i64>>;
 
-/// In the order of [`Notion::ALL`]; only the first if the others, which need more tables, were not requested.
+/// Counts by notion, in the order of [`Notion::ALL`]; only the first if the others, which need more tables,
+/// were not requested.
 #[derive(Clone, Debug)]
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 

@@ -108,7 +108,8 @@ impl Measure for Notions {
     }
 }
 
-/// `None` without a sample. `findings` must already hold the class' memory context.
+/// Finding of a notion; `None` without a sample. `findings` must already hold the class' memory
+/// context.
 fn record(
     size_class: &str,
     scope: Scope,

@@ -171,7 +171,7 @@ impl HostMeasure for Residuals {
     }
 }
 
-/// `None` where available memory was not counted in both ways.
+/// Residual of a host; `None` if its available memory was not counted in both ways.
 fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
     let samples = &trace.samples;
     let all = samples.residual_bytes.iter().zip(&samples.physical_bytes);

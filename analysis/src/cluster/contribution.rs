@@ -17,7 +17,7 @@ struct Part {
     size_class: SizeClass,
     installed: i128,
     available: i128,
-    /// `None` if idleness is unknown in every cell.
+    /// Sums for idle time; `None` if idleness is unknown in every cell.
     idle: Option<Idle>,
 }
 

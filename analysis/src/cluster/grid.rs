@@ -78,7 +78,7 @@ pub(crate) struct HostCells {
     pub(crate) host: String,
     pub(crate) size_class: SizeClass,
     pub(crate) cell_ms: i64,
-    /// In the order of recording; each cell in one run at most.
+    /// Runs in the order of recording; each cell is in at most one run.
     pub(crate) runs: Vec<Run>,
 }
 

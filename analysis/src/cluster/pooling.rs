@@ -30,7 +30,7 @@ struct Demand {
 }
 
 impl Demand {
-    /// `None` for a host that was not seen.
+    /// Demand of a host; `None` if the host was not seen.
     fn of(host: &HostCells) -> Option<Self> {
         let mut all: Vec<i64> = host.iter().map(|(_, c)| c.demand_most_bytes).collect();
         let unseen_bytes = p99(&mut all)?;

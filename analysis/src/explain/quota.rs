@@ -8,7 +8,7 @@ use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::ExplainedQuota;
 use gleaner_schemas::units::stored;
 
-/// `None` if the trace lacks the categories.
+/// Quota with its terms; `None` if the trace lacks the categories.
 pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
     let categories = categories(&host.trace.samples, at)?;
     let harvestable_bytes = host.trace.samples.harvestable_bytes[at];

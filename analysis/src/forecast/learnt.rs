@@ -71,7 +71,7 @@ struct Regression {
 /// Probabilities that a region is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Probabilities {
-    /// In the order of [`MODELS`].
+    /// Probability of each model, in the order of [`MODELS`].
     pub(super) models: [f64; MODELS_COUNT],
     habit: f64,
     state: f64,

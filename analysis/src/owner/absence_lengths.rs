@@ -65,7 +65,7 @@ impl Measure for Lengths {
     }
 }
 
-/// `None` without lengths.
+/// Finding for one state; `None` without lengths.
 fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();

@@ -62,7 +62,7 @@ impl Measure for LiveFileCache {
 }
 
 impl LiveFileCache {
-    /// `None` without a sample.
+    /// Finding of a class; `None` without a sample.
     fn record(&self, size_class: &str) -> Option<findings::LiveFileCache> {
         let part = |parts: f64| parts / SHARE_PARTS as f64;
         let mean_share = part(self.shares.mean()?);

@@ -201,7 +201,7 @@ impl ModeSizes {
         }
     }
 
-    /// `None` without a return.
+    /// Finding of one mode; `None` without a return.
     fn record(
         &self,
         host: Option<&str>,

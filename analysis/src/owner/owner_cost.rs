@@ -148,7 +148,7 @@ impl CounterGrowth {
         }
     }
 
-    /// `None` without a window.
+    /// Finding for one kind of window; `None` without a window.
     fn record(
         &self,
         size_class: &str,

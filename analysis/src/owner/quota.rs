@@ -29,8 +29,8 @@ impl HostMeasure for LastQuotas {
     }
 }
 
-/// `None` if the trace lacks the categories. `sources` are the sources of the owner's activity: they give the
-/// reason if idleness is unknown.
+/// Quota at the last sample; `None` if the trace lacks the categories. `sources` are the sources of the
+/// owner's activity: they give the reason if idleness is unknown.
 fn of_last(
     host: &str,
     samples: &Samples,

@@ -84,7 +84,7 @@ impl Distribution {
         }
     }
 
-    /// `None` without sizes, like all figures below.
+    /// Mean of the sizes; `None` without sizes, like all figures below.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }

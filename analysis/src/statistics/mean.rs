@@ -23,7 +23,7 @@ impl Mean {
         self.sum += other.sum;
     }
 
-    /// `None` without numbers.
+    /// Mean of the numbers; `None` without numbers.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }

@@ -41,7 +41,7 @@ macro_rules! column {
         pub(crate) struct $name<'a>(&'a $array);
 
         impl<'a> $name<'a> {
-            /// `None` if the value is absent, or the row is beyond the last.
+            /// Value in a row; `None` if it is absent, or the row is beyond the last.
             pub(crate) fn get(self, row: usize) -> Option<$value> {
                 (row < self.0.len() && self.0.is_valid(row)).then(|| self.0.value(row))
             }

@@ -55,7 +55,7 @@ pub(crate) struct Samples {
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
     pub(crate) boottime_ms: Vec<Option<i64>>,
-    /// In the order of [`COUNTERS`].
+    /// Values of each counter, in the order of [`COUNTERS`].
     pub(crate) counters: Vec<Vec<Option<i64>>>,
     pub(crate) agent_cpu_us: Vec<Option<i64>>,
     pub(crate) agent_rss_bytes: Vec<Option<i64>>,

@@ -79,7 +79,7 @@ fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
-/// `None` if the trace lacks figures that the mode needs.
+/// Bytes lendable at one sample; `None` if the trace lacks figures that the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
     let limits = Limits {
         mode,

@@ -5,7 +5,7 @@ use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{LendingMode, Parameters, Scope};
 
 const IDLE_AFTER_S: [f64; 5] = [120.0, 300.0, 600.0, 1200.0, 1800.0];
-/// `None`: any load.
+/// Limits of the load that are tried; `None`: any load.
 const LOAD_LIMITS: [Option<f64>; 4] = [Some(0.1), Some(0.3), Some(1.0), None];
 const HEADROOM_SHARES: [f64; 4] = [0.05, 0.10, 0.15, 0.25];
 const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];

@@ -185,7 +185,7 @@ impl ByRegion {
         }
     }
 
-    /// `None` if no sample covers the hour.
+    /// Finding for one hour; `None` if no sample covers it.
     fn record(
         &self,
         size_class: &str,

@@ -32,7 +32,7 @@ const AHEAD_MS: [i64; 10] = [
 pub(crate) struct Lease {
     pub(crate) ms: i64,
     pub(crate) start_seen: bool,
-    /// `None`: the end was not seen.
+    /// Cause of the end; `None`: the end was not seen.
     pub(crate) end: Option<EndCause>,
 }
 

@@ -34,7 +34,7 @@ use window::Window;
 /// The periods of every region size, by each notion of available.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
-    /// In the order of [`Notion::ALL`]; only the first if the others were not requested.
+    /// Periods by notion, in the order of [`Notion::ALL`]; only the first if the others were not requested.
     notions: Vec<ByScope>,
     hosts_count: usize,
     /// Hosts without known arrivals at a collector.

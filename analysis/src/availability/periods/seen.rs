@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(lengths(&of(5, 91.0)), [(180, true)]);
         // 4 bytes: also 1000-1090, cut at both ends; the single sample before the gap has no length.
         assert_eq!(lengths(&of(4, 0.0)), [(180, true), (90, false), (90, true)]);
-        // 3 bytes: memory is never below.
+        // 3 bytes: memory is never below 3.
         assert_eq!(lengths(&of(3, 0.0)), [(450, true), (90, true)]);
         assert_eq!(lengths(&of(6, 0.0)), []);
 

@@ -28,7 +28,7 @@ pub(crate) struct Period {
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,
     pub(crate) start_seen: bool,
-    /// `None`: the end was not seen.
+    /// Cause of the end; `None`: the end was not seen.
     pub(crate) end: Option<EndCause>,
     pub(crate) observed_to_ms: i64,
 }
