@@ -1,4 +1,5 @@
-//! Every host's periods by themselves, for who replays them: leases as `periods` has them, told and not measured.
+//! Each host's availability periods, for programs that replay them: leases as in `periods`, listed one by
+//! one.
 
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease_windows::LeaseWindows;
@@ -18,13 +19,13 @@ use gleaner_schemas::availability::{
 use gleaner_schemas::findings::{Notion, Parameters, Scope};
 use gleaner_schemas::units::stored;
 
-/// Asks every host, and hands the answers to `take` in the order of the hosts' ids. A host without samples has none.
+/// Calls `take` with the periods of each host that has samples, in the order of host ids.
 ///
-/// Memory is bounded by the largest hosts: an answer is let go before the next few are read.
+/// Memory is bounded by the largest hosts: an answer is dropped before the next few hosts are read.
 ///
 /// # Errors
-/// [`AnalysisError::Parameter`] for a question that no answer could rest on; what went wrong with which table of
-/// which host; and what `take` gives, after which no host is asked.
+/// [`AnalysisError::Parameter`] if no answer can rest on the question; the table and host that could not be
+/// read; and any error of `take`, after which no further host is read.
 pub fn availability<E: From<AnalysisError>>(
     dataset: &Dataset,
     question: &AvailabilityQuestion,
@@ -33,7 +34,7 @@ pub fn availability<E: From<AnalysisError>>(
     let parameters = parameters_of(question);
     parameters::check(&parameters)?;
     let calendar = Calendar::new(&parameters.time_zone)?;
-    // No more columns than the answer needs.
+    // Reads no more columns than the answer needs.
     let reads = if question.has_samples {
         ReadSet::SAMPLES
     } else {
@@ -64,7 +65,7 @@ fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
     }
 }
 
-/// `None` where no sample lies in the time that is asked for.
+/// Answer for one host; `None` if it has no sample in the requested time.
 fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<HostAvailability> {
     let from_ms = question.from_ms.unwrap_or(i64::MIN);
     let until_ms = question.until_ms.unwrap_or(i64::MAX);
@@ -119,7 +120,7 @@ fn periods(
     one_after_the_other(all, from_ms, until_ms)
 }
 
-/// Rows in the time that is asked for. A clock set back tells some time twice: the first rows stay.
+/// Periods within the requested time. Where the clock was set back and times repeat, the first periods stay.
 fn one_after_the_other(
     periods: impl Iterator<Item = Period>,
     from_ms: i64,

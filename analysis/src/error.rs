@@ -1,4 +1,4 @@
-//! Errors of an analysis: the reason, the place, and the remedy.
+//! Errors of an analysis; each names a reason, a place and a remedy.
 
 use gleaner_dataset::DatasetError;
 use polars::error::PolarsError;
@@ -16,7 +16,7 @@ pub enum AnalysisError {
         /// Hosts that the dataset names.
         hosts_count: usize,
     },
-    /// A span of time that holds nothing.
+    /// A requested time of no length.
     #[error("no time lies from {} to before {}: let it end after it begins", said(*.from_ms), said(*.until_ms))]
     EmptySpan {
         /// Begin of the requested time.
@@ -24,7 +24,7 @@ pub enum AnalysisError {
         /// End of the requested time.
         until_ms: i64,
     },
-    /// No host of the dataset has a sample in the span of time that was asked for.
+    /// No host of the dataset has a sample in the requested time.
     #[error("no host has a sample {}: the dataset's samples go from {} to {}", span(*.from_ms, *.until_ms), said(*.first_ms), said(*.last_ms))]
     NoSamplesInSpan {
         /// Begin of the requested time, if it has one.
@@ -36,7 +36,7 @@ pub enum AnalysisError {
         /// Time of the last sample.
         last_ms: i64,
     },
-    /// A parameter that no figure could rest on.
+    /// A parameter outside its allowed range.
     #[error("parameter {name} is {value}, and must be {allowed}")]
     Parameter {
         /// Name of the parameter, as in `Parameters`.
@@ -46,7 +46,7 @@ pub enum AnalysisError {
         /// Values that it may have.
         allowed: &'static str,
     },
-    /// A time zone that is in no time zone database here.
+    /// A time zone that is not in this system's time zone database.
     #[error(
         "unknown time zone {name:?}: give an IANA name such as Europe/Berlin, or UTC ({source})"
     )]
@@ -56,7 +56,7 @@ pub enum AnalysisError {
         /// Error of the time zone library.
         source: jiff::Error,
     },
-    /// No host has that id, and none or several that name.
+    /// No host has the requested id, and not exactly one host has it as its name.
     #[error("no host {host:?} {}", found(.named))]
     UnknownHost {
         /// Host as requested.
@@ -97,7 +97,7 @@ pub enum AnalysisError {
         /// Error of the dataset's reader.
         source: DatasetError,
     },
-    /// A column is not of the kind that the schema says.
+    /// A column's type differs from the schema's.
     #[error(
         "column {column} of table {table}, host {host}, is not what schemas/SCHEMA.md says ({found}): \
          the file was altered or is of another version; export the dataset again"

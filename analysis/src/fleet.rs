@@ -1,4 +1,4 @@
-//! All hosts together: records one after the other, figures pooled by class of memory size.
+//! All hosts together: records one after the other, and figures pooled by class of memory size.
 //!
 //! A fleet holds sums, buckets and lengths of periods, no samples: memory grows with the findings, not with
 //! the samples read.
@@ -32,7 +32,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Takes one host in. Hosts come in the order of their ids.
+    /// Adds one host. Hosts come in the order of their ids.
     pub(crate) fn add(&mut self, host: HostFindings) {
         if let (Some(pooled), Some(summary)) = (host.pooled, host.records.hosts.first()) {
             let class = self.classes.of(summary.physical_bytes);
@@ -55,7 +55,7 @@ impl<'a> Fleet<'a> {
         self.findings.append(host.records);
     }
 
-    /// Everything found, or `None` when no host had a sample.
+    /// All findings; `None` if no host had a sample.
     pub(crate) fn finish(self, parameters: Parameters) -> Option<Findings> {
         let mut findings = self.findings;
         let all = self.all?;

@@ -1,4 +1,5 @@
-//! A pass over one host. The result is small for any trace, and merges with the other hosts' (`fleet.rs`).
+//! A pass over one host. Its result is small for any trace, and merges with the other hosts' results
+//! (`fleet.rs`).
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -12,11 +13,11 @@ use gleaner_schemas::findings::Findings;
 /// One host's part of the findings.
 #[derive(Debug, Default)]
 pub(crate) struct HostFindings {
-    /// The host's own records; what is pooled over hosts stays empty here.
+    /// The host's own records; findings that are pooled over hosts stay empty here.
     pub(crate) records: Findings,
-    /// Figures that are pooled; `None` for a host without samples.
+    /// Figures pooled by class and over all hosts; `None` for a host without samples.
     pub(crate) pooled: Option<Pooled>,
-    /// Figures that are pooled over all hosts alone; `None` as well.
+    /// Figures pooled over all hosts only; `None` for a host without samples.
     pub(crate) fleetwide: Option<Fleetwide>,
 }
 

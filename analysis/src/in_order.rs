@@ -1,4 +1,4 @@
-//! Work on many things at once, and its results in order.
+//! Concurrent work on many things, with the results in order.
 
 use crate::error::{AnalysisError, Result};
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// Calls `work` on each of `things`, on one thread a CPU, and `take` with what it gave, in the order of
-/// `things`, on the caller's thread.
+/// Calls `work` on each of `things`, on one thread per CPU, and `take` with each result, in the order
+/// of `things`, on the caller's thread.
 ///
 /// # Errors
-/// The first that `work` or `take` gives, in that order; nothing after it is taken.
+/// The first error of `work` or `take`, in the order of `things`; `take` gets no result after it.
 pub(crate) fn each<T: Sync, R: Send, E: From<AnalysisError>>(
     things: &[T],
     work: impl Fn(&T) -> Result<R> + Sync,
@@ -20,7 +20,7 @@ pub(crate) fn each<T: Sync, R: Send, E: From<AnalysisError>>(
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
     thread::scope(|scope| {
-        // Bounded: a slow taker holds the workers up instead of filling memory.
+        // Bounded: a slow `take` makes the workers wait instead of filling memory.
         let (done, results) = sync_channel(threads);
         for _ in 0..threads.min(things.len()) {
             let (done, next, work) = (done.clone(), &next, &work);
@@ -94,7 +94,7 @@ mod tests {
                 matches!(error, AnalysisError::NoSamples { hosts_count } if hosts_count == ends_at)
             );
         }
-        // 0 to 39 whole; 0 to 7, of which the last was refused.
+        // All of 0 to 39; and 0 to 7, the last of which `take` refused.
         assert_eq!(taken, 40 + 8);
     }
 }

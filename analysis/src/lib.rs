@@ -1,8 +1,9 @@
-//! From a dataset to findings: the availability study of Acharya & Setia, on any fleet.
+//! Turns a dataset into findings: the availability study of Acharya & Setia, on any fleet.
 //!
-//! One pass a host, on as many threads as there are CPUs: a host is read ([`trace`], [`derived`]), measured, and let go,
-//! so that memory is bounded by the largest hosts rather than by the fleet. What hosts add is mergeable ([`measure`]; all
-//! measures: [`measures`]), and is merged in the order of their ids: the same dataset gives the same figures.
+//! Hosts are processed on as many threads as there are CPUs. Each host is read ([`trace`], [`derived`]),
+//! measured, and dropped, so that memory is bounded by the largest hosts rather than by the fleet. Each
+//! host's parts of the measures ([`measure`]; all measures: [`measures`]) are merged in the order of host
+//! ids: the same dataset gives the same figures.
 //!
 //! ```text
 //! dataset ─► trace (one host as recorded: samples, runs without gaps, rows)
@@ -25,10 +26,10 @@
 //!
 //! Definitions of all measures, their sources and their limits: docs/analysis.md.
 //!
-//! Invariant: nothing is assumed across a gap; what a host could not see is in
+//! Invariant: nothing is assumed across a gap; what a host could not observe is in
 //! [`Findings::not_measured`], never a zero.
 
-// A run of samples is a range: lists of one are common in tests.
+// A run of samples is a range: lists of one range are common in tests.
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]
 
 mod availability;
@@ -71,16 +72,16 @@ use trace::calendar::Calendar;
 pub struct Progress {
     /// Number of hosts done.
     pub hosts_done: usize,
-    /// Hosts in all.
+    /// Number of hosts in all.
     pub hosts_count: usize,
 }
 
 /// Analyses every host of a dataset, and calls `progress` after each.
 ///
 /// # Errors
-/// [`AnalysisError::NoSamples`] when there is nothing to analyse, [`AnalysisError::NoSamplesInSpan`] when there is
-/// nothing in the time that is asked for, [`AnalysisError::EmptySpan`] and [`AnalysisError::Parameter`] for
-/// parameters that no figure could rest on; else what went wrong with which table of which host.
+/// [`AnalysisError::NoSamples`] if there are no samples, [`AnalysisError::NoSamplesInSpan`] if there are none
+/// in the requested time, [`AnalysisError::EmptySpan`] and [`AnalysisError::Parameter`] for parameters out of
+/// range; otherwise the table and host that could not be read.
 pub fn analyze(
     dataset: &Dataset,
     parameters: &Parameters,
@@ -89,11 +90,11 @@ pub fn analyze(
     analyze_together(&[dataset], parameters, progress)
 }
 
-/// Analyses the hosts of several datasets as [`analyze`] does, as if they were one: those of the first, then
-/// of the second. No host is in two of them.
+/// Analyses the hosts of several datasets like [`analyze`], as if they were one dataset: the first one's
+/// hosts, then the second one's. No host may be in two of them.
 ///
 /// # Errors
-/// Those of [`analyze`].
+/// The errors of [`analyze`].
 pub fn analyze_together(
     datasets: &[&Dataset],
     parameters: &Parameters,

@@ -1,7 +1,7 @@
-//! The work of every measure: it declares the findings that it writes and what it reads for them, takes hosts in, and
-//! writes records.
+//! Traits of the measures. A measure declares the findings that it writes and the data that it reads for
+//! them, adds up hosts, and writes records.
 //!
-//! A new measure is one file in its room, and one line in `measures.rs`.
+//! A new measure is one file in its module, and one line in `measures.rs`.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -14,9 +14,9 @@ use gleaner_schemas::findings::{Finding, Findings, Parameters};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeasureOutput {
     pub(crate) key: &'static str,
-    /// Columns and tables of each host that it needs.
+    /// Columns and tables of each host that the finding needs.
     pub(crate) reads: ReadSet,
-    /// True where it rests on the owner's returns, of which some hosts can say nothing.
+    /// True if the finding needs the owner's returns, which are unknown on some hosts.
     pub(crate) rests_on_returns: bool,
 }
 
@@ -29,7 +29,7 @@ impl MeasureOutput {
         }
     }
 
-    /// Output that also rests on the owner's returns.
+    /// Output that also needs the owner's returns.
     pub(crate) const fn on_returns(self) -> Self {
         Self {
             rests_on_returns: true,
@@ -38,15 +38,15 @@ impl MeasureOutput {
     }
 }
 
-/// A measure that pools over hosts. Hosts are merged in the order of their ids.
+/// A measure pooled over hosts. Hosts are merged in the order of their ids.
 pub(crate) trait Measure: Sized {
-    /// Findings that it writes; it is left out where none of them is asked for.
+    /// Findings that the measure writes; it is skipped if none of them is requested.
     const OUTPUTS: &'static [MeasureOutput];
 
     /// Computes one host's part of the measure.
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self>;
 
-    /// Adds the records of that one host, of which `size_class` is; most measures have none.
+    /// Adds the records of that single host, which is in `size_class`; most measures have none.
     fn write_host(
         &self,
         _host: &str,
@@ -56,13 +56,13 @@ pub(crate) trait Measure: Sized {
     ) {
     }
 
-    /// Takes another host's part in; both are of the same parameters.
+    /// Adds another host's part, which must have the same parameters.
     fn merge(&mut self, other: &Self);
 
-    /// Adds the records of the hosts merged, which are those of `size_class` (or `all`).
+    /// Adds the records of the merged hosts: those of `size_class`, or `all`.
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings);
 
-    /// Returns true where one of its findings is asked for.
+    /// Returns true if one of the measure's findings is requested.
     fn is_wanted(parameters: &Parameters) -> bool {
         Self::OUTPUTS
             .iter()
@@ -70,12 +70,12 @@ pub(crate) trait Measure: Sized {
     }
 }
 
-/// A measure of each host by itself.
+/// A measure of each single host.
 pub(crate) trait HostMeasure {
-    /// Findings that it writes.
+    /// Findings that the measure writes.
     const OUTPUTS: &'static [MeasureOutput];
 
-    /// Adds the host's records. Measures that stand before it have added theirs.
+    /// Adds the host's records. Earlier measures in the list have added theirs.
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()>;
 }
 
@@ -84,11 +84,11 @@ pub(crate) struct Pass<'a> {
     pub(crate) parameters: &'a Parameters,
     pub(crate) classes: &'a Classes,
     pub(crate) calendar: &'a Calendar,
-    /// Columns and tables that are read of each host.
+    /// Columns and tables to be read for each host.
     pub(crate) reads: ReadSet,
-    /// True where a finding is asked for that rests on the owner's returns.
+    /// True if a requested finding needs the owner's returns.
     pub(crate) wants_returns: bool,
-    /// Most points over time of one host.
+    /// Maximum number of points over time per host.
     pub(crate) points_count: usize,
 }
 
@@ -102,7 +102,7 @@ macro_rules! pools {
         }
 
         impl $name {
-            /// Findings that they write.
+            /// Findings that these measures write.
             pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
 
             pub(crate) fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
@@ -148,14 +148,14 @@ macro_rules! pools {
 }
 pub(crate) use pools;
 
-/// Declares measures of each host by itself, in the order in which they are taken.
+/// Declares measures of each single host, in the order in which they are taken.
 macro_rules! alone {
     ($(#[doc = $doc:literal])+ $name:ident: $($measure:ty),+ $(,)?) => {
         $(#[doc = $doc])+
         pub(crate) struct $name;
 
         impl $name {
-            /// Findings that they write.
+            /// Findings that these measures write.
             pub(crate) const OUTPUTS: &'static [&'static [MeasureOutput]] = &[$(<$measure>::OUTPUTS),+];
 
             pub(crate) fn write(

@@ -47,7 +47,7 @@ alone! {
     AbsenceRecords,
     ActivitySources,
     MemoryOverTime,
-    // Needs the sources of activity.
+    // Must follow the sources of activity.
     LastQuotas,
 }
 
@@ -69,7 +69,7 @@ pools! {
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
         memory_context: MemoryContext,
-        // Needs the result of the memory context.
+        // Must follow the memory context.
         notions: Notions,
         owner_cost: OwnerCost,
     }
@@ -84,12 +84,12 @@ pools! {
     }
 }
 
-/// Returns the columns and tables that the findings asked for need of each host.
+/// Returns the columns and tables of each host that the requested findings need.
 pub(crate) fn reads(parameters: &Parameters) -> ReadSet {
     wanted(parameters).fold(ReadSet::FEW, |all, output| all.and(output.reads))
 }
 
-/// Returns true where a finding is asked for that rests on the owner's returns.
+/// Returns true if a requested finding needs the owner's returns.
 pub(crate) fn wants_returns(parameters: &Parameters) -> bool {
     wanted(parameters).any(|output| output.rests_on_returns)
 }
@@ -98,7 +98,7 @@ fn wanted(parameters: &Parameters) -> impl Iterator<Item = &'static MeasureOutpu
     outputs().filter(|output| parameters.wants(&[output.key]))
 }
 
-/// Findings that measures write; one that two measures write together comes twice.
+/// Findings that measures write; a finding that two measures write together occurs twice.
 fn outputs() -> impl Iterator<Item = &'static MeasureOutput> {
     let rooms = [
         HostMeasures::OUTPUTS,

@@ -1,4 +1,4 @@
-//! Parameters of an analysis, checked, with the sizes filled in that were left to it.
+//! Parameters of an analysis: checked, and with defaults for sizes left open.
 
 use crate::cluster::grid;
 use crate::error::{AnalysisError, Result};
@@ -11,7 +11,7 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::SampleRow;
 
-/// The parameters that the findings rest on. Reads each host's memory size where sizes are left open.
+/// The parameters that the findings use. If sizes are left open, reads each host's memory size.
 pub(crate) fn resolved(datasets: &[&Dataset], asked: &Parameters) -> Result<Parameters> {
     let span = Span::of(asked);
     check(asked)?;
@@ -152,7 +152,7 @@ pub(crate) fn check(asked: &Parameters) -> Result<()> {
 fn largest_physical_bytes(dataset: &Dataset, span: Span) -> Result<i64> {
     let mut largest = 0;
     for host in dataset.hosts().map_err(AnalysisError::Hosts)? {
-        // The host's last row of itself, in a few rows; otherwise its samples.
+        // The host's last description of itself, from a few rows; without one, its samples.
         let mut reader = HostReader::new(dataset, &host, span);
         let said = descriptions(&mut reader, &["physical_bytes"])?;
         let said = said.integers("physical_bytes")?.iter().flatten().last();

@@ -1,4 +1,4 @@
-//! Classes by memory size, and the sizes that are measured where none are asked for.
+//! Classes by memory size, and the default sizes to be measured.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ const MIB: i64 = 1 << 20;
 const KIB: i64 = 1 << 10;
 const TIB: i64 = 1 << 40;
 
-/// The classes that hosts fall into.
+/// Classes of hosts by physical memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
-    /// Upper bounds, in order; none: powers of two.
+    /// Upper bounds, ascending; empty: powers of two.
     bounds: Vec<i64>,
 }
 
 impl Classes {
-    /// With these upper bounds; with none, powers of two: a "32 GiB" host, of which firmware took some, is in
-    /// `16-32 GiB`.
+    /// Classes with these upper bounds, or powers of two if there are none: a "32 GiB" host, of which
+    /// firmware took some memory, is in `16-32 GiB`.
     pub(crate) fn new(bounds: &[i64]) -> Self {
         let mut bounds = bounds.to_vec();
         bounds.sort_unstable();
@@ -38,7 +38,7 @@ impl Classes {
     }
 }
 
-/// Hosts of physical memory above one size and up to another. Ordered by size.
+/// Class of hosts with physical memory above one size and up to another. Ordered by size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SizeClass {
     above_bytes: i64,
@@ -51,13 +51,13 @@ impl SizeClass {
         let to_bytes = 1i64.checked_shl(u64::BITS - below.leading_zeros());
         let to_bytes = to_bytes.filter(|bytes| *bytes > 0).unwrap_or(i64::MAX);
         Self {
-            // Half of 2^63, which i64 cannot hold, is 2^62.
+            // 2^63 does not fit into i64; half of it is 2^62.
             above_bytes: (to_bytes / 2).max(if to_bytes == i64::MAX { 1 << 62 } else { 0 }),
             to_bytes,
         }
     }
 
-    /// Most memory that a host of the class has.
+    /// Maximum memory of a host of the class.
     pub(crate) fn largest_bytes(self) -> i64 {
         self.to_bytes
     }
@@ -69,7 +69,7 @@ impl fmt::Display for SizeClass {
         if to <= 1 {
             return f.write_str("unknown"); // no host has so little
         }
-        // The largest unit in which both ends are whole numbers.
+        // The largest unit in which both ends are integers.
         let fits = |unit: i64| above % unit == 0 && (to % unit == 0 || to == i64::MAX);
         let units = [(TIB, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")];
         let unit = units
@@ -84,8 +84,8 @@ impl fmt::Display for SizeClass {
     }
 }
 
-/// Regions: powers of four from 64 MiB up to the largest host's memory; from 4 MiB, or 256 KiB,
-/// where that would be fewer than three.
+/// Default region sizes: powers of four from 64 MiB up to the largest host's memory; from 4 MiB, or 256 KiB,
+/// if that would be fewer than three.
 pub(crate) fn default_regions(largest_physical_bytes: i64) -> Vec<i64> {
     let from = |smallest: i64| -> Vec<i64> {
         std::iter::successors(Some(smallest), |size| size.checked_mul(4))
@@ -99,8 +99,8 @@ pub(crate) fn default_regions(largest_physical_bytes: i64) -> Vec<i64> {
         .unwrap_or_else(|| vec![64 * MIB])
 }
 
-/// Dips: a sixteenth, an eighth and a quarter of the largest class's memory, the powers of two near
-/// 5, 10 and 25 %.
+/// Default dip thresholds: a sixteenth, an eighth and a quarter of the largest class's memory, the powers of
+/// two near 5, 10 and 25 %.
 pub(crate) fn default_dip_thresholds(largest_physical_bytes: i64) -> Vec<i64> {
     let largest = SizeClass::power_of_two(largest_physical_bytes).largest_bytes();
     let mut sizes: Vec<i64> = [16, 8, 4].map(|part| (largest / part).max(1)).to_vec();

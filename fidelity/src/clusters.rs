@@ -1,4 +1,4 @@
-//! Both clusters of the paper, generated from a seed; analysed, each by itself and together, and used for
+//! Both clusters of the paper, generated from a seed; analysed, separately and together, and used for
 //! simulations.
 
 use super::error::{FidelityError, Result};
@@ -24,7 +24,7 @@ pub(super) struct SeedWork {
     pub(super) analysis: bool,
     /// Simulations on the clusters' last week.
     pub(super) jobs: Vec<Job>,
-    /// For how long, if not for a week.
+    /// Simulated time, if not a week.
     pub(super) simulated_hours: u64,
 }
 
@@ -48,8 +48,8 @@ impl SeedResults {
     }
 }
 
-/// Makes both in a folder under `work`, which is removed, and looks at them. The bar goes on by a step for each day of each host, and by
-/// those of each simulation.
+/// Makes both clusters in a folder under `work`, which is removed afterwards, then analyses and simulates
+/// them. The bar advances by one step per day of each host, and by the steps of each simulation.
 pub(super) fn observe(
     clusters: &[Cluster; 2],
     wanted: &SeedWork,
@@ -66,7 +66,7 @@ pub(super) fn observe(
     let [a, b] = [folder.path().join("a"), folder.path().join("b")];
     let write = |cluster, folder: &Path| synth::write(cluster, folder, |_| bar.inc(1));
     let [in_a, in_b] = clusters;
-    // Making them takes nearly all of the time.
+    // Making the clusters takes nearly all of the time.
     let (first, second) = thread::scope(|scope| {
         let other = scope.spawn(|| write(in_b, &b));
         (write(in_a, &a), other.join())
@@ -88,8 +88,8 @@ pub(super) fn observe(
     Ok(observed)
 }
 
-/// The last week, or as much as there is: of two weeks the study's, from 14 September 1998 on. Programs and placement have the clusters'
-/// seed.
+/// Simulates the last week, or as much as there is: of two weeks the study's, from 14 September 1998 on.
+/// Programs and placement have the clusters' seed.
 fn simulated(
     made: &synth::Parameters,
     datasets: [&Dataset; 2],
@@ -118,7 +118,7 @@ const POOLED: [&str; 6] = [
 /// Findings behind Table 1, Figures 6 and 7 and the reclaims.
 const SEPARATE: [&str; 3] = ["hosts", "notions", "reclaims"];
 
-/// The paper's own limits, its classes of hosts, its regions and its thresholds.
+/// The paper's limits, classes of hosts, regions and thresholds.
 fn parameters(measures: &[&str]) -> Parameters {
     let powers_mib = |from: i64, to: i64| {
         let doubled = std::iter::successors(Some(from), |mib| Some(mib * 2));
@@ -138,7 +138,7 @@ fn parameters(measures: &[&str]) -> Parameters {
     }
 }
 
-/// A cluster of the paper's, as synthetic hosts.
+/// One of the paper's clusters, as synthetic hosts.
 pub(super) fn cluster(name: Name, seed: u64, days: u32) -> Result<Cluster> {
     let preset = match name {
         Name::A => Preset::AcharyaSetiaA,

@@ -1,11 +1,11 @@
-//! Figures of the paper that no trace can have together, and which of them ours has.
+//! Figures of the paper that no trace can have at the same time, and which of them our traces have.
 
 use super::name::Name;
 use super::record::Record;
 
 const MINUTES_A_DAY: f64 = 1440.0;
 
-/// A quantity computed from several of the paper's figures, and ours, for each cluster.
+/// A quantity computed from some of the paper's figures, and from ours, for each cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contradiction {
     pub(super) quantity: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct Contradiction {
     pub(super) clusters: [Option<f64>; 2],
 }
 
-/// Reclaims and idle periods by each of the figures that say something of them.
+/// Reclaims and idle periods, computed from each of the figures that imply them.
 pub(super) fn contradictions(records: &[Record]) -> Vec<Contradiction> {
     let find = |item: &str, row: &str, column: &str| {
         let mut all = records.iter();
@@ -32,7 +32,7 @@ pub(super) fn contradictions(records: &[Record]) -> Vec<Contradiction> {
     let busy_min = || Some(find("Text", "both clusters", "busy period, mean")?.paper);
     let idle_min = || Some(find("Table 4", "all, idle", "4 MB")?.paper);
     let share = |cluster: &str| idle_share(cluster, &paper);
-    // Idle and busy periods alternate: as many of the one as of the other.
+    // Idle and busy periods alternate, so their numbers are equal.
     let by_busy = |cluster: &str| Some((1.0 - share(cluster)?) * MINUTES_A_DAY / busy_min()?);
     let by_idle = |cluster: &str| Some(share(cluster)? * MINUTES_A_DAY / idle_min()?);
     let printed = |cluster: &str| reclaims(cluster).map(|r| r.paper);

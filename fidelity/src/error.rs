@@ -19,23 +19,23 @@ pub enum FidelityError {
     /// The paper has no such table or figure.
     #[error("--item {item}: the paper's are {known}")]
     Item {
-        /// Name as it was given.
+        /// Name as given.
         item: String,
-        /// Names of all tables and figures, with commas between.
+        /// Names of all tables and figures, separated by commas.
         known: String,
     },
-    /// Only simulated figures were requested, and no simulation.
+    /// Only simulated figures were requested, but no simulation.
     #[error("{items} takes a simulation: add --simulate")]
     NeedsSimulation {
-        /// Names as they were given, with commas between.
+        /// Names as given, separated by commas.
         items: String,
     },
     /// The folder for the datasets cannot be made.
     #[error("{}: no folder can be made there", .work.display())]
     Folder {
-        /// Folder that was to hold it.
+        /// Folder in which it was to be made.
         work: PathBuf,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
     /// The page cannot be written.
@@ -43,10 +43,10 @@ pub enum FidelityError {
     Page {
         /// Path of the page.
         path: PathBuf,
-        /// Answer of the system.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A seed has no clusters, or they have no figures.
+    /// Failure with one seed.
     #[error("seed {seed}")]
     Seed {
         /// Seed of the clusters.
@@ -79,10 +79,10 @@ pub enum FidelityError {
     /// A cluster's dataset cannot be analysed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
-    /// A cluster's hosts cannot be simulated on.
+    /// A cluster's hosts cannot be read for a simulation.
     #[error(transparent)]
     Hosts(#[from] HostsError),
-    /// The records have no form as JSON.
+    /// The records cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }

@@ -1,4 +1,5 @@
-//! The share of the possible gain, (speedup − 1) / (ideal − 1), by which speedups are judged: a constant 1.2 would pass a test in percent.
+//! The share of the possible gain, (speedup − 1) / (ideal − 1), by which speedups are judged: a constant 1.2
+//! would pass a test in percent.
 
 use super::name::Name;
 use super::record::Record;
@@ -9,7 +10,7 @@ pub(super) struct Gain {
     pub(super) application: String,
     pub(super) cluster: Name,
     pub(super) paper: f64,
-    /// Gain from our medians.
+    /// Gain from our median speedups.
     pub(super) ours: f64,
 }
 
@@ -59,7 +60,7 @@ mod tests {
         let found = gains(&records);
         assert_eq!(found.len(), 9);
         assert!(found.iter().all(|g| (g.ours - g.paper / 2.0).abs() < 1e-12));
-        // 1.08 of 2.29.
+        // 1.08 of a possible 2.29.
         assert_eq!(
             (&*found[0].application, found[0].cluster),
             ("dmine", Name::A)

@@ -1,4 +1,4 @@
-//! `gleaner fidelity`: the figures that a paper prints, beside those of synthetic clusters made after it.
+//! `gleaner fidelity`: a paper's printed figures next to those of synthetic clusters modelled on it.
 //!
 //! ```text
 //! traces/published ─► figures ─────────────────────────────────┐
@@ -37,7 +37,7 @@ use record::{Record, Values};
 use shapes::Shape;
 use std::collections::BTreeSet;
 
-/// Makes the clusters that `args` ask for, and returns the comparison for standard output.
+/// Makes the clusters that `args` request, and returns the comparison for standard output.
 ///
 /// # Errors
 /// [`FidelityError`].
@@ -76,7 +76,7 @@ fn refuse_unknown(asked: &[String], published: &PublishedWork) -> Result<()> {
     }
 }
 
-/// A record for each figure, over all seeds, and what simulations say of those without numbers.
+/// Computes a record for each figure, over all seeds, and the shapes of the figures without numbers.
 fn measured(args: &Fidelity, published: &PublishedWork) -> Result<(Vec<Record>, Vec<Shape>)> {
     let work = args.work.clone().unwrap_or_else(std::env::temp_dir);
     let bar = gleaner_terminal::bar("fidelity", 1);
@@ -113,13 +113,13 @@ fn measured(args: &Fidelity, published: &PublishedWork) -> Result<(Vec<Record>, 
     Ok((records, shapes::shapes(&simulations)))
 }
 
-/// Returns true if a figure was requested that is not simulated.
+/// Returns true if a figure was requested that needs the analysis.
 fn wants_analysis(args: &Fidelity) -> bool {
     let is_simulated = |item: &String| simulation::ITEMS.contains(&&**item);
     args.item.is_empty() || !args.item.iter().all(is_simulated)
 }
 
-/// Number of seeds.
+/// Number of seeds to run.
 fn seeds(args: &Fidelity) -> Result<u64> {
     match args.simulate {
         _ if wants_analysis(args) => Ok(args.seeds),
@@ -130,7 +130,7 @@ fn seeds(args: &Fidelity) -> Result<u64> {
     }
 }
 
-/// Origin of the page, for its readers.
+/// Origin of the page, as stated on the page.
 fn told(args: &Fidelity) -> markdown::PageOrigin {
     let seeds = |count: u64| match count {
         1 => format!("the seed {}", args.first_seed),
@@ -147,7 +147,7 @@ fn told(args: &Fidelity) -> markdown::PageOrigin {
     }
 }
 
-/// The line that does it again.
+/// The command line that repeats this run.
 fn command(args: &Fidelity) -> String {
     let mut line = format!(
         "gleaner fidelity --seeds {} --first-seed {}",

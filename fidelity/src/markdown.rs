@@ -11,11 +11,11 @@ use std::fmt::Write;
 
 /// Origin of the page.
 pub(super) struct PageOrigin {
-    /// The line that writes it again.
+    /// The command line that writes the page again.
     pub(super) command: String,
     /// Seeds, in words.
     pub(super) seeds: String,
-    /// Simulated seeds, and the hours of each.
+    /// Simulated seeds in words, and the simulated hours of each.
     pub(super) simulated: Option<(String, u64)>,
 }
 
@@ -90,7 +90,7 @@ and the most of them.\n"
     text + "\n"
 }
 
-/// With an empty line after it, as every part of a page.
+/// Writes a table, with an empty line after it.
 fn table<const N: usize>(
     text: &mut String,
     header: [&str; N],
@@ -105,7 +105,7 @@ fn table<const N: usize>(
     text.push('\n');
 }
 
-/// Likewise; nothing where it has no lines.
+/// Writes a list, with an empty line after it; nothing if it has no lines.
 fn list(text: &mut String, lines: impl Iterator<Item = String>) {
     let mut is_empty = true;
     for line in lines {
@@ -148,7 +148,7 @@ mod tests {
             assert!(page.contains(&row), "{row}");
             assert!(page.contains(&format!("## {}\n", f.item)));
         }
-        // Every line of a table is one, with as many cells as its neighbours.
+        // Every row of a table has as many cells as the rows next to it.
         let lines: Vec<&str> = page.lines().collect();
         for pair in lines.windows(2) {
             if let [above, below] = pair

@@ -1,6 +1,6 @@
-//! Figures as tables have them.
+//! Numbers as printed in tables.
 
-/// Three or four figures that count.
+/// Formats with three or four significant digits.
 pub(super) fn number(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),

@@ -1,4 +1,4 @@
-//! One published figure beside ours, over the seeds.
+//! One published figure next to ours, over the seeds.
 
 use super::cells::{self, MissingFigure};
 use super::clusters::SeedResults;
@@ -6,7 +6,7 @@ use super::simulation::ITEMS;
 use gleaner_traces::published::{ACHARYA_SETIA_SOURCE, Figure, Kind};
 use serde::Serialize;
 
-/// Record, as `gleaner fidelity --json` prints it.
+/// A record, as printed by `gleaner fidelity --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Record {
     pub(super) source: &'static str,
@@ -19,21 +19,23 @@ pub(super) struct Record {
     /// Range of values that round to the printed figure.
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Mean over the seeds that have it, of what is simulated the median; absent where none has, as all of ours below.
+    /// Mean over the seeds that have a value, of simulated figures the median; absent, like all of our values
+    /// below, if no seed has one.
     pub(super) ours: Option<f64>,
-    /// Standard deviation over them (n − 1); absent for a single one.
+    /// Standard deviation over these seeds (n − 1); absent for a single one.
     pub(super) spread: Option<f64>,
-    /// 2.5 and 97.5 % of them; of what is simulated, on few seeds, the least and the most.
+    /// 2.5 and 97.5 % quantiles over these seeds; of simulated figures, which have few seeds, minimum and
+    /// maximum.
     pub(super) seeds_low: Option<f64>,
     pub(super) seeds_high: Option<f64>,
-    /// Seeds that have it.
+    /// Number of seeds that have a value.
     pub(super) seeds_count: usize,
-    /// (ours − paper) / paper; absent where the paper has 0.
+    /// (ours − paper) / paper; absent if the paper has 0.
     pub(super) relative_error: Option<f64>,
     pub(super) kind: Kind,
     /// True if a trace can have the paper's figure.
     pub(super) possible: bool,
-    /// True if ours rounds to the printed figure, or the printed figure lies in the interval of the seeds.
+    /// True if our value rounds to the printed figure, or if that figure lies in the interval of the seeds.
     pub(super) holds: Option<bool>,
     pub(super) note: String,
 }
@@ -91,7 +93,7 @@ impl Record {
     }
 }
 
-/// Linear between the two nearest values.
+/// Quantile, interpolated linearly between the two nearest values.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let at = share * sorted.len().checked_sub(1)? as f64;
     let (below, above) = (
@@ -162,11 +164,11 @@ mod tests {
             (r.ours, r.spread, r.seeds_count),
             (Some(12.0), Some(4.0), 3)
         );
-        // A fortieth of the way from 8 to 16 is a twentieth of that to 12.
+        // 2.5 % lies a twentieth of the way from 8 to 12.
         assert!((r.seeds_low.unwrap() - 8.2).abs() < 1e-9);
         assert!((r.seeds_high.unwrap() - 15.8).abs() < 1e-9);
         assert_eq!(r.relative_error, Some(0.2));
-        // 12 does not round to 10, but 10 is among the seeds.
+        // 12 does not round to 10, but 10 is in the interval of the seeds.
         assert_eq!((r.holds, r.note.as_str()), (Some(true), "rounded"));
     }
 

@@ -1,4 +1,5 @@
-//! Figures 8 to 10, which print no numbers: what the paper's text says of them, and whether ours is so.
+//! Figures 8 to 10, which print no numbers: the statements of the paper's text about them, and whether
+//! our simulations agree.
 
 use super::cells::simulated::lost;
 use super::name::Name;
@@ -6,9 +7,9 @@ use super::number::number;
 use super::simulation::{Job, Simulation, Variant};
 use gleaner_simulator::applications::Application::{self, Db2, Dmine, Hotcold, Lu, Random};
 
-/// Least difference of two speedups that do not count as equal.
+/// Minimum difference of two speedups that count as different.
 const NOTHING: f64 = 0.05;
-/// "Much smaller" is less than this part.
+/// "Much smaller" means less than this fraction.
 const MUCH: f64 = 0.5;
 
 /// A statement of the paper's text about one curve.
@@ -18,11 +19,11 @@ pub(super) struct Shape {
     pub(super) row: String,
     pub(super) quantity: &'static str,
     pub(super) paper: &'static str,
-    /// Median over the seeds.
+    /// Median of the quantity over the seeds.
     pub(super) ours: String,
-    /// Least and most of them.
+    /// Minimum and maximum of the quantity over the seeds.
     pub(super) range: String,
-    /// Seeds in which it is so.
+    /// Number of seeds that agree with the statement.
     pub(super) so: usize,
     pub(super) seeds: usize,
 }
@@ -44,10 +45,10 @@ impl Shape {
     }
 }
 
-/// A quantity of a simulation, and whether it is as the text says.
+/// A quantity of a simulation, and whether it agrees with the text.
 type ShapeTest = Box<dyn Fn(&Simulation) -> Option<(f64, bool)>>;
 
-/// Shapes visible in the simulations.
+/// All shapes, evaluated on the simulations.
 pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
     figure_8()
         .into_iter()
@@ -57,7 +58,7 @@ pub(super) fn shapes(simulations: &[Simulation]) -> Vec<Shape> {
         .collect()
 }
 
-/// Statement of the paper's text, independent of results.
+/// A statement of the paper's text, with its test.
 struct PaperStatement {
     item: &'static str,
     row: String,
@@ -213,7 +214,7 @@ fn speedup(application: Application, variant: Variant, simulation: &Simulation) 
         .map(|s| s.speedup)
 }
 
-/// Range of the speedup over the hours.
+/// Ratio of the 95th to the 5th percentile of the speedups by hour.
 fn swing(application: Application, cluster: Name, simulation: &Simulation) -> Option<f64> {
     let job = Job {
         cluster,
@@ -227,7 +228,7 @@ mod tests {
     use super::*;
     use crate::simulation::{SimulationResult, jobs};
 
-    /// A cluster as the study has it: dmine swings by 40 % and loses 40 % to a day.
+    /// A cluster like the study's: dmine swings by 40 % and loses 40 % to a day between runs.
     fn as_in_the_study() -> Simulation {
         let simulated = |job: Job| {
             let swing = match job.application {
@@ -269,7 +270,8 @@ mod tests {
     fn what_is_not_so_is_told_by_seed() {
         let mut other = as_in_the_study();
         for (job, simulated) in &mut other {
-            // Everything swings alike, nothing depends on the network, and a day costs all.
+            // Everything swings equally, nothing depends on the network, and a day between runs costs
+            // all of the gain.
             simulated.hours = [1.0, 1.3];
             simulated.speedup = if job.variant == Variant::Pause {
                 1.0

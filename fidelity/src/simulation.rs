@@ -1,4 +1,4 @@
-//! The study's programs on both clusters of a seed: what Tables 5 and 6 and Figures 8 to 10 are taken from.
+//! The study's programs simulated on both clusters of a seed, for Tables 5 and 6 and Figures 8 to 10.
 
 use super::error::{FidelityError, Result};
 use super::name::Name;
@@ -12,10 +12,10 @@ use std::num::NonZero;
 use std::sync::Mutex;
 use std::thread;
 
-/// Items of the paper that take a simulation.
+/// Items of the paper that need a simulation.
 pub(super) const ITEMS: [&str; 5] = ["Table 5", "Table 6", "Figure 8", "Figure 9", "Figure 10"];
 
-/// Steps of a progress bar for each simulation; a day of a host is one.
+/// Steps of the progress bar for each simulation; a day of a host is one step.
 pub(super) const STEPS: u64 = 40;
 
 /// A simulation to run.
@@ -33,14 +33,14 @@ pub(super) enum Variant {
     None,
     /// A latency of 30 µs (Figure 9).
     Latency,
-    /// And 10 MB/s (Figure 9).
+    /// A latency of 30 µs and 10 MB/s (Figure 9).
     Bandwidth,
     /// A day between runs (Figure 10).
     Pause,
 }
 
 impl Job {
-    /// On cluster A, as all of Figures 9 and 10.
+    /// A simulation on cluster A, like all of Figures 9 and 10.
     pub(super) const fn on_a(application: Application, variant: Variant) -> Self {
         Self {
             cluster: Name::A,
@@ -76,7 +76,7 @@ impl Job {
     }
 }
 
-/// Simulations for `items` of the paper; all if none is named.
+/// Simulations for `items` of the paper; all if `items` is empty.
 pub(super) fn jobs(items: &[String]) -> Vec<Job> {
     use Application::{Db2, Dmine, Random};
     let is_asked = |item: &str| items.is_empty() || items.iter().any(|asked| asked == item);
@@ -153,7 +153,8 @@ impl SimulationResult {
 /// Results of one seed.
 pub(super) type Simulation = BTreeMap<Job, SimulationResult>;
 
-/// Simulates `jobs` on the hosts of both clusters, as many at once as there are CPUs. The bar goes on by [`STEPS`] for each.
+/// Simulates `jobs` on the hosts of both clusters, on as many threads as there are CPUs. The bar advances by
+/// [`STEPS`] for each.
 pub(super) fn run(
     jobs: &[Job],
     hosts: [&[Timeline]; 2],
@@ -161,7 +162,7 @@ pub(super) fn run(
     length_ns: u64,
     bar: &ProgressBar,
 ) -> Result<Simulation> {
-    // The longest first come last in the order of jobs, and are taken from the end.
+    // The longest jobs are last in the list, and are taken first.
     let waiting = Mutex::new(jobs.to_vec());
     let next = || waiting.lock().ok().and_then(|mut jobs| jobs.pop());
     let worker = || -> Result<Vec<(Job, SimulationResult)>> {

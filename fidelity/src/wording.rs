@@ -1,4 +1,4 @@
-//! Figures as people read them, on the terminal and in Markdown.
+//! Texts of figures, for the terminal and for Markdown.
 
 use super::gains::Gain;
 use super::number::number;
@@ -37,7 +37,7 @@ pub(super) fn cells(r: &Record) -> [String; 10] {
     ]
 }
 
-/// Titles of a table of shapes.
+/// Column titles of a table of shapes.
 pub(super) const SHAPES: [&str; 7] = [
     "item",
     "row",
@@ -60,7 +60,7 @@ pub(super) fn shape(s: &Shape) -> [String; 7] {
     ]
 }
 
-/// Program, cluster, and the shares of both.
+/// Cells of a gain: program, cluster, and the paper's share and ours.
 pub(super) fn gain(g: &Gain) -> [String; 4] {
     [
         g.application.clone(),
@@ -104,7 +104,7 @@ pub(super) fn items(records: &[Record]) -> Vec<&str> {
     items
 }
 
-/// Notes of the records of one item, each with the places that it is of.
+/// Notes of the records of one item, each with the places to which it applies.
 pub(super) fn notes<'a>(records: &[&'a Record]) -> Vec<(&'a str, Vec<String>)> {
     let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
     for r in records.iter().filter(|r| !r.note.is_empty()) {
@@ -116,7 +116,7 @@ pub(super) fn notes<'a>(records: &[&'a Record]) -> Vec<(&'a str, Vec<String>)> {
     notes
 }
 
-/// A note, and where it belongs unless it is of many places.
+/// A note, preceded by its places unless there are many.
 pub(super) fn note((note, places): &(&str, Vec<String>)) -> String {
     match places.as_slice() {
         few if few.len() <= 3 => format!("{}: {note}.", few.join("; ")),

@@ -1,7 +1,7 @@
 //! Division of physical memory: the six categories of Acharya & Setia (section 2) on Linux.
 //!
-//! The paper's Solaris had one page cache for everything; here the categories are built from the
-//! kernel's counters (`Documentation/filesystems/proc.rst`) and from what active processes map:
+//! The paper's Solaris had one page cache for everything. Here the categories are computed from the kernel's
+//! counters (`Documentation/filesystems/proc.rst`) and from the memory that active processes map:
 //!
 //! ```text
 //! physical = static kernel + balloon + MemTotal
@@ -9,31 +9,31 @@
 //! available = physical − static − balloon − dynamic − lotsfree − process − file cache − guest
 //! ```
 //!
-//! so dynamic kernel is the unexplained part of MemTotal, including reserved huge pages (hugetlb), which
-//! nobody else can use. No counter of the kernel has ZFS' own cache, the ARC: its reclaimable part is moved
-//! from dynamic kernel to reclaimable kernel memory. Pages on the allocator's per-CPU lists are free, though
-//! MemFree leaves them out: hundreds of MiB after a large process ended. Reclaimable kernel memory is kept
-//! apart and counts as available. The categories sum to physical memory exactly; if available would be
-//! negative, the figures contradict each other, and the difference is the [`Categories::remainder_bytes`].
+//! So dynamic kernel is the part of MemTotal that no counter explains, including reserved huge pages
+//! (hugetlb), which nobody else can use. No kernel counter contains ZFS' own cache, the ARC: its reclaimable
+//! part is moved from dynamic kernel to reclaimable kernel memory. Pages on the allocator's per-CPU lists
+//! are free, although MemFree leaves them out: hundreds of MiB after a large process has ended. Reclaimable
+//! kernel memory counts as available. The categories sum to physical memory exactly. If available would be
+//! negative, the figures contradict each other, and the difference is [`Categories::remainder_bytes`].
 
-/// Figures of the kernel about itself, all in bytes.
+/// Figures of the kernel about its own memory use, all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFigures {
-    /// Physical memory, where it can be known.
+    /// Physical memory, if known.
     pub physical_bytes: Option<u64>,
-    /// Held by a balloon.
+    /// Memory held by a balloon.
     pub balloon_bytes: u64,
     /// MemTotal of `/proc/meminfo`.
     pub mem_total_bytes: u64,
     /// MemFree of `/proc/meminfo`.
     pub mem_free_bytes: u64,
-    /// Free pages on the per-CPU lists; 0 where unreadable, and then part of dynamic kernel.
+    /// Free pages on the per-CPU lists; 0 if unreadable, which makes these pages part of dynamic kernel.
     pub pcp_free_bytes: u64,
     /// MemAvailable; absent before Linux 3.14.
     pub mem_available_bytes: Option<u64>,
     /// Buffers of `/proc/meminfo`.
     pub buffers_bytes: u64,
-    /// Cached, shmem included.
+    /// Cached of `/proc/meminfo`, shmem included.
     pub cached_bytes: u64,
     /// SwapCached of `/proc/meminfo`.
     pub swap_cached_bytes: u64,
@@ -41,33 +41,33 @@ pub struct KernelFigures {
     pub anon_bytes: u64,
     /// KReclaimable of `/proc/meminfo`.
     pub reclaimable_kernel_bytes: u64,
-    /// Bytes that ZFS' ARC holds above its least size; 0 without ZFS.
+    /// Bytes that ZFS' ARC holds above its minimum size; 0 without ZFS.
     pub arc_reclaimable_bytes: u64,
-    /// Sum of the zones' high watermarks; absent where unreadable.
+    /// Sum of the zones' high watermarks; absent if unreadable.
     pub lotsfree_bytes: Option<u64>,
     /// Active(file) + Inactive(file): the page cache that is on the LRU lists.
     pub file_lru_bytes: u64,
 }
 
-/// Memory in use by the walk over processes and files, all in bytes.
+/// Memory in use, found by walking over processes and files; all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InUse {
     /// Proportional anonymous memory of active processes.
     pub active_anon_bytes: u64,
     /// Proportional shared memory of active processes.
     pub active_shmem_bytes: u64,
-    /// Cached pages in ranges that active processes map, each file once and whole.
+    /// Cached pages in ranges that active processes map; each file counts once, not proportionally.
     pub mapped_file_bytes: u64,
-    /// Cached pages of files open or mapped in active processes, the mapped ranges excluded.
+    /// Cached pages of files open or mapped in active processes, without the mapped ranges.
     pub file_cache_bytes: u64,
     /// Resident anonymous and shared memory of all other processes, by their own counters.
     pub idle_process_bytes: u64,
-    /// Lent to other hosts.
+    /// Memory lent to other hosts.
     pub guest_bytes: u64,
 }
 
-/// More than any machine can address: a larger figure counts as this much, so that sums of them are
-/// exact in the 64 signed bits that are stored.
+/// More than any machine can address. Larger figures count as this, so that their sums fit exactly into the
+/// 64 signed bits that are stored.
 const LARGEST_BYTES: u64 = 1 << 56;
 
 const fn bounded(bytes: u64) -> u64 {
@@ -112,47 +112,47 @@ impl InUse {
     }
 }
 
-/// Division of physical memory. The categories and the remainder sum to `physical_bytes`, exactly.
+/// Division of physical memory. The categories and the remainder sum exactly to `physical_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Categories {
-    /// Sum of the categories.
+    /// Sum of the categories and the remainder.
     pub physical_bytes: u64,
-    /// Absent where physical memory is unknown; then `physical_bytes` starts at MemTotal.
+    /// Absent if physical memory is unknown; `physical_bytes` then starts at MemTotal.
     pub static_kernel_bytes: Option<u64>,
-    /// Held by a balloon.
+    /// Memory held by a balloon.
     pub balloon_bytes: u64,
-    /// Kernel memory that cannot be reclaimed, and what MemTotal leaves unexplained.
+    /// Kernel memory that cannot be reclaimed, and the part of MemTotal that no counter explains.
     pub dynamic_kernel_bytes: u64,
-    /// The kernel's reserve; absent where unreadable.
+    /// The kernel's reserve; absent if unreadable.
     pub lotsfree_bytes: Option<u64>,
     /// Memory of active processes.
     pub process_bytes: u64,
-    /// Files in use.
+    /// Page cache of files in use.
     pub file_cache_bytes: u64,
     /// Memory lent to guests.
     pub guest_bytes: u64,
-    /// Available memory: the remainder.
+    /// Available memory: physical memory less all other categories, at least 0.
     pub available_bytes: u64,
-    /// Physical less all of the above: 0, or negative where the figures contradict each other.
+    /// Physical memory less all of the above: 0, or negative if the figures contradict each other.
     pub remainder_bytes: i64,
 }
 
-/// Available memory summed from its parts, without the subtraction that gives
+/// Available memory as the sum of its parts, independent of the subtraction that gives
 /// [`Categories::available_bytes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AvailableParts {
     /// Free memory above the reserve.
     pub free_bytes: u64,
-    /// Processes that are not active.
+    /// Memory of processes that are not active.
     pub idle_process_bytes: u64,
-    /// Page cache of no file in use.
+    /// Page cache of files not in use.
     pub unused_cache_bytes: u64,
     /// Reclaimable kernel memory.
     pub reclaimable_kernel_bytes: u64,
 }
 
 impl AvailableParts {
-    /// Sum of the categories, in bytes.
+    /// Sum of the parts, in bytes.
     #[must_use]
     pub const fn sum_bytes(&self) -> u64 {
         self.free_bytes
@@ -167,7 +167,7 @@ impl AvailableParts {
 pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
     let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
     let above_total = kernel.mem_total_bytes.saturating_add(kernel.balloon_bytes);
-    // Physical memory below MemTotal is a contradiction that the caller reports; MemTotal holds then.
+    // Physical memory below MemTotal is a contradiction, which the caller reports; MemTotal is used then.
     let physical = kernel.physical_bytes.filter(|&p| p >= above_total);
     let static_kernel_bytes = physical.map(|p| p - above_total);
     let physical_bytes = physical.unwrap_or(above_total);
@@ -199,8 +199,8 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
 
 /// Sums available memory from its parts.
 ///
-/// Idle processes come from their own counters, and unused cache from the LRU lists, so that the sum
-/// does not repeat the subtraction of [`categories`]: the two differ by what either way misses.
+/// Idle processes come from their own counters, and unused cache from the LRU lists, so that the sum does
+/// not repeat the subtraction of [`categories`]: the two results differ by what either way misses.
 #[must_use]
 pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts {
     let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
@@ -228,15 +228,15 @@ fn unexplained_bytes(kernel: &KernelFigures) -> u64 {
     kernel.mem_total_bytes.saturating_sub(explained)
 }
 
-/// Part of the ARC that can be reclaimed and is not explained otherwise: some of its own bookkeeping is in
-/// slabs, and no more may move to available than is there.
+/// Reclaimable part of the ARC, limited to the unexplained bytes: some of the ARC's bookkeeping is in slabs,
+/// which are counted already, and no more than the unexplained bytes may become available.
 fn arc_in_unexplained_bytes(kernel: &KernelFigures) -> u64 {
     kernel.arc_reclaimable_bytes.min(unexplained_bytes(kernel))
 }
 
-/// Memory that could be taken now without pushing the owner's pages out: MemAvailable (the kernel took its
-/// reserve off already) less the headroom. MemAvailable knows nothing of ZFS' ARC: what that would give up
-/// is left out, since it gives up slowly and the kernel does not promise it.
+/// Memory that could be taken now without pushing out the owner's pages: MemAvailable, from which the kernel
+/// has subtracted its reserve, less the headroom. MemAvailable does not contain ZFS' ARC. The ARC's
+/// reclaimable part is left out here too: it shrinks slowly, and the kernel does not promise it.
 #[must_use]
 pub fn harvestable_bytes(
     mem_available_bytes: u64,
@@ -246,7 +246,7 @@ pub fn harvestable_bytes(
     mem_available_bytes.saturating_sub(headroom_bytes(physical_bytes, headroom_share))
 }
 
-/// Memory never lent, so that the owner returns to some room (Acharya & Setia, section 5: 15 %).
+/// Memory never lent, so that the owner finds some free memory on return (Acharya & Setia, section 5: 15 %).
 #[must_use]
 pub fn headroom_bytes(physical_bytes: u64, headroom_share: f64) -> u64 {
     (physical_bytes as f64 * headroom_share.clamp(0.0, 1.0)) as u64
@@ -328,7 +328,7 @@ mod tests {
         let c = categories(&kernel, &in_use);
         assert_eq!(c.static_kernel_bytes, None);
         assert_eq!(c.physical_bytes, 1000 * MIB);
-        kernel.physical_bytes = Some(900 * MIB); // less than MemTotal: contradicts itself
+        kernel.physical_bytes = Some(900 * MIB); // less than MemTotal: a contradiction
         assert_eq!(categories(&kernel, &in_use), c);
     }
 
@@ -351,7 +351,7 @@ mod tests {
             + i128::from(c.remainder_bytes)
     }
 
-    /// Sizes of machines, and what only a broken or a hostile tree says.
+    /// Sizes of real machines, and sizes that only a broken or hostile `/proc` contains.
     fn figure() -> impl Strategy<Value = u64> {
         prop_oneof![4 => 0u64..1 << 44, 1 => any::<u64>(), 1 => Just(u64::MAX)]
     }
@@ -379,7 +379,8 @@ mod tests {
             prop_assert!(c.remainder_bytes == 0 || c.available_bytes == 0);
             prop_assert!(c.physical_bytes <= i64::MAX as u64);
             prop_assert!(available_parts(&kernel, &in_use).sum_bytes() <= i64::MAX as u64);
-            // ZFS moves memory from one category to another, and both counts of available see the same.
+            // ZFS moves memory from one category to another; both ways to count available agree on the
+            // amount.
             let without = KernelFigures { arc_reclaimable_bytes: 0, ..kernel };
             let moved = available_parts(&kernel, &in_use).sum_bytes() - available_parts(&without, &in_use).sum_bytes();
             prop_assert!(moved <= arc_reclaimable_bytes);

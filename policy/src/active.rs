@@ -1,7 +1,7 @@
-//! Processes that count as active: those whose memory is in use.
+//! Processes that count as active: their memory is in use.
 
-/// Kinds of process that are always active, by name (Acharya & Setia, section 2: "the display
-/// server and periodic daemons"). Names as the kernel keeps them: 15 bytes at most.
+/// Names of processes that are always active (Acharya & Setia, section 2: "the display server and periodic
+/// daemons"), as the kernel stores names: at most 15 bytes.
 pub const ALWAYS_ACTIVE: [&str; 22] = [
     "Xorg",
     "Xwayland",
@@ -27,14 +27,15 @@ pub const ALWAYS_ACTIVE: [&str; 22] = [
     "dbus-daemon",
 ];
 
-/// Prefix of our own daemons' names.
+/// Prefix of the names of Gleaner's daemons.
 const OWN_DAEMONS: &str = "gleaner-";
 
-/// Our daemon that holds guests' pages, as the kernel keeps its name (15 bytes).
+/// Name of Gleaner's daemon that holds guests' pages, as the kernel stores it (15 bytes).
 pub const MEMORY_SERVER: &str = "gleaner-memoryd";
 
-/// Returns true if a process' anonymous memory is lent to others: our memory server's, and that of `others`,
-/// memory servers that use the quota. Such a process is never active, whatever it does.
+/// Returns true if a process' anonymous memory is lent to others: Gleaner's memory server, or one of
+/// `others`, which are other memory servers that use the quota. Such a process is never active, whatever it
+/// does.
 #[must_use]
 pub fn holds_guests(name: &str, others: &[String]) -> bool {
     name == MEMORY_SERVER || others.iter().any(|other| other == name)
@@ -45,24 +46,24 @@ pub fn holds_guests(name: &str, others: &[String]) -> bool {
 pub enum Activity {
     /// The process used CPU since the sample before.
     UsedCpu,
-    /// Processes of its kind always count.
+    /// Processes of that name always count as active.
     AlwaysActive,
     /// The process used no CPU.
     Idle,
-    /// The process is one of ours: it never counts as the owner's.
+    /// The process is a daemon of Gleaner: it never counts as the owner's.
     Own,
 }
 
 impl Activity {
-    /// Returns true if its memory is in use.
+    /// Returns true if the process' memory is in use.
     #[must_use]
     pub const fn is_active(self) -> bool {
         matches!(self, Self::UsedCpu | Self::AlwaysActive)
     }
 }
 
-/// Classes one process. `cpu_ms` is the CPU time since the sample before; `None` for a new process, whose CPU
-/// time is `lifetime_cpu_ms`.
+/// Classifies one process. `cpu_ms` is the CPU time since the sample before; `None` for a new process, for
+/// which `lifetime_cpu_ms` counts.
 #[must_use]
 pub fn classify(name: &str, cpu_ms: Option<u64>, lifetime_cpu_ms: u64) -> Activity {
     if name.starts_with(OWN_DAEMONS) {

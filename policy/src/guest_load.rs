@@ -1,19 +1,20 @@
-//! The part of the load average that is not the owner's: a memory server that answers its clients is at work, and would
-//! else end by its own load the idle period that it lends in.
+//! The part of the load average that is not the owner's: a memory server that serves its clients causes load,
+//! which would otherwise end the idle period in which it lends.
 
 /// Time constant of the 5-minute load average (`kernel/sched/loadavg.c`).
 const LOAD5_MS: f64 = 300_000.0;
 
-/// Load by processes that are not the owner's. The kernel counts runnable tasks; known of these processes is their CPU
-/// time, which is less where they wait for a CPU: the rest stays with the owner.
+/// Load from processes that are not the owner's. The kernel counts runnable tasks, but only the CPU time of
+/// these processes is known, which is less while they wait for a CPU: the difference counts as the owner's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GuestLoad {
     load5: f64,
 }
 
 impl GuestLoad {
-    /// Takes in the CPU time that they used in `passed_ms`, and returns their part of the 5-minute load average, decayed
-    /// as the kernel decays it. Nothing is known of the time before the first step: it counts as the owner's.
+    /// Adds the CPU time that these processes used in `passed_ms`, and returns their part of the 5-minute
+    /// load average, decayed as the kernel decays it. The time before the first step is unknown and counts as
+    /// the owner's.
     pub fn step(&mut self, cpu_ms: u64, passed_ms: i64) -> f64 {
         if passed_ms > 0 {
             let passed_ms = passed_ms as f64;
@@ -24,7 +25,7 @@ impl GuestLoad {
     }
 }
 
-/// The owner's part of the 5-minute load average: that of the idle rule. Without a figure for the rest, all of it.
+/// The owner's part of the 5-minute load average, for the idle rule. Without a guests' part, all of the load.
 #[must_use]
 pub fn owner_load5(load5: Option<f64>, guest_load5: Option<f64>) -> Option<f64> {
     let guest_load5 = guest_load5.filter(|load| *load > 0.0).unwrap_or(0.0);
@@ -44,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Beside the kernel's own sum, a step every 5 s.
+        /// Compares with the kernel's own sum, one step every 5 s.
         #[test]
         fn it_is_the_kernels_average_of_what_ran(
             spans in prop::collection::vec((1..40_i64, 0.0..4.0_f64), 1..30),
@@ -69,7 +70,7 @@ mod tests {
             guest.step(90_000, 90_000);
         }
         assert!(owner_load5(Some(1.02), Some(guest.load5)).unwrap() < 0.03);
-        // A clock that stands still, and a figure that is more than all of it, change nothing.
+        // A clock that does not advance, or a guests' part above the whole load, changes nothing.
         let before = guest;
         assert_eq!(guest.step(500, 0), before.load5);
         assert_eq!(owner_load5(Some(0.5), Some(2.0)), Some(0.0));

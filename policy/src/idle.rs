@@ -1,5 +1,5 @@
-//! Rule that says when a host is idle (Acharya & Setia, section 3): no keyboard or mouse activity and a 5-minute
-//! load average below 0.3, both for five minutes or more.
+//! The idle rule (Acharya & Setia, section 3): a host is idle without keyboard or mouse activity and with a
+//! 5-minute load average below 0.3, both for five minutes or more.
 
 /// The rule's two limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct IdleRule {
 }
 
 impl Default for IdleRule {
-    /// The paper's: five minutes, 0.3.
+    /// The paper's limits: five minutes, 0.3.
     fn default() -> Self {
         Self {
             idle_after_ms: 300_000,
@@ -20,12 +20,12 @@ impl Default for IdleRule {
     }
 }
 
-/// Facts of one sample.
+/// The rule's input from one sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
-    /// Time of the sample, on any clock that only goes forward within a run of samples.
+    /// Time of the sample, on any clock that only increases within a run of samples.
     pub time_ms: i64,
-    /// Time since the owner was last active; `None` when no source can tell.
+    /// Time since the owner was last active; `None` if no source knows.
     pub owner_idle_ms: Option<i64>,
     /// Owner's part of the 5-minute load average (`guest_load::owner_load5`).
     pub load5: Option<f64>,
@@ -34,20 +34,20 @@ pub struct Observation {
 /// Verdict of the idle rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Idle since `since_ms`: the later of the last activity and the load's fall, so the idle period's
-    /// start lies before the sample that showed it.
+    /// Idle since `since_ms`, the later of the last activity and the load's fall. The idle period therefore
+    /// starts before the sample that showed it.
     Idle {
         /// Start of the idle period.
         since_ms: i64,
     },
-    /// The host is not idle yet: it will be at `at_ms` if nothing happens until then.
+    /// Not idle yet; idle at `at_ms` if neither activity nor load occurs until then.
     Waiting {
         /// Time at which the host would be idle.
         at_ms: i64,
     },
-    /// The load is too high.
+    /// The load is not below the limit.
     Loaded,
-    /// Activity or load cannot be seen. Never counted as idle.
+    /// Activity or load is unknown. Never counts as idle.
     Unknown,
 }
 
@@ -59,16 +59,15 @@ impl Verdict {
     }
 }
 
-/// Memory of the rule between samples. Begin a new one after each gap: nothing is assumed
-/// across it.
+/// State of the rule between samples. Start with a new one after each gap: nothing is assumed across a gap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleState {
     calm_since_ms: Option<i64>,
 }
 
 impl IdleState {
-    /// State after a sample with this verdict, for a caller that did not keep the state. The verdicts are the
-    /// same as long as the owner's last activity never moves back.
+    /// State after a sample with this verdict, for a caller that did not keep the state. Later verdicts are
+    /// the same as with the state itself, as long as the owner's last activity never moves back in time.
     #[must_use]
     pub fn after(rule: &IdleRule, verdict: Verdict) -> Self {
         let calm_since_ms = match verdict {
@@ -79,7 +78,7 @@ impl IdleState {
         Self { calm_since_ms }
     }
 
-    /// Takes the next sample in.
+    /// Adds the next sample, and returns its verdict.
     pub fn step(&mut self, rule: &IdleRule, seen: Observation) -> Verdict {
         let (Some(owner_idle_ms), Some(load5)) = (seen.owner_idle_ms, seen.load5) else {
             self.calm_since_ms = None;
@@ -119,7 +118,7 @@ mod tests {
     fn five_minutes_of_both() {
         let rule = IdleRule::default();
         let mut state = IdleState::default();
-        // The owner left at minute 0, the load fell at minute 2: idle from minute 7 on, since minute 2.
+        // The owner left at minute 0, and the load fell at minute 2: from minute 7 on, idle since minute 2.
         assert_eq!(state.step(&rule, at(MINUTE, MINUTE, 0.5)), Verdict::Loaded);
         assert_eq!(
             state.step(&rule, at(2 * MINUTE, 2 * MINUTE, 0.29)),
@@ -165,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition, said slowly: at every sample since the idle start both conditions held.
+        /// Compares with the definition: at every sample since the idle period's start, both conditions held.
         #[test]
         fn idle_means_both_conditions_held(
             steps in proptest::collection::vec((1..4 * MINUTE, 0..12 * MINUTE, 0.0..0.5f64), 1..60)

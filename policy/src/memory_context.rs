@@ -1,9 +1,9 @@
 //! Cost of lending for an owner who returns (Acharya & Setia, section 3.4): memory that was pushed out for
-//! guests, and has to be read back.
+//! guests and must be read back.
 
 use crate::accounting::Categories;
 
-/// Memory that the owner and others want at the owner's return.
+/// Memory that the owner and others need at the owner's return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
     /// The paper's A: footprint of the processes that are active in the first 200 s of the busy interval.
@@ -19,13 +19,13 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// On a host whose memory is divided so, of processes with this footprint; nothing is lent.
+    /// Demand on a host with this division of memory and footprint of processes, if nothing is lent.
     #[must_use]
     pub fn without_guests(memory: &Categories, footprint_bytes: u64) -> Self {
         Self {
             footprint_bytes,
             guest_bytes: 0,
-            // Memory in a balloon is not available to anybody else either.
+            // Memory in a balloon is available to nobody else either.
             kernel_bytes: (memory.static_kernel_bytes.unwrap_or(0))
                 .saturating_add(memory.balloon_bytes)
                 .saturating_add(memory.dynamic_kernel_bytes),
@@ -35,7 +35,7 @@ impl Demand {
     }
 }
 
-/// The memory context size: what has to be paged in again, `max(0, A + G + K − (M − lotsfree))`.
+/// Memory context size: memory that must be paged in again, `max(0, A + G + K − (M − lotsfree))`.
 ///
 /// The paper's equation 1 prints `A + G + K − M − lotsfree` for the second case. Its first case, 0 while
 /// `A + G + K ≤ M − lotsfree`, shows that the parenthesis was lost: as printed, the cost would begin twice the
@@ -51,7 +51,7 @@ pub const fn memory_context_bytes(demand: &Demand) -> u64 {
 
 /// The paper's loose upper bound: the part of A that was in memory while the host was idle, if all of it was
 /// pushed out. `cached_footprint_bytes` is the footprint of those processes of A that had started before the
-/// return; no more of it was there to be pushed out than was available.
+/// return. At most the available memory can have been pushed out.
 #[must_use]
 pub const fn upper_bound_bytes(cached_footprint_bytes: u64, available_bytes: u64) -> u64 {
     if cached_footprint_bytes < available_bytes {
@@ -98,14 +98,14 @@ mod tests {
             // A, G, K, M, lotsfree → MCS
             // Nothing lent: processes alone seldom exceed memory.
             ([300, 0, 100, 1000, 16], 0),
-            // Up to the reserve nothing moves: 984 = 1000 − 16.
+            // Nothing is pushed out up to the reserve: 984 = 1000 − 16.
             ([300, 584, 100, 1000, 16], 0),
             ([300, 585, 100, 1000, 16], 1),
             // By the formula printed in the paper this would be 400 + 600 + 100 − 1000 − 16 = 84.
             ([400, 600, 100, 1000, 16], 116),
             // The processes alone are larger than memory.
             ([1200, 0, 100, 1000, 16], 316),
-            // The reserve is larger than memory: a contradiction, and everything wanted is too much.
+            // The reserve is larger than memory, a contradiction: all of the demand is excess.
             ([1, 2, 3, 10, 20], 6),
             ([0, 0, 0, 0, 0], 0),
             ([u64::MAX, u64::MAX, 1, 1000, 0], u64::MAX - 1000),

@@ -1,34 +1,34 @@
-//! Part of a quota that is expected to stay, for how long, with what confidence: the forecast of the
-//! analysis, applied to the borrowers' question.
+//! Outlook of a quota: the part expected to stay, by time and confidence. It is the analysis' forecast,
+//! applied to the borrowers' question.
 //!
-//! A quota of `q` bytes stays as long as the host keeps `q` and what is held back available. So a part of it
-//! is a region of the forecast: `bytes` and the bytes held back are its size, the quota (or the low water)
-//! and those bytes are the memory available now (or then). If the owner's cap or the hysteresis lowers the
-//! quota, it looks worse than it is, never better.
+//! A quota of `q` bytes stays as long as `q` and the bytes held back stay available on the host. So a part of
+//! the quota is a region of the forecast: the region's size is `bytes` plus the bytes held back; the memory
+//! available now (or then) is the quota (or the low water) plus the bytes held back. If the owner's cap or
+//! the hysteresis lowers the quota, the forecast is too pessimistic, never too optimistic.
 //!
-//! Assumptions: a host that lends because it is idle must stay idle as well ([`Scope::Idle`]), and its region
-//! is as old as its idleness. A host that lends what it can spare need not ([`Scope::All`]); its region
-//! counts as a day old if the low water of the last day says so, otherwise as new. Nothing is known of the
-//! future of a host that lends nothing now.
+//! Assumptions: a host that lends because it is idle must also stay idle ([`Scope::Idle`]), and its region is
+//! as old as its idleness. A host that lends spare memory need not be idle ([`Scope::All`]); its region
+//! counts as a day old if the low water of the last day covers it, otherwise as new. For a host that lends
+//! nothing now, nothing is known.
 
 use crate::forecast::table::{Question, Region, Table};
 use crate::forecast::{AHEAD_S, State};
 use gleaner_schemas::findings::Scope;
 use gleaner_schemas::lending::{HostQuota, Outlook, QuotaReason, SLAB_BYTES};
 
-/// Times that an outlook looks ahead: ten minutes, and 1, 4, 8 and 24 hours.
+/// Horizons of an outlook: ten minutes, and 1, 4, 8 and 24 hours.
 pub const FOR_MS: [i64; 5] = [600_000, 3_600_000, 14_400_000, 28_800_000, 86_400_000];
 
 /// Confidences that an outlook gives.
 pub const CONFIDENCES: [f64; 3] = [0.5, 0.9, 0.99];
 
-/// Number of equal parts of the quota that are tried as sizes. Each is looked up at most once per time ahead.
+/// Number of equal parts of the quota that are tried as sizes. Each is looked up at most once per horizon.
 const SIZES: u64 = 16;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The probability that `bytes` of a host's quota stay throughout `for_ms`; `None` if the host does not lend
-/// that much, or if nothing was learnt about similar regions.
+/// Probability that `bytes` of a host's quota stay throughout `for_ms`; `None` if the host does not lend that
+/// much, or if nothing was learnt about similar regions.
 ///
 /// `hour_of_week` is in the fleet's time zone: 0 is Monday's first.
 #[must_use]
@@ -82,8 +82,9 @@ fn sizes(quota: &HostQuota) -> Vec<u64> {
 /// The largest part of a host's quota that is expected to stay throughout `for_ms` with this confidence; 0 if
 /// no part is that certain, or if nothing was learnt about similar regions.
 ///
-/// Memory that stays for long also stays for less: it must be as certain for each shorter time in the table.
-/// The result therefore never grows with the time or the confidence, whatever the table says of each time by itself.
+/// Memory that stays for long also stays for less: a size must be as certain for each shorter horizon in the
+/// table. The result therefore never grows with `for_ms` or `confidence`, whatever the table has for single
+/// horizons.
 #[must_use]
 pub fn expected_bytes(
     table: &Table,
@@ -97,7 +98,7 @@ pub fn expected_bytes(
         times_ms.filter(|ahead_ms| *ahead_ms < for_ms)
     };
     let is_sure = |bytes: &u64| {
-        // The farthest first: it is seldom the surest.
+        // The longest horizon first: it is seldom the most certain.
         std::iter::once(for_ms).chain(shorter()).all(|ahead_ms| {
             let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
             stays.is_some_and(|p| p >= confidence)
@@ -107,9 +108,9 @@ pub fn expected_bytes(
     sizes.into_iter().rev().find(is_sure).unwrap_or(0)
 }
 
-/// The largest part of a host's quota that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]: never more for
-/// longer, nor with more confidence. Empty if nothing was learnt about similar regions; 0 bytes if no part is
-/// that certain.
+/// The largest part of a host's quota that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]; it never grows
+/// with the horizon or the confidence. Empty if nothing was learnt about similar regions; 0 bytes if no part
+/// is that certain.
 #[must_use]
 pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
     let sizes = sizes(quota);
@@ -117,7 +118,8 @@ pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outloo
     let mut most_bytes = [u64::MAX; CONFIDENCES.len()];
     for for_ms in FOR_MS {
         let mut is_known = false;
-        // The surer, the less: whatever is large enough for one confidence need not be looked at again for the next.
+        // A higher confidence allows at most the same size: a size too large for one confidence need not be
+        // tried for the next.
         let mut left = sizes.iter().rev().copied().peekable();
         for (confidence, most) in CONFIDENCES.into_iter().zip(&mut most_bytes) {
             let mut bytes = 0;
@@ -157,7 +159,7 @@ mod tests {
             scope,
             region_bytes: Some(GIB as i64),
             region_share: None,
-            age_bin: margin_bin.map(|_| 0), // the table asks for the age first
+            age_bin: margin_bin.map(|_| 0), // a cell by margin must name the age too
             margin_bin,
             low_bin: None,
             ahead_s,
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// 1 GiB, of which 128 MiB are lent and the rest is held back.
+    /// 1 GiB, of which 128 MiB may be lent and the rest is held back.
     fn quota(reason: QuotaReason) -> HostQuota {
         HostQuota {
             quota_bytes: 128 * MIB,
@@ -178,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Cells by age alone: bins 0 to 3.
+    /// Table with states by age only: bins 0 to 3.
     fn by_age(scope: Scope, probabilities: [f64; 4]) -> Table {
         let cells: Vec<_> = probabilities.into_iter().zip(0..).collect();
         let cells = cells.into_iter().map(|(p, age_bin)| ForecastCell {
@@ -203,7 +205,7 @@ mod tests {
         near(ask(&all, &host, 64), 0.8);
         near(ask(&all, &host, 66), 0.5);
         assert_eq!(ask(&idle, &host, 64), None);
-        // More than there is, and nothing now.
+        // More than the quota; and hosts that lend nothing now.
         assert_eq!(ask(&all, &host, 130), None);
         for reason in [
             QuotaReason::Waiting,
@@ -218,8 +220,8 @@ mod tests {
 
     #[test]
     fn the_largest_that_is_sure_enough() {
-        // The reserve counts into the margin: of the 1024 MiB available 896 belong to nobody, so that up to
-        // 34 MiB (930.9 MiB in all) have a margin of 1.1.
+        // The bytes held back count in the margin: of the 1024 MiB available, 896 are held back, so that up
+        // to 34 MiB (930.9 MiB in all) have a margin of 1.1.
         let cells = [
             cell(Scope::Idle, Some(0), 600, 0.9),
             cell(Scope::Idle, Some(1), 600, 0.995),
@@ -233,7 +235,7 @@ mod tests {
             confidence,
             bytes: mib * MIB,
         };
-        // Sixteenths are 8 MiB. Nothing was learnt of more than an hour.
+        // Sixteenths of the quota are 8 MiB. Nothing was learnt for more than an hour.
         assert_eq!(
             found,
             [
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_is_expected_at_one_time_with_one_confidence() {
-        // The same: of 128 MiB, 32 have a margin of 1.1.
+        // As above: of 128 MiB, 32 have a margin of 1.1.
         let cells = [
             cell(Scope::Idle, Some(0), 600, 0.9),
             cell(Scope::Idle, Some(1), 600, 0.995),
@@ -269,7 +271,7 @@ mod tests {
             [128, 128, 32, 0]
         );
         assert_eq!([0.5, 0.65, 0.9].map(|c| ask(1800, c)), [128, 32, 0]);
-        // Between two times the farther one.
+        // Between two horizons the longer one counts.
         assert_eq!(ask(601, 0.65), 32);
         assert_eq!([0.5, 0.62, 0.9].map(|c| ask(3600, c)), [128, 32, 0]);
         // Nothing was learnt for more than an hour, nor for a host that lends spare memory while busy.
@@ -279,8 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any table, even an empty one: never more for longer, nor with more confidence, nor more than
-        /// is lent; and with the confidence of `stays`.
+        /// For any table, even an empty one, the result never grows with horizon or confidence, never exceeds
+        /// the quota, and is confirmed by `stays`.
         #[test]
         fn expectations_fall(
             odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..60),
@@ -305,7 +307,8 @@ mod tests {
             }
         }
 
-        /// Compared with every size and time by itself; never more for longer, nor with more confidence.
+        /// Compares with a separate search over every size and horizon; the result never grows with horizon
+        /// or confidence.
         #[test]
         fn outlooks_fall(
             odds in prop::collection::vec((0..6i64, 0..9usize, 0.0..1.0f64), 1..40),
@@ -333,7 +336,7 @@ mod tests {
                         prop_assert!(other.bytes <= o.bytes);
                     }
                 }
-                // No larger amount was skipped, unless the shorter or less certain ones forbid it.
+                // No larger size was skipped, unless a shorter horizon or lower confidence forbids it.
                 let bound = found.iter().filter(|s| s.for_ms <= o.for_ms && s.confidence <= o.confidence && **s != *o)
                     .map(|s| s.bytes).min().unwrap_or(u64::MAX);
                 for part in 1..=SIZES {

@@ -5,8 +5,8 @@
 //! gentle      = the smaller of that and MemAvailable + guest − headroom
 //! ```
 //!
-//! Memory lent counts as lendable in both: a lease must not shrink the quota that it was granted from. Whatever is
-//! below 0 in the end is 0, but only in the end: a host that has lent too much has a smaller quota, not a larger one.
+//! Lent memory counts as lendable in both: a lease must not shrink the quota that it was granted from. Only
+//! the final result is clamped to 0: a host that has lent too much has a smaller quota, not a larger one.
 
 use crate::accounting::{Categories, headroom_bytes};
 use crate::idle::Verdict;
@@ -15,13 +15,13 @@ pub use gleaner_schemas::lending::Mode;
 /// The limits that an owner sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Extent to which lending may go.
+    /// Mode, which decides how much may be lent.
     pub mode: Mode,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
-    /// Share of physical memory that is left alone on a host in use ([`Mode::Spare`]); never less than the headroom.
+    /// Share of physical memory that is not lent on a host in use ([`Mode::Spare`]); at least the headroom.
     pub spare_headroom_share: f64,
-    /// Never more than this.
+    /// Maximum quota; `None`: no cap.
     pub cap_bytes: Option<u64>,
 }
 
@@ -37,7 +37,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Share of physical memory that is left alone on a host in use.
+    /// Share of physical memory that is not lent on a host in use.
     #[must_use]
     pub fn busy_headroom_share(&self) -> f64 {
         self.spare_headroom_share.max(self.headroom_share)
@@ -47,20 +47,20 @@ impl Limits {
 /// Reason of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Idle: the figure is what the accounting gives.
+    /// Idle: the quota is what the accounting gives.
     Idle,
-    /// In use, and more than enough is free ([`Mode::Spare`]).
+    /// In use, but with spare memory ([`Mode::Spare`]).
     Spare,
-    /// The host is not idle for long enough; it will be at this time.
+    /// The host has not been idle for long enough; it will be at this time.
     NotIdleUntil {
-        /// On the clock of the samples.
+        /// Time on the clock of the samples.
         at_ms: i64,
     },
     /// The load is too high.
     Loaded,
-    /// The owner's activity cannot be seen.
+    /// The owner's activity is unknown.
     ActivityUnknown,
-    /// MemAvailable is missing, which all modes but the paper's need.
+    /// MemAvailable is missing, which all modes except the paper's need.
     HarvestableUnknown,
 }
 
@@ -69,9 +69,9 @@ pub enum Reason {
 pub struct Quota {
     /// Quota now, in bytes.
     pub quota_bytes: u64,
-    /// The paper's recruited memory, were the host idle: total − in use − lotsfree − headroom.
+    /// The paper's recruited memory, as if the host were idle: total − in use − lotsfree − headroom.
     pub recruitable_bytes: u64,
-    /// Once idle, within the mode and the cap.
+    /// Quota once the host is idle, limited by the mode and the cap.
     pub once_idle_bytes: u64,
     /// Reason of this quota.
     pub reason: Reason,
@@ -79,7 +79,7 @@ pub struct Quota {
 
 /// The quota of a host in the state `verdict`.
 ///
-/// `mem_available_bytes` is MemAvailable as the kernel states it, read while `guest_bytes` were lent.
+/// `mem_available_bytes` is the kernel's MemAvailable, read while `guest_bytes` were lent.
 #[must_use]
 pub fn quota(
     categories: &Categories,
@@ -109,7 +109,7 @@ pub fn quota(
     };
     let (reason, quota_bytes) = match verdict {
         _ if bound.is_none() => (Reason::HarvestableUnknown, 0),
-        // An owner who cannot be seen cannot say that it is too much.
+        // An owner whose activity is unknown cannot object.
         Verdict::Unknown => (Reason::ActivityUnknown, 0),
         Verdict::Idle { .. } => (Reason::Idle, once_idle_bytes),
         Verdict::Waiting { .. } | Verdict::Loaded if spare_bytes > 0 => {
@@ -134,7 +134,7 @@ mod tests {
     const IDLE: Verdict = Verdict::Idle { since_ms: 0 };
     const WAITING: Verdict = Verdict::Waiting { at_ms: 9 };
 
-    /// A host of 1000 bytes of physical memory: the headroom is 150, the larger one 500.
+    /// A host with 1000 bytes of physical memory: the headroom is 150, that of a host in use 500.
     fn host(available_bytes: u64, guest_bytes: u64) -> Categories {
         Categories {
             physical_bytes: 1000,
@@ -171,13 +171,13 @@ mod tests {
             (600, 0, some(550), Verdict::Unknown, gentle, 0, 400, unseen),
             (600, 0, some(550), WAITING, gentle, 0, 400, soon),
             (100, 0, some(550), IDLE, gentle, 0, 0, Reason::Idle),
-            // 300 lent out of the first case's host: the quota stays.
+            // 300 lent from the first case's host: the quota stays.
             (300, 300, some(250), IDLE, gentle, 400, 400, Reason::Idle),
             (300, 300, some(250), IDLE, paper, 450, 450, Reason::Idle),
-            // All of it, and 50 beyond MemAvailable's headroom: the quota is the memory lent, less those 50.
+            // All is lent, and 50 beyond MemAvailable's headroom: the quota is the lent memory less these 50.
             (200, 400, some(100), IDLE, gentle, 350, 350, Reason::Idle),
             (50, 600, some(0), IDLE, paper, 500, 500, Reason::Idle),
-            // In use, with more than half free: what is above the half.
+            // In use, with more than half free: the part above half is lent.
             (800, 0, some(700), WAITING, spare, 200, 550, Reason::Spare),
             (600, 0, some(700), WAITING, spare, 100, 450, Reason::Spare),
             (800, 0, some(700), Verdict::Loaded, spare, 200, 550, Reason::Spare),
@@ -210,8 +210,8 @@ mod tests {
     }
 
     proptest! {
-        /// Lending moves bytes from available to guest, and out of MemAvailable: no quota sees it, as long as both
-        /// have as much to give.
+        /// Lending moves bytes from available to guest and out of MemAvailable: no quota changes, as long as
+        /// both have that many bytes.
         #[test]
         fn what_is_lent_does_not_change_the_quota(
             (available, more) in (0..2000u64, 0..2000u64),
@@ -227,7 +227,8 @@ mod tests {
             prop_assert_eq!(before, after);
         }
 
-        /// Gentle lends no more than the paper, spare no less than gentle, and a host in use never more than an idle one.
+        /// Gentle lends no more than paper, spare no less than gentle, and a host in use never more than an
+        /// idle one.
         #[test]
         fn modes_are_ordered(
             (available, guest, mem_available) in (0..2000u64, 0..500u64, prop::option::of(0..2000u64)),

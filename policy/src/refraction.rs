@@ -1,10 +1,10 @@
-//! Refraction period: time for which a client does not ask again after a refusal or failure (Acharya & Setia,
-//! section 3.1, Dodo).
+//! Refraction period: time after a refusal or failure in which a client makes no further request (Acharya &
+//! Setia, section 3.1, Dodo).
 //!
-//! When the cluster has no memory left it will hardly have some a moment later: a client that asks again at
-//! once pays for the request and gets nothing. The same holds for a single host that failed.
+//! A cluster without free memory will hardly have any a moment later: a client that repeats its request
+//! immediately pays for it and gets nothing. The same holds for a single host that failed.
 
-/// The refraction period after the last refusal or failure. Times are of any clock that does not go back.
+/// The refraction period after the last refusal or failure. Times are of any clock that never goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refraction {
     period_ms: i64,
@@ -12,7 +12,7 @@ pub struct Refraction {
 }
 
 impl Refraction {
-    /// Never refused yet; each refusal is respected for `period_ms`.
+    /// State before any refusal; each refusal starts a period of `period_ms`.
     #[must_use]
     pub const fn new(period_ms: i64) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Refraction {
         }
     }
 
-    /// Returns the period of a refusal at `refused_ms`.
+    /// Returns the period that a refusal at `refused_ms` started.
     #[must_use]
     pub const fn since(refused_ms: i64, period_ms: i64) -> Self {
         let mut refraction = Self::new(period_ms);
@@ -29,7 +29,7 @@ impl Refraction {
         refraction
     }
 
-    /// Returns true if the client may ask now.
+    /// Returns true if the client may make a request now.
     #[must_use]
     pub const fn may_ask(&self, now_ms: i64) -> bool {
         self.left_ms(now_ms) == 0
@@ -44,7 +44,7 @@ impl Refraction {
         self.until_ms.saturating_sub(now_ms)
     }
 
-    /// Records a refusal now.
+    /// Records a refusal at `now_ms`.
     pub const fn refused(&mut self, now_ms: i64) {
         self.until_ms = now_ms.saturating_add(self.period_ms);
     }

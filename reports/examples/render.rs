@@ -1,9 +1,10 @@
 //! Renders findings as a report:
 //! `cargo run -p gleaner-reports --example render -- [OPTIONS] FINDINGS.json|- [BEFORE.json] OUT.html`.
 //!
-//! Without a file of findings (`-`), the invented week of the tests. Options: `--time-zone NAME`, `--anonymous`,
-//! `--title TITLE`, `--span LABEL,FROM,UNTIL` (the requested time), `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
-//! (Markdown, JSON and CSV beside it).
+//! Without a file of findings (`-`), the invented findings of the tests are used. Options:
+//! `--time-zone NAME`, `--anonymous`, `--title TITLE`, `--span LABEL,FROM,UNTIL` (the requested time),
+//! `--from MOMENT` (moves all times so that they begin then: `2026-10-23T22:00:00Z`), `--companions`
+//! (also writes Markdown, JSON and CSV).
 
 #[path = "../tests/week/mod.rs"]
 mod week;

@@ -1,9 +1,9 @@
 //! Anonymous reports (`--anonymous`): numbers replace the hosts' names and ids.
 //!
-//! All other data stays: a host's size, its kernel's release, and the recorded names of processes and files. The numbers
-//! follow a hash of each id, keyed with all ids of the report. This order reveals nothing about the names, is the same
-//! whenever the same report is made, and cannot be computed without every id. A host in both weeks has one number; a
-//! report on other hosts has other numbers.
+//! All other data stay: a host's size, its kernel's release, and the recorded names of processes and files.
+//! The numbers follow a hash of each host's id, keyed with all ids of the report. This order reveals nothing
+//! about the names, is the same whenever the same report is made, and cannot be computed without every id. A
+//! host has the same number in both weeks; a report on other hosts has other numbers.
 
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostFields};
 use sha2::{Digest, Sha256};
@@ -18,7 +18,7 @@ struct NamePair {
     name: String,
 }
 
-/// Replaces every host's name by a number, the same in both findings.
+/// Replaces every host's name by a number, which is the same in both findings.
 pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>) {
     let mut renamed = numbers(findings, before.as_deref());
     for hosts in [Some(&*findings), before.as_deref()].into_iter().flatten() {
@@ -38,7 +38,7 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
 }
 
 fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, NamePair> {
-    // Hosts without samples are listed nowhere else.
+    // Hosts without samples are listed only as missing.
     let ids = |f: &Findings| -> Vec<String> {
         let missing = f.not_measured.iter().map(|n| n.host.clone());
         let hosts = f.hosts.iter().map(|h| h.host.clone());
@@ -60,7 +60,7 @@ fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, Na
         })
         .collect();
     order.sort_unstable();
-    // All as wide as the last, so that they sort as text.
+    // Padded to the width of the last number, so that the names sort as text.
     let width = order.len().to_string().len();
     let numbered = order.into_iter().enumerate().map(|(at, (_, id))| {
         let name = format!("host {:0width$}", at + 1);
@@ -84,7 +84,7 @@ impl FindingVisitor for Renamer<'_> {
             (host, record)
         });
         let mut by_host: Vec<(Option<String>, F)> = by_host.collect();
-        // The lists' own order, by names, would tell.
+        // The lists' own order, by names, would reveal the names' order.
         by_host.sort_by(|a, b| a.0.cmp(&b.0));
         let list = by_host.into_iter().map(|(_, record)| record);
         *F::list_mut(self.findings) = list.collect();
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(now.hosts[0].host_name.len(), "host 01".len());
     }
 
-    /// Collects the texts of a JSON document that contain the mark, each with its field.
+    /// Collects the texts in a JSON document that contain the mark, each with its field.
     fn marked<'a>(value: &'a Value, field: &'a str, found: &mut Vec<(&'a str, &'a str)>) {
         match value {
             Value::String(text) if text.contains(filled::NAME) => found.push((field, text)),
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn no_finding_names_a_host() {
-        // Every text of every record names one.
+        // Every text of every record contains a host's name.
         let mut findings: Findings = filled::filled();
         let texts = |findings: &Findings| serde_json::to_value(findings).unwrap();
         let full = texts(&findings);

@@ -1,4 +1,4 @@
-//! Changes against the week before, in words.
+//! Changes from the week before, in words.
 
 use crate::view::View;
 use crate::wording::{bytes, share};

@@ -20,10 +20,11 @@ pub(crate) struct Offset {
     pub offset_ms: i64,
 }
 
-/// One day's share of a stretch of time, in hours since its midnight: a day may have 23 or 25.
+/// The part of a stretch of time that lies in one day, in hours since the day's midnight; a day may have
+/// 23 or 25 hours.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DayPart {
-    /// The day, as milliseconds of its midnight.
+    /// The day's midnight, ms since 1970-01-01 UTC.
     pub day_ms: i64,
     /// Start, in hours since midnight.
     pub from_hour: f64,
@@ -53,29 +54,29 @@ impl Clock {
             .to_zoned(self.zone.clone())
     }
 
-    /// `21 November 2026, 10:52`.
+    /// Date and time: `21 November 2026, 10:52`.
     pub(crate) fn date_time(&self, time_ms: i64) -> String {
         self.at(time_ms).strftime("%-d %B %Y, %H:%M").to_string()
     }
 
-    /// `Sat 21 Nov, 10:52:07`, on one line.
+    /// Moment to the second, without line breaks: `Sat 21 Nov, 10:52:07`.
     pub(crate) fn moment(&self, time_ms: i64) -> String {
         let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M:%S");
         moment.to_string().replace(' ', "\u{a0}")
     }
 
-    /// `Sat 21 Nov, 10:52`, for stretches of some minutes.
+    /// Moment to the minute, for stretches of several minutes: `Sat 21 Nov, 10:52`.
     pub(crate) fn moment_to_minute(&self, time_ms: i64) -> String {
         let moment = self.at(time_ms).strftime("%a %-d %b, %H:%M");
         moment.to_string().replace(' ', "\u{a0}")
     }
 
-    /// `Sat 21 Nov`.
+    /// Day: `Sat 21 Nov`.
     pub(crate) fn day(&self, time_ms: i64) -> String {
         self.at(time_ms).strftime("%a %-d %b").to_string()
     }
 
-    /// `21 November 2026, 10:52:01 to 10:52:30`; the date is repeated only if it changes.
+    /// Span: `21 November 2026, 10:52:01 to 10:52:30`; the date is repeated only if it changes.
     pub(crate) fn span(&self, from_ms: i64, to_ms: i64) -> String {
         let (from, to) = (self.at(from_ms), self.at(to_ms));
         let long = to_ms.saturating_sub(from_ms) >= 600_000;
@@ -89,7 +90,8 @@ impl Clock {
         format!("{start} to {end}")
     }
 
-    /// `Monday 16 to Sunday 22 November 2026`, without the end; with times if they are not midnights.
+    /// Days up to the one before the end: `Monday 16 to Sunday 22 November 2026`; with times if the ends
+    /// are not midnights.
     pub(crate) fn days(&self, from_ms: i64, until_ms: i64) -> String {
         let (from, until) = (self.at(from_ms), self.at(until_ms));
         let is_midnight = |z: &Zoned| z.start_of_day().is_ok_and(|start| start == *z);
@@ -109,7 +111,7 @@ impl Clock {
         format!("{start} to {end}")
     }
 
-    /// The zone and its offset then: `Europe/Berlin (UTC+01:00)`.
+    /// The zone with its offset at a time: `Europe/Berlin (UTC+01:00)`.
     pub(crate) fn zone_at(&self, time_ms: i64) -> String {
         if self.name == "UTC" {
             return "UTC".into();
@@ -118,7 +120,7 @@ impl Clock {
         format!("{} (UTC{offset})", self.name)
     }
 
-    /// The zone and its offsets in this time: `Europe/Berlin (UTC+02:00, later UTC+01:00)`.
+    /// The zone with its offsets in a span: `Europe/Berlin (UTC+02:00, later UTC+01:00)`.
     pub(crate) fn zone_over(&self, from_ms: i64, to_ms: i64) -> String {
         let (first, last) = (self.zone_at(from_ms), self.at(to_ms));
         if last.offset() == self.at(from_ms).offset() {
@@ -128,7 +130,7 @@ impl Clock {
         format!("{}, later UTC{later})", first.trim_end_matches(')'))
     }
 
-    /// The zone's offsets from UTC from a year before this time to a year after it, for the figures' axes.
+    /// The zone's offsets from UTC, from a year before the span to a year after it, for the figures' axes.
     pub(crate) fn offsets(&self, from_ms: i64, to_ms: i64) -> Vec<Offset> {
         const YEAR_MS: i64 = 366 * 86_400_000;
         let (from_ms, to_ms) = (
@@ -149,12 +151,12 @@ impl Clock {
             offset_ms: i64::from(from.offset().seconds()) * 1000,
         }];
         offsets.extend(later);
-        // A change of the zone's abbreviation alone is none of its clock.
+        // A change of only the zone's abbreviation does not change its clock.
         offsets.dedup_by_key(|offset| offset.offset_ms);
         offsets
     }
 
-    /// Number of hours of the day that begins then; absent beyond the calendar.
+    /// Number of hours of the day that begins at `day_ms`; absent beyond the calendar.
     pub(crate) fn hours_of_day(&self, day_ms: i64) -> Option<f64> {
         let midnight = self.at(day_ms);
         let next = midnight
@@ -249,7 +251,7 @@ mod tests {
             "Europe/Berlin (UTC+02:00, later UTC+01:00)"
         );
         assert_eq!(berlin.hours_of_day(midnight), Some(25.0));
-        // In spring one has 23: 2026-03-29.
+        // In spring one day has 23 hours: 2026-03-29.
         let midnight = 1_774_738_800_000;
         let parts = berlin.day_parts(midnight, midnight + 24 * 3_600_000);
         let hours: Vec<(f64, f64)> = parts.iter().map(|p| (p.from_hour, p.to_hour)).collect();

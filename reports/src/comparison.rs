@@ -1,4 +1,4 @@
-//! A page that compares policies by gain and cost: one figure for each cost, and a table.
+//! A page that compares policies by gain and cost: one figure per cost, and a table.
 
 use crate::ReportError;
 use crate::headline::Headline;
@@ -12,7 +12,7 @@ use plotly::common::{Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::Axis;
 use plotly::{Scatter, Trace};
 
-/// Names of colours in `style.css`; further values start again with the first.
+/// Names of colours in `style.css`; if there are more values, the colours repeat.
 const COLOURS: [&str; 7] = [
     "size-1",
     "size-2",
@@ -22,7 +22,7 @@ const COLOURS: [&str; 7] = [
     "file-cache",
     "loss-5",
 ];
-/// Marks, each with its name in the key.
+/// Symbols, each with its name in the key.
 const SYMBOLS: [(MarkerSymbol, &str); 5] = [
     (MarkerSymbol::Circle, "dot"),
     (MarkerSymbol::Diamond, "diamond"),
@@ -36,21 +36,22 @@ const SYMBOLS: [(MarkerSymbol, &str); 5] = [
 pub struct Comparison {
     /// Heading of the page.
     pub title: String,
-    /// Subject: `study: 10 cases`.
+    /// Subject of the page: `study: 10 cases`.
     pub subject: String,
     /// Period that the page covers.
     pub period: String,
-    /// Sentences beneath the headline.
+    /// Sentences below the headline.
     pub about: Vec<String>,
-    /// Settings that distinguish policies; the first names a row, and the first that differs has the colours.
+    /// Settings that distinguish policies. The first names the rows; the first one that differs determines
+    /// the colours.
     pub keys: Vec<String>,
     /// Measures of each policy.
     pub measures: Vec<ComparedMeasure>,
-    /// Index of the measure on the vertical axis of figures.
+    /// Index of the measure on the figures' vertical axis.
     pub benefit: usize,
-    /// Measures of the horizontal axis, one figure each.
+    /// Indices of the measures on the horizontal axis, one figure each.
     pub costs: Vec<usize>,
-    /// Groups that are not compared with each other: clusters.
+    /// Groups (clusters) that are not compared with each other.
     pub groups: Vec<ComparedGroup>,
 }
 
@@ -68,7 +69,7 @@ pub struct ComparedMeasure {
 /// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedUnit {
-    /// A plain number.
+    /// A number without unit.
     Number,
     /// Share of 1.
     Share,
@@ -79,9 +80,9 @@ pub enum ComparedUnit {
 /// Policies on one cluster.
 #[derive(Clone, Debug)]
 pub struct ComparedGroup {
-    /// Name of the unit.
+    /// Name of the cluster.
     pub name: String,
-    /// Description of the scenario, in a sentence.
+    /// Description of the cluster, in a sentence.
     pub about: String,
     /// One row for each policy.
     pub rows: Vec<ComparedRow>,
@@ -90,9 +91,9 @@ pub struct ComparedGroup {
 /// A compared policy.
 #[derive(Clone, Debug)]
 pub struct ComparedRow {
-    /// Settings, in the order of the keys.
+    /// Settings, in the order of the comparison's keys.
     pub settings: Vec<String>,
-    /// Values, in the order of the measures: median, least and most; absent if unknown.
+    /// Values, in the order of the measures, as median, minimum and maximum; absent if unknown.
     pub values: Vec<Option<[f64; 3]>>,
 }
 
@@ -142,7 +143,7 @@ impl ComparedMeasure {
     }
 }
 
-/// A number with three digits, or rounded to a whole number if it has more.
+/// Formats a number with three digits, or as an integer if that has more.
 fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -151,7 +152,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Range of a cost's axis: from 0, whatever the cheapest policy costs.
+/// Range of a cost's axis: it begins at 0, whatever the lowest cost.
 fn from_0(most: f64) -> Vec<f64> {
     let most = if most > 0.0 { most } else { 1.0 };
     vec![-0.03 * most, 1.05 * most]
@@ -165,8 +166,8 @@ fn inert(text: &str) -> String {
 }
 
 impl Comparison {
-    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy forbids every request. The same
-    /// comparison gives the same page.
+    /// Returns one self-contained HTML page: it contains its styles, Plotly and data, and its content policy
+    /// forbids every request. The same comparison gives the same page.
     ///
     /// # Errors
     /// A number cannot be written as JSON.
@@ -203,7 +204,7 @@ impl Comparison {
         }
     }
 
-    /// `11 %`, or `from 11 % to 67 %`.
+    /// Range of a group's medians: `11 %`, or `from 11 % to 67 %`.
     fn range(&self, group: &ComparedGroup, at: usize) -> Option<String> {
         let measure = self.measures.get(at)?;
         let values = || group.rows.iter().filter_map(|row| row.median(at));
@@ -263,7 +264,7 @@ impl Comparison {
         }
     }
 
-    /// The values of a key over all groups, in the order in which they come.
+    /// The values of a key over all groups, in the order of their first occurrence.
     fn values_of(&self, key: usize) -> Vec<&str> {
         let mut all = Vec::new();
         for row in self.groups.iter().flat_map(|group| &group.rows) {
@@ -275,7 +276,8 @@ impl Comparison {
         all
     }
 
-    /// The keys that have colours and marks: the first two that differ, where there are marks enough for the second.
+    /// Indices of the keys shown by colours and by symbols: the first two that differ; no symbols if there
+    /// are too few for the second.
     fn told_apart(&self) -> (usize, Option<usize>) {
         let differs = |key: &usize| self.values_of(*key).len() > 1;
         let mut keys = (0..self.keys.len()).filter(differs);
@@ -313,7 +315,7 @@ impl Comparison {
                 if known.is_empty() {
                     continue;
                 }
-                // Colours that begin again get another mark.
+                // Where colours repeat, the symbol changes.
                 let symbol = SYMBOLS[(m + c / COLOURS.len()) % SYMBOLS.len()].0.clone();
                 data.push(
                     Scatter::new(
@@ -379,7 +381,7 @@ impl Comparison {
         all
     }
 
-    /// Text with all known values of a row.
+    /// Text with all known values of a row, for hovering.
     fn says(&self, row: &ComparedRow) -> String {
         let settings = self.keys.iter().zip(&row.settings);
         let settings = settings.map(|(key, value)| format!("{} {}", inert(key), inert(value)));
@@ -463,7 +465,7 @@ mod tests {
             said,
             "program lu<br>placement &lt;script&gt;<br>share of gain 50 % (40 % to 60 %)<br>reclaims 12.0"
         );
-        // The program does not differ: placements have the colours.
+        // The program does not differ, so the placements determine the colours.
         assert_ne!(first["meta"], second["meta"]);
         let labels: Vec<&str> = figure.key.iter().map(|k| k.label.as_str()).collect();
         assert_eq!(labels, ["random", "<script>", "stick"]);

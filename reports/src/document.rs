@@ -17,11 +17,11 @@ use serde::Serialize;
 /// The report as a document.
 pub(crate) struct Page {
     pub title: String,
-    /// Hosts of the report: one name, or their number.
+    /// Hosts of the report: the name of a single one, otherwise their number.
     pub subject: String,
     /// Period that the report covers.
     pub period: String,
-    /// Name of the time zone and its offsets around that time.
+    /// Name of the time zone, and its offsets around that period.
     pub zone: Zone,
     pub headline: Headline,
     pub sections: Vec<Section>,
@@ -32,7 +32,7 @@ pub(crate) struct Page {
     pub parameters: Option<Table>,
 }
 
-/// Facts of the report's zone that the figures' axes of time need.
+/// Data of the report's time zone that the figures' time axes need.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Zone {
     pub name: String,

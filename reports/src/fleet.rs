@@ -1,5 +1,5 @@
-//! Memory of all hosts together: by stretches of time if the analysis compared the hosts over time, otherwise the sum of
-//! their means.
+//! Memory of all hosts together: by cells of time if the analysis compared the hosts over time, otherwise the
+//! sum of their means.
 
 use crate::view::{Memory, View};
 use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSummary, Scope};
@@ -10,9 +10,9 @@ pub(crate) struct Fleet {
     pub installed_bytes: f64,
     pub available_bytes: f64,
     pub available_share: f64,
-    /// Bytes available in 95 of 100 stretches of time; absent if the trace is too short.
+    /// Bytes available in at least 95 of 100 stretches of time; absent if the trace is too short.
     pub dependable_bytes: Option<f64>,
-    /// Harvestable bytes; absent if no host knows them.
+    /// Harvestable bytes; absent if no host knows its own.
     pub harvestable_bytes: Option<f64>,
     /// Available bytes on idle hosts; absent if idle times are unknown.
     pub idle_bytes: Option<f64>,
@@ -36,8 +36,7 @@ impl Fleet {
             }
             _ => memory.physical_bytes,
         };
-        // Not all stretches with harvestable memory count above, so that it is given as a share of available
-        // memory.
+        // Not all stretches with harvestable memory count above, so its share of available memory is used.
         let harvestable_share = mean(points, |p| p.harvestable_bytes)
             .zip(mean(points, |p| Some(p.available_bytes)))
             .or(memory.harvestable_bytes.zip(Some(memory.available_bytes())))
@@ -61,13 +60,13 @@ impl Fleet {
     }
 }
 
-/// The distribution of available memory over stretches of time.
+/// Distribution of available memory over stretches of time.
 pub(crate) fn available(findings: &Findings, scope: Scope) -> Option<&ClusterAvailable> {
     let mut all = findings.cluster_available.iter();
     all.find(|a| a.scope == scope && a.cells_count > 0)
 }
 
-/// Share of the usual number of hosts below which a stretch may be a hole in the data.
+/// Share of the usual number of hosts below which data may be missing in a stretch.
 const HOLE_SHARE: f64 = 0.8;
 
 /// The stretch with the least available memory.
@@ -77,7 +76,8 @@ pub(crate) struct LeastStretch<'a> {
     pub caution: &'static str,
 }
 
-/// The stretch with the least available memory, without stretches that have fewer hosts than usual: these may be holes in the data.
+/// Returns the stretch with the least available memory, ignoring stretches with fewer hosts than usual, in
+/// which data may be missing.
 pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     let mut seen: Vec<f64> = points.iter().map(|p| p.hosts_seen_count).collect();
     seen.sort_by(f64::total_cmp);
@@ -97,7 +97,7 @@ pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     })
 }
 
-/// Mean over cells.
+/// Mean of a value over the points that have it.
 pub(crate) fn mean(
     points: &[ClusterPoint],
     value: impl Fn(&ClusterPoint) -> Option<f64>,
@@ -111,7 +111,8 @@ pub(crate) fn mean(
     (cells > 0.0).then(|| sum / cells)
 }
 
-/// Memory of all hosts summed, each weighted by the share of the time in which it was on: the average at any moment.
+/// Memory of all hosts, summed with each host weighted by the share of the time in which it was on: the mean
+/// over time.
 pub(crate) fn while_on(view: &View) -> Option<Memory> {
     let (from, to) = view.span_ms()?;
     let span_s = to.saturating_sub(from) as f64 / 1000.0;
@@ -135,12 +136,13 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
     }
 }
 
-/// Stretches that no gap interrupts.
+/// Runs of stretches without a gap.
 pub(crate) fn runs(points: &[ClusterPoint]) -> Vec<&[ClusterPoint]> {
     points.chunk_by(|_, next| !next.after_gap).collect()
 }
 
-/// The points of the week before, and by how much later they are drawn so that its Monday lies on this week's.
+/// The points of the week before, and the time by which they are drawn later, so that both weeks' Mondays
+/// coincide.
 pub(crate) fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint], i64)> {
     let before = view.before?;
     let points = before.cluster_over_time.as_slice();
@@ -154,7 +156,7 @@ pub(crate) fn earlier_points<'a>(view: &View<'a>) -> Option<(&'a [ClusterPoint],
     Some((points, shift))
 }
 
-/// The nearest number of whole days, for traces that begin at any time of the day.
+/// Rounds to whole days, for traces that begin at any time of the day.
 fn whole_days(ms: i64) -> i64 {
     const DAY_MS: i64 = 86_400_000;
     (ms + DAY_MS / 2).div_euclid(DAY_MS) * DAY_MS

@@ -7,14 +7,14 @@ use gleaner_schemas::findings::{Findings, HostSummary, TraceSource};
 use gleaner_schemas::rows::HostRow;
 use std::collections::BTreeSet;
 
-/// Recorders of the hosts of a part of the page.
+/// Kind of recorders of the hosts in a part of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recorders {
     /// Gleaner's agents recorded all hosts.
     Agents,
     /// Other programs recorded all hosts.
     Others,
-    /// Agents on some hosts, other programs on others.
+    /// Agents recorded some hosts, other programs others.
     Both,
 }
 
@@ -39,27 +39,27 @@ impl Recorders {
         }
     }
 
-    /// The heading of a column that names each host's trace; absent where agents recorded them all.
+    /// Heading of a column with each host's source trace; absent if agents recorded all hosts.
     pub(crate) fn column(self) -> Option<Column> {
         (self != Self::Agents).then(|| words("imported from"))
     }
 
-    /// The cell of the column that names each host's trace.
+    /// Cell of the column with each host's source trace.
     pub(crate) fn cell(self, view: &View, host: &HostSummary) -> Option<Cell> {
         let source = imported_from(view.findings, host);
         (self != Self::Agents).then(|| Cell::or_absent(source, Cell::text))
     }
 }
 
-/// Name of the trace of another program that a host of these findings comes from; absent where an agent recorded it,
-/// and where `gleaner synth` made it up as an agent would have recorded it.
+/// Name of the other program's trace from which a host was imported; absent if an agent recorded the host, or
+/// if `gleaner synth` generated it with the figures of an agent.
 pub(crate) fn imported_from<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
     let name = host.source.as_deref()?;
     let is_described = || findings.sources.iter().any(|source| source.name == name);
     (!name.starts_with(HostRow::SYNTHETIC) || is_described()).then_some(name)
 }
 
-/// Name of the synthetic fleet that a host of these findings belongs to; absent where it is of no such fleet.
+/// Name of the synthetic fleet to which a host belongs; absent if it belongs to none.
 pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
     match imported_from(findings, host) {
         Some(_) => None,
@@ -67,7 +67,7 @@ pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) ->
     }
 }
 
-/// Sentence on synthetic hosts; absent without any.
+/// Sentence on synthetic hosts; absent if there are none.
 fn made_up(view: &View) -> Option<String> {
     let hosts = view.findings.hosts.iter();
     let fleets: Vec<&str> = hosts
@@ -84,8 +84,8 @@ fn made_up(view: &View) -> Option<String> {
     })
 }
 
-/// Sentence on the meaning of available and physical memory: of traced hosts, and of imported ones by their
-/// source.
+/// Sentence on the meaning of available and physical memory: for hosts recorded by agents, and for imported
+/// ones by source.
 pub(crate) fn meaning(view: &View) -> String {
     let ours = "Available means that neither the kernel nor any active program or its files were using it.";
     let hosts = &view.findings.hosts;
@@ -107,8 +107,8 @@ pub(crate) fn meaning(view: &View) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// Sentence on the meaning of available memory of imported hosts, for the end of an answer, since each answer
-/// may be read alone.
+/// Sentence on the meaning of imported hosts' available memory. It ends each answer, since an answer may be
+/// read alone.
 pub(crate) fn caveat(view: &View) -> Option<String> {
     let sources = view.findings.sources.iter();
     let said = sources.map(|source| of_its_hosts(source, &source.available));
@@ -116,7 +116,7 @@ pub(crate) fn caveat(view: &View) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" "))
 }
 
-/// An answer with the caveat.
+/// Appends the caveat to an answer.
 pub(crate) fn with_caveat(view: &View, answer: String) -> String {
     match caveat(view) {
         Some(caveat) if !answer.is_empty() => format!("{answer} {caveat}"),
@@ -132,15 +132,15 @@ fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
     )
 }
 
-/// Returns true if the sizes of a host's memory come from its trace or maker, and were not invented by the
-/// importer.
+/// Returns true if the sizes of a host's memory come from its trace or its generator, and were not invented
+/// by the importer.
 pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     let sources = view.findings.sources.iter();
     let mut made_up = sources.filter(|source| source.sizes_are_made_up);
     !made_up.any(|source| host.source.as_ref() == Some(&source.name))
 }
 
-/// Table of the traces, each with its definitions of memory.
+/// Table of the source traces, each with its definitions of memory.
 pub(crate) fn sources(view: &View) -> Option<Table> {
     let rows = view.findings.sources.iter().map(|source| {
         vec![
@@ -170,7 +170,7 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Table of every column that the traces fill, with its source.
+/// Table of every column that the source traces fill, with its origin.
 pub(crate) fn columns(view: &View) -> Option<Table> {
     let rows = view.findings.sources.iter().flat_map(|source| {
         source.columns.iter().map(|column| {

@@ -6,7 +6,7 @@ use askama::Template;
 /// A report in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// Path of its page, relative to the index.
+    /// Path of the report's page, relative to the index.
     pub page: String,
     /// Companions of the report: name and path of each.
     pub companions: Vec<(String, String)>,
@@ -21,7 +21,7 @@ pub struct IndexEntry {
 }
 
 impl IndexEntry {
-    /// Returns the title, with the subject unless the title contains it.
+    /// Returns the title, with the subject appended unless the title contains it.
     fn about(&self) -> String {
         let plain = |text: &str| text.replace('\u{a0}', " ");
         if plain(&self.title).contains(&plain(&self.subject)) {
@@ -39,7 +39,8 @@ struct Document<'a> {
     entries: &'a [IndexEntry],
 }
 
-/// One self-contained page that lists reports in the order given; the same entries give the same page.
+/// Returns one self-contained page that lists reports in the order given; the same entries give the
+/// same page.
 ///
 /// # Errors
 /// The template cannot be filled in.

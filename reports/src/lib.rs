@@ -1,4 +1,4 @@
-//! Findings → a report: one HTML page that needs nothing else, and its companions (Markdown, CSV, JSON).
+//! Turns findings into a report: one self-contained HTML page, and its companions (Markdown, CSV, JSON).
 //!
 //! ```text
 //! Findings (this week's, and the week's before) ─► View ─► document: its content in parts (page/) ─► write: HTML, Markdown, CSV, JSON
@@ -6,10 +6,10 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
-//! [`Comparison`] makes another page of the same parts: policies, by what they gain and what they cost.
+//! [`Comparison`] makes another page from the same parts, which compares policies by gain and cost.
 //!
-//! A page is a list of sections, each with a reader's question; a section is a list of sentences, figures and
-//! tables ([`page`]). The writers know nothing of memory: every companion has all tables of the page.
+//! A page is a list of sections, each for one reader's question; a section is a list of sentences, figures
+//! and tables ([`page`]). The writers know nothing about memory: every companion has all tables of the page.
 //!
 //! Rooms, from the top; each uses only those after it: `anonymous`, `comparison`, `index`, `write`,
 //! `document`, `headline`, `hosts`, `method`, `questions`, `change`, `fleet`, `imported`, `view`, `clock`,
@@ -52,7 +52,7 @@ pub struct Report {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The time zone is not known.
+    /// The time zone is unknown.
     #[error(
         "time zone `{name}` is not known here: give an IANA name such as Europe/Berlin, or UTC"
     )]
@@ -62,7 +62,7 @@ pub enum ReportError {
         /// Error of jiff.
         source: jiff::Error,
     },
-    /// A template could not be filled in, or a figure not be written as JSON.
+    /// A template could not be filled in, or a figure could not be written as JSON.
     #[error("the page could not be rendered")]
     Template(#[from] askama::Error),
 }
@@ -84,7 +84,7 @@ impl Report {
     /// Makes a report from the findings of a period and, if known, of the period before.
     ///
     /// # Errors
-    /// When the time zone is not known.
+    /// [`ReportError::TimeZone`] if the time zone is unknown.
     pub fn new(
         findings: &Findings,
         before: Option<&Findings>,
@@ -106,7 +106,8 @@ impl Report {
         })
     }
 
-    /// One self-contained HTML page: styles, Plotly and data are inside, and its content policy forbids every request.
+    /// Returns one self-contained HTML page: it contains its styles, Plotly and data, and its content policy
+    /// forbids every request.
     ///
     /// # Errors
     /// A number cannot be written as JSON.
@@ -114,19 +115,20 @@ impl Report {
         write::html::render(&self.page, &self.made_at)
     }
 
-    /// The headline, the five answers in short and their small tables as Markdown, for mail or chat.
+    /// Returns the headline, short forms of the five answers, and their small tables as Markdown, for mail or
+    /// chat.
     #[must_use]
     pub fn markdown(&self) -> String {
         write::markdown::render(&self.page)
     }
 
-    /// Every table of the page, with all of its rows, as CSV.
+    /// Returns every table of the page, with all rows, as CSV.
     #[must_use]
     pub fn tables(&self) -> Vec<TableFile> {
         write::csv::files(&self.page)
     }
 
-    /// Headline, sentences and every table as one JSON document.
+    /// Returns headline, sentences and all tables as one JSON document.
     #[must_use]
     pub fn json(&self) -> String {
         write::json::render(&self.page)

@@ -16,7 +16,7 @@ pub(crate) struct Names<'a> {
 #[derive(Debug)]
 pub(crate) struct Name<'a> {
     pub name: &'a str,
-    /// Id of its page: made from its name, so that an address stays valid next week.
+    /// Id of the host's page, made from its name, so that an address stays valid next week.
     pub page: String,
 }
 
@@ -27,7 +27,7 @@ impl<'a> Names<'a> {
         for host in hosts {
             let slug = slug(&host.host_name);
             let mut page = format!("{PREFIX}{slug}");
-            // `a-2` may be a host's own name.
+            // `a-2` may be the real name of another host.
             let mut number = 1;
             while !taken.insert(page.clone()) {
                 number += 1;

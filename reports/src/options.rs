@@ -24,7 +24,7 @@ pub struct Span {
     pub from_ms: i64,
     /// End, ms since 1970-01-01 UTC; not part of the span.
     pub until_ms: i64,
-    /// Name of the time before it, in a sentence: `the week before`.
+    /// Label of the time before the span, for sentences: `the week before`.
     pub before_label: String,
 }
 

@@ -1,4 +1,4 @@
-//! Findings that a part of the page is about: all hosts, or one host.
+//! View: the findings that a part of the page is about, of all hosts or of one.
 
 use crate::clock::Clock;
 use crate::names::Names;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Findings of all hosts or of one, and how to show them.
 pub(crate) struct View<'a> {
     pub findings: &'a Findings,
-    /// Findings of the week before, where they are known.
+    /// Findings of the week before, if known.
     pub before: Option<&'a Findings>,
     pub clock: &'a Clock,
     /// Requested time; absent for all records.
@@ -21,19 +21,20 @@ pub(crate) struct View<'a> {
     pub names: Names<'a>,
 }
 
-/// Mean and least memory of one host, or their sums over several.
+/// Mean and minimum memory of one host, or their sums over several hosts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
     /// Physical memory at the last sample.
     pub physical_bytes: f64,
-    /// Mean share of the physical memory at each sample, of one host; absent if unknown, and for several hosts.
+    /// Mean over samples of the available share of physical memory, for one host; absent if unknown, and for
+    /// several hosts.
     pub mean_available_share: Option<f64>,
-    /// Mean by category, in the order of [`Category::ALL`]; absent where no sample has it.
+    /// Mean by category, in the order of [`Category::ALL`]; absent if no sample has the category.
     pub mean_bytes: [Option<f64>; 8],
     pub least_available_bytes: f64,
-    /// Largest memory that was not available at a sample; for several hosts, the sum of each host's largest.
+    /// Maximum memory that was not available at a sample; for several hosts, the sum of the hosts' maxima.
     pub most_used_bytes: f64,
-    /// Mean harvestable memory; absent if any host does not know it.
+    /// Mean harvestable memory; absent if it is unknown for any host.
     pub harvestable_bytes: Option<f64>,
     pub least_harvestable_bytes: Option<f64>,
 }
@@ -51,7 +52,7 @@ impl Memory {
         }
     }
 
-    /// Physical memory on average, which is not that of the last sample where it changed.
+    /// Mean physical memory, which differs from that at the last sample if memory was added or removed.
     pub(crate) fn mean_physical_bytes(&self) -> f64 {
         match self.mean_available_share {
             Some(share) => self.available_bytes() / share,
@@ -59,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// Returns the figures multiplied by `part`.
+    /// Returns all figures multiplied by `part`.
     pub(crate) fn times(&self, part: f64) -> Self {
         Self {
             physical_bytes: self.physical_bytes * part,
@@ -126,7 +127,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The host, when there is exactly one.
+    /// The host, if there is exactly one.
     pub(crate) fn only_host(&self) -> Option<&HostSummary> {
         match self.findings.hosts.as_slice() {
             [host] => Some(host),
@@ -134,12 +135,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The name of a host; its id where the hosts do not list it.
+    /// Name of a host; its id if the host is not listed.
     pub(crate) fn host_name(&self, id: &str) -> String {
         self.names.get(id).map_or(id, |host| host.name).to_owned()
     }
 
-    /// A cell with a host's name, linked to its page.
+    /// A cell with a host's name, linked to the host's page.
     pub(crate) fn host_cell(&self, id: &str) -> Cell {
         match self.names.get(id) {
             Some(host) => Cell::text(host.name).link(&host.page),
@@ -161,12 +162,12 @@ impl<'a> View<'a> {
         memories(self.findings, std::slice::from_ref(host)).remove(host.host.as_str())
     }
 
-    /// Memory of each host that has samples, by its id: in one pass, however many there are.
+    /// Memory of each host that has samples, by id, computed in one pass over the records.
     pub(crate) fn memories(&self) -> HashMap<&'a str, Memory> {
         memories(self.findings, &self.findings.hosts)
     }
 
-    /// Memory of all hosts that have samples, summed.
+    /// Sum of the memory of all hosts that have samples.
     pub(crate) fn memory(&self) -> Option<Memory> {
         let memories = self.memories();
         self.findings
@@ -185,7 +186,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Time zone of the hours of the week, for a title: ` (Europe/Berlin time)`.
+    /// Time zone of the hours of the week, for titles: ` (Europe/Berlin time)`.
     pub(crate) fn hours_zone(&self) -> String {
         match self.findings.parameters.time_zone.as_str() {
             "" => String::new(),
@@ -193,13 +194,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Name of the time before: `the week before`.
+    /// Label of the time before: `the week before`.
     pub(crate) fn before_label(&self) -> &str {
         self.span
             .map_or("the time before", |span| span.before_label.as_str())
     }
 
-    /// First and last sample of all hosts.
+    /// Times of the first and the last sample of all hosts.
     pub(crate) fn span_ms(&self) -> Option<(i64, i64)> {
         let hosts = &self.findings.hosts;
         let from = hosts.iter().map(|h| h.from_time_ms).min()?;
@@ -207,7 +208,7 @@ impl<'a> View<'a> {
         Some((from, to))
     }
 
-    /// The longest time that any one host was traced.
+    /// Longest traced time of any single host.
     pub(crate) fn longest_trace_s(&self) -> f64 {
         let hosts = &self.findings.hosts;
         let length_ms = |h: &HostSummary| h.to_time_ms.saturating_sub(h.from_time_ms);
@@ -215,7 +216,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Memory of hosts by id: from the analysis' summary, otherwise from the points over time.
+/// Memory of hosts by id: from the analysis' summary if present, otherwise from the points over time.
 fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a str, Memory> {
     let mut tallies: HashMap<&str, Tally> = hosts
         .iter()
@@ -244,7 +245,7 @@ fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a
 /// Sums of one host's memory.
 #[derive(Default)]
 struct Tally {
-    /// True if the values come from a summary; points over time then do not count.
+    /// True if the values come from a summary; points over time are then ignored.
     is_summary: bool,
     mean: [Mean; 8],
     mean_available_share: Option<f64>,
@@ -254,7 +255,7 @@ struct Tally {
     least_harvestable_bytes: Option<i64>,
 }
 
-/// A mean over samples where each value stands for several.
+/// A mean over samples; each value may stand for several samples.
 #[derive(Clone, Copy, Default)]
 struct Mean {
     samples: f64,
@@ -318,7 +319,7 @@ impl Tally {
             mean_available_share: self.mean_available_share,
             mean_bytes: self.mean.map(Mean::value),
             least_available_bytes,
-            // For findings without it: right unless memory was added or removed.
+            // For findings without this value: correct unless memory was added or removed.
             most_used_bytes: used_bytes
                 .unwrap_or((physical_bytes - least_available_bytes).max(0.0)),
             harvestable_bytes: self.harvestable.value(),
@@ -370,7 +371,7 @@ mod tests {
                     min_bytes: 5,
                     ..HostMemory::default()
                 },
-                // It had 30 when 5 were available, and has 100 now.
+                // The host had 30 when 5 were available, and has 100 now.
                 HostMemory {
                     host: "a".into(),
                     category: "used".into(),
@@ -392,7 +393,7 @@ mod tests {
         let used = |host: &str| memories[host].most_used_bytes;
         assert_eq!((used("a"), used("b")), (40.0, 60.0));
         assert!(!memories.contains_key("c"));
-        // If a host had less memory at a time, the share is of its memory at each sample.
+        // If a host once had less memory, the share uses its memory at each sample.
         assert_eq!(memories["a"].available_share(), 0.7);
         let mut grown = findings.clone();
         grown.memory_by_host[0].mean_share = 0.875;

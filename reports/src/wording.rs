@@ -5,7 +5,8 @@ use gleaner_schemas::units::{Bytes, Seconds};
 
 const NO_BREAK: &str = "\u{a0}";
 
-/// `18.1 GiB`, `944 GiB`, `1.04 TiB`: at most three digits, since more would not be accurate.
+/// Bytes in words: `18.1 GiB`, `944 GiB`, `1.04 TiB`; at most three digits, since more would not be
+/// accurate.
 pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
     const TIB: f64 = 1_099_511_627_776.0;
     let bytes = bytes.into();
@@ -19,12 +20,12 @@ pub(crate) fn bytes(bytes: impl Into<f64>) -> String {
     format!("{rounded}{NO_BREAK}{unit}")
 }
 
-/// `18.1 GiB`, from an integer number of bytes.
+/// Integer bytes in words: `18.1 GiB`.
 pub(crate) fn stored_bytes(stored: i64) -> String {
     bytes(stored as f64)
 }
 
-/// A size that was chosen rather than measured: `4 GiB`, `1.5 GiB`.
+/// A size that was chosen, not measured, in words: `4 GiB`, `1.5 GiB`.
 pub(crate) fn size(stored: i64) -> String {
     let printed = stored_bytes(stored);
     let (number, unit) = printed.rsplit_once(NO_BREAK).unwrap_or((&printed, ""));
@@ -35,12 +36,13 @@ pub(crate) fn size(stored: i64) -> String {
     format!("{number}{NO_BREAK}{unit}")
 }
 
-/// `1 h 20 min`.
+/// A length of time in words: `1 h 20 min`.
 pub(crate) fn seconds(seconds: f64) -> String {
     Seconds(seconds).to_string().replace(' ', NO_BREAK)
 }
 
-/// `76 %`; one decimal below 10 % and above 99 %; never rounded to 0 % or 100 %.
+/// A share in words: `76 %`; with one decimal below 10 % and above 99 %; never rounded to 0 % or
+/// 100 %.
 pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0 + 0.0; // no negative zero
     let text = if percent != 0.0 && percent.abs() < 0.05 {
@@ -55,13 +57,13 @@ pub(crate) fn share(share: f64) -> String {
     format!("{text} %").replace(' ', NO_BREAK)
 }
 
-/// `1 sample`, `1,920 samples`.
+/// A count in words: `1 sample`, `1,920 samples`.
 pub(crate) fn count(number: i64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{}{NO_BREAK}{thing}{plural}", thousands(number))
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// A list in words: `a`, `a and b`, `a, b and c`.
 pub(crate) fn list(items: &[String]) -> String {
     match items {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! Whole pages from findings: what they say, what they do not let in, how large they are.
+//! Whole pages from findings: their texts, their safety against markup in names, their sizes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,12 +21,12 @@ fn markdown(findings: &Findings, options: &Options) -> Result<String, ReportErro
     Ok(Report::new(findings, None, options)?.markdown())
 }
 
-/// The page without what is the same in every page, with plain spaces.
+/// The page without the parts that are equal in every page, with plain spaces.
 fn page(findings: &Findings) -> String {
     whole(&html(findings, &Options::default()).unwrap()).replace('\u{a0}', " ")
 }
 
-/// The page's text and, unpacked, that of every host's page in it.
+/// The page's text, including the unpacked text of every host's page.
 fn whole(html: &str) -> String {
     let packed = html
         .split("<script type=\"application/x-deflate\"")
@@ -41,7 +41,7 @@ fn whole(html: &str) -> String {
     html[..end].to_owned() + &pages.concat()
 }
 
-/// The figure of this id as Plotly receives it.
+/// The figure with this id, as Plotly receives it.
 fn plot(page: &str, id: &str) -> serde_json::Value {
     let figure = &page[page.find(&format!("<figure id=\"{id}\"")).unwrap()..];
     let json = figure
@@ -71,7 +71,7 @@ fn the_demo_says_what_was_found_and_what_was_not() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
-    // The page of one host is open.
+    // The page of the only host is open.
     assert_eq!(page.matches("<article id=\"host-").count(), 1);
     assert!(
         !html(&demo(), &Options::default())
@@ -96,7 +96,8 @@ fn several_hosts_are_compared_and_then_shown_one_by_one() {
     ] {
         assert!(page.contains(sentence), "{sentence}");
     }
-    // Each host: by category, available, days. All together: over time, ranks, dots, hours, periods.
+    // Each host has three figures: by category, available, days. All hosts together have five: over time,
+    // ranks, dots, hours, periods.
     assert_eq!(page.matches("<figure id=").count(), 3 * 3 + 5);
 }
 
@@ -151,7 +152,7 @@ fn findings_without_anything_make_a_sensible_page() {
     }
 }
 
-/// A fleet, with and without a week before: the companions contain what the page does.
+/// For a fleet with and without a week before, the companions contain what the page does.
 #[test]
 fn a_fleet_without_any_one_list_says_sensible_things() {
     let mut complete = week::findings();
@@ -224,8 +225,8 @@ fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     assert!(alone.contains("is not known yet: it takes two weeks"));
     assert!(!alone.contains("the time before"));
 
-    // Without any one list there is less to say, and nothing that is no sense; in the week before likewise.
-    now.memory_over_time.clear(); // a host's page is none of this
+    // Without any one list, the page says less, but no nonsense; the same holds for the week before.
+    now.memory_over_time.clear(); // only on a host's page
     let lists = serde_json::to_value(&now).unwrap();
     for (name, list) in lists.as_object().unwrap() {
         if list.as_array().is_none_or(Vec::is_empty) {
@@ -268,7 +269,7 @@ fn hostile_names_stay_text() {
         };
         let page = whole(&html(&findings, &options).unwrap());
         let harmless = whole(&html(&demo(), &Options::default()).unwrap());
-        // Plotly's own text has whatever it has; no more may come with the findings.
+        // Plotly's own text may contain these; the findings must not add any.
         let count = |page: &str, what: &str| page.matches(what).count();
         for what in ["alert(1)</script>", "<img src=x", "<script>alert"] {
             assert_eq!(count(&page, what), count(&harmless, what), "{what}");
@@ -418,7 +419,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     }
     let mut before = findings.clone();
     before.hosts.remove(0);
-    // Two weeks' reasons and details may name a host.
+    // Reasons and details of both weeks may contain a host's name.
     findings.quotas[0].reason = format!("{} sleeps", findings.hosts[0].host_name);
     findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host);
     let everything = |anonymous: bool| {
@@ -429,7 +430,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
         let report = Report::new(&findings, Some(&before), &options).unwrap();
         let html = report.html().unwrap();
         let tables: String = report.tables().into_iter().map(|t| t.csv).collect();
-        // Plotly's own text has neither.
+        // Plotly's own text contains neither the names nor the ids.
         whole(&html)
             + &html[html.find("<footer").unwrap()..]
             + &report.markdown()
@@ -452,7 +453,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     assert!(hidden.contains("firefox"), "what was recorded stays");
 }
 
-/// Findings of so many hosts over a week, at so many points each.
+/// Findings of `hosts` hosts over a week, with `points` points each.
 fn fleet(hosts: i64, points: i64) -> Findings {
     let week = week::findings();
     let mut fleet = Findings {
@@ -474,7 +475,7 @@ fn fleet(hosts: i64, points: i64) -> Findings {
             .collect();
         for at in 0..points {
             let mut point = series[at as usize % series.len()].clone();
-            // Like no other host's, so that nothing is compressed for being the same.
+            // Different from any other host's, so that nothing compresses because of equal values.
             let noise = ((number * 7_919 + at * 104_729) % 1_048_573 * 97) as f64;
             point.host = id.clone();
             point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
@@ -528,7 +529,7 @@ fn a_hundred_hosts_of_a_week_stay_under_five_megabytes() {
 /// Meaning of available memory in the invented trace.
 const BOUND: &str = "Available memory is an upper bound.";
 
-/// The first `count` hosts as a trace of another program tells of them.
+/// Findings in which the first `count` hosts are imported from another program's trace.
 fn imported(mut findings: Findings, count: usize) -> Findings {
     for host in findings.hosts.iter_mut().take(count) {
         host.source = Some("a trace".into());
@@ -570,7 +571,7 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
         cause: "stopped".into(),
     });
     let all = page(&findings);
-    // Headline, three answers, the method's table and each host's page; the last as an index has it.
+    // Headline, three answers, the method's table and each host's page; the last as in an index.
     assert_eq!(all.matches(BOUND).count(), 1 + 3 + 1 + 3, "{all}");
     assert!(all.contains("provisioned less used") && all.contains("the recording was stopped"));
     let report = Report::new(&findings, None, &Options::default()).unwrap();
@@ -600,14 +601,14 @@ fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
         }
     }
 
-    // Beside hosts with agents, whose words stay.
+    // For hosts with agents, their own texts stay.
     let both = page(&imported(week::findings(), 1));
     assert!(
         both.contains("This applies to 2 hosts. For 1 host from a trace: "),
         "{both}"
     );
     assert!(both.contains("agent or recorder not running"));
-    // And of agents alone nothing is said of traces.
+    // With agents only, the page does not mention traces.
     let agents = page(&week::findings());
     assert!(!agents.contains("imported") && agents.contains("agent not running"));
 }
@@ -652,7 +653,7 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     assert!(json.contains("the trace has no sizes"));
 }
 
-/// The week's findings, stretched so that hosts are traced for long enough for advice.
+/// The invented findings, stretched so that hosts are traced for long enough to get advice.
 fn long() -> Findings {
     let mut findings = week::findings();
     for host in &mut findings.hosts {

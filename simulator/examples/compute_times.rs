@@ -1,6 +1,6 @@
-//! `cargo run --release -p gleaner-simulator --example compute_times`: the times that dmine, db2 and lu compute between two requests,
-//! found from their ideal speedups in the study's Table 5 and from nothing else, beside those that are built in; and what the
-//! ideal speedups of hotcold and random then are, which were not fitted to.
+//! `cargo run --release -p gleaner-simulator --example compute_times` prints the compute times between two
+//! requests of dmine, db2 and lu, found only from their ideal speedups in the study's Table 5, next to the
+//! built-in times. It also prints the resulting ideal speedups of hotcold and random, which were not fitted.
 
 use gleaner_simulator::applications::Application;
 use gleaner_simulator::calibrate;

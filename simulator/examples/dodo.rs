@@ -1,6 +1,7 @@
-//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM ...]]`: Tables 5 and 6 of
-//! Acharya & Setia beside a simulation of the week from 14 September 1998 on two datasets, which `gleaner synth --preset acharya-setia-a` and
-//! `-b` make. A scenario's settings hold for all programs; on another client than the study's, dmine, db2 and lu are calibrated anew.
+//! `cargo run --release -p gleaner-simulator --example dodo -- CLUSTER_A CLUSTER_B [SCENARIO.json [PROGRAM ...]]`
+//! prints Tables 5 and 6 of Acharya & Setia next to a simulation of the week from 14 September 1998 on two
+//! datasets, which `gleaner synth --preset acharya-setia-a` and `-b` make. A scenario's settings hold for all
+//! programs; for a client other than the study's, dmine, db2 and lu are calibrated again.
 
 use gleaner_dataset::{Dataset, instant_ms};
 use gleaner_simulator::applications::Application;
@@ -51,7 +52,7 @@ fn main() -> Result<(), Error> {
                 application,
                 ..scenario.clone()
             };
-            // On another client the calibrated programs are calibrated anew.
+            // For another client, the calibrated programs are calibrated again.
             if scenario.client != Client::default() && application.is_calibrated() {
                 let ideal = published.get("Table 5", application.name(), "ideal");
                 let ideal = ideal.map_or(f64::NAN, |figure| figure.paper);

@@ -1,5 +1,6 @@
-//! `replay FILE POLICY CAPACITY…`: a stream in oracleGeneral through caches of these sizes at once, each in objects (`1000`) or in bytes
-//! (`1000B`). Prints a line of JSON a cache, and the CPU time that all of it took, from opening the file on (bench/cache.py).
+//! `replay FILE POLICY CAPACITY…` sends a stream in oracleGeneral through caches of several sizes
+//! concurrently, each in objects (`1000`) or in bytes (`1000B`). Prints one line of JSON per cache, and the
+//! CPU time of the whole run, from opening the file on (bench/cache.py).
 
 use gleaner_policy::eviction::Policy;
 use gleaner_simulator::cache::{Cache, Capacity, replay};
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// CPU time of this process until now.
+/// CPU time that this process has used so far.
 fn cpu_s() -> f64 {
     let now = clock_gettime(ClockId::ProcessCPUTime);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9

@@ -1,17 +1,18 @@
-//! The time that a program computes between two requests, found from one figure.
+//! Calibration of a program's compute time between two requests to one figure.
 //!
-//! The study scaled the traced programs' times to its client's processors and printed neither. What it prints is the ideal
-//! speedup of each, which is by how much I/O slows the program down on that client. It falls as the program computes for longer, so
-//! one time alone gives it; nothing about clusters comes into it.
+//! The study scaled the traced programs' times to its client's processors and printed neither. It does print
+//! each program's ideal speedup, which is the factor by which I/O slows the program down on that client. The
+//! factor falls as the compute time grows, so it determines one compute time; no property of the clusters
+//! enters.
 
 use crate::applications::Application;
 use crate::dodo::{Scenario, SimulationError, reference};
 
-/// Halvings of the interval in which the time lies.
+/// Number of halvings of the interval that contains the compute time.
 const STEPS: u32 = 24;
 
-/// The time to compute before each request with which `application` has this ideal speedup on the scenario's client. `None` where it
-/// has a smaller one however little it computes.
+/// The compute time before each request with which `application` has this ideal speedup on the scenario's
+/// client. `None` if the speedup is smaller even without computing.
 ///
 /// # Errors
 /// [`SimulationError`].

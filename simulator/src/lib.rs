@@ -1,7 +1,8 @@
-//! Gains and costs of lending: traces of hosts and programs' streams of requests, replayed through
-//! the rules of `policy` that run live.
+//! Gains and costs of lending: traces of hosts and request streams of programs, replayed with the same
+//! `policy` rules that run live.
 //!
-//! Time is integer nanoseconds since a simulation's begin; nothing here reads a clock, and the same seed gives the same bytes.
+//! Time is in integer nanoseconds since a simulation's begin. No code here reads a clock, and the same seed
+//! gives the same bytes.
 //!
 //! Rooms, from the top; each uses only those after it: `sweep`, `calibrate`, `cache`, `streams`, `dodo`,
 //! `hosts`, `applications`, `event`, `request`.

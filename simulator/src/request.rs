@@ -3,13 +3,13 @@
 /// A request of a stream: a range of one object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
-    /// Object that is asked for: a block's number, or a recorded stream's id of an object.
+    /// Requested object: a block's number, or an object's id in a recorded stream.
     pub object: u64,
-    /// Bytes of it that are read or written.
+    /// Bytes of the object that are read or written.
     pub bytes: u32,
     /// True if the request writes.
     pub is_write: bool,
-    /// Time that the program computes between the answer before and this request; of a recorded stream, the time after
-    /// the request before it this one was made.
+    /// Compute time between the previous answer and this request; in a recorded stream, the time since the
+    /// previous request.
     pub think_ns: u64,
 }

@@ -1,5 +1,5 @@
-//! The study's programs and hosts: what was calibrated is what it was calibrated to, and a synthetic cluster goes all the way
-//! from dataset to outcome.
+//! The study's programs and hosts: calibrated values match their targets, and a synthetic cluster goes all
+//! the way from dataset to outcome.
 #![allow(clippy::unwrap_used)]
 
 use gleaner_dataset::Dataset;
@@ -47,7 +47,7 @@ fn calibration_finds_what_is_built_in() {
     assert_eq!(too_much, None);
 }
 
-/// Three days of the study's smaller cluster, of which the second and third are simulated.
+/// Three days of the study's smaller cluster; the second and third are simulated.
 fn hosts() -> Vec<Timeline> {
     let folder = tempfile::tempdir().unwrap();
     let parameters = Parameters {
@@ -106,7 +106,7 @@ fn two_days_of_lu_gain_something_and_the_same_seed_gives_the_same() {
     assert!(json.contains("\"gain_share\""));
 }
 
-/// Results of a seed when they were first written down: whoever makes the simulator faster must not change them.
+/// Results of a seed as first recorded: making the simulator faster must not change them.
 #[test]
 fn a_seed_gives_what_it_gave() {
     let hosts = hosts();
@@ -156,7 +156,7 @@ fn a_seed_gives_what_it_gave() {
 #[test]
 fn clients_of_a_recorded_stream_borrow_from_a_cluster_at_once() {
     let hosts = hosts();
-    // Two ASUs read 8 MiB of their volumes three times, a block of 8 KiB a second each.
+    // Two ASUs read 8 MiB of their volumes three times, each one block of 8 KiB per second.
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("two.spc");
     let line = |at: u64| {

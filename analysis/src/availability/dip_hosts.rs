@@ -1,4 +1,5 @@
-//! On how many hosts available memory dips how often (Acharya & Setia, Table 3), by each notion of available.
+//! Number of hosts by how often their available memory dips (Acharya & Setia, Table 3), for each notion of
+//! available.
 
 use super::dips::{Threshold, intervals_below};
 use super::notions::Sizes;
@@ -8,13 +9,14 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{DipHosts, FindingList, Findings, Notion, NotionSizes, Parameters};
 
-/// The paper's columns: hosts with at least so many intervals below; 0 stands for hosts with none.
+/// The paper's columns: minimum number of intervals below the threshold; 0: hosts with none.
 const INTERVALS: [i64; 6] = [0, 1, 6, 11, 21, 31];
 
-/// Intervals below each threshold, of each host that has the notion.
+/// For each threshold: the number of intervals below it on each host that has the notion.
 type ByThreshold = Vec<Vec<i64>>;
 
-/// In the order of [`Notion::ALL`]; of the first alone where the others, which rest on more tables, are not wanted.
+/// Counts by notion, in the order of [`Notion::ALL`]; only the first if the others, which need more tables,
+/// were not requested.
 #[derive(Clone, Debug)]
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
@@ -58,7 +60,7 @@ impl Measure for DipCounts {
         for (&notion, thresholds) in Notion::ALL.iter().zip(&self.0) {
             for (threshold, hosts) in Threshold::all(parameters).zip(thresholds) {
                 if hosts.is_empty() {
-                    continue; // none of them knows the notion
+                    continue; // no host of the class has the notion
                 }
                 let (threshold_bytes, threshold_share) = threshold.asked();
                 let record = |at_least| DipHosts {

@@ -40,7 +40,8 @@ impl Threshold {
     }
 }
 
-/// Number of samples, each with its host's physical memory then, that have less than the threshold.
+/// Number of samples with less available memory than the threshold; `samples` are pairs of available
+/// and physical bytes.
 pub(crate) fn intervals_below(
     threshold: Threshold,
     samples: impl Iterator<Item = (i64, i64)>,
@@ -61,11 +62,11 @@ impl HostMeasure for Dips {
     }
 }
 
-/// A finding for each threshold, absolute ones first.
+/// One finding per threshold, absolute ones first.
 fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();
-    // The first, where several are as low.
+    // Of several equally low samples, the first.
     let least = available()
         .zip(&samples.time_ms)
         .min_by_key(|(bytes, _)| **bytes);

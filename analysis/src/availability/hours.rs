@@ -1,4 +1,4 @@
-//! The same by hour of the week, in the fleet's time zone: use of memory, dips, idleness.
+//! Use of memory, dips and idleness by hour of the week, in the fleet's time zone.
 //!
 //! A sample counts for the hour in which it was taken.
 
@@ -12,7 +12,7 @@ use gleaner_schemas::findings::{
     Category, DipsByHour, Findings, IdleByHour, MemoryUsageByHour, Parameters,
 };
 
-/// Figures of each hour, in the order of the findings.
+/// Names of the figures of each hour, in the order of the findings.
 const MEASURED: [&str; 7] = [
     "kernel",
     "process",
@@ -26,24 +26,24 @@ const MEASURED: [&str; 7] = [
 /// Hours of one host or one class.
 #[derive(Clone, Debug)]
 pub(crate) struct Hours {
-    /// For each of [`MEASURED`], each hour.
+    /// For each of [`MEASURED`], the sizes in each hour of the week.
     usage: Vec<Vec<Sizes>>,
-    /// For each threshold (absolute, then relative), each hour.
+    /// For each threshold (absolute, then relative), the share of samples below it in each hour.
     dips: Vec<Vec<Share>>,
     idle: Vec<Share>,
 }
 
-/// Sizes in one hour of the week. Sums are whole numbers: the order of merging changes nothing.
+/// Sizes in one hour of the week. The sums are integers, so the order of merging changes nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     count: i64,
     sum_bytes: i128,
     min_bytes: Option<i64>,
-    /// Sum of shares of physical memory, in parts per billion.
+    /// Sum of the shares of physical memory, in parts per billion.
     shares: i128,
 }
 
-/// A number of hits among a number of tries.
+/// Number of samples, and of those with a property.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     count: i64,

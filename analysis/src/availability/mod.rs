@@ -1,4 +1,4 @@
-//! Available memory: by category, over time, below thresholds, and the time that it lasts.
+//! Available memory: by category, over time, below thresholds, and how long it lasts.
 
 pub(crate) mod dip_hosts;
 pub(crate) mod dips;

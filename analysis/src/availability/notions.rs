@@ -1,6 +1,6 @@
-//! Notions of available memory: three side by side, with the cost of lending as much.
+//! The three notions of available memory side by side, with the cost of lending that much.
 //!
-//! The amount stands here; the time that it stays, in `periods`, for each of them.
+//! This module measures the amounts; `periods` measures, for each notion, how long they last.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use std::ops::Range;
 pub(crate) struct Sizes<'a> {
     /// 0 where unknown.
     pub(crate) bytes: Cow<'a, [i64]>,
-    /// The longest stretches of samples of which it is known, in order.
+    /// The longest runs of samples at which the size is known, in order.
     pub(crate) known: Vec<Range<usize>>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Sizes<'a> {
     pub(crate) fn of(host: &'a HostHistory<'_>, notion: Notion) -> Self {
         let samples = &host.trace.samples;
         match notion {
-            // A list of one range: all samples.
+            // A list with one range: all samples.
             Notion::Available if samples.is_empty() => Self::known_in(&[]),
             Notion::Available => Self {
                 bytes: Cow::Borrowed(&samples.available_bytes),
@@ -48,7 +48,7 @@ impl<'a> Sizes<'a> {
         }
     }
 
-    /// Distribution over the samples that have it and that `counts`.
+    /// Distribution over the samples whose size is known and for which `counts` is true.
     fn distribution(&self, physical_bytes: &[i64], counts: impl Fn(usize) -> bool) -> Distribution {
         let known = self
             .known
@@ -60,7 +60,7 @@ impl<'a> Sizes<'a> {
     }
 }
 
-/// In the order of [`Notion::ALL`].
+/// Sizes by notion, in the order of [`Notion::ALL`].
 #[derive(Clone, Debug)]
 pub(crate) struct Notions([ByScope; Notion::ALL.len()]);
 
@@ -108,7 +108,8 @@ impl Measure for Notions {
     }
 }
 
-/// `None` without a sample. `findings` have the class' memory context already.
+/// Finding of a notion; `None` without a sample. `findings` must already hold the class' memory
+/// context.
 fn record(
     size_class: &str,
     scope: Scope,

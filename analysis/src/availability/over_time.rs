@@ -1,5 +1,6 @@
-//! Memory over time, in points that can be drawn: one a sample in a short trace, stretches of
-//! samples in a long one. A stretch keeps the least available, so that a dip is seen however long.
+//! Memory over time as points for a chart: one point per sample of a short trace, one per stretch
+//! of samples of a long one. A stretch keeps its minimum of available memory, so that even a short
+//! dip stays visible.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -9,10 +10,11 @@ use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{Category, FindingList, Findings, MemoryPoint};
 use std::ops::Range;
 
-/// Most points of one host, where there are few; never fewer than the least.
+/// Maximum points per host, used with few hosts; and the minimum, used with many.
 const MOST_POINTS: usize = 2000;
 const LEAST_POINTS: usize = 200;
-/// Points of all hosts together, where the least of each allow it: a document of some 60 MB.
+/// Points of all hosts together, unless the minimum per host requires more: a document of some 60
+/// MB.
 const ALL_POINTS: usize = 200_000;
 
 /// Largest number of points of a host, given the number of hosts.
@@ -37,7 +39,7 @@ impl HostMeasure for MemoryOverTime {
     }
 }
 
-/// Stretches end at gaps, unless there are more gaps than half the points.
+/// Stretches end at gaps, unless the gaps outnumber half the points.
 fn points(
     host: &str,
     samples: &Samples,

@@ -11,13 +11,13 @@ use gleaner_schemas::findings::{
     Category, FindingList, Findings, HostMemory, MemoryUsage, Parameters, Residual,
 };
 
-/// Names of [`names`] that are based on recorded files.
+/// The [`names`] that need recorded files.
 const FROM_FILES: [&str; 2] = ["live_file_cache", "available_paper"];
 
-/// The one of [`names`] that applies to a single host: over several hosts it adds nothing to the categories.
+/// The one of [`names`] given only for single hosts: over several hosts it adds nothing to the categories.
 const OF_HOST: &str = "used";
 
-/// Names of the figures, in the order of the findings: the categories, then the figures beside them.
+/// Names of the figures, in the order of the findings: first the categories, then the other figures.
 pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
@@ -61,7 +61,7 @@ impl Measure for Usage {
 
     fn write(&self, size_class: &str, parameters: &Parameters, findings: &mut Findings) {
         if !parameters.wants(&[MemoryUsage::KEY]) {
-            return; // without the files, which two of its categories rest on
+            return; // two of the categories need files, which were not read
         }
         let records = names().into_iter().zip(&self.0);
         let records = records.filter(|(name, _)| *name != OF_HOST);
@@ -71,7 +71,7 @@ impl Measure for Usage {
 }
 
 impl Usage {
-    /// Records of one host, from its samples alone.
+    /// Records of one host, from the figures that need samples only.
     fn records(&self, host: &str) -> Vec<HostMemory> {
         let named = names().into_iter().zip(&self.0);
         let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
@@ -113,8 +113,8 @@ fn of_host(host: &HostHistory<'_>) -> Vec<Distribution> {
     found
 }
 
-/// Static and dynamic kernel together; where the static part is unknown it is in no category, and
-/// physical memory begins at MemTotal.
+/// Static and dynamic kernel memory together. If the static part is unknown, no category holds it, and
+/// physical memory is MemTotal.
 fn kernel(samples: &Samples) -> Vec<Option<i64>> {
     let of = |i| {
         let dynamic = samples.category(Category::DynamicKernel, i)?;
@@ -124,15 +124,15 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
     (0..samples.len()).map(of).collect()
 }
 
-/// Table 2's kernel column, which holds the reserve as well: its rows sum to installed memory so.
+/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to installed memory.
 fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     let reserve = |i| samples.category(Category::Lotsfree, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
     kernel(samples).into_iter().enumerate().map(with).collect()
 }
 
-/// Memory that was not available at each sample: if memory was added or removed, the least available belongs
-/// to another size.
+/// Memory that was not available at each sample. Not derivable from the minimum available: if memory was
+/// added or removed, that minimum may belong to another physical size.
 fn used(samples: &Samples) -> Vec<Option<i64>> {
     let of = |(i, physical): (usize, &i64)| {
         let available = samples.category(Category::Available, i)?;
@@ -141,7 +141,7 @@ fn used(samples: &Samples) -> Vec<Option<i64>> {
     samples.physical_bytes.iter().enumerate().map(of).collect()
 }
 
-/// Distribution as a finding; `None` if no sample has it.
+/// Distribution as a finding; `None` if no sample has the category.
 fn finding(size_class: &str, category: &str, all: &Distribution) -> Option<MemoryUsage> {
     Some(MemoryUsage {
         size_class: size_class.to_owned(),
@@ -171,7 +171,7 @@ impl HostMeasure for Residuals {
     }
 }
 
-/// `None` where available memory was not counted in both ways.
+/// Residual of a host; `None` if its available memory was not counted in both ways.
 fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
     let samples = &trace.samples;
     let all = samples.residual_bytes.iter().zip(&samples.physical_bytes);

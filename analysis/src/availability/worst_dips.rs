@@ -1,4 +1,4 @@
-//! The deepest dips of a host: runs of samples below a threshold, and where the memory was at the worst moment.
+//! The deepest dips of a host: runs of samples below a threshold, and the use of memory at the lowest sample.
 
 use super::dips::Threshold;
 use crate::statistics::distribution::Distribution;
@@ -7,7 +7,7 @@ use crate::trace::samples::Samples;
 use gleaner_schemas::findings::{Category, Parameters, WorstDip};
 use std::ops::Range;
 
-/// Dips that are kept of each threshold.
+/// Number of dips kept per threshold.
 const MOST: usize = 3;
 
 /// A dip, with its deepest sample.
@@ -17,8 +17,8 @@ pub(crate) struct DeepestDip {
     pub(crate) sample: usize,
 }
 
-/// The deepest dip of each threshold, absolute thresholds first; among equally deep ones the longer, then the
-/// earlier.
+/// The deepest dips of each threshold, absolute thresholds first. Of equally deep dips, the longer comes
+/// first, then the earlier.
 pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<DeepestDip> {
     let samples = &trace.samples;
     let mut found = Vec::new();
@@ -50,7 +50,7 @@ pub(crate) fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dee
     found
 }
 
-/// Runs of samples below the threshold, none across a gap, each with its first sample that has least.
+/// Runs of samples below the threshold, none across a gap, each with the first sample of its minimum.
 fn runs_below(
     threshold: Threshold,
     samples: &Samples,
@@ -75,7 +75,7 @@ fn runs_below(
     runs
 }
 
-/// Record without the usual figures.
+/// Record of a dip; the caller fills in the usual figures.
 fn record(
     trace: &HostTrace<'_>,
     threshold: Threshold,

@@ -1,5 +1,5 @@
-//! Sums by cell of the grid, held where something was seen: one host with a wrong clock costs a block,
-//! not all the years between.
+//! Values by cell of the grid, stored in blocks only where a host was seen: a host with a wrong clock
+//! costs one block, not all the years between.
 
 use std::collections::BTreeMap;
 
@@ -21,20 +21,20 @@ impl<T> Default for ByCell<T> {
 }
 
 impl<T: Clone + Default> ByCell<T> {
-    /// Value of a cell, to add to.
+    /// Mutable value of a cell.
     pub(crate) fn at(&mut self, cell: i64) -> &mut T {
         let block = self.blocks.entry(cell.div_euclid(BLOCK_CELLS));
         let block = block.or_insert_with(|| vec![T::default(); BLOCK_CELLS as usize]);
         &mut block[cell.rem_euclid(BLOCK_CELLS) as usize]
     }
 
-    /// Value of a cell, if its block was touched.
+    /// Value of a cell; `None` if no cell of its block was written.
     pub(crate) fn get(&self, cell: i64) -> Option<&T> {
         let block = self.blocks.get(&cell.div_euclid(BLOCK_CELLS))?;
         block.get(cell.rem_euclid(BLOCK_CELLS) as usize)
     }
 
-    /// Cells in order, with those beside them in their blocks.
+    /// Cells in order, including unwritten ones of stored blocks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &T)> {
         self.blocks.iter().flat_map(|(block, cells)| {
             let first = block * BLOCK_CELLS;
@@ -45,7 +45,7 @@ impl<T: Clone + Default> ByCell<T> {
         })
     }
 
-    /// Adds another's cells by `add`, which takes a default for nothing.
+    /// Adds the cells of `other` with `add`; a cell missing on one side counts as the default.
     pub(crate) fn merge(&mut self, other: &Self, add: impl Fn(&mut T, &T)) {
         for (&block, theirs) in &other.blocks {
             match self.blocks.get_mut(&block) {

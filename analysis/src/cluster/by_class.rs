@@ -7,7 +7,7 @@ use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassPoint, Findings};
 use std::collections::BTreeMap;
 
-/// Bytes of the hosts that know them.
+/// Sum of bytes over the hosts whose value is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     hosts: i64,

@@ -8,32 +8,32 @@ use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::{Category, Scope};
 use std::ops::Range;
 
-/// No machine has more; figures that contradict all sense cannot make sums overflow.
+/// No machine has more memory; the limit keeps absurd figures from overflowing sums.
 const LARGEST_BYTES: i64 = 1 << 56;
 
-/// A host in a cell that its samples cover. Means are weighted by time; where one is of idle time, the rest
-/// of the cell counts as 0, so that sums over hosts are what is there at a time.
+/// A host in a cell that its samples cover wholly. Means are weighted by time. In means of idle time the rest
+/// of the cell counts as 0, so that a sum over hosts is what they have at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) installed_bytes: i64,
     pub(crate) available_bytes: i64,
     pub(crate) available_least_bytes: i64,
-    /// Static and dynamic; absent where unknown in any part of the cell, as all that may be.
+    /// Static and dynamic; like the other optional sizes absent if unknown in any part of the cell.
     pub(crate) kernel_bytes: Option<i64>,
     pub(crate) process_bytes: Option<i64>,
     pub(crate) file_cache_bytes: Option<i64>,
     pub(crate) harvestable_bytes: Option<i64>,
-    /// Most that was not available.
+    /// Maximum of memory that was not available.
     pub(crate) demand_most_bytes: i64,
-    /// Least of what a lender may give (available and lent, less the headroom), idle or not; none while
-    /// nothing reaches the host.
+    /// Minimum that the host may lend (available and lent memory less the headroom), idle or not; 0 while the
+    /// network cannot reach the host.
     pub(crate) lendable_least_bytes: i64,
     pub(crate) lendable_at_start_bytes: i64,
-    /// True if it was idle all the time; `None` if it is unknown of every part.
+    /// True if the host was idle all the time; `None` if idleness was unknown all the time.
     pub(crate) idle: Option<bool>,
     pub(crate) idle_ms: i64,
     pub(crate) idle_at_start: bool,
-    /// True if the idle period at its start ended in it: the owner returned, or the load rose.
+    /// True if the idle period at the cell's start ended in the cell: the owner returned, or the load rose.
     pub(crate) returned: bool,
     pub(crate) idle_available_bytes: i64,
     pub(crate) idle_lendable_bytes: i64,
@@ -41,8 +41,8 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Memory that could be lent all through the cell: in scope `idle`, nothing by a host that was not idle all the
-    /// time, and unknown where that cannot be told.
+    /// Memory that the host could lend throughout the cell. In scope `idle`, 0 if the host was not idle all
+    /// the time; `None` if that is unknown.
     pub(crate) fn lendable(&self, scope: Scope) -> Option<i64> {
         match (scope, self.idle) {
             (Scope::All, _) | (Scope::Idle, Some(true)) => Some(self.lendable_least_bytes),
@@ -97,7 +97,7 @@ impl Figures {
             available,
             lendable: gleaner_schemas::units::stored(quota.recruitable_bytes),
             demand: (installed - available).max(0),
-            // As in Table 2: an unknown static part is in no category.
+            // As in Table 2: an unknown static part counts in no category.
             kernel: of(Category::DynamicKernel)
                 .map(|dynamic| dynamic + of(Category::StaticKernel).unwrap_or(0)),
             process: of(Category::Process),
@@ -108,7 +108,7 @@ impl Figures {
     }
 }
 
-/// A cell of which some part was seen: byte-milliseconds, and the figures that are no means.
+/// A cell, possibly seen in part: sums in byte-milliseconds, and figures that are not means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PartialCell {
     first: Option<Figures>,
@@ -151,7 +151,7 @@ impl Default for PartialCell {
 }
 
 impl PartialCell {
-    /// Adds the time `during`, for which a sample stands.
+    /// Adds the time `during`, for which the sample's figures stand.
     pub(crate) fn add(&mut self, figures: &Figures, during: Range<i64>, periods: &[IdlePeriod]) {
         let ms = during.end - during.start;
         let idle_ms = if figures.idle_is_known {
@@ -180,14 +180,14 @@ impl PartialCell {
         self.demand_most = self.demand_most.max(figures.demand);
     }
 
-    /// The cell, all of which was added.
+    /// The finished cell; all of its time must have been added.
     pub(crate) fn finish(&self, start_ms: i64, cell_ms: i64, periods: &[IdlePeriod]) -> Cell {
         let mean = |sum: i128| (sum / i128::from(cell_ms)) as i64;
         let next = periods.get(periods.partition_point(|p| p.to_ms <= start_ms));
         let open = next.filter(|p| p.from_ms <= start_ms && self.idle_is_known);
         let end_ms = start_ms.saturating_add(cell_ms);
         let returned = open.is_some_and(|p| p.end.is_some() && p.to_ms <= end_ms);
-        // Two periods that touch are two: the owner came and went between them.
+        // Two periods that touch are separate: the owner came and went between them.
         let idle = open.is_some_and(|p| p.to_ms >= end_ms && !returned);
         Cell {
             installed_bytes: mean(self.installed),
@@ -211,7 +211,7 @@ impl PartialCell {
     }
 }
 
-/// Part of a time that lies in idle periods, which are in order and apart.
+/// Part of `during` that lies in idle periods, which must be in order and disjoint.
 fn idle_ms(periods: &[IdlePeriod], during: &Range<i64>) -> i64 {
     let first = periods.partition_point(|p| p.to_ms <= during.start);
     let inside = periods[first..]

@@ -1,5 +1,6 @@
 //! Contributions to the cluster's available memory: by class of hosts (Acharya & Setia, Figure 7), and by
-//! hosts, those that give most first. A host gives its available memory times the time it is seen.
+//! hosts, the largest contributors first. A host contributes its available memory times the time for
+//! which it was seen.
 
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::SCOPES;
@@ -7,7 +8,7 @@ use crate::sizes::SizeClass;
 use gleaner_schemas::findings::{ClassContribution, Findings, RankContribution, Scope};
 use std::collections::BTreeMap;
 
-/// Parts of the hosts that are told apart by rank.
+/// Number of ranks into which the hosts are divided.
 const RANKS: usize = 10;
 
 /// One host, over its cells.
@@ -16,7 +17,7 @@ struct Part {
     size_class: SizeClass,
     installed: i128,
     available: i128,
-    /// `None` if idleness is unknown in every cell.
+    /// Sums for idle time; `None` if idleness is unknown in every cell.
     idle: Option<Idle>,
 }
 
@@ -27,7 +28,7 @@ struct Idle {
     available: i128,
 }
 
-/// Every host that was seen.
+/// All hosts that were seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contributions {
     parts: Vec<Part>,
@@ -64,7 +65,7 @@ impl Contributions {
     pub(crate) fn write(&self, findings: &mut Findings) {
         for scope in SCOPES {
             let hosts: Vec<_> = self.parts.iter().filter_map(|p| given(p, scope)).collect();
-            // Without anything available there is nothing to have a share of.
+            // If no memory is available, there are no shares.
             if hosts.iter().any(|h| h.2 > 0) {
                 findings
                     .contribution_by_class
@@ -75,7 +76,7 @@ impl Contributions {
     }
 }
 
-/// Class, installed, available in a scope.
+/// Class, installed memory, and available memory in a scope.
 type HostContribution = (SizeClass, i128, i128);
 
 fn given(part: &Part, scope: Scope) -> Option<HostContribution> {

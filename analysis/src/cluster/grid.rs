@@ -1,10 +1,10 @@
 //! A grid of time that all hosts share: cells of equal length, aligned to 1970-01-01 UTC.
 //!
-//! A sample stands for the interval that follows it, so that a run of samples covers the time from its
-//! first to its last. A host is *seen* in a cell that one run covers wholly: a cell in which a gap, or
-//! the trace, begins or ends is not. Of a cell the findings have the time-weighted mean, or the least, of what its
-//! samples say. Cells are ten minutes long, and longer where the dataset's days would hold more than
-//! [`MOST_CELLS`]; samples further apart than a cell fill the cells between them.
+//! A sample stands for the interval that follows it, so that a run of samples covers the time from its first
+//! to its last sample. A host is *seen* in a cell if one run covers the whole cell, hence not in a cell in
+//! which a gap begins or ends, or the trace does. The findings use the time-weighted mean or the minimum of a
+//! cell's samples. Cells are ten minutes long, and longer if the dataset's days would have more than
+//! [`MOST_CELLS`] cells. Samples further apart than a cell fill the cells between them.
 
 use crate::availability::periods::lease_windows::{Break, breaks};
 use crate::cluster::cell::{Cell, Figures, PartialCell};
@@ -13,17 +13,17 @@ use crate::sizes::{Classes, SizeClass};
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
 
-/// Most cells of the days on which there are samples.
+/// Maximum number of cells over the UTC days that have samples.
 const MOST_CELLS: f64 = 20_000.0;
 const DAY_S: f64 = 86_400.0;
-/// Lengths that divide a day, and up to an hour an hour: seconds.
+/// Cell lengths in seconds; each divides a day, and those up to an hour divide an hour.
 const LENGTHS_S: [f64; 11] = [
     600.0, 900.0, 1200.0, 1800.0, 3600.0, 7200.0, 10_800.0, 14_400.0, 21_600.0, 43_200.0, DAY_S,
 ];
-/// Longest time for which a sample's figures hold.
+/// Maximum time for which a sample's figures hold.
 const MOST_HELD_MS: i64 = 86_400_000;
 
-/// The length of a cell in a dataset with samples on so many UTC days; `asked_s` of 0 leaves it open.
+/// Length of a cell in a dataset with samples on `days_count` UTC days; `asked_s` of 0 chooses the length.
 pub(crate) fn cell_s(asked_s: f64, days_count: usize) -> f64 {
     let longer = LENGTHS_S.into_iter().filter(|length| *length > asked_s);
     let asked = (asked_s > 0.0).then_some(asked_s);
@@ -31,7 +31,7 @@ pub(crate) fn cell_s(asked_s: f64, days_count: usize) -> f64 {
     asked.into_iter().chain(longer).find(fits).unwrap_or(DAY_S)
 }
 
-/// The same in milliseconds, of parameters that were checked.
+/// Length of a cell in milliseconds, of checked parameters.
 pub(crate) fn cell_ms(parameters: &Parameters) -> i64 {
     ((parameters.cluster_cell_s * 1000.0) as i64).max(1)
 }
@@ -42,7 +42,7 @@ const LONGEST_MISSING_MS: i64 = 7 * 86_400_000;
 /// State of a host after a run of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// The host was shut down, or crashed: its leases were lost, and it used nothing until it was up again.
+    /// The host was shut down, or crashed: its leases were lost, and it used no memory until it was up again.
     Off,
     /// The host slept, or its agent fell silent: its leases were lost, as for availability periods
     /// (`lease_windows`).
@@ -51,7 +51,7 @@ pub(crate) enum RunEnd {
     Unknown,
 }
 
-/// Cells one after the other in which a host was seen.
+/// Consecutive cells in which a host was seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     /// First cell; for a run without cells, the cell in which it ended.
@@ -61,12 +61,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The cell after its last.
+    /// The cell after the run's last.
     pub(crate) fn end(&self) -> i64 {
         self.first.saturating_add(self.cells.len() as i64)
     }
 
-    /// Cells with their places.
+    /// Cells with their numbers on the grid.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (i64, &Cell)> {
         (self.first..).zip(&self.cells)
     }
@@ -78,7 +78,7 @@ pub(crate) struct HostCells {
     pub(crate) host: String,
     pub(crate) size_class: SizeClass,
     pub(crate) cell_ms: i64,
-    /// In the order of recording; each cell in one run at most.
+    /// Runs in the order of recording; each cell is in at most one run.
     pub(crate) runs: Vec<Run>,
 }
 
@@ -111,8 +111,8 @@ impl HostCells {
         found
     }
 
-    /// Cells between two runs in which the host's samples are missing, nobody knows why. Missing for longer than a week it
-    /// is no part of the cluster meanwhile.
+    /// Cells between two runs in which the host's samples are missing for an unknown reason. A host missing
+    /// for longer than [`LONGEST_MISSING_MS`] is meanwhile no part of the cluster and has none.
     pub(crate) fn missing(&self) -> impl Iterator<Item = i64> {
         let pairs = self.runs.windows(2).filter_map(|pair| match pair {
             [run, next] if run.after == RunEnd::Unknown => Some(run.end()..next.first),
@@ -128,7 +128,7 @@ impl HostCells {
         self.runs.iter().flat_map(Run::iter)
     }
 
-    /// Adds the cells that samples without a gap cover, less those seen before, as when the clock was set back.
+    /// Adds the cells that gapless samples cover, except cells seen before (the clock was set back).
     fn add(
         &mut self,
         host: &HostHistory<'_>,
@@ -171,11 +171,11 @@ impl HostCells {
     }
 }
 
-/// The parts of a range that no other has taken.
+/// The parts of a range that no range of `taken` covers.
 fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
     let mut free = vec![range];
     for t in taken {
-        // Nearly always none is, since clocks go forward.
+        // Nearly always no range overlaps, since clocks go forward.
         if free.iter().any(|r| r.start < t.end && t.start < r.end) {
             let parts = |r: Range<i64>| [r.start..r.end.min(t.start), r.start.max(t.end)..r.end];
             let parts = free.into_iter().flat_map(parts);
@@ -185,7 +185,7 @@ fn free_of(range: Range<i64>, taken: &[Range<i64>]) -> Vec<Range<i64>> {
     free
 }
 
-/// State after a break, with whether the host was booted in it.
+/// State after a break; `is_new_boot`: the host was booted in it.
 fn after(found: Break, is_new_boot: bool) -> RunEnd {
     match found.end {
         Some(_) if found.is_blind => RunEnd::Unknown,
@@ -195,7 +195,7 @@ fn after(found: Break, is_new_boot: bool) -> RunEnd {
     }
 }
 
-/// The cells `wanted`, all of which these samples cover.
+/// Figures of the cells `wanted`, all of which the samples cover.
 fn cells(
     host: &HostHistory<'_>,
     parameters: &Parameters,
@@ -205,7 +205,7 @@ fn cells(
 ) -> Vec<Cell> {
     let time = &host.trace.samples.time_ms;
     let periods = &host.idleness.periods;
-    // Periods are in the order of their samples, and inside a run of samples in that of time.
+    // Periods are in the order of their samples, and within a run in order of time.
     let first = periods.partition_point(|p| p.samples.start < samples.start);
     let last = periods.partition_point(|p| p.samples.start < samples.end);
     let periods = &periods[first..last];
@@ -228,7 +228,7 @@ fn cells(
     let mut cells: Vec<Cell> = finished
         .map(|(cell, start_ms)| cell.finish(start_ms, cell_ms, periods))
         .collect();
-    // The host is present but unreachable, and lends nothing.
+    // During an outage the host is up but unreachable, and lends nothing.
     let (from_ms, to_ms) = (time[samples.start], time[samples.end - 1]);
     for outage in host.trace.arrivals.outages(from_ms, to_ms) {
         let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);

@@ -1,10 +1,10 @@
-//! Bytes that the hosts have together for a time, with what probability.
+//! Bytes that the hosts together have for a given time, with a given probability.
 //!
-//! From each cell on: the sum over hosts of the least that each has to lend up to a time ahead, since what
-//! is lent stays where it is; and beside it the least sum of what is lendable *somewhere*, though hosts take
-//! turns. The probability is the share of cells. A cell counts as a start when the fate of nine hosts
-//! of ten, or more, of those seen in it is known; the others are left out of what was there at first, too. A host
-//! that is missing ([`HostCells::missing`]) counts as one of unknown fate meanwhile: its memory is not gone.
+//! For each cell as a start: the sum over hosts of the minimum that each can lend up to a horizon, for memory
+//! that stays on its host; and the minimum over the same cells of the sum, for memory that may move between
+//! hosts. The probability is the share of starts. A cell counts as a start if the outcome of at least nine of
+//! ten hosts seen in it is known; hosts with unknown outcomes are left out of the start's sum, too. A host
+//! that is missing ([`HostCells::missing`]) has an unknown outcome meanwhile: its memory is not gone.
 
 use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
@@ -12,7 +12,7 @@ use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
 use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
 
-/// In 1000 cells so many have as much, or more.
+/// Cells of 1000 that have at least the given bytes.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
 
 /// Sums over hosts from one cell on.
@@ -29,7 +29,7 @@ struct LendableSums {
     /// Number of hosts, missing ones included.
     hosts: i64,
     bytes: i64,
-    /// Starts with known fates, by time ahead.
+    /// Sums over hosts with known outcomes, by horizon.
     ahead: [KnownSums; AHEAD_COUNT],
 }
 
@@ -95,7 +95,7 @@ impl Guarantees {
                 for (residence, mut bytes) in forms {
                     let bytes: &mut Vec<i64> = &mut bytes;
                     bytes.sort_unstable();
-                    // A share that no cell falls short of would be that of the worst cell alone.
+                    // Fewer than 1000 / (1000 − p) starts would give only the worst cell.
                     let told = |p: &usize| bytes.len() * (1000 - p) >= 1000;
                     let records = PER_MILLE.into_iter().filter(told).filter_map(|per_mille| {
                         let bytes = reached_by(bytes, per_mille)?;
@@ -118,14 +118,14 @@ impl Guarantees {
     }
 }
 
-/// Bytes in each cell that counts as a start; and the bytes that stay of it for `ahead` cells where it is, and
-/// what there is somewhere all that time. `at` is the place of `ahead` among the times.
+/// Bytes in each cell that counts as a start; and the bytes that stay for `ahead` cells on their hosts, and
+/// on any hosts. `at` is the index of `ahead` among the horizons.
 fn starts(cells: &ByCell<LendableSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
     let counts =
         |sums: &LendableSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
-        // Cells without hosts had no memory: a start knows the fate of its hosts.
+        // Cells without hosts have no memory: at a start, the hosts' outcomes are known.
         let window = (cell..=cell + ahead).map(|c| cells.get(c).map_or(0, |sums| sums.bytes));
         let known = sums.ahead[at];
         let kept = (known.kept_bytes, window.min().unwrap_or(0));
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn two_hosts_that_take_turns() {
-        // Each host has 5 in one cell and 1 in the next: 6 are always there, 2 stay.
+        // Each host has 5 in one cell and 1 in the next: together always 6, of which 2 stay on their hosts.
         let turns: Vec<i64> = (0..40).map(|i| 1 + 4 * (i % 2)).collect();
         let others: Vec<i64> = turns.iter().map(|b| 6 - b).collect();
         let all = of(&[
@@ -179,7 +179,7 @@ mod tests {
             .collect();
         let mut expected = Vec::new();
         for (residence, bytes) in [(Residence::Stays, 2), (Residence::Somewhere, 6)] {
-            // 39 starts, since the fate of the last cell is unknown: enough for 95 %.
+            // 39 starts, since the outcome of the last cell is unknown: enough for 95 %.
             for probability in [0.5, 0.9, 0.95] {
                 expected.push((residence, probability, bytes, 6.0, 39));
             }
@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn a_start_at_which_fates_are_unknown_does_not_count() {
-        // b's trace ends before a's: from cell 3 on only a is there, and in cell 2 the fate of one in two is known.
+        // b's trace ends before a's: from cell 3 on only a is left, and in cell 2 only one of two outcomes is
+        // known.
         let all = of(&[
             host("a", vec![run(0, &[4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host("b", vec![run(0, &[3, 3, 3], RunEnd::Unknown)]),
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn hosts_that_are_missing_are_not_gone() {
-        // b's samples are missing in cells 2 and 3: nothing is known then of what both have together.
+        // b's samples are missing in cells 2 and 3: what both hosts have together is unknown there.
         let all = of(&[
             host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host(
@@ -213,7 +214,7 @@ mod tests {
         ]);
         let found = starts(&all.scopes[0], 0, 1);
         assert_eq!(found, (vec![7, 7], vec![(7, 7), (7, 7)]));
-        // Asleep in them it has nothing to lend, which is known.
+        // If b is asleep in these cells, its memory is known: 0.
         let all = of(&[
             host("a", vec![run(0, &[4, 4, 4, 4, 4, 4], RunEnd::Unknown)]),
             host(
@@ -259,7 +260,7 @@ mod tests {
                         expected.0.push(known.iter().map(|s| s.1).sum());
                         let kept: i64 = known.iter().filter_map(|s| s.2[at]).sum();
                         expected.1.push((kept, least));
-                        // Memory that stays exists somewhere.
+                        // Memory that stays on its host is memory on some host.
                         prop_assert!(kept <= least);
                     }
                     prop_assert_eq!(starts(cells, at, ahead), expected);

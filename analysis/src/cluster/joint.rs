@@ -1,28 +1,29 @@
-//! Copies of a region on several hosts: how likely it is to lose all of them, since hosts are not
-//! independent of each other.
+//! Copies of a region on several hosts: the probability of losing all copies, given that hosts are not
+//! independent.
 //!
-//! In each cell n hosts have the region to lend and a known fate, and k of them lose it up to a time ahead.
-//! Copies lie on different hosts out of those n, every choice as likely as any other: of m copies all are
-//! lost in k(k−1)…(k−m+1) of n(n−1)…(n−m+1) choices. Both are summed over cells, so that the figure is exact
-//! for the trace. That one given copy is lost is taken over the same choices: else hours in which many
-//! hosts can lend would weigh less than they do in the choices, and the comparison would be of two times of day.
+//! In each cell, n hosts have the region to lend and a known outcome; k of them lose it within the horizon.
+//! Copies lie on different hosts of those n, every choice equally likely: all m copies are lost in
+//! k(k−1)…(k−m+1) of n(n−1)…(n−m+1) choices. Numerators and denominators are each summed over cells, so that
+//! the figure is exact for the trace. The probability that one given copy is lost uses the same choices.
+//! Otherwise hours in which many hosts can lend would weigh less in it, and the comparison would be between
+//! different times of day.
 
 use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{SCOPES, ahead_cells, each_start};
 use gleaner_schemas::findings::{Copies, Findings, Parameters};
 
-/// Numbers of copies.
+/// Numbers of copies that are measured.
 const COPIES: [u32; 2] = [2, 3];
 
-/// Hosts that have a region in one cell, and those of them that lose it.
+/// Number of hosts that have a region in one cell, and of those that lose it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fates {
     have: u32,
     lose: u32,
 }
 
-/// Fates by scope and cell; in each cell by region and, inside that, by time ahead.
+/// Fates by scope and cell; within a cell by region, then by horizon.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JointFates {
     scopes: [ByCell<Vec<Fates>>; SCOPES.len()],
@@ -35,7 +36,7 @@ impl JointFates {
         let mut found = Self::default();
         for (scope, cells) in SCOPES.into_iter().zip(&mut found.scopes) {
             each_start(host, scope, &ahead_cells, |start| {
-                // Regions are in order: none fits where the smallest does not.
+                // Regions are sorted: if the smallest does not fit, none does.
                 if regions.first().is_none_or(|r| *r > start.now_bytes) {
                     return;
                 }
@@ -102,7 +103,7 @@ impl JointFates {
     }
 }
 
-/// Fates of `copies` copies.
+/// Probabilities for a given number of copies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Odds {
     one_lost: f64,
@@ -111,9 +112,9 @@ struct Odds {
     choices: f64,
 }
 
-/// Over cells; `None` where there are never so many hosts.
+/// Odds over all cells; `None` if no cell has as many hosts as `copies`.
 fn odds(fates: impl Iterator<Item = Fates>, copies: u32) -> Option<Odds> {
-    // n(n−1)…: choices in order.
+    // n(n−1)…: ordered choices.
     let ordered =
         |n: u32, of: u32| -> u128 { (0..of).map(|i| u128::from(n.saturating_sub(i))).product() };
     let (mut all, mut one_lost, mut all_lost, mut none_lost) = (0, 0, 0, 0);
@@ -128,7 +129,7 @@ fn odds(fates: impl Iterator<Item = Fates>, copies: u32) -> Option<Odds> {
         one_lost: share(one_lost),
         all_lost: share(all_lost),
         none_lost: share(none_lost),
-        // Without order.
+        // Unordered choices.
         choices: all as f64 / ordered(copies, copies) as f64,
     })
 }
@@ -142,12 +143,12 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let fates = |have, lose| Fates { have, lose };
-        // 4 hosts of which 2 lose it, and 2 of which none does: 6 + 1 pairs.
+        // 4 hosts of which 2 lose the region, and 2 hosts of which none does: 6 + 1 pairs.
         let found = odds([fates(4, 2), fates(2, 0)].into_iter(), 2).unwrap();
         assert_eq!(
             found,
             Odds {
-                // A given one: 2 × 3 of 4 × 3 ordered pairs, none of 2.
+                // A given copy: 2 × 3 of the 4 × 3 ordered pairs, and none of the 2.
                 one_lost: 6.0 / 14.0,
                 all_lost: 1.0 / 7.0,
                 none_lost: 2.0 / 7.0,
@@ -160,14 +161,14 @@ mod tests {
             (4.0, 0.25, 0.0)
         );
         assert_eq!(odds([fates(1, 1)].into_iter(), 2), None);
-        // All or none: two copies are as good as one.
+        // All hosts lose the region or none: two copies are no better than one.
         let together = odds([fates(5, 5), fates(5, 0)].into_iter(), 2).unwrap();
         assert_eq!((together.one_lost, together.all_lost), (0.5, 0.5));
     }
 
     proptest! {
-        /// Against every choice of two and three hosts in every cell, one after the other; and merging halves
-        /// is merging all.
+        /// Compares with every choice of two and three hosts in every cell, and the merge of two halves with
+        /// the whole.
         #[test]
         fn equals_every_choice(
             hosts in prop::collection::vec(any_host(), 1..6), half in 0..6usize, region in 1..10i64,

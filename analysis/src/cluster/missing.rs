@@ -1,11 +1,11 @@
-//! Findings that the hosts together cannot give, and the reasons.
+//! Cluster findings that cannot be measured, and the reasons.
 
 use crate::cluster::outlook::{SCOPES, ahead_cells};
 use crate::cluster::pooling::Pools;
 use gleaner_schemas::findings::{Findings, NotMeasured, Parameters, Scope};
 use gleaner_schemas::units::Seconds;
 
-/// After everything else was written.
+/// Records what is missing; called after all other findings were written.
 pub(crate) fn of_cluster(
     cell_ms: i64,
     pools: &Pools,

@@ -1,9 +1,9 @@
-//! All hosts together: the memory of a cluster over time, on a grid of time that all hosts share.
+//! All hosts together: a cluster's memory over time, on a grid of time that all hosts share.
 //!
-//! A host is put on the grid once ([`grid`]), and each part adds what it needs: sums over hosts by cell, so
-//! that memory grows with the grid and not with the fleet. Sums are whole numbers: the same dataset gives the
-//! same figures, however it is divided. *Lendable* is what the paper recruits (`policy::quota`): available and lent
-//! memory less the headroom.
+//! A host is put on the grid once ([`grid`]), and each measure adds its sums over hosts by cell, so that
+//! memory use grows with the grid and not with the fleet. The sums are integers: the same dataset gives the
+//! same figures, however it is divided. *Lendable* is the paper's recruited memory (`policy::quota`):
+//! available and lent memory less the headroom.
 
 mod by_cell;
 mod by_class;
@@ -78,7 +78,7 @@ impl Measure for Cluster {
     ];
 
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
-        // Once for all parts, which is why this is no list of `pools!`.
+        // The cells are made once for all measures, which is why this is no list of `pools!`.
         Self::of_cells(&HostCells::of(host, parameters), parameters)
     }
 
@@ -146,8 +146,8 @@ mod tests {
     }
 
     proptest! {
-        /// Merging halves is merging all, in every list; and totals, returns and shares are what a walk over
-        /// hosts and cells gives.
+        /// Merging two halves equals merging all in every list; totals, returns and shares equal those of a
+        /// walk over hosts and cells.
         #[test]
         fn equals_the_slow_version(
             mut hosts in prop::collection::vec(any_host(), 1..6), half in 0..6usize
@@ -198,7 +198,7 @@ mod tests {
             if let Some(all) = all {
                 let mean = available.iter().sum::<f64>() / available.len() as f64;
                 prop_assert!((all.mean_bytes - mean).abs() < 1e-9);
-                // By definition one cell of a hundred may be below, or five, or half of them.
+                // By definition at most 1 % of the cells are below, or 5 %, or half of them.
                 for (bytes, may_be) in [(all.p1_bytes, 0.01), (all.p5_bytes, 0.05), (all.median_bytes, 0.5)] {
                     let below = available.iter().filter(|a| **a < bytes as f64).count();
                     prop_assert!(below as f64 <= may_be * available.len() as f64);
@@ -211,7 +211,7 @@ mod tests {
                 prop_assert!(shares.is_empty() || (sum - 1.0).abs() < 1e-9);
                 let ranks = found.contribution_by_rank.iter().filter(|c| c.scope == scope);
                 let ranks: Vec<_> = ranks.map(|c| (c.hosts_share, c.available_share)).collect();
-                // The first ones give no less than their number.
+                // The top N hosts contribute at least N/total.
                 prop_assert!(ranks.iter().all(|(hosts, given)| *given > hosts - 1e-9));
                 prop_assert!(ranks.last().is_none_or(|last| *last == (1.0, 1.0)));
             }

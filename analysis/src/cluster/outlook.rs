@@ -1,22 +1,22 @@
-//! Outlook of memory that is lent in one cell: the part of it that stays lendable, by time.
+//! Outlook of memory that is lent in one cell: the part that stays lendable, by horizon.
 //!
-//! Lent in a cell for h cells, bytes have to be there in that cell and the h after it: whoever begins at any time
-//! in the cell has them for h cells. A host that sleeps, is shut down or whose agent falls silent in that time has
-//! lost all; so has one that nothing reaches. Its fate is unknown when the window reaches into a time of which nobody knows (the trace's end,
-//! missing samples, an owner out of sight), even if it lost its memory before: else losses would be known
-//! more often than what is kept.
+//! Bytes lent in a cell for h cells must be there in that cell and the h after it: a lease that begins at any
+//! time in the cell then has them for h cells. A host that sleeps, is shut down, is unreachable or whose
+//! agent falls silent in that time has lost all. Its outcome is unknown if the window reaches into an unknown
+//! time (after the trace's end, missing samples, unknown idleness), even if it lost its memory before:
+//! otherwise losses would be known more often than survivals.
 
 use crate::cluster::grid::{HostCells, Run, RunEnd};
 use gleaner_schemas::findings::Scope;
 
-/// Times ahead, where a cell is not longer: ten minutes, and 1, 4, 12 and 24 hours.
+/// Horizons if cells are no longer than these: ten minutes, and 1, 4, 12 and 24 hours.
 const AHEAD_S: [i64; AHEAD_COUNT] = [600, 3600, 14_400, 43_200, 86_400];
-/// Times ahead, at most.
+/// Maximum number of horizons.
 pub(crate) const AHEAD_COUNT: usize = 5;
 /// Both scopes, in the order of the sums.
 pub(crate) const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
-/// Times ahead in whole cells, each once.
+/// Horizons in whole cells, without duplicates.
 pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
     let cells = AHEAD_S.iter().map(|s| (s * 1000 + cell_ms - 1) / cell_ms);
     let mut cells: Vec<i64> = cells.collect();
@@ -27,9 +27,9 @@ pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
 /// One host in one cell from which memory could be lent.
 pub(crate) struct Start<'a> {
     pub(crate) cell: i64,
-    /// Lendable in the cell.
+    /// Bytes lendable in the cell.
     pub(crate) now_bytes: i64,
-    /// Least lendable from there to each time ahead; `None` where its fate is unknown.
+    /// Minimum lendable from the cell to each horizon; `None` if the outcome is unknown.
     pub(crate) kept_bytes: &'a [Option<i64>],
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn each_start(
                 }
                 while seen < at + ahead as usize && least > 0 {
                     seen += 1;
-                    // Beyond the run it slept, or was off.
+                    // After the run's end the host slept or was off.
                     least = least.min(values.get(seen).copied().flatten().unwrap_or(0));
                 }
                 *kept = Some(least);
@@ -69,10 +69,10 @@ pub(crate) fn each_start(
     }
 }
 
-/// First unknown cell from each cell of each run on.
+/// For each cell of each run, the first unknown cell at or after it.
 fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
     let mut found = Vec::with_capacity(runs.len());
-    // Start of the next run, and begin of the unknown time before it.
+    // Start of the next run, and first unknown cell at or after that start.
     let mut next: Option<(i64, i64)> = None;
     for run in runs.iter().rev() {
         let mut unknown = match (run.after, next) {
@@ -100,7 +100,8 @@ pub(crate) mod tests {
     use crate::sizes::Classes;
     use proptest::prelude::*;
 
-    /// A cell with so much to lend, idle or not or unknown; of those not idle, some had an owner who came back.
+    /// A cell with `lendable` bytes; `idle` may be unknown. In some cells that are not idle, the owner
+    /// returned.
     pub(crate) fn cell(lendable: i64, idle: Option<bool>) -> Cell {
         let is_idle = idle == Some(true);
         let returned = idle == Some(false) && lendable % 2 == 1;
@@ -138,7 +139,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Hosts whose runs follow each other with gaps of some cells, in which anything may be.
+    /// Hosts whose runs follow each other with gaps of some cells and any `RunEnd`.
     pub(crate) fn any_host() -> impl Strategy<Value = HostCells> {
         let idle = prop_oneof![4 => Just(Some(true)), 2 => Just(Some(false)), 1 => Just(None)];
         let cells = prop::collection::vec((0..10i64, idle), 0..8);
@@ -184,7 +185,7 @@ pub(crate) mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Cells 0-3, asleep in 4 and 5, up again in 6 and 7, then the trace ends.
+        // Seen in cells 0-3, asleep in 4 and 5, seen in 6 and 7, then the trace ends.
         let h = host(
             "h",
             vec![
@@ -203,7 +204,7 @@ pub(crate) mod tests {
                 (7, 3, vec![None, None]),
             ]
         );
-        // With missing samples instead, the fate would be unknown.
+        // With missing samples instead of sleep, the outcome would be unknown.
         let h = host(
             "h",
             vec![
@@ -238,7 +239,7 @@ pub(crate) mod tests {
             starts(&h, Scope::Idle, &[1, 2]),
             [
                 (0, 5, vec![Some(5), Some(0)]),
-                // The owner returned in cell 2; but whoever did not is lost from sight in cell 3.
+                // The owner returned in cell 2; a host without that return would be unknown from cell 3 on.
                 (1, 5, vec![Some(0), None]),
                 (2, 0, vec![None, None]),
                 (4, 5, vec![None, None]),
@@ -246,7 +247,7 @@ pub(crate) mod tests {
         );
     }
 
-    /// Known bytes of each cell, `None` if unknown; 0 between runs in which the host is known to have lost all.
+    /// Bytes of a cell, `None` if unknown; 0 between runs in which the host is known to have lost all.
     fn slowly(host: &HostCells, scope: Scope, cell: i64) -> Option<i64> {
         for (i, run) in host.runs.iter().enumerate() {
             if (run.first..run.end()).contains(&cell) {
@@ -261,8 +262,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Against the plain definition, cell by cell. A gap shorter than a cell is no cell of its own there:
-        /// runs that touch are told apart by their causes.
+        /// Compares with the plain definition, cell by cell. A gap shorter than a cell has no cell in the
+        /// definition: runs that touch are distinguished by their `RunEnd`.
         #[test]
         fn equals_the_slow_version(host in any_host(), ahead in 1..6i64) {
             for scope in SCOPES {
@@ -271,7 +272,7 @@ pub(crate) mod tests {
                     let window = cell..=cell + ahead;
                     let values: Option<Vec<i64>> =
                         window.clone().map(|c| slowly(&host, scope, c)).collect();
-                    // Gaps inside the window, the end of the last run among them.
+                    // Ends of runs inside the window, the last run's included.
                     let ends = || host.runs.iter().filter(|r| {
                         r.end() > cell && r.end() <= cell + ahead
                     });

@@ -1,12 +1,12 @@
-//! Stretches of cells, so that a long trace has no more points than can be drawn.
+//! Stretches of cells, so that a chart of a long trace has a bounded number of points.
 
 use std::ops::Range;
 
-/// Most points of one line.
+/// Maximum number of points of one line.
 const MOST_POINTS: usize = 2000;
 
-/// Parts of `cells`, which are in order, that become one point each: one cell each where they are few,
-/// else those of the same stretch of the grid.
+/// Parts of `cells` (sorted) that become one point each: single cells if they are few, else cells of
+/// the same stretch of the grid.
 pub(crate) fn stretches(cells: &[i64]) -> Vec<Range<usize>> {
     stretches_of(cells, MOST_POINTS)
 }
@@ -22,7 +22,7 @@ fn stretches_of(cells: &[i64], most: usize) -> Vec<Range<usize>> {
             range
         });
         let parts: Vec<_> = parts.collect();
-        // Cells far apart share no stretch until it is as long as what lies between them.
+        // Cells far apart share no stretch until it is as long as the distance between them.
         if parts.len() <= most || length > i64::MAX / 2 {
             return parts;
         }

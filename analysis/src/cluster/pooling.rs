@@ -1,10 +1,11 @@
-//! Savings of pooling: hosts need their peak of demand each, a pool the peak of its hosts' sum.
+//! Savings of pooling: single hosts each need their own peak of demand, a pool only the peak of its hosts'
+//! sum.
 //!
-//! Demand is physical less available memory, the most in a cell. Where a host was not seen, it demands nothing
-//! between a shutdown and the next boot, and elsewhere what it exceeds in one cell of 100 at most: a host that
-//! sleeps holds its memory, and a demand of which nobody knows must not look like a saving.
-//! Pools are formed by chance, from the hosts' ids: the same hosts give the same pools. Of more hosts than
-//! [`MOST_VALUES`] cells allow, those of the lowest hashes stand for all: a sample by chance too.
+//! Demand is physical less available memory, the maximum in a cell. Where a host was not seen, its demand is
+//! 0 between a shutdown and the next boot, and otherwise its 99th percentile: a sleeping host holds its
+//! memory, and an unknown demand must not look like a saving. Pools are formed at random from hashes of the
+//! hosts' ids, so the same hosts give the same pools. If the hosts have more than [`MOST_VALUES`] cells,
+//! those with the lowest hashes stand for all, which is also a random sample.
 
 use crate::cluster::grid::{HostCells, RunEnd};
 use crate::cluster::quantile::p99;
@@ -12,24 +13,24 @@ use gleaner_schemas::findings::{Findings, Peak, Pooling};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Cells of all hosts together that are held: 32 MiB, as 2,000 hosts have in two weeks.
+/// Maximum cells kept of all hosts together: 32 MiB, as much as 2,000 hosts have in two weeks.
 const MOST_VALUES: usize = 4 << 20;
-/// Ways to form pools.
+/// Number of random groupings.
 const REGROUPINGS: u64 = 5;
 
 /// Demand of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Demand {
-    /// Cells in which it was seen: first cell, and the most in each from there on.
+    /// Runs in which the host was seen: first cell, and the maximum demand in each cell from there on.
     seen: Vec<(i64, Vec<i64>)>,
-    /// Cells in which it was shut down.
+    /// Cells throughout which the host was shut down.
     off: Vec<Range<i64>>,
-    /// Bytes that count in a cell with unknown memory.
+    /// Bytes assumed in a cell with unknown demand.
     unseen_bytes: i64,
 }
 
 impl Demand {
-    /// `None` for a host that was not seen.
+    /// Demand of a host; `None` if the host was not seen.
     fn of(host: &HostCells) -> Option<Self> {
         let mut all: Vec<i64> = host.iter().map(|(_, c)| c.demand_most_bytes).collect();
         let unseen_bytes = p99(&mut all)?;
@@ -42,7 +43,7 @@ impl Demand {
         let off = pairs.filter(|(run, _)| run.after == RunEnd::Off);
         Some(Self {
             seen: runs.map(of_run).collect(),
-            // The cell in which it went down was not seen whole, nor was it off all the time.
+            // In the cells of the shutdown and of the boot the host was neither seen nor off throughout.
             off: off
                 .map(|(run, next)| run.end() + 1..next.first - 1)
                 .collect(),
@@ -54,14 +55,14 @@ impl Demand {
         self.seen.iter().map(|(_, values)| values.len()).sum()
     }
 
-    /// Demand in each of these cells, which are in order.
+    /// Demand in each of `cells`, which are sorted.
     fn on(&self, cells: &[i64]) -> Vec<i64> {
         let mut found = vec![self.unseen_bytes; cells.len()];
         let place = |cell: i64| cells.partition_point(|c| *c < cell);
         for off in self.off.iter().filter(|off| off.start < off.end) {
             found[place(off.start)..place(off.end)].fill(0);
         }
-        // After what is off: where clocks were set back, what was seen stands.
+        // Written after the times off: where clocks were set back, seen values win.
         for (first, values) in &self.seen {
             let from = place(*first);
             for (found, value) in found[from..].iter_mut().zip(values) {
@@ -94,7 +95,7 @@ impl Pools {
         }
     }
 
-    /// In any order of the hosts, those with the lowest hashes that fit remain.
+    /// Keeps the hosts with the lowest hashes that fit, in whatever order the hosts come.
     fn insert(&mut self, key: &(u64, String), demand: &Demand, most_values: usize) {
         self.values_count += demand.values_count();
         self.hosts.insert(key.clone(), demand.clone());
@@ -111,7 +112,7 @@ impl Pools {
     }
 
     pub(crate) fn write(&self, findings: &mut Findings) {
-        // Alone, no host shares anything.
+        // A single host has nobody to share with.
         if self.hosts.len() > 1 {
             findings.pooling.extend(self.records());
         }
@@ -179,7 +180,7 @@ impl Pools {
     }
 }
 
-/// Sums of peaks.
+/// Sums of peaks of demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Peaks {
     max: i128,
@@ -217,7 +218,7 @@ fn sum<'a>(demands: impl Iterator<Item = &'a Vec<i64>>) -> Vec<i64> {
     found
 }
 
-/// FNV-1a, whose bits are then mixed: the same in every build, as the standard library's need not be.
+/// FNV-1a with mixed bits. Unlike the standard library's hash, it is the same in every build.
 fn hash(id: &str) -> u64 {
     let fnv = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Of 10 installed: with demands 1, 9 and 9, 1 a pool needs 10, and they need 18.
+        // Each host has 10 installed. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
         let all = of(&[
             host("a", vec![run(0, &[9, 1], RunEnd::Unknown)]),
             host("b", vec![run(0, &[1, 9], RunEnd::Unknown)]),
@@ -274,7 +275,7 @@ mod tests {
             Demand::of(&h).unwrap().on(&cells)
         };
         assert_eq!(demand(RunEnd::Lost), [3, 1, 3, 3, 3, 3, 3, 2, 3]);
-        // Cells 2 and 5 saw it go and come.
+        // Cells 2 and 5 hold the shutdown and the boot.
         assert_eq!(demand(RunEnd::Off), [3, 1, 3, 3, 0, 0, 3, 2, 3]);
     }
 
@@ -316,13 +317,13 @@ mod tests {
             let most: Vec<_> =
                 all.records().into_iter().filter(|p| p.peak == Peak::Max).collect();
             for pair in most.windows(2) {
-                // Larger pools hold the smaller ones, and never need more.
+                // Larger pools contain the smaller ones and never need more.
                 prop_assert!(pair[0].peak_of_sums_bytes >= pair[1].peak_of_sums_bytes);
             }
             let seen = hosts.iter().filter(|h| h.iter().next().is_some()).count();
             if let Some(last) = most.last().filter(|_| seen > 0) {
                 prop_assert_eq!(last.pool_hosts_count, seen as i64);
-                // All hosts in one pool, cell by cell.
+                // All hosts in one pool, computed cell by cell.
                 let cells: std::collections::BTreeSet<i64> =
                     hosts.iter().flat_map(|h| h.iter().map(|c| c.0)).collect();
                 let cells: Vec<i64> = cells.into_iter().collect();

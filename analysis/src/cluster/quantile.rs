@@ -1,12 +1,13 @@
-//! Quantiles of few enough values to hold, always one of them.
+//! Quantiles of values few enough to hold in memory; each is one of the values.
 
-/// The largest value that at least `per_mille` of 1000 values reach or exceed; `sorted` is ascending.
+/// The largest value that at least `per_mille` thousandths of the values reach; `sorted` is
+/// ascending.
 pub(crate) fn reached_by<T: Copy>(sorted: &[T], per_mille: usize) -> Option<T> {
     let below = sorted.len() * 1000usize.saturating_sub(per_mille) / 1000;
     sorted.get(below.min(sorted.len().checked_sub(1)?)).copied()
 }
 
-/// The smallest value that at most one of 100 values exceeds. The order of `values` is lost.
+/// The smallest value that at most one of 100 values exceeds. Reorders `values`.
 pub(crate) fn p99(values: &mut [i64]) -> Option<i64> {
     let above = values.len() / 100;
     let at = values.len().checked_sub(above + 1)?;
@@ -20,7 +21,7 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let hundred: Vec<i64> = (1..=100).collect();
-        // 99 of 100 reach 2; half reach 51.
+        // 99 of 100 values reach 2; half reach 51.
         assert_eq!(reached_by(&hundred, 990), Some(2));
         assert_eq!(reached_by(&hundred, 500), Some(51));
         assert_eq!(reached_by(&hundred, 999), Some(1));

@@ -1,7 +1,8 @@
-//! Simultaneous returns: the number of hosts that stop being idle within one cell, and the memory that they reclaim.
+//! Simultaneous returns: the number of hosts that stop being idle within one cell, and the memory that they
+//! reclaim.
 //!
-//! A host returns in a cell when it was idle at the cell's start and that idle period was seen to end in the cell, with the
-//! owner's activity or a load too high. It takes back what it had to lend at the cell's start.
+//! A host returns in a cell if it was idle at the cell's start and that idle period is known to end in the
+//! cell, by the owner's activity or a high load. It reclaims what it had to lend at the cell's start.
 
 use crate::cluster::by_cell::ByCell;
 use crate::cluster::cell::Cell;
@@ -11,7 +12,7 @@ use crate::trace::calendar::{Calendar, HOURS_OF_WEEK};
 use gleaner_schemas::findings::{Findings, Parameters, ReturnsByHour, WorstReturn};
 use std::cmp::Reverse;
 
-/// Moments that are listed.
+/// Number of worst moments listed.
 const WORST_LISTED: usize = 10;
 const HOUR_MS: i64 = 3_600_000;
 
@@ -29,7 +30,7 @@ struct IdleSums {
 impl IdleSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
-        // Equal in both, or 0 without any host.
+        // The hour is the same in both, or 0 in sums without a host.
         self.hour_of_week = self.hour_of_week.max(other.hour_of_week);
         self.idle_before += other.idle_before;
         self.lendable_bytes = self.lendable_bytes.saturating_add(other.lendable_bytes);
@@ -79,7 +80,7 @@ impl Returns {
 
     pub(crate) fn write(&self, cell_ms: i64, findings: &mut Findings) {
         let seen = || self.cells.iter().filter(|(_, back)| back.hosts > 0);
-        // A longer cell lies in several hours.
+        // A cell longer than an hour lies in several hours.
         if cell_ms <= HOUR_MS {
             let mut hours = vec![Vec::new(); HOURS_OF_WEEK];
             for (_, back) in seen() {

@@ -32,7 +32,7 @@ struct Total {
 
 impl Total {
     fn add(&mut self, other: &Self) {
-        // Sums of what is never negative: saturating, their order changes nothing.
+        // The values are never negative, so that saturating sums do not depend on their order.
         let add = |mine: &mut i64, theirs: i64| *mine = mine.saturating_add(theirs);
         add(&mut self.hosts_seen, other.hosts_seen);
         add(&mut self.hosts_missing, other.hosts_missing);
@@ -159,7 +159,7 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
     }
 }
 
-/// Summary of totals, each with the installed memory; `None` without any.
+/// Summary of totals, each a pair with the installed memory; `None` without any.
 fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
     let distribution = Distribution::of(totals.iter().copied());
     let installed = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;

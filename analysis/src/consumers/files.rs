@@ -1,6 +1,6 @@
 //! The files that hold most page cache.
 //!
-//! `files` holds changes; a file neither open nor mapped any more has ended.
+//! The table `files` holds changes; a row for a file neither open nor mapped marks the file's end.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::standing::StandingTime;
 use gleaner_schemas::findings::{Findings, TopFile};
 
-/// Files that are listed for each host.
+/// Number of files listed per host.
 const MOST_LISTED: usize = 15;
 
 /// Files that hold most page cache on each host.
@@ -27,8 +27,8 @@ impl HostMeasure for TopFiles {
     }
 }
 
-/// The `most` largest by mean cached bytes over the samples in which the file was in use. A file whose
-/// cached bytes were never known is left out.
+/// The `most` files with the largest mean of cached bytes over the samples in which they were in use.
+/// A file whose cached bytes were never known is left out.
 fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     let rows = &trace.files.rows;
     let standing = StandingTime::new(trace, trace.files.sample_of.clone());
@@ -64,7 +64,7 @@ fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     Ok(found)
 }
 
-/// Sums over the samples of one file.
+/// Sums over one file's samples.
 #[derive(Default)]
 struct Use {
     samples: usize,

@@ -1,4 +1,4 @@
-//! Users of the memory: programs and files, by name where the owner allows it.
+//! Users of memory: programs and files, by name if the owner allows names.
 
 pub(crate) mod files;
 pub(crate) mod processes;

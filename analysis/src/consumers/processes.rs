@@ -1,4 +1,4 @@
-//! The names behind the use of memory: active processes, all of one name together.
+//! Users of memory by program: active processes, pooled by name.
 
 use crate::availability::worst_dips;
 use crate::derived::HostHistory;
@@ -11,12 +11,12 @@ use gleaner_schemas::findings::{DipProcess, FindingList, Findings, TopProcess, W
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Names that are listed for each host.
+/// Number of names listed per host.
 const MOST_LISTED: usize = 15;
-/// Names that are listed for each dip.
+/// Number of names listed per dip.
 const MOST_IN_DIP: usize = 5;
 
-/// Programs that use most memory on each host, and those that did in its deepest dips.
+/// The programs that use most memory on each host, and those in its deepest dips.
 pub(crate) struct ProgramUse;
 
 impl HostMeasure for ProgramUse {
@@ -27,7 +27,7 @@ impl HostMeasure for ProgramUse {
     ];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        // Joined by name once, for both.
+        // Joined by name once, for both findings.
         let processes = Processes::of_host(&host.trace)?;
         findings.top_processes.extend(processes.top(MOST_LISTED));
         if pass.parameters.wants(&[WorstDip::KEY, DipProcess::KEY]) {
@@ -42,14 +42,14 @@ impl HostMeasure for ProgramUse {
     }
 }
 
-/// Sums over the samples of one name.
+/// Sums over one name's samples.
 #[derive(Default)]
 struct Use {
-    /// The sample that is being summed, and the memory of its processes.
+    /// Sample being summed, and the memory of its processes.
     sample: Option<usize>,
     bytes: Option<i64>,
     samples_count: i64,
-    /// Over samples whose sizes are known.
+    /// Number of samples whose size is known; the sums are over these.
     known_count: i64,
     sum_bytes: i128,
     max_bytes: i64,
@@ -67,7 +67,7 @@ impl Use {
         self.cpu_ms += cpu_ms.unwrap_or(0);
     }
 
-    /// Takes the last sample in.
+    /// Adds the last sample to the sums.
     fn finish(&mut self) {
         if let Some(bytes) = self.bytes.take() {
             self.known_count += 1;
@@ -76,7 +76,7 @@ impl Use {
         }
     }
 
-    /// Over the samples whose sizes are known; `None` where none is.
+    /// Mean over the samples whose size is known; `None` if there are none.
     fn mean_bytes(&self) -> Option<f64> {
         (self.known_count > 0).then(|| self.sum_bytes as f64 / self.known_count as f64)
     }
@@ -104,8 +104,9 @@ impl<'a> Processes<'a> {
         Ok(Self { trace, by_name })
     }
 
-    /// The `most` largest by mean proportional memory (anonymous, shared and file-backed) over the
-    /// samples in which a process of the name was active. A name whose memory was never known is left out.
+    /// The `most` names with the largest mean of proportional memory (anonymous, shared and file-backed)
+    /// over the samples in which a process of the name was active. A name whose memory was never known is
+    /// left out.
     fn top(&self, most: usize) -> Vec<TopProcess> {
         let known = self.by_name.iter().filter_map(|(name, used)| {
             Some(TopProcess {
@@ -126,7 +127,7 @@ impl<'a> Processes<'a> {
         found
     }
 
-    /// The `most` largest of each of these samples, in their order.
+    /// The `most` largest names at each of the samples `moments`, in their order.
     fn at(&self, moments: &BTreeSet<usize>, most: usize) -> Result<Vec<DipProcess>> {
         let rows = &self.trace.processes.rows;
         let (names, sizes) = (rows.texts("name")?, Sizes::of(rows)?);
@@ -158,7 +159,7 @@ impl<'a> Processes<'a> {
     }
 }
 
-/// Proportional memory of each row; absent where no part of it is known.
+/// Proportional memory of each row; absent if no part of it is known.
 struct Sizes<'a>([Integers<'a>; 3]);
 
 impl<'a> Sizes<'a> {

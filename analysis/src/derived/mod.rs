@@ -1,5 +1,5 @@
-//! A host's trace as it was recorded, and the figures derived from it alone. Every measure reads a [`HostHistory`],
-//! which one pass makes once.
+//! A host's trace as recorded, and the figures derived from that trace alone. Every measure reads a
+//! [`HostHistory`], which is made once per pass.
 
 pub(crate) mod live_files;
 
@@ -15,7 +15,7 @@ use live_files::LiveFiles;
 
 /// One host of a dataset, with at least one sample.
 pub(crate) struct HostHistory<'a> {
-    /// The trace as it was recorded.
+    /// The trace as recorded.
     pub(crate) trace: HostTrace<'a>,
     pub(crate) rule: IdleRule,
     pub(crate) idleness: Idleness,
@@ -28,7 +28,7 @@ pub(crate) struct HostHistory<'a> {
 }
 
 impl<'a> HostHistory<'a> {
-    /// Reads the host; `None` when it has no samples in the span of time that is asked for.
+    /// Reads the host; `None` if it has no samples in the requested time.
     pub(crate) fn read(
         dataset: &'a Dataset,
         id: &'a str,
@@ -67,7 +67,7 @@ impl<'a> HostHistory<'a> {
         self.trace.host()
     }
 
-    /// Returns true where the trace can tell at some time that the host was idle.
+    /// Returns true if the trace is long enough, and complete enough, to show that the host was idle.
     pub(crate) fn idle_can_be_told(&self) -> bool {
         !self.idleness.is_unknown() && self.trace.longest_run_ms() >= self.rule.idle_after_ms
     }

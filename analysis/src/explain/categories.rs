@@ -1,4 +1,4 @@
-//! The categories as sums of what was read, after `policy::accounting`.
+//! The categories as sums of the read values, as defined in `policy::accounting`.
 
 use super::{Sample, less, term};
 use crate::error::Result;
@@ -7,22 +7,22 @@ use gleaner_policy::accounting::headroom_bytes;
 use gleaner_schemas::findings::{Category, ExplainedCategory, Term, TraceSource};
 use gleaner_schemas::units::stored;
 
-/// Memory of active processes, by their rows.
+/// Memory of active processes, summed over their rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProcessMemory {
     pub(super) anon_bytes: Option<i64>,
     pub(super) shmem_bytes: Option<i64>,
 }
 
-/// Memory of files in use, by their rows.
+/// Memory of files in use, summed over their rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FileMemory {
     pub(super) cached_bytes: Option<i64>,
     pub(super) mapped_cached_bytes: Option<i64>,
 }
 
-/// Categories as the trace that the host was imported from means them: by what of it each is made. A sum of which a
-/// term is not in the trace is none there, and a second way to count needs what only an agent records.
+/// Categories of an imported host, each with the source trace's figures that it is made of. If the trace
+/// lacks a term, no sum is given; nor is a second way to count, which needs records that only an agent makes.
 pub(super) fn as_imported(
     categories: Vec<ExplainedCategory>,
     source: &TraceSource,
@@ -166,7 +166,7 @@ pub(super) fn of(
             rest.push(less(category.label(), read(category.column())?));
         }
     }
-    // Negative where the kernel's figures contradict each other: available is 0 then.
+    // Negative if the kernel's figures contradict each other: available is then 0.
     rest.push(less("remainder", read("remainder_bytes")?));
     found.push(explained(
         "available",

@@ -7,10 +7,10 @@ use crate::trace::HostTrace;
 use crate::trace::standing::StandingTime;
 use gleaner_schemas::findings::ExplainedConsumer;
 
-/// Number of processes and of files that are listed.
+/// Number of processes, and of files, that are listed.
 const MOST_LISTED: usize = 15;
 
-/// The active processes of a sample, and their memory together.
+/// The active processes of a sample, and the sum of their memory.
 pub(super) fn processes(
     trace: &HostTrace<'_>,
     at: usize,
@@ -38,7 +38,7 @@ pub(super) fn processes(
     Ok((largest(found), held))
 }
 
-/// The files in use at a sample, and their cached bytes.
+/// The files in use at a sample, and the sum of their cached bytes.
 pub(super) fn files(
     trace: &HostTrace<'_>,
     at: usize,
@@ -57,7 +57,7 @@ pub(super) fn files(
             continue;
         };
         if open.get(row).unwrap_or(0) + mapped.get(row).unwrap_or(0) == 0 {
-            continue; // in use no longer
+            continue; // no longer in use
         }
         held.cached_bytes = sum(held.cached_bytes, cached.get(row));
         held.mapped_cached_bytes = sum(held.mapped_cached_bytes, mapped_cached.get(row));

@@ -1,5 +1,5 @@
-//! Origin of the figures of one host at one instant: every category as the sum of what was read, the
-//! idle rule's verdict, the quota. For people who want to check, and for owners who ask why.
+//! Origin of one host's figures at one instant: every category as the sum of the read values, the idle rule's
+//! verdict, the quota. For people who check the figures, and for owners who ask for the reason.
 
 mod categories;
 mod consumers;
@@ -20,12 +20,12 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Explanation, Parameters, Term};
 use gleaner_schemas::rows::SampleRow;
 
-/// Explains what `analyze` makes of `host` (its id, or its name where that is one host's) at `at_ms`: of the last
-/// sample before it; of the trace's last where `at_ms` is `None`.
+/// Explains what `analyze` derives for `host` (its id, or its name if only one host has it) from the last
+/// sample at or before `at_ms`; `None`: from the trace's last sample.
 ///
 /// # Errors
-/// [`AnalysisError::UnknownHost`], [`AnalysisError::NoSampleThen`] outside the trace and in its gaps; else as
-/// `analyze`.
+/// [`AnalysisError::UnknownHost`]; [`AnalysisError::NoSampleThen`] outside the trace and in its gaps;
+/// otherwise as `analyze`.
 pub fn explain(
     dataset: &Dataset,
     host: &str,
@@ -78,7 +78,7 @@ pub fn explain(
     })
 }
 
-/// The host of that id; else the only one of that name.
+/// Id of the host with the requested id, otherwise of the only host with that name.
 fn host_id(dataset: &Dataset, asked: &str) -> Result<String> {
     let hosts = dataset.hosts().map_err(AnalysisError::Hosts)?;
     if hosts.iter().any(|id| id == asked) {
@@ -101,7 +101,7 @@ fn host_id(dataset: &Dataset, asked: &str) -> Result<String> {
     }
 }
 
-/// The sample that holds at a time: the last one before it, if no gap lies between.
+/// The sample valid at a time: the last one at or before it, if no gap lies between.
 fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
     let time = &trace.samples.time_ms;
     let outside = |why: String| AnalysisError::NoSampleThen {
@@ -110,7 +110,7 @@ fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
         from_ms: time.iter().copied().min().unwrap_or(0),
         to_ms: time.iter().copied().max().unwrap_or(0),
     };
-    // A clock that was set back shows some times twice: the later recording holds.
+    // After a clock was set back, some times occur twice: the later recording counts.
     let runs = trace.segments.iter().rev();
     for run in runs {
         let Some(&[first, .., last] | &[first @ last]) = time.get(run.clone()) else {

@@ -1,4 +1,4 @@
-//! Origin of the lease quota of one sample, after `policy::quota`.
+//! Origin of the lease quota of one sample, as defined in `policy::quota`.
 
 use super::{less, term};
 use crate::derived::HostHistory;
@@ -8,7 +8,7 @@ use gleaner_policy::quota::{Limits, Mode, quota};
 use gleaner_schemas::findings::ExplainedQuota;
 use gleaner_schemas::units::stored;
 
-/// `None` where the trace does not say where memory went.
+/// Quota with its terms; `None` if the trace lacks the categories.
 pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Option<ExplainedQuota> {
     let categories = categories(&host.trace.samples, at)?;
     let harvestable_bytes = host.trace.samples.harvestable_bytes[at];

@@ -1,21 +1,23 @@
-//! Calibration: how often forecasts come true beside what they say, as Murphy's parts of the Brier score and the calibration slope.
+//! Calibration: observed frequencies compared with forecast probabilities, as Murphy's parts of the Brier
+//! score and as the calibration slope.
 //!
-//! Over the bins of probability, `n` instants of `N` in each, mean forecast `f`, observed share `o`, observed share of all `b`:
+//! Over the bins of probability: `n` of `N` instants per bin, mean forecast `f`, observed share `o`, overall
+//! observed share `b`:
 //!
 //! ```text
 //! reliability = Σ n (f − o)² / N     resolution = Σ n (o − b)² / N     uncertainty = b (1 − b)
 //! Brier score ≈ reliability − resolution + uncertainty
 //! ```
 //!
-//! The two sides differ by what forecasts vary within a bin (A. H. Murphy 1973, A New Vector Partition of the Probability Score).
-//! The slope is `β` of the logistic regression of the outcome on the forecast's log-odds, `log-odds(stays) = α + β · log-odds(f)`
-//! (D. R. Cox 1958): 1 where forecasts are as far apart as they should be, above 1 where they are too close together, below 1 where
-//! they are too far apart.
+//! The two sides differ by the variation of forecasts within a bin (A. H. Murphy 1973, A New Vector Partition
+//! of the Probability Score). The slope is `β` of the logistic regression of the outcome on the forecast's
+//! log-odds, `log-odds(stays) = α + β · log-odds(f)` (D. R. Cox 1958): 1 if forecasts are as far apart as
+//! they should be, above 1 if they are too close together, below 1 if they are too far apart.
 
 use gleaner_policy::forecast::log_odds;
 use std::collections::BTreeMap;
 
-/// Bounds of the bins of probability to stay available: most forecasts are close to 1.
+/// Bounds of the bins of probability; narrow near 1, where most forecasts are.
 pub(super) const BOUNDS: [f64; 13] = [
     0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0,
 ];
@@ -23,12 +25,12 @@ const BINS_COUNT: usize = BOUNDS.len() - 1;
 
 /// Width of the bins of log-odds: the regression takes each bin's mean.
 const LOG_ODDS_WIDTH: f64 = 0.1;
-/// Steps of Newton's method before it counts as not converging.
+/// Maximum steps of Newton's method; after these it counts as not converging.
 const MOST_STEPS: usize = 100;
 /// Largest step of one coefficient, so that the first steps do not overshoot.
 const LARGEST_STEP: f64 = 1.0;
 const CONVERGED: f64 = 1e-9;
-/// Slopes beyond this belong to outcomes that the forecasts separate, or nearly: there is no finite one.
+/// A slope beyond this means that the forecasts (nearly) separate the outcomes: there is no finite slope.
 const STEEPEST: f64 = 50.0;
 
 /// Forecasts of one model, and their outcomes.
@@ -74,7 +76,7 @@ impl Bin {
 }
 
 impl Calibration {
-    /// Adds instants that were forecast to stay with this probability.
+    /// Adds `instants` with one forecast probability to stay, `stayed` of which did.
     pub(super) fn add(&mut self, forecast: f64, instants: u8, stayed: u8) {
         let (instants, stayed) = (u64::from(instants), u64::from(stayed));
         let inner = &BOUNDS[1..BINS_COUNT];
@@ -98,7 +100,7 @@ impl Calibration {
         }
     }
 
-    /// Reliability, resolution and uncertainty; `None` where nothing was forecast.
+    /// Reliability, resolution and uncertainty; `None` without forecasts.
     pub(super) fn parts(&self) -> Option<Parts> {
         let instants: u64 = self.bins.iter().map(|b| b.instants).sum();
         let stayed: u64 = self.bins.iter().map(|b| b.stayed).sum();
@@ -123,8 +125,8 @@ impl Calibration {
         })
     }
 
-    /// The calibration slope; `None` where there is no finite one: outcomes or forecasts are all alike, or the forecasts tell
-    /// the outcomes apart without a mistake.
+    /// The calibration slope; `None` if it is not finite: all outcomes or all forecasts are equal, or the
+    /// forecasts separate the outcomes without a mistake.
     pub(super) fn slope(&self) -> Option<f64> {
         let bins: Vec<(f64, f64, f64)> = (self.by_log_odds.values())
             .filter(|b| b.instants > 0)
@@ -146,7 +148,7 @@ impl Calibration {
                 hessian[2] += weight * x * x;
             }
             let determinant = hessian[0] * hessian[2] - hessian[1] * hessian[1];
-            // For a single value of x the determinant is 0 except for rounding.
+            // With a single value of x, the determinant is 0 except for rounding errors.
             if determinant.is_nan() || determinant <= 1e-9 * hessian[0] * hessian[2] {
                 return None;
             }
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn parts_worked_by_hand() {
-        // Of 100 forecast with 0.25, 50 stay; of 100 with 0.75, 70: 60 % of all.
+        // Of 100 instants forecast with 0.25, 50 stay; of 100 with 0.75, 70 stay; of all, 60 %.
         let parts = of(&[(0.25, 100, 50), (0.75, 100, 70)]).parts().unwrap();
         close(
             parts.reliability,
@@ -201,13 +203,13 @@ mod tests {
 
     #[test]
     fn the_slope_says_how_far_apart_forecasts_should_be() {
-        // Log-odds of 0.2 and 0.8 are ∓1.386, those of what came, 0.1 and 0.9, are ∓2.197.
+        // Log-odds of the forecasts 0.2 and 0.8 are ∓1.386, those of the outcomes 0.1 and 0.9 are ∓2.197.
         let close_together = of(&[(0.2, 100, 10), (0.8, 100, 90)]);
         let expected = (9.0_f64).ln() / (4.0_f64).ln();
         close(close_together.slope().unwrap(), expected);
         close(of(&[(0.2, 100, 20), (0.8, 100, 80)]).slope().unwrap(), 1.0);
         assert!(of(&[(0.1, 100, 20), (0.9, 100, 80)]).slope().unwrap() < 1.0);
-        // Against what came.
+        // Forecasts opposite to the outcomes.
         assert!(of(&[(0.2, 100, 80), (0.8, 100, 20)]).slope().unwrap() < 0.0);
     }
 
@@ -225,7 +227,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parts make up the score of forecasts that do not vary within a bin; order tells nothing.
+        /// If forecasts do not vary within a bin, the parts add up to the score; their order does not matter.
         #[test]
         fn parts_make_up_the_score(counts in prop::array::uniform12((0..50u8, 0..50u8))) {
             let forecasts: Vec<(f64, u8, u8)> = counts.iter().enumerate()

@@ -1,10 +1,11 @@
-//! Fates of one region on one host, counted by day, time of the week and state.
+//! Outcomes for one region on one host, counted by day, time of the week and state.
 
 use super::instants::{NEVER, ahead_ms, day, within};
 use crate::availability::periods::window::Window;
 use gleaner_policy::forecast::{AHEAD, Bins, State, slot};
 
-/// Instants of one day in the same state at the same time of the week, whose fates were known after as many days.
+/// Instants of one day with the same state, time of the week, and number of days until their outcomes were
+/// known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Count {
     /// Days since 1970 (UTC).
@@ -12,27 +13,27 @@ pub(super) struct Count {
     pub(super) known_after_days: u8,
     pub(super) slot: u8,
     pub(super) bins: Bins,
-    /// Instants with a known fate, by the time ahead: a day has 144.
+    /// Instants with a known outcome, by horizon; at most 144 a day.
     pub(super) instants: [u8; AHEAD],
-    /// Number of them whose region was lost.
+    /// Number of these instants whose region was lost.
     pub(super) lost: [u8; AHEAD],
 }
 
-/// One host, as every region and scope sees it.
+/// One host's data, shared by every region and scope.
 pub(super) struct ForecastHost<'a> {
     pub(super) time_ms: &'a [i64],
     pub(super) available_bytes: &'a [i64],
     pub(super) hours_of_week: &'a [u8],
-    /// Samples that are instants.
+    /// Indices of the samples that are instants.
     pub(super) instants: &'a [usize],
-    /// Lowest available memory up to each of them.
+    /// Lowest available memory of the 24 hours up to each instant.
     pub(super) low_bytes: &'a [i64],
-    /// Up to the last sample.
+    /// Lowest available memory of the 24 hours up to the last sample.
     pub(super) last_low_bytes: i64,
     pub(super) windows: &'a [Window],
-    /// Days after which the fate of each instant is known.
+    /// Number of days after which each instant's outcome is known, by horizon.
     pub(super) known_after_days: &'a [[u8; AHEAD]],
-    /// True for each sample at which a forecast could have been requested; `None`: at all.
+    /// For each sample, true if a forecast could have been requested then; `None`: at every sample.
     pub(super) is_open: Option<&'a [bool]>,
 }
 
@@ -41,12 +42,12 @@ pub(super) struct ForecastHost<'a> {
 pub(super) struct Counts {
     /// Counts by day.
     pub(super) counts: Vec<Count>,
-    /// The state at the last sample; `None` where the region is not available then.
+    /// State at the last sample; `None` if the region is not available then.
     pub(super) last: Option<State>,
 }
 
 impl ForecastHost<'_> {
-    /// Counts for a region whose size at each sample is `region_bytes`.
+    /// Counts for a region whose size may vary: `region_bytes` at each sample.
     pub(super) fn count(&self, region_bytes: impl Fn(usize) -> i64) -> Counts {
         let mut found = Counts::default();
         // Index at which the counts of the present day begin.
@@ -83,7 +84,7 @@ impl ForecastHost<'_> {
         found
     }
 
-    /// Adds instant `k`, whose region lasts to `to_ms`.
+    /// Adds instant `k`; the region stays available to `to_ms`.
     fn add(&self, counts: &mut Vec<Count>, today: &mut usize, k: usize, bins: Bins, to_ms: i64) {
         let at = self.instants[k];
         let now = self.time_ms[at];
@@ -100,7 +101,7 @@ impl ForecastHost<'_> {
             let is_it = |c: &Count| {
                 c.bins == bins && c.slot == slot && c.known_after_days == known_after_days
             };
-            // Few are there, and the last one is the likeliest.
+            // A day has few counts, and the last one is the likeliest.
             let of_today = counts.get(*today..).unwrap_or_default();
             let place = match of_today.iter().rposition(is_it) {
                 Some(place) => *today + place,
@@ -117,7 +118,7 @@ impl ForecastHost<'_> {
                 }
             };
             let count = &mut counts[place];
-            // A clock set back again and again could overflow a day.
+            // A clock set back repeatedly could overflow a day's count.
             if count.instants[ahead] < u8::MAX {
                 count.instants[ahead] += 1;
                 count.lost[ahead] += u8::from(now.saturating_add(ahead_ms) >= to_ms);
@@ -136,8 +137,8 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Every ten minutes for two hours; below the region at 60 minutes; idle from 10 to 100, which the rule says from 20
-        // on; the owner is back at 95.
+        // Samples every ten minutes for two hours. Memory is below the region's size at 60 minutes. The owner
+        // is away from 10 to 95, which the idle rule shows from 20 on.
         let time: Vec<i64> = (0..=12).map(|i| i * 10 * MIN).collect();
         let available: Vec<i64> = (0..=12).map(|i| if i == 6 { 4 } else { 10 }).collect();
         let instants = instants::of(&time);
@@ -173,15 +174,17 @@ mod tests {
             })
         };
         let idle = count(Some(&is_open));
-        // From 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95).
+        // Instants 20, 30, 40, 50 (lost at 60), 70, 80 and 90 (lost at 95).
         assert_eq!(sums(&idle, 0), (7, 2));
-        // Half an hour ahead: 20 (to 50), 30, 40, 50; 70 and 80 end at 95; of 90 nothing is known at 120.
+        // Horizon of half an hour: 20 (to 50), 30, 40, 50; 70 and 80 end at 95; the outcome of 90 at 120 is
+        // unknown.
         assert_eq!(sums(&idle, 1), (6, 5));
         assert_eq!(sums(&idle, 3), (0, 0));
         assert_eq!(idle.last, None);
-        // Without asking at each sample, the one at 10 as well.
+        // If every sample is open, the one at 10 counts, too.
         assert_eq!(sums(&count(None), 0), (8, 2));
-        // After 60 the lowest of the last day is below the region; before, twice it. Ages begin anew.
+        // After 60, the day's lowest is below the region's size; before 60, it is twice the size. Ages
+        // restart at 60.
         let bins: Vec<Bins> = idle.counts.iter().map(|c| c.bins).collect();
         let bin = |age, low| Bins {
             age,

@@ -1,7 +1,8 @@
-//! The instants of one host at which a forecast could have been asked for: its first sample of every ten minutes.
+//! Instants of one host, at which a forecast could have been requested: the first sample of every ten
+//! minutes.
 //!
-//! The fate of a region some time ahead of an instant is known once a sample lies beyond that time; the day of that
-//! sample is when the fate may be learnt from, and not before.
+//! The outcome for a region at a horizon is known once a sample lies beyond the horizon. It may be learnt
+//! from on the day of that sample, not before.
 
 use crate::availability::periods::window::Window;
 use gleaner_policy::forecast::{AHEAD, AHEAD_S, LOW_WATER_S};
@@ -10,10 +11,10 @@ use std::ops::Range;
 
 const GRID_MS: i64 = 600_000;
 pub(super) const DAY_MS: i64 = 86_400_000;
-/// A fate that is never known.
+/// Number of days that stands for an outcome never known.
 pub(super) const NEVER: u8 = u8::MAX;
 
-/// Time ahead of every forecast.
+/// The horizons of the forecasts.
 pub(super) fn ahead_ms() -> [i64; AHEAD] {
     AHEAD_S.map(|s| s * 1000)
 }
@@ -36,14 +37,14 @@ pub(super) fn within(instants: &[usize], samples: &Range<usize>) -> Range<usize>
     to(samples.start)..to(samples.end)
 }
 
-/// The lowest available memory of the 24 hours up to each instant, as far as it was seen.
+/// Lowest available memory of the 24 hours up to each instant, as far as there are samples.
 pub(super) fn low_water(time_ms: &[i64], available_bytes: &[i64], instants: &[usize]) -> Vec<i64> {
     let mut lows: VecDeque<usize> = VecDeque::new();
     let mut found = Vec::with_capacity(instants.len());
     let mut instants = instants.iter().peekable();
     for (i, &now) in time_ms.iter().enumerate() {
         if i > 0 && now <= time_ms[i - 1] {
-            lows.clear(); // set back: how long ago anything was is not known
+            lows.clear(); // clock set back: the age of earlier samples is unknown
         }
         let is_old = |&low: &usize| now.saturating_sub(time_ms[low]) > LOW_WATER_S * 1000;
         while lows.front().is_some_and(is_old) {
@@ -61,7 +62,7 @@ pub(super) fn low_water(time_ms: &[i64], available_bytes: &[i64], instants: &[us
     found
 }
 
-/// Days after each instant on which fates are known, by the time ahead; [`NEVER`] where they cannot be.
+/// Number of days after each instant until its outcomes are known, by horizon; [`NEVER`] if they never are.
 pub(super) fn known_after_days(
     time_ms: &[i64],
     instants: &[usize],
@@ -78,7 +79,7 @@ pub(super) fn known_after_days(
                 if then >= window.observed_to_ms {
                     continue;
                 }
-                // A sample lies beyond, and times only go forward up to there.
+                // A sample lies beyond the horizon, and up to it times only increase.
                 *beyond = instants[at].max(*beyond);
                 while time_ms[*beyond] <= then {
                     *beyond += 1;
@@ -120,9 +121,10 @@ mod tests {
             observed_to_ms: time[31],
         };
         let known = known_after_days(&time, &of(&time), &[window]);
-        // Ten minutes after 23:00 is known at 23:30, half an hour after at 0:30, a day after at 23:30 of the next.
+        // The outcome ten minutes after 23:00 is known at 23:30, half an hour after at 0:30, a day after at
+        // 23:30 of the next day.
         assert_eq!(known[0], [0, 1, 1, 1, 1, 1, 1, 1, 1]);
-        // A day after 23:30 of the second day lies behind the last sample, at 5:30 of the third.
+        // A day after 23:30 of the second day is later than the last sample, at 5:30 of the third.
         assert_eq!(known[25], [1, 1, 1, 1, 1, NEVER, NEVER, NEVER, NEVER]);
     }
 

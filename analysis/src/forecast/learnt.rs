@@ -1,4 +1,4 @@
-//! Knowledge of one region from the fates known so far, and the probabilities that follow.
+//! Shares learnt for one region from the outcomes known so far, and the probabilities that follow.
 
 use super::counts::Count;
 use gleaner_policy::forecast::{
@@ -7,18 +7,19 @@ use gleaner_policy::forecast::{
 };
 use std::collections::BTreeMap;
 
-/// Weight of habits before there are forecasts to learn it from.
+/// Weight of habits before past forecasts determine it.
 const FIRST_HABIT_WEIGHT: f64 = 0.1;
-/// Squared difference of habit and state, summed over instants, for which that first weight counts.
+/// Weight of that first value in the fit: squared difference of habit and state, summed over instants.
 const FIRST_WEIGHT_COUNTS: f64 = 50.0;
-/// Spread of forecasts before there are forecasts to learn it from.
+/// Spread of forecasts before past forecasts determine it.
 const FIRST_SPREAD: f64 = 1.0;
-/// Information on the spread for which that counts, for each instant within the time ahead: those share their fates.
+/// Weight of that first spread in the fit, as information per instant within the horizon: such instants share
+/// their outcomes.
 const FIRST_SPREAD_COUNTS: f64 = 100.0;
-/// Least and largest spread.
+/// Minimum and maximum of the spread.
 const SPREADS: (f64, f64) = (0.5, 2.0);
-/// Instants for which climatology counts in the plain shares of the models to beat: they need a figure where nothing
-/// was seen.
+/// Weight of climatology, in instants, in the shares of the models to beat: they need a figure where there
+/// are no instants.
 const PLAIN_WEIGHT: f64 = 1.0;
 
 /// Models, in the order of [`Probabilities`].
@@ -26,14 +27,14 @@ pub(super) const MODELS: [&str; MODELS_COUNT] =
     ["gleaner", "climatology", "age", "host_rate", "bins"];
 pub(super) const MODELS_COUNT: usize = 5;
 
-/// A share: regions lost of instants.
+/// A share: number of instants, and of those whose region was lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) instants: u64,
     pub(super) lost: u64,
 }
 
-/// Shares by the time ahead.
+/// Shares by horizon.
 pub(super) type Shares = [Share; AHEAD];
 
 /// Everything learnt about one region in one scope.
@@ -46,31 +47,31 @@ pub(super) struct LearntRegion {
     pub(super) hosts: Vec<Shares>,
     /// Shares of each host, by time of the week.
     pub(super) slots: Vec<[Shares; SLOTS]>,
-    /// Shares of each host in the states that it was seen in, by all bins ([`places`]).
+    /// Shares of each host by its states, as the index over all bins ([`places`]).
     pub(super) host_cells: Vec<BTreeMap<usize, Shares>>,
     fits: [Fit; AHEAD],
 }
 
-/// Sums over past forecasts, from which the weight of habits and the spread follow.
+/// Sums over past forecasts, from which the habits' weight and the spread are fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fit {
     habit: Regression,
     spread: Regression,
 }
 
-/// Sums of a regression through the origin: of `y − first guess` on `x`.
+/// Sums of a regression through the origin, of `y − first guess` on `x`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Regression {
-    /// x · (what happened − first guess).
+    /// Sum of x · (outcome − first guess).
     towards: f64,
-    /// x², by its weight.
+    /// Weighted sum of x².
     squares: f64,
 }
 
 /// Probabilities that a region is lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Probabilities {
-    /// In the order of [`MODELS`].
+    /// Probability of each model, in the order of [`MODELS`].
     pub(super) models: [f64; MODELS_COUNT],
     habit: f64,
     state: f64,
@@ -90,7 +91,7 @@ impl Share {
 }
 
 impl Regression {
-    /// Sums over instants with the same `x`, each of that weight, `lost` of which were lost where the first guess was `guess`.
+    /// Sums over instants with the same `x`, `weight` and first guess (`guess`); `lost` of them were lost.
     fn of(x: f64, weight: f64, guess: f64, instants: u8, lost: u8) -> Self {
         let (instants, lost) = (f64::from(instants), f64::from(lost));
         Self {
@@ -104,14 +105,14 @@ impl Regression {
         self.squares += other.squares;
     }
 
-    /// The coefficient, drawn to `first` as if that had been seen with squares of `counts`.
+    /// The coefficient, drawn to `first` as if `first` had been observed with `counts` as its sum of squares.
     fn towards(self, first: f64, counts: f64) -> f64 {
         (self.towards + counts * first) / (self.squares + counts)
     }
 }
 
 impl Fit {
-    /// Sums over `instants` instants that were forecast as `given`.
+    /// Sums over `instants` instants with the forecast `given`.
     pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
         let p = given.mixed;
         let [_, climatology, ..] = given.models;
@@ -131,13 +132,14 @@ impl Fit {
         self.spread.add(other.spread);
     }
 
-    /// The weight of habits that would have given the least Brier score.
+    /// The weight of habits that would have minimised the Brier score.
     fn habit_weight(self) -> f64 {
         let weight = self.habit.towards(FIRST_HABIT_WEIGHT, FIRST_WEIGHT_COUNTS);
         weight.clamp(0.0, 1.0)
     }
 
-    /// The spread that would have given the largest likelihood, by one step of Newton's method from forecasts that are not spread.
+    /// The spread that would have maximised the likelihood, by one step of Newton's method from unspread
+    /// forecasts.
     fn spread(self, ahead: usize) -> f64 {
         let counts = FIRST_SPREAD_COUNTS * instants_within(ahead);
         let (least, most) = SPREADS;
@@ -145,19 +147,19 @@ impl Fit {
     }
 }
 
-/// Returns true if forecasts can be spread from this probability.
+/// Returns true if forecasts can be spread around this probability.
 const fn is_spread_about(climatology: f64) -> bool {
     climatology > 0.0 && climatology < 1.0
 }
 
-/// Indices of cells: by age and margin, and by all three.
+/// Indices of a state: by age and margin, and by all three bins.
 pub(super) fn places(bins: Bins) -> (usize, usize) {
     let [_, margins, lows] = Bins::COUNTS;
     let by_margin = usize::from(bins.age) * margins + usize::from(bins.margin);
     (by_margin, by_margin * lows + usize::from(bins.low))
 }
 
-/// The bins whose index by all three is `by_bins`.
+/// The bins whose index over all three is `by_bins`.
 pub(super) fn bins_at(by_bins: usize) -> Bins {
     let [_, margins, lows] = Bins::COUNTS;
     Bins {
@@ -213,13 +215,14 @@ impl LearntRegion {
         self.fits[ahead].habit_weight()
     }
 
-    /// Probability from which forecasts are spread, and how far; `None` where all regions were lost, or none.
+    /// Probability around which forecasts are spread, and the spread; `None` if all regions were lost, or
+    /// none.
     pub(super) fn spread(&self, ahead: usize) -> Option<(f64, f64)> {
         let about = self.climatology(ahead).filter(|c| is_spread_about(*c))?;
         Some((about, self.fits[ahead].spread(ahead)))
     }
 
-    /// Probabilities by every model; `None` where nothing was followed that long.
+    /// Probabilities of loss by every model; `None` if no instant could be followed to the horizon.
     pub(super) fn probabilities(
         &self,
         host: usize,
@@ -248,33 +251,34 @@ impl LearntRegion {
         })
     }
 
-    /// Probability over any state.
+    /// Probability of loss over all states.
     pub(super) fn climatology(&self, ahead: usize) -> Option<f64> {
         let Share { instants, lost } = self.all[ahead];
         (instants > 0).then(|| lost as f64 / instants as f64)
     }
 
-    /// Probability for an age.
+    /// Probability of loss for an age.
     pub(super) fn of_age(&self, age: usize, ahead: usize) -> Option<f64> {
         let climatology = self.climatology(ahead)?;
         Some(self.by_age[age][ahead].towards(climatology, STATE_WEIGHT))
     }
 
-    /// Probability for an age and margin.
+    /// Probability of loss for an age and margin.
     pub(super) fn of_margin(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let of_age = self.of_age(usize::from(bins.age), ahead)?;
         let (by_margin, _) = places(bins);
         Some(self.by_margin[by_margin][ahead].towards(of_age, STATE_WEIGHT))
     }
 
-    /// Probability for age, margin and low.
+    /// Probability of loss for age, margin and low water.
     pub(super) fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let of_margin = self.of_margin(bins, ahead)?;
         let (_, by_bins) = places(bins);
         Some(self.by_bins[by_bins][ahead].towards(of_margin, STATE_WEIGHT))
     }
 
-    /// Probability of loss by all three bins on one host; on all hosts where it was never seen so.
+    /// Probability of loss for all three bins on one host; that of all hosts if the host was never in that
+    /// state.
     pub(super) fn state_on(&self, host: usize, bins: Bins, ahead: usize) -> Option<f64> {
         let of_all = self.state(bins, ahead)?;
         let (_, by_bins) = places(bins);
@@ -284,8 +288,8 @@ impl LearntRegion {
         }))
     }
 
-    /// Probability for a host at a time of the week, or any. A host that never lost such a region is the same
-    /// at all times.
+    /// Probability of loss for a host at a time of the week; `None`: at any time. For a host that never lost
+    /// such a region it is the same at all times.
     pub(super) fn habit(&self, host: usize, slot: Option<u8>, ahead: usize) -> Option<f64> {
         let of_host = self.hosts[host][ahead];
         let any_time = of_host.towards(self.climatology(ahead)?, HOST_WEIGHT);
@@ -340,18 +344,18 @@ mod tests {
         let age = (30.0 + 10.0 * climatology) / 110.0;
         let margin = (30.0 + 10.0 * age) / 50.0;
         let of_all = (30.0 + 10.0 * margin) / 50.0;
-        // For ten minutes ahead all hosts count as twelve instants in one host's share.
+        // At a horizon of ten minutes, all hosts count as twelve instants in one host's share.
         let state = (30.0 + 12.0 * of_all) / 52.0;
         let any_time = (30.0 + 144.0 * climatology) / 184.0;
         let habit = (30.0 + 24.0 * any_time) / 64.0;
         let given = learnt.probabilities(0, 5, bins, 0).unwrap();
         close(given.state, state);
         close(given.habit, habit);
-        // No forecasts so far: not spread.
+        // No past forecasts: not spread.
         close(given.models[0], 0.1 * habit + 0.9 * state);
         close(given.mixed, given.models[0]);
         close(learnt.state(bins, 0).unwrap(), of_all);
-        // For a day ahead they count as 1,728, and a host that was never seen in the state equals all.
+        // A day ahead, all hosts count as 1,728; a host never seen in the state gets their share.
         let state = learnt.state_on(0, bins, AHEAD - 1).unwrap();
         close(state, (30.0 + 1728.0 * of_all) / 1768.0);
         close(learnt.state_on(1, bins, 0).unwrap(), of_all);
@@ -359,7 +363,8 @@ mod tests {
         close(given.models[2], 30.3 / 101.0);
         close(given.models[3], 30.3 / 41.0);
         close(given.models[4], 30.3 / 41.0);
-        // At another time: what the host does at any. The other host, which never lost one: the same at all times.
+        // At another time of the week: the host's share at any time. Host 1, which never lost a region: the
+        // same at all times.
         close(learnt.habit(0, Some(4), 0).unwrap(), any_time);
         let never = 144.0 * climatology / 204.0;
         for slot in 0..SLOTS as u8 {
@@ -393,7 +398,7 @@ mod tests {
         assert!(weight(90) > 0.99);
         assert!(weight(10) < 0.01);
         assert!((weight(50) - 0.5).abs() < 0.01);
-        // No more than all, no less than nothing.
+        // Limited to 0 and 1.
         close(weight(100), 1.0);
         close(weight(0), 0.0);
         close(LearntRegion::nothing(1).habit_weight(0), FIRST_HABIT_WEIGHT);
@@ -401,8 +406,8 @@ mod tests {
 
     #[test]
     fn forecasts_that_were_too_cautious_are_spread() {
-        // Half of the regions are lost. Numbers of those lost among the ones forecast to be lost in 1 of 5
-        // and 4 of 5 cases.
+        // Half of the regions are lost. `lost`: number lost per 100 of those forecast to be lost in 1 of 5
+        // cases; the rest of 100 for 4 of 5 cases.
         let spread = |lost: u8| {
             let mut learnt = LearntRegion::nothing(1);
             learnt.add(0, &count(0, (0, 0, 0), 100, 50));
@@ -426,7 +431,7 @@ mod tests {
         let step = |off: f64| 200_000.0 * x * off / (200_000.0 * x * x * 0.16 + 100.0);
         close(spread(15), 1.0 + step(0.05));
         close(spread(25), 1.0 - step(0.05));
-        // Within bounds.
+        // Limited to the bounds.
         close(spread(0), 1.0 + step(0.2).min(1.0));
         close(spread(100), 0.5);
         // None lost, or all: the spread cannot be estimated.

@@ -1,16 +1,20 @@
-//! Forecasts: how likely a region that is available now is to be so throughout the next ten minutes to 24 hours.
+//! Forecasts: probabilities that a region available now stays available throughout the next ten minutes to 24
+//! hours.
 //!
-//! The rules, from counts to a probability, stand in [`gleaner_policy::forecast`]; here the shares are counted.
+//! The rules from counts to a probability are in [`gleaner_policy::forecast`]; this module counts.
 //!
-//! - *Instants* ([`instants`]): a host's first sample of every ten minutes. Scope `all`: those at which the region is
-//!   available; scope `idle`: at which the host is known to be idle as well, as the rule says at that very sample.
-//! - *Fate*: the region is lost at the first sample below its size, where the host's idle period ends (scope `idle`), and
-//!   where a gap ends leases ([`LeaseWindows`]). An instant counts for a time ahead only if it could have been followed for that
-//!   long whatever happened: counting all losses, but survivals only where they were seen, would favour losses.
-//! - *The past only*: a fate is learnt from on the day on which it comes to be known, and forecasts of a day rest on
-//!   what was learnt before it ([`rolling`]). So nothing that was recorded after a day began changes its forecasts.
+//! - *Instants* ([`instants`]): a host's first sample of every ten minutes. In scope `all`, the region
+//!   must be available; in scope `idle`, the host must also be idle by the idle rule's verdict at that
+//!   very sample.
+//! - *Outcome*: the region is lost at the first sample below its size, at the end of the host's idle
+//!   period (scope `idle`), or at a gap that ends leases ([`LeaseWindows`]). An instant counts for a
+//!   horizon only if it could have been followed to the horizon in any case: counting all losses, but
+//!   only observed survivals, would favour losses.
+//! - *The past only*: an outcome is learnt from on the day on which it becomes known, and a day's
+//!   forecasts use only what was learnt before that day ([`rolling`]). So no record made after a day
+//!   began changes its forecasts.
 //!
-//! A host adds counts by day, time of the week and state ([`counts`]), no samples.
+//! A host contributes counts by day, time of the week and state ([`counts`]), not samples.
 
 mod calibration;
 mod counts;
@@ -33,7 +37,7 @@ use gleaner_schemas::findings::{
 };
 use std::sync::Arc;
 
-/// A region as it was asked for.
+/// A region as requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Region {
     Bytes(i64),
@@ -41,7 +45,7 @@ enum Region {
     Share(f64),
 }
 
-/// Sum of all hosts' parts.
+/// All hosts' parts.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecasts {
     hosts: Vec<Arc<HostPart>>,
@@ -51,7 +55,7 @@ pub(crate) struct Forecasts {
 #[derive(Debug)]
 struct HostPart {
     host: String,
-    /// Time of its last sample.
+    /// Time of the host's last sample.
     time_ms: i64,
     hour_of_week: u8,
     /// Time that samples cover.
@@ -166,7 +170,7 @@ mod tests {
     const MINUTE_MS: i64 = 60_000;
     const FIRST_DAY: i64 = 20_000;
 
-    /// A sample, and the interval before it.
+    /// A sample, and its interval since the one before.
     #[derive(Clone, Debug)]
     struct Step {
         minutes: i64,
@@ -202,7 +206,7 @@ mod tests {
             )
     }
 
-    /// Part of a host whose trace is read before `until_day`.
+    /// Part of a host whose trace is read up to `until_day`.
     fn part(steps: &[Step], until_day: i64) -> Arc<HostPart> {
         let folder = tempfile::tempdir().unwrap();
         let mut hosts = RowsBuilder::new(&HostRow::TABLE);
@@ -271,7 +275,7 @@ mod tests {
         found.hosts.remove(0)
     }
 
-    /// Knowledge from the host before a day, by scope and region.
+    /// Shares learnt from the host before a day, by scope and region.
     fn learnt_before(part: &HostPart, origin: i64) -> Vec<LearntRegion> {
         let of = |scope, region: usize| {
             let counts = part.counts(scope).get(region);
@@ -293,8 +297,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(12))]
 
-        /// Records from an origin on, gaps and the owner's return included, do not change the forecasts made
-        /// at it.
+        /// Records from an origin on, including gaps and the owner's return, do not change the forecasts made
+        /// at the origin.
         #[test]
         fn nothing_recorded_later_changes_a_forecast(
             steps in prop::collection::vec(step(), 400..700),
@@ -305,7 +309,7 @@ mod tests {
             let before = part(&steps, origin);
             let whole = part(&steps, i64::MAX);
             prop_assert_eq!(learnt_before(&before, origin), learnt_before(&whole, origin));
-            // Another future.
+            // The same past with another future.
             let mut now = FIRST_DAY * DAY_MS;
             let past = steps.iter().take_while(|s| {
                 now += s.minutes * MINUTE_MS;
@@ -314,7 +318,7 @@ mod tests {
             let mut other: Vec<Step> = past.cloned().collect();
             let past_count = other.len();
             other.extend(later);
-            // The first of the other samples must not fall into the past.
+            // The other future's first sample must not fall into the past.
             if let Some(first) = other.get_mut(past_count) {
                 first.minutes += DAY_MS / MINUTE_MS;
             }

@@ -1,4 +1,4 @@
-//! Findings of the forecasts: the knowledge and its quality.
+//! Findings of the forecasts: the learnt shares and their quality.
 
 use super::calibration::{BOUNDS, Calibration};
 use super::counts::Count;
@@ -28,7 +28,7 @@ struct Series {
     region_share: Option<f64>,
 }
 
-/// Writes all records of the hosts, which stand in the order of their ids.
+/// Writes all records of the hosts, which are in the order of their ids.
 pub(super) fn write(hosts: &[Arc<HostPart>], parameters: &Parameters, findings: &mut Findings) {
     let mut all: Vec<Series> = Vec::new();
     for scope in [Scope::All, Scope::Idle] {
@@ -104,7 +104,7 @@ fn pool(
 /// Forecasts for each host at its last sample, from the table as written.
 fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
     let Some(table) = Table::of(findings) else {
-        return; // it was written just now
+        return; // cannot happen: the table was just written
     };
     for host in hosts.iter().filter(|h| h.covered_ms >= DAY_MS) {
         for series in all {
@@ -232,7 +232,7 @@ impl Series {
             })
     }
 
-    /// Every cell that was seen, and the coarser ones that it refines.
+    /// Adds a record for every observed state, and for the coarser states that it refines.
     fn cells(self, learnt: &LearntRegion, findings: &mut Findings) {
         let mut cell =
             |bins: [Option<u8>; 3], shares: &Shares, lost: &dyn Fn(usize) -> Option<f64>| {
@@ -282,8 +282,8 @@ impl Series {
         }
     }
 
-    /// Habits of every host at any time, and at the times of the week at which it was seen if it ever lost
-    /// such a region.
+    /// Adds the habits of every host at any time of the week; for a host that ever lost such a region, also
+    /// those at each observed time of the week.
     fn habits(self, hosts: &[Arc<HostPart>], learnt: &LearntRegion, findings: &mut Findings) {
         for (index, part) in hosts.iter().enumerate() {
             let of_host = &learnt.hosts[index];
@@ -323,7 +323,8 @@ impl Series {
         }
     }
 
-    /// Adds a record of every state that was seen on one host, where its share is another than that of all hosts.
+    /// Adds a record for every state observed on one host in which the host's share differs from that of all
+    /// hosts.
     fn states(self, index: usize, part: &HostPart, learnt: &LearntRegion, findings: &mut Findings) {
         for (&by_bins, shares) in &learnt.host_cells[index] {
             let bins = super::learnt::bins_at(by_bins);
@@ -368,7 +369,7 @@ impl Series {
     }
 }
 
-/// Rounded to the digits that so few instants justify; the table stays small.
+/// Rounded to the digits that the numbers of instants justify, which keeps the table small.
 fn rounded(probability: f64) -> f64 {
     (probability * 1e5).round() / 1e5
 }
@@ -408,7 +409,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reader of the table learns the subject of its scores.
+        /// A reader of the table computes the same forecasts that were scored.
         #[test]
         fn the_table_says_what_was_scored(
             hosts in prop::collection::vec(prop::collection::vec(count(), 1..20), 1..4)
@@ -445,7 +446,7 @@ mod tests {
                             hour_of_week: count.slot / 6 * 120 + count.slot % 6 * 4,
                             ahead_s,
                         });
-                        // Figures are rounded to 10⁻⁵ before odds are spread, at most to twice as far.
+                        // Figures are rounded to 10⁻⁵ before the odds are spread, to at most twice as far.
                         let close = scored.zip(said).map(|(scored, said)| {
                             let of = |p: f64| p * (1.0 - p);
                             let scale = of(scored.models[0]) / of(scored.mixed).max(1e-5);

@@ -1,7 +1,8 @@
-//! Forecasts of days that lay ahead, each made from what was known when the day began, and their scores.
+//! Forecasts of past days, each from what was known when the day began, and the forecasts' scores.
 //!
-//! Day by day (UTC): first every instant of the day is forecast from what had been learnt before; then the fates that came
-//! to be known on that day are learnt, whichever day they began on. The first half of the days only teaches.
+//! Day by day (UTC), first every instant of the day is forecast from what was learnt before; then the
+//! outcomes that became known on that day are learnt, whichever day they began on. The first half of the days
+//! is only learnt from, not scored.
 
 use super::calibration::Calibration;
 use super::counts::Count;
@@ -9,7 +10,7 @@ use super::learnt::{Fit, LearntRegion, MODELS_COUNT};
 use gleaner_policy::forecast::AHEAD;
 use std::collections::BTreeMap;
 
-/// Share of the days that only teach.
+/// Share of the days that are only learnt from.
 const TEACHING_SHARE: f64 = 0.5;
 
 /// Quality of the forecasts of one region.
@@ -18,7 +19,7 @@ pub(super) struct Scores {
     pub(super) ahead: [Score; AHEAD],
 }
 
-/// Some time ahead.
+/// Scores at one horizon.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Score {
     /// Sums of squared errors of each model.
@@ -30,8 +31,8 @@ pub(super) struct Score {
     pub(super) calibration: [Calibration; MODELS_COUNT],
 }
 
-/// Goes through all days of all hosts, each by its counts. Gives what was learnt in the end, and the scores on the way;
-/// tells `before` of each day and what was learnt before it.
+/// Goes through all days of all hosts, given each host's counts. Returns what was learnt in the end, and the
+/// scores. Calls `before` with each day and what was learnt before it.
 pub(super) fn roll(
     hosts: &[&[Count]],
     mut before: impl FnMut(i64, &LearntRegion),
@@ -41,7 +42,7 @@ pub(super) fn roll(
         ahead: Default::default(),
     };
     let known_on = |count: &Count| i64::from(count.day) + i64::from(count.known_after_days);
-    // Only days on which something happened: a clock may have been years off.
+    // Only days that occur in the counts: a clock may have been years off.
     let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
     let mut known: BTreeMap<i64, KnownFacts<'_>> = BTreeMap::new();
     for (host, counts) in hosts.iter().enumerate() {
@@ -100,7 +101,7 @@ pub(super) fn roll(
     (learnt, scores)
 }
 
-/// Facts that come to be known on one day.
+/// What becomes known on one day.
 #[derive(Default)]
 struct KnownFacts<'a> {
     counts: Vec<(usize, &'a Count)>,
@@ -131,7 +132,8 @@ mod tests {
 
     const REGION: i64 = 5;
 
-    /// A host of (minutes since the sample before, available): a pause of more than half an hour hides what happened.
+    /// A host from (minutes since the sample before, available); windows end at pauses of more than half an
+    /// hour.
     fn trace(steps: &[(i64, i64)], until_ms: i64) -> (Vec<i64>, Vec<i64>) {
         let mut now = 0;
         let times = steps.iter().map(|(minutes, _)| {
@@ -192,7 +194,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// The knowledge before a day is that of a trace that ends there: nothing later went in.
+        /// What is learnt before a day equals what is learnt from a trace that ends there.
         #[test]
         fn the_future_changes_no_forecast(hosts in hosts(), origin in 1..6i64) {
             let of = |until_ms| -> Vec<Vec<Count>> {
@@ -203,7 +205,7 @@ mod tests {
             prop_assert_eq!(slices(&whole), slices(&cut));
         }
 
-        /// Counted instant by instant, from the definition.
+        /// Counts instant by instant, from the definition.
         #[test]
         fn counts_equal_the_slow_version(hosts in hosts()) {
             let steps = &hosts[0];
@@ -252,7 +254,7 @@ mod tests {
         }
     }
 
-    /// Knowledge before a day, in the end where the counts do not reach it.
+    /// What is learnt before a day; if the counts end earlier, what is learnt in the end.
     fn roll_before(hosts: &[Vec<Count>], origin: i64) -> LearntRegion {
         let mut at_origin = None;
         let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();
@@ -281,7 +283,8 @@ mod tests {
 
     #[test]
     fn scores_worked_by_hand() {
-        // Known a day later, so that the last of five days is 4: the first three teach.
+        // Outcomes are known a day later, so the last of the five days is 4: the first three are only learnt
+        // from.
         let counts: Vec<Count> = [1, 3, 0, 2]
             .into_iter()
             .zip(0..)
@@ -289,7 +292,7 @@ mod tests {
             .collect();
         let (learnt, scores) = roll(&[&counts], |_, _| {});
         let score = &scores.ahead[0];
-        // Day 3 was forecast from days 0 and 1, whose fates were known on day 2: 4 of 8 lost.
+        // Day 3 is forecast from days 0 and 1, whose outcomes were known by day 2: 4 of 8 lost.
         assert_eq!(
             (score.instants, score.origins, score.hosts_count),
             (4, 1, 1)
@@ -318,7 +321,7 @@ mod tests {
         counts.extend((20_000..20_008).map(|day| steady(day, 4, 1)));
         counts.push(steady(i32::MAX, 4, 1));
         let (_, scores) = roll(&[&counts], |_, _| {});
-        // Days 0, 1, 20000 to 20008 and the last two: seven of the thirteen teach.
+        // Days 0, 1, 20000 to 20008 and the last two: the first seven of thirteen are only learnt from.
         assert_eq!(scores.ahead[0].origins, 4);
     }
 }

@@ -1,4 +1,4 @@
-//! Lengths of the owners' absences and presences, over hosts.
+//! Lengths of the owners' absences and presences, pooled over hosts.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
 
-/// The one cause of an end: it was seen.
+/// The only cause number: the end was seen.
 const ENDED: usize = 0;
 
 /// Lengths of absences and presences.
@@ -42,7 +42,7 @@ impl Measure for Lengths {
                 .collect(),
         };
         for lengths in [&mut found.idle, &mut found.busy] {
-            // An absence that was cut at once was not seen to last at all.
+            // A length of 0 without an end was not observed at all.
             lengths.retain(|l| l.ms > 0 || l.cause.is_some());
         }
         Ok(found)
@@ -65,7 +65,7 @@ impl Measure for Lengths {
     }
 }
 
-/// `None` without any.
+/// Finding for one state; `None` without lengths.
 fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
@@ -105,7 +105,8 @@ mod tests {
             };
             all.iter().map(length).collect()
         };
-        // Whole: 10, 20, 60. KM: at 10 one of 4 ends (3/4), at 20 one of 3 (1/2), 30 is cut, at 60 the last ends.
+        // Whole: 10, 20, 60. Kaplan-Meier: at 10, one of 4 ends (3/4); at 20, one of 3 (1/2); 30 is censored;
+        // at 60 the last ends.
         let some = lengths(&[(60, false), (10, false), (30, true), (20, false)]);
         let r = record("all", OwnerState::Busy, &some).unwrap();
         assert_eq!((r.periods, r.censored), (4, 1));
@@ -115,7 +116,7 @@ mod tests {
             (Some(60.0), Some(60.0), Some(60.0))
         );
         assert_eq!(r.restricted_mean_s, Some(10.0 + 7.5 + 40.0 * 0.5));
-        // Cut ones alone say how long at least, and no more.
+        // Censored lengths alone give only a minimum.
         let r = record("all", OwnerState::Idle, &lengths(&[(30, true)])).unwrap();
         assert_eq!(
             (r.periods, r.censored, r.mean_s, r.max_s),

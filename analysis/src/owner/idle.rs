@@ -1,4 +1,4 @@
-//! Idle periods as findings; [`gleaner_hosts::derived`] finds them.
+//! Idle periods as findings; [`gleaner_hosts::derived`] derives them.
 
 use crate::derived::HostHistory;
 use crate::error::Result;

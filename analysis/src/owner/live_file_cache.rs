@@ -1,4 +1,5 @@
-//! Live file cache over samples ([`crate::derived::live_files`] has it of each): does it stay within the headroom?
+//! Live file cache over samples: does it stay within the headroom? [`crate::derived::live_files`] has its
+//! size at each sample.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -7,7 +8,7 @@ use crate::statistics::distribution::Distribution;
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
-/// Parts of a whole in which shares are counted.
+/// Unit in which shares are counted: one billionth.
 const SHARE_PARTS: i64 = 1_000_000_000;
 
 /// Live file cache over samples: does it stay within the headroom?
@@ -61,7 +62,7 @@ impl Measure for LiveFileCache {
 }
 
 impl LiveFileCache {
-    /// `None` without a sample.
+    /// Finding of a class; `None` without a sample.
     fn record(&self, size_class: &str) -> Option<findings::LiveFileCache> {
         let part = |parts: f64| parts / SHARE_PARTS as f64;
         let mean_share = part(self.shares.mean()?);

@@ -1,9 +1,9 @@
-//! Memory context size: what would have to be paged in again at a return, had memory been lent (Acharya & Setia,
-//! section 3.4; [`gleaner_policy::memory_context`] has the rule).
+//! Memory context size: what would have to be paged in again at a return, had memory been lent (Acharya &
+//! Setia, section 3.4; [`gleaner_policy::memory_context`] has the rule).
 //!
-//! Nothing need have been lent in the trace: G is what each mode of lending would have lent at the last idle
-//! sample, with [`quota`]'s rule. It is taken once a return and mode, beside what the mode lends while the
-//! host is idle: the gain and its price in one record.
+//! The trace need not contain any lending: G is what each mode would have lent at the last idle sample, by
+//! [`quota`]'s rule. Each return gives one size per mode. The finding also has what the mode lends while the
+//! host is idle: gain and cost in one record.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -27,12 +27,12 @@ const MODES: [(LendingMode, Mode); 2] = [
     (LendingMode::Gentle, Mode::Gentle),
 ];
 
-/// Memory that the owner wants at a return, before any guest.
+/// Memory that the owner needs at a return, without guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReturnDemand {
-    /// A, K and M; no G.
+    /// A, K and M of the rule; no G.
     pub(crate) demand: Demand,
-    /// Part of A of the processes that had started before the return.
+    /// The part of A that belongs to processes started before the return.
     cached_footprint_bytes: u64,
 }
 
@@ -43,7 +43,8 @@ pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<ReturnDemand>>
     host.returns.iter().map(of_return).collect()
 }
 
-/// At one return, which need not be one of the trace's own rule; `by_sample` are the rows of its processes.
+/// Demand at one return, which may come from a rule other than the trace's own; `by_sample` are the rows of
+/// the processes by sample.
 pub(crate) fn wanted_at(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
@@ -59,7 +60,7 @@ pub(crate) fn wanted_at(
     }))
 }
 
-/// Footprint in the window after the return; `None` where sizes are not known.
+/// Footprint in the window after the return; `None` if sizes are unknown.
 fn footprint(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
@@ -87,7 +88,7 @@ fn footprint(
     ))
 }
 
-/// Memory that `mode` would lend at a sample, were the host idle; `None` where that cannot be told.
+/// Memory that `mode` would lend at a sample if the host were idle; `None` if unknown.
 fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -> Option<u64> {
     let limits = Limits {
         mode,
@@ -103,7 +104,7 @@ fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -
     (found.reason != Reason::HarvestableUnknown).then_some(found.once_idle_bytes)
 }
 
-/// The memory context of both modes.
+/// The memory context sizes of both modes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MemoryContext([ModeSizes; 2]);
 
@@ -112,7 +113,7 @@ pub(crate) struct MemoryContext([ModeSizes; 2]);
 struct ModeSizes {
     /// Mean over samples.
     lendable: Mean,
-    /// Over returns, as all below.
+    /// Mean over returns, like all fields below.
     footprint: Mean,
     cost: Distribution,
     upper_bound: Mean,
@@ -154,7 +155,7 @@ impl Measure for MemoryContext {
 }
 
 impl MemoryContext {
-    /// Findings of one host, or pooled.
+    /// Findings of one host (`host`), or pooled.
     fn records(
         &self,
         host: Option<&str>,
@@ -200,7 +201,7 @@ impl ModeSizes {
         }
     }
 
-    /// `None` without a return.
+    /// Finding of one mode; `None` without a return.
     fn record(
         &self,
         host: Option<&str>,

@@ -1,4 +1,4 @@
-//! The host's owner: when away, and what lending could and would cost.
+//! The host's owner: absences, and what lending did cost or would cost the owner.
 
 pub(crate) mod absence_lengths;
 pub(crate) mod idle;

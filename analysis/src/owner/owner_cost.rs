@@ -1,9 +1,10 @@
-//! Cost of returns, as the kernel measured it: stalls for memory, refaults, swap-ins and major faults.
+//! Cost of returns as the kernel measured it: stalls for memory, refaults, swap-ins and major faults.
 //!
-//! A window reaches from the last idle sample to the last within 200 s of the return; where the first sample comes
-//! later than that, it ends the window. Samples are what there is: a window holds up to one interval of idle time, and
-//! is as long as [`findings::OwnerCost::mean_window_s`] says. The base line is taken from the presence that the
-//! return began: as many samples from its middle on, where they are all after the first window and before its end.
+//! A window lasts from the last idle sample to the last sample within 200 s of the return, or to the first
+//! sample after the return if that comes later. Windows are bounded by samples: a window holds up to one
+//! interval of idle time, and [`findings::OwnerCost::mean_window_s`] is its mean length. The base line is a
+//! window of as many samples in the presence after the return, from its middle on; it must lie wholly after
+//! the return's window and within the presence.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -19,7 +20,7 @@ use gleaner_policy::memory_context::{Demand, memory_context_bytes};
 use gleaner_schemas::findings::{self, Category, CostWindow, Findings, Parameters};
 use gleaner_schemas::units::stored;
 
-/// The kinds of time that are told apart, with and without memory lent.
+/// Kinds of window, with and without lent memory.
 const KINDS: [(CostWindow, bool); 4] = [
     (CostWindow::Return, true),
     (CostWindow::Return, false),
@@ -45,7 +46,7 @@ struct Window {
     kind: CostWindow,
     from: usize,
     to: usize,
-    /// Memory that the owner wants at a return, where it is known.
+    /// Memory that the owner needs at a return, if known.
     demand: Option<Demand>,
 }
 
@@ -92,7 +93,7 @@ fn windows(host: &HostHistory<'_>) -> Result<Vec<Window>> {
     Ok(windows)
 }
 
-/// From the middle of the presence that a return began; a visit between two samples was none.
+/// Base line from the middle of the presence that the return began; a visit between two samples has none.
 fn base_line(host: &HostHistory<'_>, back: &Return) -> Option<Window> {
     let periods = &host.busy_periods;
     let first = *back.window.start();
@@ -147,7 +148,7 @@ impl CounterGrowth {
         }
     }
 
-    /// `None` without a window.
+    /// Finding for one kind of window; `None` without a window.
     fn record(
         &self,
         size_class: &str,

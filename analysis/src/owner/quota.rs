@@ -1,4 +1,4 @@
-//! Quota of one host at its last sample, and the reason, in words.
+//! Quota of one host at its last sample, and its reason in words.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -12,7 +12,7 @@ use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::findings::{ActivitySource, Findings, Parameters, Quota};
 use gleaner_schemas::units::{Seconds, stored};
 
-/// Memory that each host could lease at its last sample.
+/// Quota of each host at its last sample.
 pub(crate) struct LastQuotas;
 
 impl HostMeasure for LastQuotas {
@@ -29,8 +29,8 @@ impl HostMeasure for LastQuotas {
     }
 }
 
-/// `None` where the trace does not say where memory went. `sources` are what watches the owner: they say why nothing
-/// could be seen.
+/// Quota at the last sample; `None` if the trace lacks the categories. `sources` are the sources of the
+/// owner's activity: they give the reason if idleness is unknown.
 fn of_last(
     host: &str,
     samples: &Samples,
@@ -75,7 +75,7 @@ fn of_last(
     })
 }
 
-/// Categories of one sample; `None` in a trace that tells physical and available memory alone.
+/// Categories of one sample; `None` in a trace that has only physical and available memory.
 pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     let figures = Figures::of(
         unsigned(samples.physical_bytes[at]),
@@ -85,7 +85,7 @@ pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     figures.complete()
 }
 
-/// Either the owner was active lately, or the host has been watched in a calm state for too short.
+/// The reason: the owner was active recently, or a low load has not been observed for long enough.
 fn waiting(samples: &Samples, last: usize, at_ms: i64, parameters: &Parameters) -> String {
     let now = samples.time_ms[last];
     let since_ms = at_ms.saturating_sub((parameters.idle_after_s * 1000.0) as i64);

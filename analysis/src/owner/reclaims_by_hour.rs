@@ -1,4 +1,4 @@
-//! Returns by hour of the week, in the fleet's time zone, beside the idle time in which they could come.
+//! Returns by hour of the week, in the fleet's time zone, with the idle time in which they could occur.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -8,7 +8,7 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Parameters};
 
-/// Reclaims of hosts whose owners' absences are known.
+/// Reclaims on hosts whose owners' absences are known.
 #[derive(Clone, Debug)]
 pub(crate) struct ReclaimsByHour {
     /// Returns in each hour of the week.

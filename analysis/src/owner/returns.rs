@@ -1,4 +1,4 @@
-//! Count of returns; [`gleaner_hosts::derived`] finds them.
+//! Number of returns; [`gleaner_hosts::derived`] derives them.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -6,17 +6,17 @@ use crate::measure::{Measure, MeasureOutput};
 use crate::trace::reads::ReadSet;
 use gleaner_schemas::findings::{Findings, Parameters, Reclaims};
 
-/// Count of the times that lent memory would be taken back.
+/// Number of times at which lent memory would be reclaimed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Count {
-    /// Hosts that can tell.
+    /// Hosts whose returns are known.
     hosts: i64,
     returns: i64,
     observed_ms: i64,
 }
 
 impl Count {
-    /// Finding of one host, or pooled; `None` if nothing is known.
+    /// Finding of one host, or pooled; `None` if no time was observed.
     fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {

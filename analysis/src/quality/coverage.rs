@@ -1,4 +1,4 @@
-//! The hosts, and how well each is covered.
+//! The hosts, and how much of its time each covers with samples.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -38,7 +38,7 @@ fn summary(host: &HostHistory<'_>, pass: &Pass<'_>) -> HostSummary {
         samples_count: samples.len() as i64,
         from_time_ms,
         to_time_ms,
-        // A single sample has no gap between its ends; after a clock was set back some time is covered twice.
+        // A single sample spans no time. After a clock was set back, some time is covered twice.
         coverage_share: if span_ms > 0 {
             (host.trace.covered_ms() as f64 / span_ms as f64).min(1.0)
         } else {
@@ -67,7 +67,7 @@ fn record(host: &str, gap: &Gap) -> findings::Gap {
         host: host.to_owned(),
         from_time_ms: gap.from_ms,
         to_time_ms: gap.to_ms,
-        // A clock set back leaves no time out.
+        // A clock set back skips no time.
         duration_s: gap.to_ms.saturating_sub(gap.from_ms).max(0) as f64 / 1000.0,
         cause: gap.cause.clone(),
     }

@@ -1,4 +1,4 @@
-//! Measures that a dataset cannot give, and why: said instead of guessed.
+//! Measures that a dataset cannot give, and the reasons: reported instead of guessed.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -13,7 +13,7 @@ use gleaner_schemas::findings::{
 };
 use gleaner_schemas::units::Seconds;
 
-/// Measures that the dataset cannot give of a host, and the reasons.
+/// Measures that the dataset cannot give for a host, and the reasons.
 pub(crate) struct MissingMeasures;
 
 impl HostMeasure for MissingMeasures {
@@ -131,7 +131,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Not
     missing
 }
 
-/// Notes the missing figures of the owner's return, in theory and as measured.
+/// Notes the missing figures of owner's returns, both computed and measured.
 fn owner(
     host: &HostHistory<'_>,
     found: &Findings,
@@ -173,7 +173,7 @@ fn owner(
     }
 }
 
-/// A host of which nothing can be said.
+/// Note on a host without samples in the span.
 pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
     NotMeasured {
         measure: "hosts".to_owned(),
@@ -186,7 +186,7 @@ pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
     }
 }
 
-/// The figure is missing because no host at all can tell when it was idle.
+/// Note that no host's idle time is known.
 pub(crate) fn no_idle_scope() -> NotMeasured {
     NotMeasured {
         measure: "availability_periods".to_owned(),
@@ -195,7 +195,7 @@ pub(crate) fn no_idle_scope() -> NotMeasured {
     }
 }
 
-/// The figure is missing because `without` of so many hosts have not sent their records to a collector.
+/// Note that `without` of `hosts_count` hosts have not sent their records to a collector.
 pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
     NotMeasured {
         measure: "period_ends".to_owned(),
@@ -206,7 +206,7 @@ pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
     }
 }
 
-/// `: denied (Permission denied)`, or nothing where the host gave no reason.
+/// `: denied (Permission denied)`; empty if the host recorded no reason.
 fn why_absent(absences: &[Absence], item: &str) -> String {
     let found = absences.iter().find(|a| a.item == item);
     found.map_or_else(String::new, |a| format!(": {} ({})", a.reason, a.detail))

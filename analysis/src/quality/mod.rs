@@ -1,4 +1,4 @@
-//! Quality of the data: the parts that could not be seen or measured, and the cost of tracing.
+//! Quality of the data: what could not be observed or measured, and the cost of tracing.
 
 pub(crate) mod cost;
 pub(crate) mod coverage;

@@ -1,4 +1,4 @@
-//! Items that could not be read, and the record of the sources of the owner's activity.
+//! Items that could not be read, and the sources of the owner's activity with their states.
 
 use crate::derived::HostHistory;
 use crate::error::Result;
@@ -10,7 +10,7 @@ use gleaner_schemas::column::Row;
 use gleaner_schemas::findings::{Absence, ActivitySource, FindingList, Findings, Quota};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
 
-/// Things that could not be read, by host.
+/// Items that could not be read, by host.
 pub(crate) struct AbsenceRecords;
 
 impl HostMeasure for AbsenceRecords {
@@ -32,7 +32,7 @@ impl HostMeasure for ActivitySources {
         &[MeasureOutput::of::<ActivitySource>(ReadSet::SAMPLES)];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        // A quota says why nothing was seen.
+        // A quota's reason may name a source, too.
         if pass.parameters.wants(&[ActivitySource::KEY, Quota::KEY]) {
             let sources = activity_sources(&mut host.trace)?;
             findings.activity_sources.extend(sources);
@@ -41,8 +41,8 @@ impl HostMeasure for ActivitySources {
     }
 }
 
-/// Counts each item and reason once, in the order of their first appearance. A vanished item belongs to the
-/// sample of its row alone; all others are valid until their next row, which counts 0 when the item is
+/// Counts each item and reason once, in the order of their first appearance. A vanished item counts only
+/// for the sample of its row; all others hold until their next row, which has a count of 0 when the item is
 /// readable again.
 fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
     let columns = ["item", "reason", "detail", "absent_count"];
@@ -72,7 +72,7 @@ fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
         .collect()
 }
 
-/// Items that a sample could not read, in words.
+/// Items that could not be read at a sample, in words.
 pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<String>> {
     let columns = ["item", "reason", "detail", "absent_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);

@@ -1,15 +1,15 @@
-//! Intervals by bootstrap over hosts: how far a figure would go if other hosts like these had been
+//! Intervals by bootstrap over hosts: the range in which a figure would lie if other, similar hosts had been
 //! traced.
 //!
-//! Whole hosts are drawn anew, as periods on one host are alike: an interval over periods would
-//! claim far too much. The draws are made once and serve all figures. They depend on the number of hosts
-//! alone, so the same hosts in the same order always give the same interval.
+//! Whole hosts are redrawn, since periods on one host are alike: an interval over periods would be far too
+//! narrow. The draws are made once and serve all figures. They depend only on the number of hosts, so the
+//! same hosts in the same order always give the same interval.
 
 use super::Interval;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Any number; fixed, so that an analysis done twice says the same.
+/// Arbitrary but fixed, so that repeated analyses give the same results.
 const SEED: u64 = 1998;
 
 /// Number of times that each host was drawn in each resample.
@@ -17,12 +17,12 @@ const SEED: u64 = 1998;
 pub(crate) struct Resamples {
     hosts_count: usize,
     resamples_count: usize,
-    /// Weights by host, then by resample: a figure then adds one host at a time to all resamples.
+    /// Weights by host, then by resample: a figure adds one host at a time to all resamples.
     times: Vec<u16>,
 }
 
 impl Resamples {
-    /// Draws as many hosts as there are, with replacement, `resamples_count` times.
+    /// Draws `hosts_count` hosts with replacement, `resamples_count` times.
     pub(crate) fn draw(hosts_count: usize, resamples_count: usize) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(SEED);
         let mut times = vec![0u16; hosts_count * resamples_count];
@@ -40,8 +40,8 @@ impl Resamples {
         }
     }
 
-    /// 95 % interval of the sum of the numerators over the sum of the denominators, a pair a host.
-    /// `None` where fewer than two hosts have a denominator: of one host nothing can be drawn anew.
+    /// 95 % interval of the sum of the numerators over the sum of the denominators, one pair per host. `None`
+    /// if fewer than two hosts have a denominator: redrawing one host changes nothing.
     pub(crate) fn ratio_interval(&self, hosts: &[(f64, f64)]) -> Option<Interval> {
         let counted = hosts.iter().filter(|(_, denominator)| *denominator > 0.0);
         if hosts.len() != self.hosts_count || counted.count() < 2 {
@@ -51,7 +51,7 @@ impl Resamples {
         let mut denominators = vec![0.0; self.resamples_count];
         let of_hosts = self.times.chunks_exact(self.resamples_count.max(1));
         for (times, &(numerator, denominator)) in of_hosts.zip(hosts) {
-            // A host that adds nothing is as good as not there.
+            // A host without numerator and denominator changes no sum.
             if denominator <= 0.0 && numerator == 0.0 {
                 continue;
             }
@@ -71,8 +71,8 @@ impl Resamples {
         )
     }
 
-    /// The slow version that [`Self::ratio_interval`] is held against: 95 % interval of any statistic, which is told how
-    /// often each host was drawn and answers `None` where it has no value.
+    /// The slow version that [`Self::ratio_interval`] is compared with: 95 % interval of any statistic. The
+    /// statistic gets how often each host was drawn, and returns `None` if it has no value.
     #[cfg(test)]
     fn interval(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Option<Interval> {
         if self.hosts_count < 2 {
@@ -89,8 +89,8 @@ impl Resamples {
     }
 }
 
-/// The 2.5 and 97.5 % quantiles, between two values where they fall there. Resamples without a value
-/// (nothing to divide by) are left out; `None` without any.
+/// The 2.5 and 97.5 % quantiles, interpolated between values. Resamples without a value (a denominator of 0)
+/// are left out; `None` if all are.
 fn percentiles(mut values: Vec<f64>) -> Option<Interval> {
     values.sort_unstable_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
@@ -133,7 +133,7 @@ mod tests {
         assert!((0..1000).all(|r| of_resample(r) == 7));
         for host in drawn.times.chunks_exact(1000) {
             let times: u32 = host.iter().map(|&t| u32::from(t)).sum();
-            // 7,000 draws at 1/7: 5 deviations are 146.
+            // 7,000 draws at 1/7: 5 standard deviations are 146.
             assert!(times.abs_diff(1000) < 146, "{times}");
         }
     }
@@ -146,7 +146,7 @@ mod tests {
         let one_of_two = [(1.0, 2.0), (0.0, 0.0)];
         assert_eq!(Resamples::draw(2, 10).ratio_interval(&one_of_two), None);
         assert_eq!(Resamples::draw(2, 10).interval(|_| None), None);
-        // The hosts that were drawn differ.
+        // The number of hosts differs from that of the draws.
         assert_eq!(
             Resamples::draw(3, 10).ratio_interval(&[(1.0, 2.0); 2]),
             None
@@ -168,7 +168,7 @@ mod tests {
         let found = Resamples::draw(400, RESAMPLES)
             .ratio_interval(&hosts)
             .unwrap();
-        // Deviation 0.5 / 20 = 0.025.
+        // Standard deviation of the mean: 0.5 / 20 = 0.025.
         assert!((found.low - 0.451).abs() < 0.006, "{found:?}");
         assert!((found.high - 0.549).abs() < 0.006, "{found:?}");
     }

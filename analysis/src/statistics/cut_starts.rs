@@ -1,6 +1,6 @@
-//! Effect on each estimator of a trace that is short beside the periods, for periods of a known mean: the reason why
-//! the odds over calendar time come first. `cargo test -p gleaner-analysis cut_starts -- --nocapture` prints the
-//! figures of docs/analysis.md.
+//! Effect on each estimator of a trace that is short compared with the periods, for periods of a known mean.
+//! It is the reason why the odds over calendar time come first. The figures of docs/analysis.md are printed by
+//! `cargo test -p gleaner-analysis cut_starts -- --nocapture`.
 
 use super::Length;
 use super::kaplan_meier::Curve;
@@ -9,17 +9,17 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const HOUR_MS: f64 = 3_600_000.0;
-/// True mean of the periods, and how far ahead the odds look.
+/// True mean of the periods, and horizon of the odds.
 const MEAN_H: f64 = 6.0;
 /// Mean time between periods.
 const BETWEEN_H: f64 = 1.0;
-/// Hosts come and go for so long before they are watched that nothing tells when they began.
+/// Simulated time before the observation, long enough that the start has no influence.
 const BEFORE_H: f64 = 2000.0;
 
 #[derive(Clone, Copy, Debug)]
 enum Periods {
     Exponential,
-    /// With a deviation of 1.5 of the logarithm: many short ones, few long ones.
+    /// With a standard deviation of 1.5 of the logarithm: many short periods, few long ones.
     Lognormal,
 }
 
@@ -29,7 +29,7 @@ impl Periods {
             Self::Exponential => exponential(rng) * MEAN_H,
             Self::Lognormal => {
                 const DEVIATION: f64 = 1.5;
-                // Box and Muller's normal number.
+                // Normal variate by Box and Muller.
                 let angle = rng.random::<f64>() * std::f64::consts::TAU;
                 let normal = (2.0 * exponential(rng)).sqrt() * angle.cos();
                 (MEAN_H.ln() - DEVIATION * DEVIATION / 2.0 + DEVIATION * normal).exp()
@@ -51,7 +51,7 @@ struct Estimates {
     true_odds: f64,
 }
 
-/// Hosts, each watched for `window_h` hours.
+/// Estimates from hosts that are each observed for `window_h` hours.
 fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Estimates {
     let mut rng = ChaCha8Rng::seed_from_u64(1998);
     let ms = |hours: f64| (hours * HOUR_MS) as i64;
@@ -78,8 +78,8 @@ fn simulated(periods: Periods, window_h: f64, hosts_count: usize) -> Estimates {
                     ms: ms(seen_to_h - seen_from_h),
                     cause,
                 };
-                // As in `Lease::length`: of a period whose start was cut, only that it lasted longer is
-                // certain.
+                // As in `Lease::length`: a period whose start was cut is only known to have lasted longer
+                // than seen.
                 all.push(length(ended.filter(|_| from_h >= 0.0)));
                 if from_h >= 0.0 {
                     start_seen.push(length(ended));
@@ -112,7 +112,7 @@ fn odds_are_right_where_means_are_not() {
     ];
     for (periods, window_h, hosts_count) in cases {
         let found = simulated(periods, window_h, hosts_count);
-        println!("{periods:?}, {window_h} h: {found:.2?}"); // docs/analysis.md quotes it
+        println!("{periods:?}, {window_h} h: {found:.2?}"); // quoted in docs/analysis.md
         assert!(found.as_seen_h < MEAN_H, "{found:?}");
         assert!(found.kaplan_meier_h > MEAN_H * 1.05, "{found:?}");
         assert!(found.kaplan_meier_h > found.start_seen_h, "{found:?}");

@@ -1,18 +1,18 @@
-//! Mean, deviation and median of very many sizes, mergeable and bounded.
+//! Mean, deviation and median of very many sizes, in bounded memory; distributions can be merged.
 //!
-//! Sums are whole numbers, so that the order in which hosts are merged changes nothing. The median
-//! comes from buckets whose width is 1/2048 of their size: exact as long as the bucket that holds
-//! it has one value, else within 0.05 %.
+//! Sums are integers, so that the order in which hosts are merged changes nothing. The median comes
+//! from buckets whose width is 1/2048 of their size: exact if its bucket holds a single distinct
+//! value, otherwise within 0.05 %.
 
 use std::collections::BTreeMap;
 
-/// Leading bits of a size that tell buckets apart.
+/// Leading bits of a size that select its bucket.
 const BUCKET_BITS: u32 = 12;
 
-/// Sizes of one kind, and what share of something each is.
+/// Sizes of one kind, with their shares of a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Distribution {
-    /// Hosts that have any.
+    /// Hosts that have any size.
     pub(crate) hosts: i64,
     pub(crate) count: i64,
     sum: i128,
@@ -20,12 +20,12 @@ pub(crate) struct Distribution {
     shares: f64,
     pub(crate) min: i64,
     pub(crate) max: i64,
-    /// Count and sum of the sizes in each.
+    /// Count and sum of the sizes in each bucket.
     buckets: BTreeMap<i64, (i64, i128)>,
 }
 
 impl Distribution {
-    /// Sizes of one host, each with the whole that it is a share of.
+    /// Sizes of one host, each paired with the whole of which it is a share.
     pub(crate) fn of(sizes: impl Iterator<Item = (i64, i64)>) -> Self {
         let mut shares = 0.0;
         let mut sorted: Vec<i64> = sizes
@@ -61,7 +61,7 @@ impl Distribution {
         }
     }
 
-    /// Takes another host's sizes in.
+    /// Adds another host's sizes.
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -84,7 +84,7 @@ impl Distribution {
         }
     }
 
-    /// `None` when there are no sizes; so below.
+    /// Mean of the sizes; `None` without sizes, like all figures below.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -93,12 +93,12 @@ impl Distribution {
         (self.count > 0).then(|| self.shares / self.count as f64)
     }
 
-    /// With n − 1; `None` with fewer than two sizes.
+    /// Standard deviation with n − 1; `None` with fewer than two sizes.
     pub(crate) fn deviation(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
-        // Around the whole part of the mean, in whole numbers: nothing cancels.
+        // Computed around the integer part of the mean, in integers, which avoids cancellation.
         let n = i128::from(self.count);
         let centre = self.sum / n;
         let rest = (self.sum - n * centre) as f64;
@@ -115,7 +115,7 @@ impl Distribution {
         Some(f64::midpoint(lower, upper))
     }
 
-    /// The least size that at least `share` of the sizes do not exceed.
+    /// The smallest size that at least `share` of the sizes do not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Option<f64> {
         let rank = (share * self.count as f64).ceil() as i64 - 1;
         self.at_rank(rank.clamp(0, (self.count - 1).max(0)))
@@ -131,7 +131,7 @@ impl Distribution {
     }
 }
 
-/// Grows with the size; sizes below 2^12 have one each.
+/// Bucket of a size; it grows with the size. Each size below 2^12 has its own bucket.
 fn bucket(size: i64) -> i64 {
     let magnitude = size.unsigned_abs();
     let shift = (u64::BITS - magnitude.leading_zeros()).saturating_sub(BUCKET_BITS);
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(some.mean(), Some(20.0));
         assert!((some.mean_share().unwrap() - 0.2).abs() < 1e-12);
         assert_eq!(some.median(), Some(15.0));
-        // Squares of −10, 20, 0, −10: 600; by 3: 200.
+        // Squares of −10, 20, 0, −10: 600; divided by 3: 200.
         assert_eq!(some.deviation(), Some(200f64.sqrt()));
     }
 
@@ -224,7 +224,7 @@ mod tests {
             let near = |a: f64, b: f64, share: f64| (a - b).abs() <= share * b.abs().max(1.0);
             prop_assert!(near(found.mean().unwrap(), mean, 1e-9));
             prop_assert!(near(found.deviation().unwrap(), variance.sqrt(), 1e-9));
-            // Half a bucket of each of the two in the middle.
+            // Half a bucket for each of the two middle sizes.
             let spread = sizes[sizes.len() / 2].unsigned_abs() as f64 / 2048.0;
             prop_assert!((found.median().unwrap() - median).abs() <= spread.max(median.abs() / 2048.0));
         }

@@ -1,23 +1,24 @@
-//! Cumulative incidence: the share that has ended by some age, cause by cause (Aalen-Johansen, for
-//! competing risks).
+//! Cumulative incidence: the share that has ended by some age, by cause (Aalen-Johansen, for competing
+//! risks).
 //!
-//! One minus a Kaplan-Meier curve of each cause, with the others as cut, would say how it were if the
-//! other causes did not exist, and sum to more than 1. These sum to 1 with what survives.
+//! One minus a Kaplan-Meier curve per cause, with the other causes censored, would answer what happened
+//! if the other causes did not exist, and the results would sum to more than 1. Cumulative incidences
+//! and the survival sum to 1.
 
 use super::Length;
 
-/// Fates of the subjects at one age.
+/// Outcomes of the subjects at one age.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fates {
     pub(crate) age_ms: i64,
-    /// Share that lasts longer than this.
+    /// Share that lasts longer than `age_ms`.
     pub(crate) survival: f64,
-    /// Share that has ended by now, cause by cause.
+    /// Share that has ended by `age_ms`, by cause.
     pub(crate) ended: Vec<f64>,
 }
 
-/// Fates at each of `ages_ms` (sorted), as far as the longest of `lengths` (sorted) tells: ages at which
-/// all that was left is cut have none. Causes from `causes_count` on are counted as cut.
+/// Outcomes at each of `ages_ms` (sorted); none at ages beyond the longest of `lengths` (sorted) if that
+/// length is censored. Causes from `causes_count` on count as censored.
 pub(crate) fn cumulative_incidence(
     lengths: &[Length],
     causes_count: usize,
@@ -88,8 +89,8 @@ mod tests {
             (40, None),
         ]);
         let found = cumulative_incidence(&lengths, 2, &[5, 10, 30, 40, 41]);
-        // 5 at risk: at 10, 1/5 by cause 0. At 30, 3 at risk and 4/5 left: 4/15 for each of the two.
-        // At 40 the last is cut: nothing is known of 41.
+        // 5 are at risk: at 10, 1/5 ends by cause 0. At 30, 3 are at risk with 4/5 left: 4/15 for each
+        // of two causes. At 40 the last is censored: 41 is unknown.
         let third = 4.0 / 15.0;
         let expected = [
             (5, 1.0, [0.0, 0.0]),
@@ -109,21 +110,21 @@ mod tests {
                     .all(|(a, b)| (a - b).abs() < 1e-12)
             );
         }
-        // After the end of the last one, later ages are known.
+        // If the last length has ended, later ages are known.
         let all_ended = cumulative_incidence(&sorted(&[(10, Some(0))]), 1, &[5, 10, 99]);
         let shares: Vec<_> = all_ended.iter().map(|f| (f.survival, f.ended[0])).collect();
         assert_eq!(shares, [(1.0, 0.0), (0.0, 1.0), (0.0, 1.0)]);
         assert_eq!(cumulative_incidence(&[], 1, &[5]), []);
     }
 
-    /// Efron's picture: each starts with the same mass; one that is cut hands its mass in equal parts
-    /// to those that are left.
+    /// Efron's redistribution: each subject starts with the same mass; a censored one passes its mass in
+    /// equal parts to those that remain.
     fn slowly(lengths: &[Length], age_ms: i64) -> (f64, [f64; CAUSES]) {
         let n = lengths.len();
         let mut mass = vec![1.0 / n as f64; n];
         let mut ended = [0.0; CAUSES];
         let mut gone = 0.0;
-        // Ends before cuts of the same length.
+        // Of equal lengths, ends come before censorings.
         let mut order = lengths.to_vec();
         order.sort_by_key(|l| (l.ms, l.cause.is_none()));
         for (i, length) in order.iter().enumerate().filter(|(_, l)| l.ms <= age_ms) {

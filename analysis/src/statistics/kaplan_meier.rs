@@ -1,7 +1,7 @@
-//! Kaplan-Meier: the share that lasts longer than t, when some lengths were cut before they ended.
+//! Kaplan-Meier: the share that lasts longer than t if some lengths are censored (cut before their end).
 //!
-//! Assumes that what cuts a length has nothing to do with how long it would have gone on. Where one
-//! ends and another is cut at the same length, the end comes first.
+//! Assumes that censoring is independent of the remaining length. If one length ends and another of the same
+//! length is censored, the end comes first.
 
 use super::{Interval, Length, Z_95};
 
@@ -9,40 +9,40 @@ use super::{Interval, Length, Z_95};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Step {
     pub(crate) ms: i64,
-    /// Number that lasted at least this long.
+    /// Number that lasted at least `ms`.
     pub(crate) at_risk: u64,
-    /// Number that ended at this length.
+    /// Number that ended at `ms`.
     pub(crate) ended: u64,
-    /// Number that were cut at this length.
+    /// Number that were censored at `ms`.
     pub(crate) censored: u64,
-    /// Share that lasts longer than this.
+    /// Share that lasts longer than `ms`.
     pub(crate) survival: f64,
     /// Variance of `survival`, by Greenwood's formula.
     pub(crate) variance: f64,
-    /// Interval of `survival`, on the scale of log(-log), so that it stays within 0 and 1 (Kalbfleisch &
+    /// Interval of `survival` on the scale of log(-log), which keeps it within 0 and 1 (Kalbfleisch &
     /// Prentice; as in lifelines, R's `log-log` and Stata).
     pub(crate) interval: Interval,
 }
 
-/// An area under the curve.
+/// Area under the curve up to a horizon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RestrictedMean {
     pub(crate) mean_ms: f64,
     /// Variance of the estimate, from Greenwood's formula, in square milliseconds.
     pub(crate) variance_ms2: f64,
-    /// The area ends here: what was asked for, or the longest length seen, if that is less.
+    /// End of the area: the requested horizon, or the longest length if that is less.
     pub(crate) horizon_ms: i64,
 }
 
-/// The estimated curve: 1 before the first step, level after each.
+/// The estimated curve: 1 before the first step, constant after each step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Curve {
-    /// A step for each distinct length, cut ones too, in order.
+    /// A step for each distinct length, censored ones included, in order.
     pub(crate) steps: Vec<Step>,
 }
 
 impl Curve {
-    /// From `lengths`, which must be sorted.
+    /// Curve of `lengths`, which must be sorted.
     pub(crate) fn of(lengths: &[Length]) -> Self {
         let mut at_risk = lengths.len() as u64;
         let mut survival = 1.0;
@@ -76,8 +76,8 @@ impl Curve {
         }
     }
 
-    /// At most `most` steps (2 or more) that keep the curve's shape: half of them are spread evenly over what the
-    /// curve falls, half over the logarithm of the length. Counts are those since the step before.
+    /// At most `most` steps (2 or more) that keep the curve's shape: half of them are spread evenly over the
+    /// curve's fall, half over the logarithm of the length. A step's counts are those since the step before.
     pub(crate) fn thinned(&self, most: usize) -> Vec<Step> {
         let (Some(first), Some(last)) = (self.steps.first(), self.steps.last()) else {
             return Vec::new();
@@ -117,22 +117,20 @@ impl Curve {
         kept.into_iter().filter_map(merged).collect()
     }
 
-    /// The shortest length that at most half outlast; `None` where more than half do as far as the
-    /// curve goes.
+    /// The shortest length that at most half outlast; `None` if more than half outlast the curve's end.
     pub(crate) fn median_ms(&self) -> Option<i64> {
-        // A product that should be a half may miss it by its rounding.
+        // Rounding may make a product miss one half.
         let half = 0.5 + 1e-12;
         let step = self.steps.iter().find(|step| step.survival <= half)?;
         Some(step.ms)
     }
 
-    /// Mean of the lengths, each counted up to `horizon_ms` at most: the area under the curve up to
-    /// there. The curve is not known beyond the longest length seen; the area ends there. `None`
-    /// without lengths.
+    /// Mean of the lengths, each limited to `horizon_ms`: the area under the curve up to there. The area ends
+    /// at the longest length, beyond which the curve is unknown. `None` without lengths.
     pub(crate) fn restricted_mean(&self, horizon_ms: i64) -> Option<RestrictedMean> {
         let horizon_ms = horizon_ms.min(self.steps.last()?.ms);
         let within = self.steps.partition_point(|step| step.ms <= horizon_ms);
-        // From the right: each step's own variance weighs by the area that lies behind it.
+        // From the right: each step's own variance is weighted by the area to its right.
         let (mut area, mut variance_ms2) = (0.0, 0.0);
         let mut to_ms = horizon_ms;
         for step in self.steps[..within].iter().rev() {
@@ -149,8 +147,8 @@ impl Curve {
 }
 
 impl Step {
-    /// d / (n (n - d)): what the step adds to the variance of the survival's logarithm. Where all end,
-    /// nothing is left to vary.
+    /// d / (n (n - d)): the step's part of the variance of the survival's logarithm. 0 if all end, since no
+    /// survival is left to vary.
     fn greenwood(&self) -> f64 {
         let left = self.at_risk - self.ended;
         if left == 0 {
@@ -161,7 +159,7 @@ impl Step {
 }
 
 impl RestrictedMean {
-    /// Interval by the normal distribution, within the range of a mean up to the horizon.
+    /// Interval by the normal distribution, limited to 0 and the horizon.
     pub(crate) fn interval_ms(&self) -> Interval {
         let reach = Z_95 * self.variance_ms2.sqrt();
         Interval {
@@ -171,9 +169,9 @@ impl RestrictedMean {
     }
 }
 
-/// `greenwood` is the variance of the survival's logarithm.
+/// Interval of `survival`; `greenwood` is the variance of its logarithm.
 fn log_log_interval(survival: f64, greenwood: f64) -> Interval {
-    // No end yet, or nothing left: the logarithms have no value, and lifelines has it so.
+    // At a survival of 1 or 0 the logarithms have no value; lifelines returns the same.
     if survival >= 1.0 || survival <= 0.0 {
         return Interval {
             low: survival,
@@ -210,8 +208,8 @@ mod tests {
         (a - b).abs() <= by
     }
 
-    /// Remission of leukaemia under 6-mercaptopurine, in weeks (Freireich et al. 1963): the textbooks'
-    /// table; errors and limits as Stata prints them.
+    /// Remission of leukaemia under 6-mercaptopurine, in weeks (Freireich et al. 1963): the textbooks' table,
+    /// with standard errors and limits as Stata prints them.
     #[test]
     fn the_textbook_table() {
         let weeks = [
@@ -292,7 +290,7 @@ mod tests {
         );
         assert_eq!(Curve::of(&[]).median_ms(), None);
         assert_eq!(Curve::of(&[]).restricted_mean(10), None);
-        // More than half outlast all that was seen; 3/4 × 2/3 is a half in spite of its rounding.
+        // First curve: more than half outlast its end. Second: 3/4 × 2/3 is a half in spite of rounding.
         assert_eq!(
             Curve::of(&sorted(&[(5, true), (9, false), (9, false)])).median_ms(),
             None
@@ -303,23 +301,23 @@ mod tests {
 
     #[test]
     fn restricted_means_worked_by_hand() {
-        // 4 at risk; at 10 one ends: S = 3/4. At 20 one is cut. At 30 one of two ends: S = 3/8.
-        // At 50 the last is cut.
+        // 4 are at risk; at 10, one ends: S = 3/4. At 20, one is censored. At 30, one of two ends: S = 3/8.
+        // At 50, the last is censored.
         let curve = Curve::of(&sorted(&[(10, true), (20, false), (30, true), (50, false)]));
         let to_the_end = curve.restricted_mean(1000).unwrap();
-        // 10 × 1 + 20 × 3/4 + 20 × 3/8; behind 10 lie 22.5, behind 30 lie 7.5.
+        // 10 × 1 + 20 × 3/4 + 20 × 3/8; the area right of 10 is 22.5, right of 30 it is 7.5.
         assert!(near(to_the_end.mean_ms, 32.5, 1e-9));
         let variance = 22.5 * 22.5 / 12.0 + 7.5 * 7.5 / 2.0;
         assert!(near(to_the_end.variance_ms2, variance, 1e-9));
         assert_eq!(to_the_end.horizon_ms, 50);
-        // Up to 30 only: an end at the horizon itself changes nothing.
+        // Horizon of 30: an end at the horizon itself changes nothing.
         let to_30 = curve.restricted_mean(30).unwrap();
         assert!(near(to_30.mean_ms, 25.0, 1e-9));
         assert!(near(to_30.variance_ms2, 15.0 * 15.0 / 12.0, 1e-9));
         let reach = Z_95 * 15.0 / 12f64.sqrt();
         assert!(near(to_30.interval_ms().low, 25.0 - reach, 1e-9));
         assert_eq!(to_30.interval_ms().high, 30.0);
-        // Before anything ends.
+        // Horizon before the first end.
         assert_eq!(curve.restricted_mean(5).unwrap().mean_ms, 5.0);
         assert_eq!(curve.restricted_mean(5).unwrap().variance_ms2, 0.0);
     }
@@ -328,7 +326,7 @@ mod tests {
         length.cause.is_some()
     }
 
-    /// The textbook's product, taken anew at each time.
+    /// The textbook's product, computed separately for each time.
     fn survival_slowly(lengths: &[Length], t: i64) -> f64 {
         (1..=t)
             .map(|at| {
@@ -383,7 +381,7 @@ mod tests {
             prop_assert!(near(mean.variance_ms2, variance, 1e-9));
         }
 
-        /// Little is lost between the points that are kept, and nobody is counted twice.
+        /// The curve changes little between kept points, and no subject is counted twice.
         #[test]
         fn thinned_curves_keep_their_shape(
             lengths in prop::collection::vec((1..1_000_000i64, any::<bool>()), 1..400),
@@ -405,7 +403,7 @@ mod tests {
                 let whole = curve.steps.iter().find(|s| s.ms == step.ms).unwrap();
                 prop_assert_eq!((step.survival, step.interval), (whole.survival, whole.interval));
             }
-            // Between two points the curve falls by its own steepest step and one part at most.
+            // Between two points, the curve falls by at most its own steepest step and one part.
             let fall = curve.steps[0].survival - curve.steps.last().unwrap().survival;
             let part = fall / ((most / 2).max(2) - 1) as f64;
             let survivals: Vec<f64> = curve.steps.iter().map(|s| s.survival).collect();
@@ -415,7 +413,7 @@ mod tests {
             }
         }
 
-        /// Without cut lengths all is plain counting.
+        /// Without censored lengths, the curve is a plain count.
         #[test]
         fn nothing_cut(lengths in prop::collection::vec(1..1000i64, 1..50)) {
             let n = lengths.len() as f64;
@@ -423,7 +421,7 @@ mod tests {
             for step in &curve.steps {
                 let longer = lengths.iter().filter(|&&ms| ms > step.ms).count() as f64;
                 prop_assert!(near(step.survival, longer / n, 1e-9));
-                // Binomial.
+                // Variance of the binomial distribution.
                 let share = longer / n;
                 prop_assert!(near(step.variance, share * (1.0 - share) / n, 1e-9));
             }

@@ -1,6 +1,6 @@
-//! Mean of whole numbers, mergeable and exact, where nothing else is asked of them.
+//! Mean of integers, mergeable and exact; for measures that need no other statistic.
 
-/// Numbers seen so far.
+/// Count and sum of the numbers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mean {
     pub(crate) count: i64,
@@ -17,13 +17,13 @@ impl Mean {
         mean
     }
 
-    /// Takes others in.
+    /// Adds the numbers of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
     }
 
-    /// `None` when there are none.
+    /// Mean of the numbers; `None` without numbers.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }

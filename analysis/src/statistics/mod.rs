@@ -1,5 +1,5 @@
-//! Statistics without a word about memory: pure, mergeable, exact where they can be. What a cause is, is the
-//! caller's business: causes are numbered from 0.
+//! Statistics that know nothing about memory: pure, mergeable, exact where possible. Causes are numbers from
+//! 0, whose meaning only the caller knows.
 //!
 //! ```text
 //! sizes         distribution     mean, deviation, median of very many
@@ -21,12 +21,12 @@ pub(crate) mod mean;
 pub(crate) mod quantile_bound;
 pub(crate) mod residual;
 
-/// Length of a time, and the cause of its end. Ordered by length.
+/// Length of a period, and the cause of its end. Ordered by length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Length {
     /// Length as seen, in ms.
     pub(crate) ms: i64,
-    /// The cause's number; `None`: it was cut (censored), and lasted longer than seen.
+    /// Number of the cause; `None`: the length is censored, and longer than seen.
     pub(crate) cause: Option<usize>,
 }
 

@@ -1,24 +1,25 @@
 //! "At least t in 95 % of cases, with 95 % confidence": a bound that assumes no distribution.
 //!
 //! The binomial method (Brevik, Nurmi & Wolski 2004): of n independent lengths, the number below the
-//! q-quantile is binomial, so the k-th smallest lies below the quantile with a probability that n, k and
-//! q alone decide. It rests on lengths that are independent and whole, and says whether they are. A
-//! length that was cut counts as seen: the bound then holds all the more, but could be higher.
+//! q-quantile is binomial, so the probability that the k-th smallest lies below the quantile depends
+//! only on n, k and q. The method assumes lengths that are independent and uncensored; a [`Verdict`]
+//! says whether they are. A censored length counts as seen: the bound is then still valid, but could be
+//! higher.
 
 use super::Length;
 
-/// Most that may be cut for the bound to count as one of whole lengths.
+/// Maximum censored share for the bound to count as one of uncensored lengths.
 const MOST_CENSORED_SHARE: f64 = 0.05;
 
-/// Worth of a bound.
+/// Validity of a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// No check contradicts the bound.
     Holds,
-    /// More than one in twenty lengths was cut: the bound is lower than it could be.
+    /// More than one in twenty lengths was censored: the bound is lower than it could be.
     Censored,
-    /// Successive lengths are alike (or unlike): there is less in them than in as many independent
-    /// ones, and the confidence is not what it says.
+    /// Successive lengths are alike (or unlike): they hold less information than as many independent
+    /// lengths, and the true confidence differs from the stated one.
     Dependent,
     /// Too few lengths for any bound.
     TooFew,
@@ -33,7 +34,7 @@ pub(crate) struct Lengths {
 }
 
 impl Lengths {
-    /// Lengths of each host, in the order in which they were seen.
+    /// `hosts` are the lengths of each host, in order of time.
     pub(crate) fn of(hosts: Vec<Vec<Length>>) -> Self {
         let mut sorted: Vec<i64> = hosts.iter().flatten().map(|l| l.ms).collect();
         sorted.sort_unstable();
@@ -49,19 +50,19 @@ impl Lengths {
         self.sorted.len()
     }
 
-    /// Share that was cut; 0 of none.
+    /// Share of censored lengths; 0 without lengths.
     pub(crate) fn censored_share(&self) -> f64 {
         self.censored_count as f64 / self.count().max(1) as f64
     }
 
-    /// Correlation of the ranks of each length and the next one on the same host; `None` where there is
-    /// nothing to compare.
+    /// Correlation of the ranks of each length and the next one on the same host; `None` if there are no
+    /// pairs, or all ranks are equal.
     pub(crate) fn autocorrelation(&self) -> Option<f64> {
         self.autocorrelation.map(|a| a.coefficient)
     }
 
-    /// The largest of the lengths seen that, with this confidence, is not above the `quantile` of all
-    /// lengths, and what that is worth. `None` when there are too few.
+    /// The largest of the lengths that, with this confidence, is not above the `quantile` of all
+    /// lengths, and its validity. `None` if there are too few lengths.
     pub(crate) fn lower_bound(&self, quantile: f64, confidence: f64) -> (Option<i64>, Verdict) {
         let rank = lower_rank(self.count(), quantile, confidence);
         let bound_ms = rank.and_then(|rank| self.sorted.get(rank - 1)).copied();
@@ -80,13 +81,13 @@ impl Lengths {
 }
 
 /// The largest k (from 1) for which the k-th smallest of n independent values is, with this confidence,
-/// not above their distribution's quantile: P(Binomial(n, quantile) < k) <= 1 - confidence.
+/// not above the `quantile` of their distribution: P(Binomial(n, quantile) < k) <= 1 - confidence.
 fn lower_rank(n: usize, quantile: f64, confidence: f64) -> Option<usize> {
     if !(quantile > 0.0 && quantile < 1.0) {
         return None;
     }
-    // Weights relative to the likeliest count's, which is 1: nothing underflows where it matters, and no
-    // factorial is needed. What is left out is below 1e-30 of it.
+    // Weights relative to the likeliest count's, which is 1: no relevant weight underflows, and no
+    // factorial is needed. The omitted weights are below 1e-30.
     let odds = quantile / (1.0 - quantile);
     let mode = (((n + 1) as f64 * quantile) as usize).min(n);
     let counts_below = 0..mode;
@@ -103,13 +104,13 @@ fn lower_rank(n: usize, quantile: f64, confidence: f64) -> Option<usize> {
         so_far += weight;
         so_far > doubt
     };
-    // The first count whose probability, with all below it, is too much.
+    // The first count at which the cumulative probability exceeds the allowed doubt.
     let place = below.iter().rev().chain([&1.0]).position(outweighs);
     let rank = place.map_or(mode + 1, |place| counts.start() + place);
     (1..=n).contains(&rank).then_some(rank)
 }
 
-/// Weights along `counts`, each the one before it times `step`, as far as they matter.
+/// Weights along `counts`, each the one before it times its `step`, while above 1e-30.
 fn weights(counts: impl Iterator<Item = usize>, step: impl Fn(usize) -> f64) -> Vec<f64> {
     let mut weight = 1.0;
     counts
@@ -121,7 +122,7 @@ fn weights(counts: impl Iterator<Item = usize>, step: impl Fn(usize) -> f64) -> 
         .collect()
 }
 
-/// Likeness of successive lengths.
+/// Correlation between successive lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Autocorrelation {
     coefficient: f64,
@@ -129,15 +130,16 @@ struct Autocorrelation {
 }
 
 impl Autocorrelation {
-    /// Independent lengths stay below this 19 times in 20.
+    /// Bound that independent lengths exceed once in 20 times.
     fn noise(&self) -> f64 {
         super::Z_95 / (self.pairs as f64).sqrt()
     }
 }
 
-/// Correlation of the ranks of each length and the next one on the same host, over all such pairs of
-/// all hosts. Ranks are among the lengths of all hosts (equal ones share the mean of theirs): that hosts
-/// differ makes pooled lengths depend on one another as well. `None` where there is nothing to compare.
+/// Correlation of the ranks of each length and the next one on the same host, over all such pairs of all
+/// hosts. Ranks are among the lengths of all hosts (equal lengths share their mean rank): differences
+/// between hosts also make pooled lengths dependent. `None` if there are no pairs, or all ranks are
+/// equal.
 fn rank_autocorrelation(lengths: &[Vec<Length>], sorted: &[i64]) -> Option<Autocorrelation> {
     let rank = |l: &Length| {
         let below = sorted.partition_point(|&ms| ms < l.ms);
@@ -189,7 +191,8 @@ mod tests {
         for (n, rank) in at_5_percent {
             assert_eq!(lower_rank(n, 0.05, 0.95), rank, "{n}");
         }
-        // The sign test's: of 10, 11/1024 lie at or below 1 and 56/1024 at or below 2.
+        // The sign test: of 10, 11/1024 of the probability lies at or below 1, and 56/1024 at or below
+        // 2.
         let at_the_median = [
             (4, None),
             (5, Some(1)),
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(lower_rank(0, 0.5, 0.95), None);
         assert_eq!(lower_rank(100, 0.0, 0.95), None);
         assert_eq!(lower_rank(100, 1.0, 0.95), None);
-        // Many: a million coins, 1.645 deviations of 500 below the half.
+        // A million coin flips: 822 is 1.645 standard deviations of 500.
         let many = lower_rank(1_000_000, 0.5, 0.95).unwrap();
         assert!(many.abs_diff(500_000 - 822) <= 1, "{many}");
     }
@@ -221,17 +224,17 @@ mod tests {
         assert_eq!(of(&[]).2.censored_share(), 0.0);
         assert_eq!(of(&[ended(&[1, 2, 3, 4])]).1, Verdict::TooFew);
 
-        // In no order.
+        // Lengths in random order.
         let mixed = ended(&[50, 10, 90, 30, 70, 20, 80, 40, 60, 100]);
         let found = of(&[mixed[..5].to_vec(), mixed[5..].to_vec()]);
         assert_eq!((found.0, found.1), (Some(20), Verdict::Holds));
-        // Two of ten cut.
+        // 2/10 censored.
         let mut cut = mixed.clone();
         (cut[3].cause, cut[8].cause) = (None, None);
         let found = of(&[cut[..5].to_vec(), cut[5..].to_vec()]);
         assert_eq!((found.0, found.1), (Some(20), Verdict::Censored));
         assert_eq!(found.2.censored_share(), 0.2);
-        // Ever longer; and hosts that differ while each is as even as can be.
+        // Ever longer lengths; and hosts that differ though each host's lengths are constant.
         let found = of(&[ended(&(1..=20).collect::<Vec<_>>())]);
         assert_eq!(found.1, Verdict::Dependent);
         assert!(found.2.autocorrelation().unwrap() > 0.99);
@@ -240,7 +243,7 @@ mod tests {
             ended(&[105, 105, 106, 106, 105, 105, 106, 106]),
         ]);
         assert_eq!(found.1, Verdict::Dependent);
-        // Equal lengths: nothing to compare.
+        // Equal lengths: no correlation.
         let found = of(&[ended(&[7; 20])]);
         assert_eq!((found.0, found.1), (Some(7), Verdict::Holds));
         assert_eq!(found.2.autocorrelation(), None);
@@ -251,7 +254,7 @@ mod tests {
         // Pairs (1,4) (4,2) (2,3) on the first host, none on the second; means 7/3 and 3.
         let hosts = [ended(&[10, 40, 20, 30]), ended(&[50])];
         let sorted = [10, 20, 30, 40, 50];
-        // Ranks are k - 1/2, which changes no correlation.
+        // Ranks are k - 1/2; the offset does not change the correlation.
         let first = [1.0 - 7.0 / 3.0, 4.0 - 7.0 / 3.0, 2.0 - 7.0 / 3.0f64];
         let second = [1.0, -1.0, 0.0f64];
         let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
@@ -286,7 +289,7 @@ mod tests {
             prop_assert_eq!(found, rank_slowly(n, quantile, confidence));
         }
 
-        /// A larger quantile, less confidence: never a lower bound.
+        /// A larger quantile, or less confidence, never gives a lower bound.
         #[test]
         fn ranks_grow(n in 1..500usize, quantile in 0.01..0.9f64, confidence in 0.5..0.99f64) {
             let rank = |q, c| lower_rank(n, q, c).unwrap_or(0);

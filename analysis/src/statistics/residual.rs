@@ -1,44 +1,44 @@
-//! Over calendar time: is what is available now still available t later, and if not, why?
+//! Survival over calendar time: probability that memory available now is still available t later, and the
+//! causes if not.
 //!
-//! Every instant of a period counts that can be followed for t, whatever happens: those that lie t
-//! before the end of what could be observed. Leaving out the periods that were cut, or counting what
-//! became of the short ones only, would favour short ones; this favours none. Sums of milliseconds, so
-//! that it is exact in continuous time, and the order in which periods and hosts are added changes
-//! nothing.
+//! Every instant of a period counts if it can be followed for t in any case, that is, if it lies at least t
+//! before the end of the observation. Leaving out censored periods, or counting outcomes of short ones only,
+//! would favour short periods; this rule favours none. Sums are in milliseconds, so that the result is exact
+//! in continuous time and does not depend on the order in which periods and hosts are added.
 
 /// One period in which the region was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spell {
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,
-    /// The number of what ended it; `None`: the observation did, at `to_ms`.
+    /// Number of the cause that ended the period; `None`: the observation ended, at `to_ms`.
     pub(crate) cause: Option<usize>,
-    /// Time at which the observation would have ended whatever happened: the trace's end, or the next time of
-    /// which nothing can be told. Not before `to_ms`.
+    /// Time at which the observation would have ended in any case: the trace's end, or the next time about
+    /// which nothing is known. Not before `to_ms`.
     pub(crate) observed_to_ms: i64,
 }
 
-/// Fates, some time ahead, of the instants that could be followed.
+/// Outcomes at one horizon of the instants that could be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FateTimes<const CAUSES: usize> {
     pub(crate) ahead_ms: i64,
-    /// Time whose fate is known.
+    /// Sum of the instants with a known outcome.
     pub(crate) counted_ms: i64,
-    /// Time after which it is still available.
+    /// Sum of the instants at whose horizon the memory is still available.
     pub(crate) survived_ms: i64,
-    /// Time after which it is not, by the cause of the first end.
+    /// Sum of the instants that ended before the horizon, by the cause of the first end.
     pub(crate) ended_ms: [i64; CAUSES],
 }
 
-/// Sums for a fixed list of times ahead; those of several hosts merge.
+/// Sums for a fixed list of horizons; sums of several hosts can be merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Residual<const CAUSES: usize> {
     pub(crate) ahead: Vec<FateTimes<CAUSES>>,
 }
 
 impl Spell {
-    /// The ends of its instants whose fate `ahead_ms` later is known, and of those of them that it outlasts by as much.
-    /// Both begin where it does.
+    /// The end of the period's instants with a known outcome at `ahead_ms`, and the end of those that survive
+    /// it. Both parts begin at `from_ms`.
     pub(crate) fn followed_to_ms(&self, ahead_ms: i64) -> (i64, i64) {
         let observed_to_ms = match self.cause {
             Some(_) => self.observed_to_ms.max(self.to_ms),
@@ -52,7 +52,7 @@ impl Spell {
 }
 
 impl<const CAUSES: usize> Residual<CAUSES> {
-    /// Empty fates, for these times ahead.
+    /// No instants yet, for these horizons.
     pub(crate) fn new(ahead_ms: &[i64]) -> Self {
         let nothing = |&ahead_ms: &i64| FateTimes {
             ahead_ms,
@@ -65,7 +65,7 @@ impl<const CAUSES: usize> Residual<CAUSES> {
         }
     }
 
-    /// Adds one period. One whose cause has no number below `CAUSES` counts as cut.
+    /// Adds one period. A cause of `CAUSES` or more counts as censored.
     pub(crate) fn add(&mut self, spell: &Spell) {
         let cause = spell.cause.filter(|&cause| cause < CAUSES);
         let spell = Spell { cause, ..*spell };
@@ -81,7 +81,7 @@ impl<const CAUSES: usize> Residual<CAUSES> {
         }
     }
 
-    /// Adds another host's sums for the same times ahead.
+    /// Adds another host's sums for the same horizons.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.ahead.iter_mut().zip(&other.ahead) {
             mine.counted_ms = mine.counted_ms.saturating_add(theirs.counted_ms);
@@ -94,13 +94,13 @@ impl<const CAUSES: usize> Residual<CAUSES> {
 }
 
 impl<const CAUSES: usize> FateTimes<CAUSES> {
-    /// Probability that what is available now still is; `None` where nothing could be followed that
-    /// long.
+    /// Probability that available memory is still available at the horizon; `None` if no instant could be
+    /// followed that long.
     pub(crate) fn survival(&self) -> Option<f64> {
         self.share(self.survived_ms)
     }
 
-    /// Probability that it has ended, by the cause of the first end.
+    /// Probability that the period has ended by the horizon, by the cause of the first end.
     pub(crate) fn ended(&self, cause: usize) -> Option<f64> {
         self.share(*self.ended_ms.get(cause)?)
     }
@@ -124,14 +124,14 @@ mod tests {
     #[test]
     fn worked_by_hand() {
         let spells = [
-            // Ends at 100 by cause 1, of an observation up to 1000.
+            // Ends at 100 by cause 1; the observation lasts to 1000.
             Spell {
                 from_ms: 0,
                 to_ms: 100,
                 cause: Some(1),
                 observed_to_ms: 1000,
             },
-            // Cut with the observation.
+            // Censored at the observation's end.
             Spell {
                 from_ms: 700,
                 to_ms: 1000,
@@ -149,13 +149,13 @@ mod tests {
             figures,
             [
                 (400, 400, [0, 0]),
-                // 0..60 last, 60..100 do not; 700..960 last.
+                // 0..60 survive, 60..100 do not; 700..960 survive.
                 (360, 320, [0, 40]),
-                // No instant of the first; 700..800 of the last.
+                // No instant of the first survives; 700..800 of the last do.
                 (200, 100, [0, 100]),
-                // The second has no instant that can be followed.
+                // No instant of the second can be followed.
                 (100, 0, [0, 100]),
-                // Of the first only 0..50 can be followed.
+                // Of the first, only 0..50 can be followed.
                 (50, 0, [0, 50]),
                 (0, 0, [0, 0]),
             ]
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(residual(&[backward], &[1]).ahead[0].counted_ms, 0);
     }
 
-    /// Examines each millisecond by itself.
+    /// Examines each millisecond separately.
     fn slowly(spells: &[Spell], ahead_ms: i64) -> (i64, i64, [i64; 2]) {
         let (mut counted, mut survived, mut ended) = (0, 0, [0, 0]);
         for spell in spells {
@@ -237,8 +237,8 @@ mod tests {
             prop_assert_eq!(ba, all);
         }
 
-        /// A long observation of a region that comes and goes, cut anywhere: the instants that can be
-        /// followed have exactly the fates of the whole observation.
+        /// A long observation of a region that comes and goes, cut at any time: the instants that can be
+        /// followed have the same outcomes as in the whole observation.
         #[test]
         fn a_cut_takes_instants_and_changes_none(
             lengths in prop::collection::vec((1..20i64, 1..20i64), 1..10),

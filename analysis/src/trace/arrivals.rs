@@ -1,9 +1,10 @@
-//! Times at which a host's records reached a collector, and times when nothing did although the host was up.
+//! Times at which a host's records reached a collector, and outages: times without arrivals although the
+//! host was up.
 //!
-//! The agent sends once an interval. A lease over the network would not have outlived a silence of many
-//! intervals: one of more than five minutes, and of more than three times the usual pause, is an outage.
-//! Only silence while the host recorded samples counts, and only between two arrivals: before the first,
-//! the host may not have been enrolled; after the last, the rest may be on its way.
+//! The agent sends once per interval. A lease over the network would not have outlived a silence of many
+//! intervals: an outage is a silence longer than five minutes and than three times the usual pause. Silence
+//! counts only while the host recorded samples, and only between two arrivals: before the first, the host
+//! may not have been enrolled; after the last, records may still be on their way.
 
 use crate::error::Result;
 use crate::trace::frame::TIME;
@@ -11,13 +12,13 @@ use crate::trace::reader::HostReader;
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::ClockRow;
 
-/// A silence of at most this is no outage, whatever is usual.
+/// Maximum silence that is no outage, whatever the usual pause.
 const SHORTEST_OUTAGE_MS: i64 = 5 * 60_000;
 
-/// A silence of at most this many usual pauses is no outage either.
+/// Maximum silence that is no outage, in usual pauses.
 const USUAL_PAUSES: i64 = 3;
 
-/// A time in which the host recorded samples, and none arrived.
+/// A time in which the host recorded samples, but no records arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outage {
     /// Time of the last arrival, or of the first sample if the host came up without a network.
@@ -25,7 +26,7 @@ pub(crate) struct Outage {
     pub(crate) to_ms: i64,
 }
 
-/// Arrivals by the host's clock, in order; none where no collector took the host's records in.
+/// Arrivals by the host's clock, in order; none if no collector received the host's records.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     time_ms: Vec<i64>,
@@ -38,7 +39,7 @@ impl Arrivals {
         let rows = reader.read(&ClockRow::TABLE, &["skew_ms"])?;
         let arrived = rows.present(TIME)?.iter();
         let skew = rows.present("skew_ms")?.iter();
-        // The row's time is the collector's, and the skew the host's clock less that.
+        // The row's time is by the collector's clock; the skew is the host's clock minus the collector's.
         let by_host = arrived.zip(skew).map(|(t, skew)| t.saturating_add(*skew));
         Ok(Self::new(by_host.collect()))
     }
@@ -57,7 +58,7 @@ impl Arrivals {
         }
     }
 
-    /// Returns true if nothing is known of the network.
+    /// Returns true if no arrivals are known.
     pub(crate) fn is_empty(&self) -> bool {
         self.time_ms.is_empty()
     }
@@ -92,23 +93,23 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // One a minute except from 5 to 15; five minutes of silence do not count yet.
+        // One arrival a minute except from 5 to 15; five minutes of silence are no outage yet.
         let arrivals = [0, 1, 2, 3, 4, 5, 15, 16, 17, 18, 23];
         assert_eq!(outages(&arrivals, 0, 100), [(5, 15)]);
-        // Asleep from 6 to 14: silent, but not for long while up.
+        // Asleep from 6 to 14: silent, but only briefly while up.
         assert_eq!(outages(&arrivals, 0, 6), []);
         assert_eq!(outages(&arrivals, 14, 100), []);
-        // Up again at 8: silent for seven minutes; the run before ends with its sleep.
+        // Up again at 8: silent for seven minutes. The run before ends when the host falls asleep.
         assert_eq!(outages(&arrivals, 8, 100), [(8, 15)]);
-        // Inside the silence.
+        // A run inside the silence.
         assert_eq!(outages(&arrivals, 6, 14), [(6, 14)]);
-        // Before the first and after the last arrival nothing is said.
+        // Before the first and after the last arrival, silence is no outage.
         assert_eq!(outages(&arrivals, -100, -1), []);
         assert_eq!(outages(&arrivals, -100, 2), []);
         assert_eq!(outages(&arrivals, 50, 100), []);
         assert_eq!(outages(&[], 0, 100), []);
         assert_eq!(outages(&[50], 0, 100), []);
-        // If ten minutes are usual, half an hour does not count yet.
+        // If pauses of ten minutes are usual, half an hour is no outage yet.
         let slow = [0, 10, 20, 30, 60, 70, 80, 111];
         assert_eq!(outages(&slow, 0, 200), [(80, 111)]);
     }

@@ -1,4 +1,4 @@
-//! Hours of the week in the fleet's time zone, where people come and go by them.
+//! Hours of the week in the fleet's time zone, which people's habits follow.
 
 use crate::error::{AnalysisError, Result};
 use jiff::Timestamp;
@@ -7,15 +7,15 @@ use jiff::tz::TimeZone;
 /// Hours in a week.
 pub(crate) const HOURS_OF_WEEK: usize = 168;
 pub(super) const HOUR_MS: i64 = 3_600_000;
-/// Every time zone's offset changes on a multiple of this.
+/// Largest unit of which every time zone's offset changes are multiples.
 const OFFSET_MS: i64 = 15 * 60_000;
 
-/// Weekday (1 is Monday) and hour of the day of an hour of the week.
+/// Weekday (1 is Monday) and hour of the day, from an hour of the week.
 pub(crate) fn weekday_and_hour(hour_of_week: usize) -> (i64, i64) {
     ((hour_of_week / 24 + 1) as i64, (hour_of_week % 24) as i64)
 }
 
-/// A time zone.
+/// A time zone with its offsets.
 pub(crate) struct Calendar {
     zone: TimeZone,
 }
@@ -24,7 +24,7 @@ impl Calendar {
     /// Calendar of the time zone with this IANA name.
     ///
     /// # Errors
-    /// [`AnalysisError::TimeZone`] for a name that is in no time zone database.
+    /// [`AnalysisError::TimeZone`] if no time zone database has the name.
     pub(crate) fn new(name: &str) -> Result<Self> {
         let zone = if name == "UTC" {
             TimeZone::UTC
@@ -37,9 +37,9 @@ impl Calendar {
         Ok(Self { zone })
     }
 
-    /// Local less UTC at `time_ms`.
+    /// Local time minus UTC at `time_ms`.
     pub(super) fn offset_ms(&self, time_ms: i64) -> i64 {
-        // A time that jiff cannot hold is in no zone either.
+        // A time outside jiff's range takes the offset of 1970.
         let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
         i64::from(self.zone.to_offset(time).seconds()) * 1000
     }
@@ -52,13 +52,13 @@ impl Calendar {
                 let next_ms = next.map(|change| change.timestamp().as_millisecond());
                 next_ms.unwrap_or(Timestamp::MAX.as_millisecond() + 1)
             }
-            // In no zone: up to where there are some, or for ever.
+            // Outside jiff's range, the offset holds up to the range's start, or for ever.
             Err(_) if time_ms < 0 => Timestamp::MIN.as_millisecond(),
             Err(_) => i64::MAX,
         }
     }
 
-    /// The hour of the week of each time: 0 is Monday's first.
+    /// Hour of the week of each time: 0 is Monday's first.
     pub(crate) fn hours_of_week(&self, times_ms: &[i64]) -> Vec<u8> {
         let mut known = (i64::MIN, 0);
         let hour = |&time_ms: &i64| {
@@ -91,11 +91,11 @@ mod tests {
     fn worked_by_hand() {
         let berlin = Calendar::new("Europe/Berlin").unwrap();
         let utc = Calendar::new("UTC").unwrap();
-        // Monday, 16 November 2026; Berlin is an hour ahead.
+        // Monday, 16 November 2026; Berlin is one hour ahead of UTC.
         let monday = ms("2026-11-16T08:30:00Z");
         assert_eq!(utc.hours_of_week(&[monday]), [8]);
         assert_eq!(berlin.hours_of_week(&[monday]), [9]);
-        // The clocks went back on Sunday, 25 October: the hour from 2 to 3 came twice.
+        // On Sunday, 25 October, clocks went back: the hour from 2 to 3 occurred twice.
         let hours = ["00:30", "01:30", "02:30"].map(|h| ms(&format!("2026-10-25T{h}:00Z")));
         assert_eq!(
             berlin.hours_of_week(&hours),

@@ -1,4 +1,4 @@
-//! Rows of tables of changes from before a span of time that still stand in it.
+//! Rows of tables of changes from before the span that are still valid in it.
 
 use super::SampleRows;
 use super::frame::Frame;
@@ -7,8 +7,8 @@ use crate::error::Result;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{AbsenceRow, FileRow};
 
-/// Rows that are valid in the span, by the span's samples: a row from before that is valid at its first
-/// sample is assigned to that sample.
+/// Rows that are valid in the span, by the span's samples: a row from before the span that is still valid at
+/// its first sample is assigned to that sample.
 pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<SampleRows> {
     let SampleRows { rows, sample_of } = all;
     let carried = carried(&rows, &sample_of, table, lead)?;
@@ -21,7 +21,7 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     let kept: Vec<bool> = told_at.iter().map(Option::is_some).collect();
     let mut rows = rows.kept(&kept)?;
     if table.name == FileRow::TABLE.name {
-        // The file was opened in one step only.
+        // The file was opened only in the step of its own row.
         let carried = is_carried.iter().zip(&kept).filter(|(_, kept)| **kept);
         rows.forget("opened_count", carried.map(|(c, _)| *c).collect())?;
     }
@@ -32,8 +32,8 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     })
 }
 
-/// Rows of samples outside the span, each with the sample of the span at which it is still valid: the last row of
-/// each item, unless that sample itself has one.
+/// Rows from outside the span that are carried into it, each with the span's sample: the last row of each
+/// item, unless that sample itself has a row of the item.
 fn carried(
     rows: &Frame,
     sample_of: &[Option<usize>],
@@ -72,7 +72,7 @@ fn carried(
     Ok(found)
 }
 
-/// Returns true for each row that ends an item, or was valid in its sample alone.
+/// Returns true for each row that ends an item, or that was valid only in its own sample.
 fn is_over(rows: &Frame, table: &Table) -> Result<Vec<bool>> {
     let all = 0..rows.rows_count();
     if table.name == AbsenceRow::TABLE.name {

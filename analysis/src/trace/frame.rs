@@ -1,7 +1,7 @@
-//! One host's rows of one table: the only file that knows both Arrow and Polars.
+//! One host's rows of one table. This is the only file that knows both Arrow and Polars.
 //!
-//! Columns stay the Arrow arrays that the dataset gave, uncopied; Polars groups rows by the few columns that name
-//! them.
+//! Columns stay the Arrow arrays that the dataset returned, uncopied; Polars groups rows by a few key
+//! columns.
 
 use crate::error::{AnalysisError, Result};
 use arrow::array::{
@@ -19,12 +19,12 @@ use polars::prelude::{
 };
 use std::sync::Arc;
 
-/// Columns that name a row: number of the database, sequence in it, time.
+/// Key columns of a row: number of the database, sequence number in it, time.
 pub(crate) const DATABASE: &str = "database";
 pub(crate) const SEQUENCE: &str = "sequence";
 pub(crate) const TIME: &str = "time_ms";
 
-/// The rows, and the host that they are of (for messages).
+/// The rows, and their host's id (for messages).
 #[derive(Debug)]
 pub(crate) struct Frame {
     columns: Vec<(String, ArrayRef)>,
@@ -41,7 +41,7 @@ macro_rules! column {
         pub(crate) struct $name<'a>(&'a $array);
 
         impl<'a> $name<'a> {
-            /// `None` where it is absent, and beyond the last row.
+            /// Value in a row; `None` if it is absent, or the row is beyond the last.
             pub(crate) fn get(self, row: usize) -> Option<$value> {
                 (row < self.0.len() && self.0.is_valid(row)).then(|| self.0.value(row))
             }
@@ -53,7 +53,7 @@ macro_rules! column {
     };
 }
 column! {
-    /// Column of whole numbers.
+    /// Column of integers.
     Integers, Int64Array, i64
 }
 column! {
@@ -66,7 +66,7 @@ column! {
 }
 
 impl<'a> Integers<'a> {
-    /// All values, where none is absent.
+    /// All values; `None` if any is absent.
     fn all(self) -> Option<&'a [i64]> {
         (self.0.null_count() == 0).then(|| &self.0.values()[..])
     }
@@ -81,7 +81,7 @@ impl Frame {
             DataType::Int64 | DataType::Float64 | DataType::Utf8 | DataType::Boolean => {
                 Ok((field.name().clone(), Arc::clone(array)))
             }
-            // Times are whole numbers of milliseconds here, and say so.
+            // Times are represented here as integers, in milliseconds.
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
                 let times = array.as_primitive::<TimestampMillisecondType>();
                 let times = Int64Array::new(times.values().clone(), times.nulls().cloned());
@@ -102,7 +102,7 @@ impl Frame {
         })
     }
 
-    /// No rows of `table`, with these columns; those that the table does not have are whole numbers.
+    /// Frame of `table` without rows, with these columns; columns that the table lacks are integers.
     pub(crate) fn empty(table: &Table, host: &str, columns: &[&str]) -> Self {
         let array = |name: &str| {
             let column = table.columns.iter().find(|c| c.name == name);
@@ -123,36 +123,36 @@ impl Frame {
         self.rows_count
     }
 
-    /// A column of whole numbers.
+    /// Returns a column of integers.
     pub(crate) fn integers(&self, column: &str) -> Result<Integers<'_>> {
         let array = self.column(column)?.as_primitive_opt::<Int64Type>();
         array.map(Integers).ok_or_else(|| self.other_kind(column))
     }
 
-    /// A column of floats.
+    /// Returns a column of floats.
     pub(crate) fn reals(&self, column: &str) -> Result<Reals<'_>> {
         let array = self.column(column)?.as_primitive_opt::<Float64Type>();
         array.map(Reals).ok_or_else(|| self.other_kind(column))
     }
 
-    /// A column of text.
+    /// Returns a column of text.
     pub(crate) fn texts(&self, column: &str) -> Result<Texts<'_>> {
         let array = self.column(column)?.as_string_opt::<i32>();
         array.map(Texts).ok_or_else(|| self.other_kind(column))
     }
 
-    /// One text; empty where it is absent.
+    /// Returns one text; empty if it is absent.
     pub(crate) fn text(&self, column: &str, row: usize) -> Result<String> {
         Ok(self.texts(column)?.get(row).unwrap_or_default().to_owned())
     }
 
-    /// A column of flags.
+    /// Returns a column of flags.
     pub(crate) fn flags(&self, column: &str) -> Result<&BooleanArray> {
         let array = self.column(column)?.as_boolean_opt();
         array.ok_or_else(|| self.other_kind(column))
     }
 
-    /// A column of whole numbers that may not be absent.
+    /// Returns a column of integers, none of which may be absent.
     pub(crate) fn present(&self, column: &str) -> Result<&[i64]> {
         let values = self.integers(column)?;
         values
@@ -160,7 +160,7 @@ impl Frame {
             .ok_or_else(|| self.unfit(column, format!("{} absent values", values.0.null_count())))
     }
 
-    /// Adds a column of whole numbers, or replaces the one of that name.
+    /// Adds a column of integers, or replaces the one of that name.
     pub(crate) fn set(&mut self, column: &str, values: Vec<i64>) {
         let values: ArrayRef = Arc::new(Int64Array::from(values));
         match self.columns.iter_mut().find(|(name, _)| name == column) {
@@ -169,7 +169,7 @@ impl Frame {
         }
     }
 
-    /// Rows for which the predicate is true.
+    /// Rows for which `is_kept` is true.
     pub(crate) fn kept(&self, is_kept: &[bool]) -> Result<Self> {
         let is_kept = BooleanArray::from(is_kept.to_vec());
         let mut kept = Self {
@@ -182,7 +182,7 @@ impl Frame {
         Ok(kept)
     }
 
-    /// Makes values of one column absent.
+    /// Makes the values of one column absent in the rows where `rows` is true.
     pub(crate) fn forget(&mut self, column: &str, rows: Vec<bool>) -> Result<()> {
         let rows = BooleanArray::from(rows);
         self.change(|name, array| {
@@ -194,7 +194,7 @@ impl Frame {
         })
     }
 
-    /// Makes each column anew.
+    /// Replaces each column by `new` of it.
     fn change(
         &mut self,
         new: impl Fn(&str, &ArrayRef) -> Result<ArrayRef, ArrowError>,
@@ -210,13 +210,13 @@ impl Frame {
         Ok(())
     }
 
-    /// Puts the rows into this order, given as row numbers.
+    /// Reorders the rows; `order` are row numbers.
     pub(crate) fn reorder(&mut self, order: &[usize]) -> Result<()> {
         let order = UInt64Array::from_iter_values(order.iter().map(|&row| row as u64));
         self.change(|_, array| take(array, &order, None))
     }
 
-    /// Row numbers of the groups that `by` makes: groups in order of their first row, rows in order.
+    /// Row numbers grouped by the columns `by`: groups in the order of their first row, rows in order.
     pub(crate) fn groups(&self, by: &[&str]) -> Result<Vec<Vec<usize>>> {
         let keys = DataFrame::new(self.rows_count, self.keys(by)?).map_err(|e| self.error(e))?;
         let columns = keys.columns().to_vec();
@@ -234,7 +234,7 @@ impl Frame {
             .collect())
     }
 
-    /// Columns of whole numbers or text, as Polars has them.
+    /// Columns of integers or text, as Polars columns.
     fn keys(&self, by: &[&str]) -> Result<Vec<Column>> {
         let key = |name: &&str| {
             let array = self.column(name)?;

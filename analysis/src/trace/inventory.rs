@@ -1,4 +1,4 @@
-//! A host's description of itself, and the gaps that it recorded.
+//! A host's descriptions of itself, and the gaps that it recorded.
 
 use crate::error::Result;
 use crate::trace::frame::{Frame, TIME};
@@ -8,13 +8,13 @@ use gleaner_hosts::recorded::{Gap, gaps};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow};
 
-/// The host as it last described itself; all absent where it never did.
+/// The host as it last described itself; all absent if it never did.
 #[derive(Debug, Default)]
 pub(crate) struct Inventory {
     pub(crate) host_name: Option<String>,
     pub(crate) kernel_release: Option<String>,
     pub(crate) cpus_count: Option<i64>,
-    /// Trace that it was imported from.
+    /// Trace from which the host was imported.
     pub(crate) source: Option<String>,
     /// Headroom that `harvestable_bytes` leaves, as a share of physical memory.
     pub(crate) headroom_share: Option<f64>,
@@ -53,8 +53,8 @@ impl Inventory {
     }
 }
 
-/// The host's descriptions of itself before the span's end; each holds until the next one. Where there is
-/// none, the first one counts.
+/// The host's descriptions of itself before the span's end; each holds until the next one. If there are none,
+/// the host's first description counts.
 pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Result<Frame> {
     let rows = reader.read_in(Span::default(), &HostRow::TABLE, columns)?;
     let before = reader.span.with_all_before();
@@ -71,8 +71,8 @@ pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Res
     rows.kept(&said)
 }
 
-/// The gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends, which
-/// may be after the span.
+/// Gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends,
+/// which may be after the span.
 pub(crate) fn recorded_gaps(reader: &mut HostReader<'_>) -> Result<Vec<Gap>> {
     let told = reader.span.since_midnight().with_all_after();
     let rows = reader.read_in(told, &GapRow::TABLE, &Gap::COLUMNS)?;

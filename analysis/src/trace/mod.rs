@@ -1,5 +1,5 @@
-//! A host's trace as it was recorded: samples in order, runs without gaps, rows of other tables. Derived figures
-//! are in `crate::derived`.
+//! A host's trace as recorded: samples in order, runs without gaps, rows of other tables. Derived figures are
+//! in `crate::derived`.
 
 pub(crate) mod arrivals;
 pub(crate) mod calendar;
@@ -28,7 +28,7 @@ use samples::Samples;
 use span::{Lead, Span};
 use std::ops::Range;
 
-/// Columns of `processes` that [`HostTrace::processes`] has.
+/// Columns of `processes` that [`HostTrace::processes`] contains.
 const PROCESS_COLUMNS: [&str; 7] = [
     "pid",
     "started_ms",
@@ -38,7 +38,7 @@ const PROCESS_COLUMNS: [&str; 7] = [
     "shmem_bytes",
     "file_bytes",
 ];
-/// Columns of `files` that [`HostTrace::files`] has.
+/// Columns of `files` that [`HostTrace::files`] contains.
 const FILE_COLUMNS: [&str; 7] = [
     "file_id",
     "path",
@@ -57,7 +57,7 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) intervals: Intervals,
     /// Runs of samples without a gap between them.
     pub(crate) segments: Vec<Range<usize>>,
-    /// Recorded and seen, in order.
+    /// Gaps recorded by the host or derived from missing samples, in order.
     pub(crate) gaps: Vec<Gap>,
     pub(crate) arrivals: Arrivals,
     /// Active processes in the order of recording.
@@ -66,7 +66,7 @@ pub(crate) struct HostTrace<'a> {
     pub(crate) files: SampleRows,
 }
 
-/// Rows that belong to samples.
+/// Rows of another table, each with its sample.
 pub(crate) struct SampleRows {
     pub(crate) rows: Frame,
     /// The sample of each row; `None` for a row without one.
@@ -74,7 +74,7 @@ pub(crate) struct SampleRows {
 }
 
 impl SampleRows {
-    /// The rows of each sample, which stand together.
+    /// The range of rows of each sample; a sample's rows are adjacent.
     pub(crate) fn by_sample(&self, samples_count: usize) -> Vec<Range<usize>> {
         let mut of = vec![0..0; samples_count];
         for (row, sample) in self.sample_of.iter().enumerate() {
@@ -90,7 +90,7 @@ impl SampleRows {
 }
 
 impl<'a> HostTrace<'a> {
-    /// Reads the host; `None` when it has no samples in the span of time that is asked for.
+    /// Reads the host; `None` if it has no samples in the requested time.
     pub(crate) fn read(
         dataset: &'a Dataset,
         host: &'a str,
@@ -99,7 +99,7 @@ impl<'a> HostTrace<'a> {
     ) -> Result<Option<Self>> {
         let span = Span::of(parameters);
         let mut reader = HostReader::new(dataset, host, span);
-        // Rows of the span, and of its first UTC day before the span.
+        // Rows of the span, and of the span's first UTC day before its begin.
         let since_midnight = span.since_midnight();
         let columns = Samples::columns(reads);
         let mut rows = reader.read_in(since_midnight, &SampleRow::TABLE, &columns)?;
@@ -156,7 +156,7 @@ impl<'a> HostTrace<'a> {
         self.reader.host
     }
 
-    /// Time that samples cover.
+    /// Time covered by samples.
     pub(crate) fn covered_ms(&self) -> i64 {
         self.segments
             .iter()
@@ -164,7 +164,7 @@ impl<'a> HostTrace<'a> {
             .sum()
     }
 
-    /// The longest time without a gap.
+    /// Length of the longest run without a gap.
     pub(crate) fn longest_run_ms(&self) -> i64 {
         let runs = self
             .segments

@@ -1,7 +1,8 @@
 //! Reads one host's tables in the order in which they were recorded.
 //!
-//! The dataset gives rows by time, which a clock that was set back mingles. Here they stand by
-//! database (in order of its first sample) and sequence, which is how they came about.
+//! The dataset returns rows by time; after a clock was set back, old and new rows are mixed. This module
+//! sorts them by database (in order of its first sample) and sequence number, which is the order of
+//! recording.
 
 use super::samples::{Samples, in_both};
 use super::span::{Lead, Span};
@@ -17,7 +18,7 @@ pub(crate) struct HostReader<'a> {
     dataset: &'a Dataset,
     pub(crate) host: &'a str,
     pub(crate) span: Span,
-    /// Samples of its first UTC day that the span leaves out.
+    /// Samples of the span's first UTC day that are before the span.
     lead: Option<Lead>,
     databases: Databases,
 }
@@ -38,12 +39,12 @@ impl<'a> HostReader<'a> {
         self.lead = Some(lead);
     }
 
-    /// The host's rows of `table`, empty where it has none.
+    /// The host's rows of `table`; empty if it has none.
     pub(crate) fn read(&mut self, table: &Table, columns: &[&str]) -> Result<Frame> {
         self.read_in(self.span, table, columns)
     }
 
-    /// Reads the rows of another span.
+    /// Reads the rows of a span other than the reader's.
     pub(crate) fn read_in(&mut self, span: Span, table: &Table, columns: &[&str]) -> Result<Frame> {
         let mut frame = self.rows(span, table, &["database_id", SEQUENCE, "time"], columns)?;
         let databases = self.number_databases(&frame)?;
@@ -56,7 +57,7 @@ impl<'a> HostReader<'a> {
         Ok(frame)
     }
 
-    /// Reads rows that belong to `samples`.
+    /// Reads the rows that belong to `samples`.
     pub(crate) fn read_of_samples(
         &mut self,
         table: &Table,
@@ -66,8 +67,8 @@ impl<'a> HostReader<'a> {
         self.read_of_samples_in(self.span, table, columns, samples)
     }
 
-    /// The same of a table of changes, whose rows stand from their sample on: what stood before the span is told at
-    /// its first sample.
+    /// Reads rows of a table of changes, which are valid from their sample on: rows from before the span that
+    /// are still valid are assigned to its first sample.
     pub(crate) fn read_changes(
         &mut self,
         table: &Table,
@@ -84,7 +85,8 @@ impl<'a> HostReader<'a> {
         told
     }
 
-    /// Reads rows by sample; the database's name is not read where there is only one: it would be a third of the bytes.
+    /// Reads rows by sample. The database's name would be a third of the bytes; it is not read if there is
+    /// only one database.
     fn read_of_samples_in(
         &mut self,
         span: Span,
@@ -102,7 +104,7 @@ impl<'a> HostReader<'a> {
         if let Some(order) = order(sequences.len(), |row| sequences[row]) {
             rows.reorder(&order)?;
         }
-        // A sample and its rows have one time: a row of a database without samples has another.
+        // A sample and its rows have the same time; rows of a database without samples have others.
         let keys = rows.present(SEQUENCE)?.iter().zip(rows.present(TIME)?);
         let sample_of = in_both(samples.sequence.iter().zip(&samples.time_ms), keys);
         Ok(SampleRows { rows, sample_of })
@@ -126,7 +128,7 @@ impl<'a> HostReader<'a> {
         Frame::new(table.name, self.host, &batch)
     }
 
-    /// Empty frame, as [`HostReader::read`] gives for a host without rows.
+    /// Empty frame, as [`HostReader::read`] returns for a host without rows.
     pub(crate) fn nothing(&self, table: &Table, columns: &[&str]) -> Frame {
         let mut wanted = vec![DATABASE, SEQUENCE, TIME];
         wanted.extend(columns);

@@ -1,16 +1,17 @@
 //! Columns and tables that are read of a host.
 
-/// Columns of the samples, and further tables.
+/// Set of columns of the samples, and of further tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadSet {
-    /// True for all columns of the samples, false for a few of them.
+    /// True for all columns of the samples, false for those of [`ReadSet::FEW`].
     pub(super) all_columns: bool,
     pub(super) processes: bool,
     pub(super) files: bool,
 }
 
 impl ReadSet {
-    /// Sizes of physical and available memory, and what the idle rule goes by: all else of a sample stays absent.
+    /// Sizes of physical and available memory, and the idle rule's inputs; all other columns of a sample stay
+    /// absent.
     pub(crate) const FEW: Self = Self {
         all_columns: false,
         processes: false,
@@ -40,7 +41,7 @@ impl ReadSet {
         }
     }
 
-    /// Union of both.
+    /// Union of both sets.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             all_columns: self.all_columns || other.all_columns,

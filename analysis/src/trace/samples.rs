@@ -1,4 +1,4 @@
-//! A host's samples, a vector a column, in the order of recording.
+//! A host's samples, one vector per column, in the order of recording.
 
 use crate::error::Result;
 use crate::trace::frame::{DATABASE, Frame, SEQUENCE, TIME};
@@ -10,7 +10,7 @@ use gleaner_policy::guest_load::owner_load5;
 use gleaner_policy::idle::Observation;
 use gleaner_schemas::findings::Category;
 
-/// Kernel counters that tell what a want of memory costs; they only grow within a boot.
+/// Kernel counters that measure the cost of memory shortage; within a boot they only grow.
 pub(crate) const COUNTERS: [&str; 6] = [
     "psi_memory_some_total_us",
     "psi_memory_full_total_us",
@@ -20,7 +20,7 @@ pub(crate) const COUNTERS: [&str; 6] = [
     "major_fault_total_count",
 ];
 
-/// Columns of [`ReadSet::FEW`]; the others stay absent there.
+/// Columns of [`ReadSet::FEW`]; all other columns stay absent with that set.
 const FEW: [&str; 8] = [
     "boot_id",
     "interval_ms",
@@ -32,20 +32,20 @@ const FEW: [&str; 8] = [
     "files_whole",
 ];
 
-/// Index in [`Samples::categories`] of each category: its place in [`Category::ALL`].
+/// A host's samples, one vector per column; `categories` has one per [`Category::ALL`], in that order.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
     pub(crate) database: Vec<i64>,
     pub(crate) sequence: Vec<i64>,
-    /// True if the host was booted since the sample before, as far as known.
+    /// True if the host is known to have been booted since the sample before.
     pub(crate) is_new_boot: Vec<bool>,
     pub(crate) time_ms: Vec<i64>,
-    /// Time since the sample before it, where the host saw no gap between them.
+    /// Time since the sample before, if the host knows of no gap between them.
     pub(crate) interval_ms: Vec<Option<i64>>,
     pub(crate) physical_bytes: Vec<i64>,
     pub(crate) categories: Vec<Vec<Option<i64>>>,
     pub(crate) available_bytes: Vec<i64>,
-    /// Absent in traces of other programs, as all that only an agent knows.
+    /// Absent in traces of other programs, like all values that only an agent knows.
     pub(crate) remainder_bytes: Vec<Option<i64>>,
     pub(crate) residual_bytes: Vec<Option<i64>>,
     pub(crate) harvestable_bytes: Vec<Option<i64>>,
@@ -55,7 +55,7 @@ pub(crate) struct Samples {
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
     pub(crate) files_whole: Vec<bool>,
     pub(crate) boottime_ms: Vec<Option<i64>>,
-    /// In the order of [`COUNTERS`].
+    /// Values of each counter, in the order of [`COUNTERS`].
     pub(crate) counters: Vec<Vec<Option<i64>>>,
     pub(crate) agent_cpu_us: Vec<Option<i64>>,
     pub(crate) agent_rss_bytes: Vec<Option<i64>>,
@@ -86,7 +86,7 @@ impl Samples {
         columns
     }
 
-    /// Samples of rows that were read.
+    /// Samples from the rows read.
     pub(crate) fn of(frame: &Frame, reads: ReadSet, headroom_share: f64) -> Result<Self> {
         let columns = Self::columns(reads);
         let optional = |column| {
@@ -148,7 +148,7 @@ impl Samples {
         self.time_ms.is_empty()
     }
 
-    /// Place of each sample in the trace.
+    /// Position of each sample in the trace, as the gap rules need it.
     pub(crate) fn times(&self) -> Vec<SampleTime> {
         let places = self.database.iter().zip(&self.time_ms);
         let places = places.zip(&self.interval_ms);
@@ -166,8 +166,8 @@ impl Samples {
         *self.categories.get(category as usize)?.get(sample)?
     }
 
-    /// Growth of each of [`COUNTERS`] between two samples; `None` if either is absent, if the host was booted
-    /// in between, or if a counter fell, which no kernel's does.
+    /// Growth of each of [`COUNTERS`] between two samples; `None` if either value is absent, if the host was
+    /// booted in between, or if the counter fell, which a kernel's counters never do.
     pub(crate) fn growth(&self, from: usize, to: usize) -> [Option<i64>; COUNTERS.len()] {
         let steps = self.is_new_boot.get(from.saturating_add(1)..=to);
         let same_boot = steps.is_some_and(|boots| !boots.contains(&true));
@@ -178,7 +178,7 @@ impl Samples {
         })
     }
 
-    /// MemAvailable of one sample, stated or made from the harvestable memory.
+    /// MemAvailable of one sample: recorded, or derived from harvestable memory.
     pub(crate) fn mem_available(&self, sample: usize, headroom_share: f64) -> Option<u64> {
         let of = |column: &[Option<i64>]| column.get(sample).copied().flatten();
         mem_available_bytes(
@@ -208,7 +208,7 @@ impl Samples {
     }
 }
 
-/// Returns true for each name that differs from the last known one before it.
+/// For each name, true if it differs from the last known name before it.
 fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
     let mut last = None;
     let is_new = |name: Option<&'a str>| {
@@ -219,8 +219,8 @@ fn changes<'a>(names: impl Iterator<Item = Option<&'a str>>) -> Vec<bool> {
     names.map(is_new).collect()
 }
 
-/// The place among `samples` of each of `rows`, where it is there; both in order of their first parts, and one of the
-/// samples each.
+/// Index into `samples` of each of `rows`; `None` if it is not among them. Both are in order of their first
+/// parts; samples are distinct.
 pub(crate) fn in_both<'a>(
     samples: impl Iterator<Item = (&'a i64, &'a i64)>,
     rows: impl Iterator<Item = (&'a i64, &'a i64)>,
@@ -235,8 +235,8 @@ pub(crate) fn in_both<'a>(
     .collect()
 }
 
-/// Memory beyond `headroom_share`, where MemAvailable is there to make it from; the stored figure rests on the agent's
-/// own headroom.
+/// MemAvailable less `headroom_share`; without MemAvailable, the stored figure, which uses the agent's own
+/// headroom.
 fn harvestable(
     stored: &[Option<i64>],
     mem_available_bytes: &[Option<i64>],

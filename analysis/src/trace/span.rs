@@ -1,8 +1,8 @@
-//! The span of time that counts: all of a trace, or a part such as a week.
+//! The analysed span of time: all of a trace, or a part such as a week.
 //!
-//! A span may begin in the middle of a UTC day, and tables of changes are whole at a day's first sample. So a
-//! host's samples are read from that midnight on, and rows from before the span that still stand in it are told
-//! at the first of its samples ([`Lead`]).
+//! A span may begin in the middle of a UTC day, but tables of changes are complete only at a day's first
+//! sample. So a host's samples are read from that midnight on, and rows from before the span that are still
+//! valid in it are assigned to the span's first sample ([`Lead`]).
 
 use super::samples::Samples;
 use super::standing::forgotten_at;
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Time from `from_ms` to before `until_ms`; without one of them the span is open at that end.
+/// Time from `from_ms` to before `until_ms`; `None`: the span is open at that end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) from_ms: Option<i64>,
@@ -27,7 +27,7 @@ impl Span {
         }
     }
 
-    /// Returns true unless it is all time.
+    /// Returns true unless the span is all time.
     pub(crate) const fn is_cut(&self) -> bool {
         self.from_ms.is_some() || self.until_ms.is_some()
     }
@@ -37,7 +37,7 @@ impl Span {
             && self.until_ms.is_none_or(|until| time_ms < until)
     }
 
-    /// Span extended back to midnight UTC.
+    /// The span, extended back to midnight UTC.
     pub(crate) fn since_midnight(self) -> Self {
         let midnight = |from: i64| from.saturating_sub(from.rem_euclid(DAY_MS));
         Self {
@@ -46,7 +46,7 @@ impl Span {
         }
     }
 
-    /// Span without a begin.
+    /// The span without a begin.
     pub(crate) const fn with_all_before(self) -> Self {
         Self {
             from_ms: None,
@@ -54,7 +54,7 @@ impl Span {
         }
     }
 
-    /// Span without an end.
+    /// The span without an end.
     pub(crate) const fn with_all_after(self) -> Self {
         Self {
             until_ms: None,
@@ -62,7 +62,8 @@ impl Span {
         }
     }
 
-    /// Parts of these gaps that lie in it. A clock that was set back lies where it was set to.
+    /// Parts of these gaps that lie in the span. A gap of a clock set back lies at the time to which the
+    /// clock was set.
     pub(crate) fn cut(&self, gaps: Vec<Gap>) -> Vec<Gap> {
         let cut = |mut gap: Gap| {
             if gap.to_ms > gap.from_ms {
@@ -81,12 +82,13 @@ impl Span {
     }
 }
 
-/// A host's samples from a midnight on, of which those before the span do not count.
+/// A host's samples from a midnight on; those before the span do not count.
 pub(crate) struct Lead {
     pub(crate) samples: Samples,
-    /// Place of each among the samples that count; `None` for one that does not.
+    /// Index of each sample among the samples that count; `None` if it does not count.
     place: Vec<Option<usize>>,
-    /// For each sample that does not count, the next that does and at which what it tells may still stand.
+    /// For each sample that does not count, the next one that counts and at which its rows may still be
+    /// valid.
     lands_at: Vec<Option<usize>>,
 }
 
@@ -114,12 +116,12 @@ impl Lead {
         }
     }
 
-    /// The place among the samples that count of one among all.
+    /// Index among the samples that count of a sample given by its index among all.
     pub(crate) fn place(&self, sample: usize) -> Option<usize> {
         *self.place.get(sample)?
     }
 
-    /// See [`Lead::lands_at`]; in terms of all samples.
+    /// Value of [`Lead::lands_at`]; indices are among all samples.
     pub(crate) fn lands_at(&self, sample: usize) -> Option<usize> {
         *self.lands_at.get(sample)?
     }
@@ -176,7 +178,7 @@ mod tests {
             files_whole: vec![true, false, false, false, false, true, false, false],
             ..Samples::default()
         };
-        // 4 is in another run than 3, and 5 is whole. After 7 none counts.
+        // Sample 4 is in another run than 3, and 5 is a full sample. After 7 no sample counts.
         let counts = [false, false, true, false, false, true, true, false];
         let lead = Lead::new(samples, &[0..4, 4..8], &counts);
         let lands: Vec<_> = (0..8).map(|i| lead.lands_at(i)).collect();

@@ -1,11 +1,11 @@
-//! Tables of changes: a row stands from its sample until its next row, until a sample that tells the
-//! whole state, or until the run of samples ends, whichever comes first.
+//! Validity in tables of changes: a row is valid from its sample until the next row of its item, until a
+//! sample that lists the full state, or until the run of samples ends, whichever comes first.
 
 use super::HostTrace;
 use crate::trace::samples::Samples;
 use std::ops::Range;
 
-/// Time that the rows of one table stand.
+/// Validity of the rows of one table.
 pub(crate) struct StandingTime {
     sample_of: Vec<Option<usize>>,
     forgotten_at: Vec<usize>,
@@ -20,8 +20,8 @@ impl StandingTime {
         }
     }
 
-    /// The rows of `group`, which are about one thing, and the samples in which each stands. Rows without
-    /// a sample are left out.
+    /// The rows of `group`, which concern one item, each with the samples at which it is valid. Rows
+    /// without a sample are left out.
     pub(crate) fn spans(&self, group: &[usize]) -> Vec<(usize, Range<usize>)> {
         let of_rows = group.iter().map(|&row| Some((row, self.sample_of[row]?)));
         let begins: Vec<(usize, usize)> = of_rows.flatten().collect();
@@ -38,7 +38,7 @@ impl StandingTime {
     }
 }
 
-/// For each sample, the first one after it at which a state from before holds no longer.
+/// For each sample, the first one after it at which an earlier state is no longer valid.
 pub(crate) fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
     let mut forgotten = vec![0; samples.len()];
     for segment in segments {

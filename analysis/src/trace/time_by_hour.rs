@@ -1,5 +1,6 @@
-//! Time by hour of the week, exact to the millisecond: an interval is split where hours of the fleet's clocks end, and
-//! where the clocks are changed. An hour that comes twice counts twice, and one that is left out not at all.
+//! Time by hour of the week, exact to the millisecond: an interval is split at the ends of hours by the
+//! fleet's clocks, and at changes of the clocks. An hour that occurs twice counts twice; a skipped hour does
+//! not count.
 
 use super::calendar::{Calendar, HOUR_MS, HOURS_OF_WEEK, hour_of_week};
 
@@ -16,14 +17,14 @@ impl Default for TimeByHour {
 }
 
 impl TimeByHour {
-    /// Takes the time of others in.
+    /// Adds the time of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine = mine.saturating_add(*theirs);
         }
     }
 
-    /// In one hour of the week.
+    /// Milliseconds in one hour of the week.
     pub(crate) fn ms(&self, hour_of_week: usize) -> i64 {
         self.0.get(hour_of_week).copied().unwrap_or(0)
     }
@@ -35,12 +36,12 @@ impl TimeByHour {
     }
 }
 
-/// Splits intervals. It remembers the offset that it used last, as intervals come close to each other.
+/// Splits intervals by hour. Remembers the last offset used, since intervals are close to each other in time.
 pub(crate) struct HourSplitter<'a> {
     calendar: &'a Calendar,
-    /// The offset holds from here.
+    /// Time from which `offset_ms` holds.
     from_ms: i64,
-    /// End of the time.
+    /// Time to which `offset_ms` holds.
     to_ms: i64,
     offset_ms: i64,
 }
@@ -55,7 +56,7 @@ impl<'a> HourSplitter<'a> {
         }
     }
 
-    /// Adds the time from `from_ms` to `to_ms`; none where that is not later.
+    /// Adds the time from `from_ms` to `to_ms`; adds nothing if `to_ms` is not later.
     pub(crate) fn add(&mut self, from_ms: i64, to_ms: i64, to: &mut TimeByHour) {
         let mut from_ms = from_ms;
         while from_ms < to_ms {
@@ -64,7 +65,7 @@ impl<'a> HourSplitter<'a> {
                 self.to_ms = self.calendar.next_change_ms(from_ms);
                 self.offset_ms = self.calendar.offset_ms(from_ms);
             }
-            // Forward by something, whatever the zone's rules.
+            // At least 1 ms, so that the loop ends whatever the zone's rules are.
             let until_ms = self.to_ms.min(to_ms).max(from_ms.saturating_add(1));
             let local_ms = from_ms.saturating_add(self.offset_ms);
             add_local(local_ms, until_ms.saturating_sub(from_ms), to);
@@ -73,9 +74,9 @@ impl<'a> HourSplitter<'a> {
     }
 }
 
-/// Adds `length_ms` from a time that clocks on the wall show, which are not changed meanwhile.
+/// Adds `length_ms` from a local time; the offset must not change in between.
 fn add_local(local_ms: i64, length_ms: i64, to: &mut TimeByHour) {
-    // Whole weeks at once: a damaged clock may be off by millions of years.
+    // Adds whole weeks in one step: a damaged clock may be off by millions of years.
     let weeks = length_ms / WEEK_MS;
     if weeks > 0 {
         (0..HOURS_OF_WEEK).for_each(|hour| to.add(hour, weeks * HOUR_MS));
@@ -109,13 +110,13 @@ pub(crate) mod tests {
         found
     }
 
-    /// Hours of the week with their minutes, where there are any.
+    /// Hours of the week that have time, with their minutes.
     fn minutes(found: &TimeByHour) -> Vec<(usize, i64)> {
         let hours = (0..HOURS_OF_WEEK).map(|hour| (hour, found.ms(hour) / MINUTE_MS));
         hours.filter(|(_, minutes)| *minutes > 0).collect()
     }
 
-    /// Computes each step by itself.
+    /// Computes each step separately.
     pub(crate) fn slowly(zone: &TimeZone, from_ms: i64, to_ms: i64, step_ms: i64) -> TimeByHour {
         let mut found = TimeByHour::default();
         for at_ms in (from_ms..to_ms).step_by(step_ms as usize) {
@@ -141,7 +142,8 @@ pub(crate) mod tests {
     #[test]
     fn hours_that_come_twice_or_never() {
         let sunday = 6 * 24;
-        // The clocks in Berlin go back from 3 to 2 on 25 October 2026, at 01:00 UTC, and forward on 28 March 2027.
+        // In Berlin, clocks go back from 3 to 2 on 25 October 2026, at 01:00 UTC, and forward on 28 March
+        // 2027.
         let (from, to) = (ms("2026-10-24T23:30:00Z"), ms("2026-10-25T02:10:00Z"));
         let twice = [(sunday + 1, 30), (sunday + 2, 120), (sunday + 3, 10)];
         assert_eq!(minutes(&split("Europe/Berlin", from, to)), twice);
@@ -170,7 +172,7 @@ pub(crate) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Around a change of the clocks, second by second; two intervals in either order of time.
+        /// Around a change of the clocks, second by second; two intervals in any order of time.
         #[test]
         fn equals_the_slow_version(
             zone in prop::sample::select(vec![

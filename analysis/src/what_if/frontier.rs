@@ -1,15 +1,16 @@
-//! The settings that no other beats.
+//! The settings that no other setting beats.
 
 use gleaner_schemas::findings::WhatIf;
 
-/// Marks the records that lend more than all others of their mode and scope that cost no more.
+/// Marks the records that lend more than all other records of their mode and scope with the same or
+/// lower cost.
 pub(super) fn mark(records: &mut [WhatIf]) {
     let is_known = records
         .iter()
         .any(|r| r.context_per_host_day_bytes.is_some());
     let cost = |r: &WhatIf| match r.context_per_host_day_bytes {
         Some(bytes) => bytes,
-        // No memory was ever reclaimed.
+        // No reclaim occurred.
         None if is_known => 0.0,
         None => r.returned_per_host_day_bytes,
     };
@@ -57,12 +58,12 @@ mod tests {
         use LendingMode::{Gentle, Paper};
         let mut records = [
             record(Paper, 10.0, 5.0),
-            record(Paper, 10.0, 5.0), // as good is not better
+            record(Paper, 10.0, 5.0), // an equal record is not better
             record(Paper, 10.0, 6.0), // costs more
             record(Paper, 9.0, 5.0),  // lends less
             record(Paper, 4.0, 1.0),
             record(Paper, 0.0, 0.0),
-            record(Gentle, 1.0, 7.0), // by itself in its mode
+            record(Gentle, 1.0, 7.0), // the only record of its mode
         ];
         mark(&mut records);
         let marked = records.map(|r| r.on_frontier);
@@ -80,7 +81,7 @@ mod tests {
             with(10.0, Some(5.0)),
             with(8.0, Some(6.0)),
             with(7.0, Some(0.0)),
-            with(6.0, None), // never taken back: no cost
+            with(6.0, None), // never reclaimed: no cost
             WhatIf {
                 scope: Scope::All,
                 ..with(20.0, None)

@@ -1,4 +1,5 @@
-//! Memory that one host could lend under one mode and headroom, summed up so that any stretch of time costs the same.
+//! Memory that one host could lend with one mode and headroom, as cumulative sums: any stretch of time takes
+//! the same effort.
 
 use crate::owner::quota::categories;
 use crate::trace::samples::Samples;
@@ -8,18 +9,18 @@ use gleaner_policy::quota::{Limits, Mode, Reason, quota};
 use gleaner_schemas::units::stored;
 use std::ops::Range;
 
-/// Memory that could be lent, were the host idle: a sample's figure holds until the next sample of its run.
+/// Memory that could be lent if the host were idle. A sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
 pub(super) struct LendableMemory {
     /// Lendable bytes at each sample; 0 where unknown.
     pub(super) bytes: Vec<i64>,
-    /// Bytes times milliseconds before each sample.
+    /// Cumulative bytes times milliseconds up to each sample.
     byte_ms: Vec<i128>,
-    /// Bytes by which it had shrunk, from one sample to the next, up to each sample.
+    /// Cumulative bytes by which the memory shrank from sample to sample, up to each sample.
     shrunk_bytes: Vec<i128>,
-    /// Time in which it is known.
+    /// Time in which the memory is known.
     pub(super) known_ms: i64,
-    /// Physical memory times that time.
+    /// Physical memory times `known_ms`.
     pub(super) physical_byte_ms: i128,
 }
 
@@ -55,7 +56,8 @@ impl LendableMemory {
         found
     }
 
-    /// Bytes times milliseconds from one instant to another of the same run; `first` is its first sample.
+    /// Bytes times milliseconds from one instant to another of the same run; `first` is the run's first
+    /// sample.
     pub(super) fn lent_byte_ms(&self, run: &[i64], first: usize, from_ms: i64, to_ms: i64) -> i128 {
         let until = |ms: i64| {
             let at = first + place(run, ms);
@@ -65,19 +67,19 @@ impl LendableMemory {
         until(to_ms) - until(from_ms)
     }
 
-    /// Bytes by which it shrank after one instant and up to another of the same run.
+    /// Bytes by which the memory shrank after one instant and up to another of the same run.
     pub(super) fn shrunk_bytes(&self, run: &[i64], first: usize, from_ms: i64, to_ms: i64) -> i128 {
         let until = |ms: i64| self.shrunk_bytes[first + place(run, ms)];
         until(to_ms) - until(from_ms)
     }
 }
 
-/// The last sample of a run that is not after an instant; the first where all are.
+/// Index of the last sample of a run at or before an instant; the first if all are later.
 fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
-/// `None` if the trace lacks figures that the mode needs.
+/// Bytes lendable at one sample; `None` if the trace lacks figures that the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
     let limits = Limits {
         mode,
@@ -99,7 +101,7 @@ mod tests {
     use gleaner_schemas::findings::Category;
     use proptest::prelude::*;
 
-    /// Samples of (milliseconds since the one before, available), all else 0.
+    /// Samples of (milliseconds since the sample before, available); all other fields are 0.
     fn samples(steps: &[(i64, Option<i64>)]) -> Samples {
         let mut now = 0;
         let time = steps.iter().map(|(ms, _)| {
@@ -119,7 +121,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the sum over every millisecond, and over every sample.
+        /// Compares with the sum over every millisecond and every sample.
         #[test]
         fn stretches_equal_the_slow_version(
             steps in prop::collection::vec((1..9i64, prop::option::weighted(0.9, 0..90i64)), 2..20),

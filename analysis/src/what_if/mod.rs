@@ -1,13 +1,15 @@
-//! Effects of other limits: memory gained against its cost to the owners.
+//! Effects of other limits: memory gained, and its cost to the owners.
 //!
-//! Nothing need have been lent in the trace. An idle host lends what `policy::quota` allows ([`lendable`]), from when the
-//! idle rule of the setting has held, and for `minimum_idle_s` more, to the end of the idle period; where a gap ends it,
-//! nothing is taken back. A *reclaim* is such an end by the owner or the load while something is lent.
-//! What it costs is the memory context (`policy::memory_context`) with G what was lent at the last idle sample. Quotas also
-//! shrink while a host stays idle, and those of scope `all` as the owner works: that is in `returned_per_host_day_bytes`,
-//! and costs guests rather than owners; the two scopes are therefore not weighed against each other.
+//! The trace need not contain any lending. An idle host is taken to lend what `policy::quota` allows
+//! ([`lendable`]), from `minimum_idle_s` after the setting's idle rule held to the end of the idle period. A
+//! *reclaim* is an end by the owner or the load while memory is lent; a gap that ends the period reclaims
+//! nothing. A reclaim costs the memory context (`policy::memory_context`), with G the memory lent at the last
+//! idle sample. Quotas also shrink while a host stays idle, and in scope `all` while the owner works:
+//! `returned_per_host_day_bytes` contains that, which is a cost to guests rather than to owners. The two
+//! scopes are therefore not compared with each other.
 //!
-//! The rule is folded anew for each idle threshold and load limit; all else are differences of sums.
+//! The idle rule is evaluated again for each idle threshold and load limit; all other settings need only
+//! differences of sums.
 
 mod frontier;
 mod lendable;
@@ -28,7 +30,7 @@ use outcome::{Absence, Outcome};
 use setting::Setting;
 use std::ops::Range;
 
-/// Every setting's outcome, in the order of [`Setting::all`].
+/// Outcome of every setting, in the order of [`Setting::all`].
 #[derive(Clone, Debug)]
 pub(crate) struct WhatIf(Vec<Outcome>);
 
@@ -97,7 +99,7 @@ impl Measure for WhatIf {
     }
 }
 
-/// The idle periods under a rule, with what owners want when they end.
+/// The idle periods under a rule, with the memory that owners need at their ends.
 fn absences(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
@@ -111,7 +113,7 @@ fn absences(
         rule,
     );
     let wanted = |period: IdlePeriod| -> Result<Absence> {
-        // A period that ended as lending began had nothing to take back.
+        // A period that ended as lending began had nothing to reclaim.
         let is_lent = period.to_ms.saturating_sub(period.from_ms) > rule.idle_after_ms;
         let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);

@@ -1,4 +1,4 @@
-//! Outcome of one setting: memory given and taken back, on one host or several.
+//! Outcome of one setting: memory lent and returned, on one host or several.
 
 use super::lendable::LendableMemory;
 use super::setting::Setting;
@@ -11,7 +11,7 @@ use gleaner_schemas::units::stored;
 
 const DAY_MS: f64 = 86_400_000.0;
 
-/// Sums over hosts, in whole numbers.
+/// Sums over hosts, in integers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Outcome {
     pub(super) hosts: i64,
@@ -21,20 +21,20 @@ pub(super) struct Outcome {
     pub(super) reclaims: i64,
     /// Bytes returned by reclaims.
     pub(super) returned_bytes: i128,
-    /// Bytes returned by quotas that shrank while memory was lent.
+    /// Bytes returned because quotas shrank while memory was lent.
     pub(super) shrunk_bytes: i128,
-    /// Memory context sizes of the reclaims of which footprints are known.
+    /// Memory context sizes of the reclaims with known footprints.
     pub(super) contexts: Distribution,
 }
 
-/// An idle period with the memory that the owner wants at its end, where known.
+/// An idle period with the memory that the owner needs at its end, if known.
 pub(super) struct Absence {
     pub(super) period: IdlePeriod,
     pub(super) demand: Option<Demand>,
 }
 
 impl Outcome {
-    /// On one host, under one of the rules that gave `absences`.
+    /// Outcome on one host; `absences` are those of the setting's rule.
     pub(super) fn of_host(
         host: &HostHistory<'_>,
         setting: &Setting,
@@ -98,7 +98,7 @@ impl Outcome {
         found
     }
 
-    /// Lends from one instant of a run to another.
+    /// Adds lending from one instant of a run to another.
     fn add(
         &mut self,
         lendable: &LendableMemory,
@@ -122,7 +122,7 @@ impl Outcome {
         self.contexts.merge(&other.contexts);
     }
 
-    /// Finding without the mark of the frontier; `None` without observations.
+    /// Finding before the frontier is marked; `None` without observations.
     pub(super) fn record(&self, setting: &Setting) -> Option<WhatIf> {
         if self.known_ms <= 0 {
             return None;

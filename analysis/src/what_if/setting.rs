@@ -1,11 +1,11 @@
-//! The settings that are tried: one limit varied at a time, and the grid of two of them.
+//! The settings that are tried: each limit varied alone, and a grid of two of them.
 
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
 use gleaner_schemas::findings::{LendingMode, Parameters, Scope};
 
 const IDLE_AFTER_S: [f64; 5] = [120.0, 300.0, 600.0, 1200.0, 1800.0];
-/// `None`: any load.
+/// Limits of the load that are tried; `None`: any load.
 const LOAD_LIMITS: [Option<f64>; 4] = [Some(0.1), Some(0.3), Some(1.0), None];
 const HEADROOM_SHARES: [f64; 4] = [0.05, 0.10, 0.15, 0.25];
 const MINIMUM_IDLE_S: [f64; 3] = [0.0, 300.0, 900.0];
@@ -122,7 +122,8 @@ mod tests {
     fn one_at_a_time_and_a_grid() {
         let all = Setting::all(&Parameters::default());
         let of = |varied: &str| all.iter().filter(|s| s.varied == varied).count();
-        // Settings of both modes; the defaults are among the values of each list, and in `none`.
+        // Number of settings over both modes; the default values are in each list, and counted only
+        // in `none`.
         let counts = [
             "none",
             "scope",

@@ -1,12 +1,12 @@
-//! A measure asked for alone is what it is among all: whatever it rests on is read.
+//! A measure requested alone equals the same measure among all: everything it needs is read.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::{ClockRow, FileRow, GapRow, ProcessRow, SampleRow};
 use serde_json::Value;
 
-/// Two hosts of two days, each with a process, a file, absences of its owner, a sleep, and hours in which nothing
-/// arrived at the collector.
+/// Two hosts of two days, each with a process, a file, absences of its owner, a sleep, and hours in which no
+/// record reached the collector.
 fn found(measures: &[&str]) -> Value {
     let mut r = Recording::new();
     for (host, shift) in [("a", 0), ("b", 5)] {
@@ -60,7 +60,7 @@ fn found(measures: &[&str]) -> Value {
     serde_json::to_value(r.analyzed(&parameters).unwrap()).unwrap()
 }
 
-/// Other notions of available come with `notions` alone.
+/// Findings by other notions of available appear only with `notions`.
 fn without_notions(key: &str, records: &Value) -> Value {
     let by_notion = ["availability_periods", "availability_odds", "dip_hosts"].contains(&key);
     let records = records.as_array().unwrap().iter();

@@ -1,4 +1,4 @@
-//! Every host's periods by themselves: those of `leases`, with their times.
+//! Periods of each host: those of `leases`, with their times.
 
 use crate::leases::recorded;
 use crate::recording::{MIB, NOON, Recording, sample};
@@ -34,7 +34,7 @@ fn asked(recording: Recording, question: &AvailabilityQuestion) -> Vec<HostAvail
     answers
 }
 
-/// From and to in minutes after noon, whether the start was seen, the end.
+/// Begin and end in minutes after noon, whether the start was seen, cause of the end.
 type PeriodRow = (i64, i64, bool, Option<EndCause>);
 
 fn told(answer: &HostAvailability) -> Vec<PeriodRow> {
@@ -68,7 +68,7 @@ fn periods_with_their_times_and_ends() {
     );
     assert_eq!((answer.from_ms, answer.to_ms), (NOON, NOON + 360 * 60_000));
     assert!(answer.is_told && answer.samples.is_empty());
-    // Away all the time: what ends idle time ends all leases.
+    // The owner is away all the time: whatever ends idle time ends all leases.
     let idle = AvailabilityQuestion {
         scope: Scope::Idle,
         ..question()
@@ -84,7 +84,7 @@ fn short_ones_and_other_times_are_left_out() {
     };
     let found = told(&asked(recorded("a", true), &long)[0]);
     assert_eq!(found, [ALL[0], ALL[1], ALL[2], ALL[5]]);
-    // A cut by the question counts as a cut by the trace.
+    // A period cut by the question counts like one cut by the trace.
     let between = AvailabilityQuestion {
         from_ms: Some(NOON + 40 * 60_000),
         until_ms: Some(NOON + 150 * 60_000),
@@ -128,7 +128,7 @@ fn a_host_that_cannot_tell_says_so() {
 fn time_that_a_clock_tells_twice_is_available_once() {
     let mut r = Recording::new();
     r.host("a", 300);
-    // 0 to 30, then set back to 20, and on to 40.
+    // 0 to 30; then the clock is set back to 20 and runs to 40.
     let minutes = (0..=30).step_by(5).chain((20..=40).step_by(5));
     for (sequence, minute) in minutes.enumerate() {
         r.row("a", sequence as i64 + 1, minute * 60, &sample(900));
@@ -144,7 +144,7 @@ fn time_that_a_clock_tells_twice_is_available_once() {
 fn samples_say_what_a_policy_could_know() {
     let mut r = Recording::new();
     r.host("a", 300);
-    // Active at 0, away from then on, a gap before 30; the owner out of sight at 35.
+    // The owner is active at 0 and away from then on; a gap before 30; at 35 idleness is unknown.
     for (i, minute) in [0, 5, 10, 30, 35].into_iter().enumerate() {
         let row = SampleRow {
             owner_idle_ms: (minute < 35).then_some(minute * 60_000),
@@ -163,14 +163,14 @@ fn samples_say_what_a_policy_could_know() {
         .map(|s| (s.follows_gap, s.is_idle, s.is_away))
         .collect();
     let expected = [
-        (true, Some(false), Some(true)), // the absence began here, which is known five minutes later
+        (true, Some(false), Some(true)), // the absence began here, which is known only five minutes later
         (false, Some(true), Some(true)),
         (false, Some(true), Some(true)),
-        (true, Some(false), Some(false)), // nothing is taken over from before a gap
+        (true, Some(false), Some(false)), // no state is carried across a gap
         (false, None, None),
     ];
     assert_eq!(known, expected);
-    // 15 % of 1024 MiB stay, whole bytes of them.
+    // 15 % of 1024 MiB are not lent, rounded to whole bytes.
     let lent = 900 * MIB - (1024 * MIB) * 15 / 100;
     for (sample, quota) in samples.iter().zip([0, lent, lent, 0, 0]) {
         assert_eq!(sample.available_bytes, 900 * MIB);

@@ -1,4 +1,4 @@
-//! The hosts together, worked by hand: cells of a minute, hosts of 1 GiB, a headroom of 256 MiB.
+//! The cluster's measures worked by hand: cells of a minute, hosts of 1 GiB, a headroom of 256 MiB.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{Findings, Parameters, Peak, Residence, Scope};
@@ -18,7 +18,7 @@ fn parameters() -> Parameters {
     }
 }
 
-/// A host whose owner is away all the time, by (second, MiB available).
+/// A host whose owner is away all the time, from (second, MiB available).
 fn away(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     for (i, &(second, available)) in samples.iter().enumerate() {
         let row = SampleRow {
@@ -29,14 +29,15 @@ fn away(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     }
 }
 
-/// The same of a host whose owner is not in sight.
+/// A host whose idleness is unknown, from (second, MiB available).
 fn blind(r: &mut Recording, host: &str, samples: &[(i64, i64)]) {
     for (i, &(second, available)) in samples.iter().enumerate() {
         r.row(host, 10 + i as i64, second, &sample(available));
     }
 }
 
-/// Blind a: a half of the first minute 600, the other 400, then 500. Idle b is there from the second minute on.
+/// Host a, idleness unknown, has 600 for half of the first minute, 400 for the other half, then 500. Host b
+/// is idle and there from the second minute on.
 fn two_hosts() -> Findings {
     let mut r = Recording::new();
     let a = [(0, 600), (30, 400), (60, 500), (120, 500), (180, 700)];
@@ -88,7 +89,7 @@ fn totals_are_of_the_hosts_seen() {
     let harvestable = f.cluster_over_time.iter().map(|p| p.idle_harvestable_bytes);
     // MemAvailable less the headroom.
     assert!(harvestable.map(mib).eq([None, Some(44.0), Some(0.0)]));
-    // On all hosts: a's 344 and 144, then 244, beside b's 44 and nothing.
+    // On all hosts: a's 344 and 144, then 244; with b's 44 and 0.
     let harvestable = f.cluster_over_time.iter().map(|p| p.harvestable_bytes);
     assert!(
         harvestable
@@ -117,7 +118,8 @@ fn a_cell_that_is_cut_is_not_seen() {
         ..HostRow::default()
     };
     r.row("a", 0, 0, &row);
-    // The trace begins in the first minute, a gap lies in the fourth and fifth, the trace ends in the eighth.
+    // The trace begins in the first minute, a gap lies in the fourth and fifth, and the trace ends in the
+    // eighth.
     let times = [(10, 500), (70, 500), (130, 500), (190, 500)];
     blind(&mut r, "a", &times);
     for (i, second) in [320, 380, 440].into_iter().enumerate() {
@@ -133,7 +135,7 @@ fn a_cell_that_is_cut_is_not_seen() {
 #[test]
 fn a_clock_set_back_is_seen_once() {
     let mut r = Recording::new();
-    // Three minutes, then the clock is set back by two.
+    // Three minutes; then the clock is set back by two minutes.
     let times = [0, 60, 120, 180, 60, 120, 180, 240];
     for (i, second) in times.into_iter().enumerate() {
         let mib = if i < 4 { 500 } else { 300 };
@@ -143,7 +145,7 @@ fn a_clock_set_back_is_seen_once() {
     let found: Vec<_> = (f.cluster_over_time.iter())
         .map(|p| (p.hosts_seen_count, p.available_bytes / BYTES))
         .collect();
-    // The first record stays.
+    // The earlier record of a cell stays.
     assert_eq!(
         found,
         [(1.0, 500.0), (1.0, 500.0), (1.0, 500.0), (1.0, 300.0)]
@@ -174,7 +176,7 @@ fn a_step_of_more_than_a_day_is_held_by_no_sample() {
     assert_eq!((f.gaps.len(), f.cluster_over_time.len()), (0, 2));
 }
 
-/// A gap that host recorded.
+/// A gap that the host recorded.
 fn gap(r: &mut Recording, host: &str, sequence: i64, from: i64, to: i64, cause: &str) {
     let gap = GapRow {
         from_time_ms: NOON + from * 1000,
@@ -184,7 +186,7 @@ fn gap(r: &mut Recording, host: &str, sequence: i64, from: i64, to: i64, cause: 
     r.row(host, sequence, to, &gap);
 }
 
-/// For 25 minutes a has 244 MiB to lend; so has b, but for the minutes 15 to 17.
+/// For 25 minutes a has 244 MiB to lend, and so has b, except in minutes 15 to 17.
 fn one_is_gone_for_three_minutes(cause: &str) -> Findings {
     let mut r = Recording::new();
     let minutes = |range: std::ops::RangeInclusive<i64>| -> Vec<(i64, i64)> {
@@ -223,7 +225,7 @@ fn who_sleeps_has_lost_what_it_lent() {
             })
             .collect()
     };
-    // Ten minutes from each of the minutes 0 to 14: from 5 on b's are lost.
+    // Ten minutes from each of minutes 0 to 14: from 5 on, b's memory is lost.
     let mut expected = Vec::new();
     for residence in [Residence::Stays, Residence::Somewhere] {
         for probability in [0.5, 0.9] {
@@ -232,7 +234,7 @@ fn who_sleeps_has_lost_what_it_lent() {
     }
     assert_eq!(found("sleep"), expected);
     assert_eq!(found("late"), expected);
-    // One of two copies is lost from ten of the fifteen minutes on, never both.
+    // From ten of the fifteen minutes on, one of two copies is lost, never both.
     let f = one_is_gone_for_three_minutes("sleep");
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
     assert_eq!(
@@ -253,7 +255,7 @@ fn who_sleeps_has_lost_what_it_lent() {
             .iter()
             .all(|c| c.copies_count == 2 && c.ahead_s == 600.0)
     );
-    // Their fate is unknown: the minutes 0 to 4 remain.
+    // The other outcomes are unknown: minutes 0 to 4 remain.
     let unknown = |residence| (residence, 0.5, 488, 1.0, 5);
     assert_eq!(
         found("unwritable"),
@@ -267,7 +269,7 @@ fn who_is_not_reached_has_lost_what_it_lent() {
     let minutes: Vec<_> = (0..=25).map(|minute| (minute * 60, 500)).collect();
     away(&mut r, "a", &minutes);
     away(&mut r, "b", &minutes);
-    // The collector hears of b every minute, but for the minutes 14 to 20.
+    // The collector hears from b every minute, except in minutes 14 to 20.
     let clock = ClockRow {
         skew_ms: 0,
         collector: None,
@@ -276,18 +278,18 @@ fn who_is_not_reached_has_lost_what_it_lent() {
         r.row("b", 1000 + minute, minute * 60, &clock);
     }
     let f = r.analyzed(&parameters()).unwrap();
-    // Ten minutes from each of the minutes 0 to 14: from 3 on b's reach into the silence.
+    // Ten minutes from each of minutes 0 to 14: from 3 on, b's reach into the silence.
     let stays: Vec<_> = (f.guaranteed.iter())
         .filter(|g| g.scope == Scope::All && g.residence == Residence::Stays)
         .map(|g| (g.probability, g.bytes / MIB, g.cells_count))
         .collect();
     assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
-    // From 13 on b has nothing to lend.
+    // From 13 on, b has nothing to lend.
     assert_eq!((pair.choices, pair.none_lost), (13.0, 3.0 / 13.0));
 }
 
-/// Six minutes of a host whose owner is away but for one visit, so many seconds before minute 4.
+/// Six minutes of a host whose owner is away except for one visit, `seconds_before` minute 4.
 fn visited(r: &mut Recording, host: &str, seconds_before: i64) {
     let idle_s = [3600, 3660, 3720, 3780].into_iter();
     let idle_s = idle_s.chain([0, 60, 120].map(|s| s + seconds_before));
@@ -315,7 +317,7 @@ fn owners_come_back_together() {
     let [worst] = &f.worst_returns[..] else {
         panic!("{:?}", f.worst_returns)
     };
-    // In the fourth minute 2 × 244 MiB of the 532 that three idle hosts had.
+    // In the fourth minute, two hosts reclaim 244 MiB each, of the 532 that three idle hosts had.
     assert_eq!(worst.time_ms, NOON + 180_000);
     assert_eq!((worst.hosts_count, worst.idle_hosts_before_count), (2, 3));
     assert_eq!(
@@ -326,7 +328,7 @@ fn owners_come_back_together() {
     let [hour] = &f.returns_by_hour[..] else {
         panic!("{:?}", f.returns_by_hour)
     };
-    // A Friday.
+    // Friday.
     assert_eq!((hour.weekday, hour.hour, hour.cells_count), (5, 12, 6));
     assert_eq!(
         (hour.returns_per_cell_mean, hour.returns_per_cell_max),
@@ -335,7 +337,8 @@ fn owners_come_back_together() {
     assert_eq!(hour.share_of_idle_hosts, Some(2.0 / 18.0));
     assert!((hour.bytes_mean / BYTES - 488.0 / 6.0).abs() < 1e-6);
     assert_eq!(hour.bytes_max, 488 * MIB);
-    // The owners left at once: all of that minute is idle time, but no lease of theirs lasts through it.
+    // The owners left immediately: all of that minute is idle time, but no lease of these hosts lasts through
+    // it.
     let visit = &f.cluster_over_time[3];
     assert_eq!(visit.hosts_idle_count, Some(3.0));
     assert_eq!(visit.idle_available_min_bytes, Some(300 * MIB));
@@ -370,7 +373,7 @@ fn classes_and_hosts_give_their_parts() {
             )
         })
         .collect();
-    // a: 1500 MiB-minutes available of 3072, b: 500 of 8192.
+    // a: 1500 of 3072 MiB-minutes available, b: 500 of 8192.
     assert_eq!(
         by_class,
         [
@@ -420,7 +423,7 @@ fn a_pool_saves_where_peaks_are_apart() {
             })
             .collect()
     };
-    // Demands of 924 and 424, and the other way round.
+    // Demands of 924 and 424, then of 424 and 924.
     let apart = pools(&[(0, 600), (60, 100), (120, 100)]);
     assert_eq!(apart, [(1, 1848, 1848.0), (2, 1848, 1348.0)]);
     // A host that came later is not known to have saved memory.
@@ -452,7 +455,7 @@ fn a_host_demands_nothing_while_it_is_off_and_its_memory_while_it_sleeps() {
         );
         both.peak_of_sums_bytes / BYTES
     };
-    // a uses 924 MiB, b 424 and in minute 7 924.
+    // a uses 924 MiB; b uses 424, and in minute 7 924.
     assert_eq!(pool_needs("boot", "two"), 1348.0);
     assert_eq!(pool_needs("sleep", "one"), 1848.0);
 }
@@ -504,7 +507,7 @@ fn one_host_alone_has_totals_and_says_what_it_lacks() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// One host on the grid, against a walk by the second over its samples and idle periods.
+    /// Compares one host on the grid with a walk, second by second, over its samples and idle periods.
     #[test]
     fn a_host_on_the_grid_equals_the_slow_version(
         steps in prop::collection::vec((prop_oneof![8 => 5..200i64, 1 => 201..500i64], 0..900i64, 0..200i64), 1..60)
@@ -521,7 +524,7 @@ proptest! {
             samples.push((second, available * MIB));
         }
         let f = r.analyzed(&parameters()).unwrap();
-        // By the second: available, if known.
+        // Memory available at a second, if known.
         let known = |second: i64| {
             let next = samples.iter().position(|s| s.0 > second)?;
             let (at, available) = *samples.get(next.checked_sub(1)?)?;
@@ -532,7 +535,7 @@ proptest! {
         let mut returns = 0;
         for minute in 0..second / 60 + 1 {
             let seconds = minute * 60..minute * 60 + 60;
-            // A gap of no length would be none; samples are seconds apart.
+            // Samples are seconds apart, so no gap has length 0.
             let values: Option<Vec<i64>> = seconds.clone().map(known).collect();
             let Some(values) = values else { continue };
             let point = points.next().unwrap();

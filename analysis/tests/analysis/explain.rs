@@ -7,7 +7,7 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::findings::{Explanation, Parameters};
 use gleaner_schemas::rows::{FileRow, GapRow, HostRow, ProcessRow, SampleRow};
 
-/// Host a: samples at 0, 90 and, after a sleep, 900 s; a process and two files in the second.
+/// Host a: samples at 0, 90 and, after a sleep, 900 s; the second has a process and two files.
 fn explained(host: &str, at_s: Option<i64>) -> Result<Explanation, AnalysisError> {
     let mut r = Recording::new();
     let described = HostRow {
@@ -88,7 +88,7 @@ fn each_figure_is_the_sum_of_its_terms() {
     );
     let terms: Vec<_> = process.terms.iter().map(|t| t.bytes).collect();
     assert_eq!(terms, [Some(300 * MIB), None, Some(24 * MIB)]);
-    // 30 + 30 − 24, and the sample says none.
+    // 30 + 30 − 24, while the sample's file cache is 0.
     assert_eq!(of("file_cache").unexplained_bytes, Some(-36 * MIB));
     assert_eq!(of("available").bytes, Some(600 * MIB));
     assert_eq!(of("available").unexplained_bytes, Some(0));
@@ -139,7 +139,7 @@ fn a_time_without_samples_is_said_to_be_one() {
     assert_eq!(explained("a", Some(950)).unwrap().time_ms, NOON + 900_000);
 }
 
-/// An imported host's figures mean what its trace's importer says, and no sum is claimed of what the trace lacks.
+/// An imported host's figures mean what its trace's importer says; no sum is given if the trace lacks a term.
 #[test]
 fn an_imported_host_is_explained_by_its_trace() {
     let folder = tempfile::tempdir().unwrap();

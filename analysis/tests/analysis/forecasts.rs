@@ -1,4 +1,4 @@
-//! Forecasts from whole datasets.
+//! Forecasts from complete datasets.
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{Findings, ForecastQuality, Parameters, Scope};
@@ -6,7 +6,7 @@ use gleaner_schemas::rows::{GapRow, SampleRow};
 
 const DAY_S: i64 = 86_400;
 
-/// Days of samples every ten minutes from noon on; `available` says how much in MiB at each second.
+/// Days of samples every ten minutes from noon on; `available` returns MiB for each second.
 fn record(r: &mut Recording, host: &str, days: i64, available: &dyn Fn(i64) -> i64) {
     r.host(host, 600);
     for (at, second) in (0..days * DAY_S).step_by(600).enumerate() {
@@ -44,7 +44,7 @@ fn what_never_fails_is_forecast_to_last() {
     let mut r = Recording::new();
     record(&mut r, "a", 6, &|_| 700);
     record(&mut r, "b", 6, &|_| 700);
-    // Watched for half a day.
+    // Observed for half a day.
     r.host("c", 600)
         .row("c", 1, 0, &sample(700))
         .row("c", 2, DAY_S / 2, &sample(700));
@@ -53,8 +53,8 @@ fn what_never_fails_is_forecast_to_last() {
         for model in ["gleaner", "climatology", "age", "host_rate", "bins"] {
             let q = quality(&found, scope, 3600, model);
             assert_eq!((q.brier_score, q.hosts_count), (0.0, 2), "{q:?}");
-            // From noon to noon: seven days of the calendar, the last three and a half of them scored, each of the last
-            // hour's instants without a known fate.
+            // From noon to noon: seven calendar days, of which the last three and a half are scored. The last
+            // hour's instants have no known outcome.
             assert_eq!(
                 (q.origins, q.instants),
                 (3, 2 * (2 * 144 + 72 - 7)),
@@ -62,7 +62,7 @@ fn what_never_fails_is_forecast_to_last() {
             );
         }
     }
-    // A region by size and one by share, nine times ahead, both scopes, two hosts.
+    // One region by size and one by share, nine horizons, both scopes, two hosts.
     assert_eq!(found.forecasts.len(), 2 * 9 * 2 * 2);
     assert!(found.forecasts.iter().all(|f| f.probability == 1.0));
     let half = found
@@ -83,7 +83,7 @@ fn what_never_fails_is_forecast_to_last() {
 
 #[test]
 fn habits_of_the_hour_are_learnt() {
-    // Each day from 20:00 to 21:00 the memory is needed, on one of two hosts.
+    // Each day from 20:00 to 21:00 one of two hosts needs its memory.
     let mut r = Recording::new();
     record(&mut r, "a", 14, &|second| {
         if second % DAY_S / 3600 == 8 { 100 } else { 700 }
@@ -99,7 +99,7 @@ fn habits_of_the_hour_are_learnt() {
             brier(baseline)
         );
     }
-    // At the last sample, ten to noon: the hour is within twelve hours and not within six.
+    // At the last sample, ten minutes to noon, the hour is within twelve hours but not within six.
     let forecast = |host, ahead_s| {
         let mut such = found.forecasts.iter().filter(|f| {
             f.host == host
@@ -114,7 +114,7 @@ fn habits_of_the_hour_are_learnt() {
     assert!(forecast("b", 43_200) > forecast("a", 43_200) + 0.3);
 }
 
-/// A number from 0 to 2⁶⁴ − 1 that looks random: splitmix64.
+/// A pseudorandom number from 0 to 2⁶⁴ − 1: splitmix64.
 fn scattered(seed: u64) -> u64 {
     let mut z = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -125,8 +125,8 @@ fn scattered(seed: u64) -> u64 {
 #[test]
 fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
     // Both hosts alternate between little and much available memory, five hours each, so that the time of day
-    // has no influence. Host a loses the region in one of eight instants while it has little, host b while it
-    // has much.
+    // has no influence. Host a loses the region in one of eight instants while it has little memory, host b
+    // while it has much.
     let fares = |seed: u64, loses_with_little: bool| {
         move |second: i64| {
             let has_little = second / 18_000 % 2 == 0;
@@ -146,12 +146,12 @@ fn hosts_that_fare_otherwise_in_one_state_are_told_apart() {
     for ahead_s in [3600, 7200] {
         let of = |model| quality(&found, Scope::All, ahead_s, model);
         let gleaner = of("gleaner");
-        // The share of all hosts in a state, and that of one host in any, are equal for both.
+        // All hosts' share in a state, and one host's share over all states, are equal for both hosts.
         for pooled in ["climatology", "age", "host_rate", "bins"] {
             let pooled = of(pooled).brier_score;
             assert!(gleaner.brier_score < 0.9 * pooled, "{gleaner:?} {pooled}");
         }
-        // Their distance is as it should be.
+        // The forecasts are as far apart as they should be.
         let slope = gleaner.calibration_slope.unwrap();
         assert!((0.8..1.25).contains(&slope), "{gleaner:?}");
         assert!(gleaner.reliability < 0.005, "{gleaner:?}");
@@ -195,7 +195,7 @@ fn a_sleep_loses_regions_and_an_unexplained_gap_does_not() {
     };
     let unexplained = with_gaps(None);
     assert_eq!(lost(&unexplained, 14_400), Some(0.0));
-    // No run is long enough but the first day's, which ends the moment it is.
+    // Only the first day's run is long enough, and it ends exactly at the horizon.
     assert_eq!(lost(&unexplained, 86_400), None);
     let asleep = with_gaps(Some("sleep"));
     let hour = lost(&asleep, 3600).unwrap();
@@ -217,6 +217,6 @@ fn too_little_is_no_forecast() {
             .filter(move |n| n.measure == measure)
             .count()
     };
-    // Too short a trace, and no idle time.
+    // The trace is too short, and has no idle time.
     assert_eq!((of("forecasts"), of("forecast_quality")), (2, 1));
 }

@@ -80,7 +80,7 @@ fn worked_by_hand() {
         .filter(|i| i.size_class == "all")
         .map(|i| (i.weekday, i.hour, i.samples_count, i.idle_share))
         .collect();
-    // Seen calm from 11:50 on, the owner away since 12:00.
+    // The load is known and low from 11:50 on; the owner is away since 12:00.
     assert_eq!(idle, [(5, 11, 1, 0.0), (5, 12, 2, 1.0)]);
 }
 

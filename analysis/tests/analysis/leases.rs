@@ -1,6 +1,6 @@
-//! Periods as leases, worked by hand: what ends them, what cuts them, and what that says.
+//! Periods as leases, worked by hand: what ends and what cuts them, and the estimates that follow.
 //!
-//! One host of 1 GiB, a sample every 5 minutes, times in minutes; 900 MiB are available but where noted.
+//! One host of 1 GiB, a sample every 5 minutes, times in minutes; 900 MiB are available unless noted.
 //!
 //! | minutes   | what happens                                                 | a lease ends by  |
 //! | ---       | ---                                                          | ---              |
@@ -25,7 +25,7 @@ const GAPS: [(i64, i64, &str); 3] = [
     (260, 300, "unwritable"),
 ];
 
-/// The host, whose collector's clock is two minutes behind its own.
+/// The host; its collector's clock is two minutes behind the host's.
 pub(crate) fn recorded(host: &str, is_collected: bool) -> Recording {
     let mut r = Recording::new();
     add(&mut r, host, is_collected);
@@ -89,10 +89,10 @@ fn odds(f: &Findings, minutes: i64) -> &AvailabilityOdds {
 fn ends_and_cuts() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all touch a gap or an end of the trace.
+    // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all are cut by a gap or an end of the trace.
     assert_eq!((p.periods, p.censored), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
-    // As leases, the fourth is 200-220 and 240-260.
+    // As leases, the fourth becomes 200-220 and 240-260.
     assert_eq!((p.start_cut, p.end_cut), (2, 2));
     let ended = [
         p.ended_by_owner,
@@ -103,7 +103,7 @@ fn ends_and_cuts() {
         p.ended_by_agent,
     ];
     assert_eq!(ended, [0, 0, 1, 1, 1, 1]);
-    // Lengths: 20 (network), 20 cut, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at both.
+    // Lengths: 20 (network), 20 censored, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at both ends.
     // S = 5/6 after 20, 5/6 × 3/4 after 25, 5/16 after 60.
     let curve = f.survival_curves.iter().filter(|c| c.size_class == "all");
     let curve: Vec<_> = curve.filter(|c| c.scope == Scope::All).collect();
@@ -122,7 +122,7 @@ fn ends_and_cuts() {
     assert_eq!(p.survival_median_s, Some(3600.0));
     let mean = 20.0 + 5.0 * 5.0 / 6.0 + 35.0 * 0.625;
     assert!(near(p.restricted_mean_s.unwrap(), mean * 60.0));
-    // Without 0-30 and 300-360: 20, 20 cut, 25, 60; S = 3/4, 3/8.
+    // Without 0-30 and 300-360: 20, 20 censored, 25, 60; S = 3/4, 3/8.
     let mean = 20.0 + 5.0 * 0.75 + 35.0 * 0.375;
     assert!(near(p.restricted_mean_start_seen_s.unwrap(), mean * 60.0));
     // Causes: the network ends 1/6 at 20, the sleep 5/6 × 1/4 at 25.
@@ -136,7 +136,7 @@ fn ends_and_cuts() {
     assert!(near(by_half_an_hour(EndCause::Network), 1.0 / 6.0));
     assert!(near(by_half_an_hour(EndCause::SleepOrPower), 5.0 / 24.0));
     assert_eq!(by_half_an_hour(EndCause::Memory), 0.0);
-    // Six periods bound the median alone, by the shortest; half of them are cut.
+    // Six periods give a bound for the median only: the shortest length; half of the lengths are censored.
     let bounds: Vec<_> = f
         .period_bounds
         .iter()
@@ -156,7 +156,8 @@ fn ends_and_cuts() {
 #[test]
 fn the_owner_is_away_all_the_time() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
-    // Away since before the trace; what ends idle time ends all leases, so both scopes agree.
+    // The owner has been away since before the trace: whatever ends idle time ends all leases, so both
+    // scopes agree.
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
     assert_eq!((idle.start_cut, idle.end_cut), (all.start_cut, all.end_cut));
     assert_eq!(idle.restricted_mean_s, all.restricted_mean_s);
@@ -166,8 +167,8 @@ fn the_owner_is_away_all_the_time() {
 #[test]
 fn odds_over_calendar_time() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
-    // Sight ends at 260 and 360. Ten minutes ahead count 0-30, 35-60, 120-180, 200-220, 240-250 and 300-350:
-    // 195 minutes, of which the last ten before each end are lost.
+    // Observation ends at 260 and 360. For ten minutes, 0-30, 35-60, 120-180, 200-220, 240-250 and 300-350
+    // count: 195 minutes, of which the last ten before each end are lost.
     let ten = odds(&f, 10);
     assert_eq!(ten.observed_s, 195.0 * 60.0);
     let lost = 10.0 / 195.0;
@@ -183,11 +184,12 @@ fn odds_over_calendar_time() {
     assert_eq!((ten.lost_to_owner, ten.lost_to_load), (0.0, 0.0));
     assert!((ten.still_available + 4.0 * lost - 1.0).abs() < 1e-12);
     assert_eq!((ten.low, ten.high), (None, None)); // one host
-    // An hour ahead: nothing of the last run, and up to 200 of the first: 0-30, 35-60, 120-180; all lost.
+    // For an hour, nothing of the last run counts, and of the first runs all up to 200: 0-30, 35-60,
+    // 120-180; all are lost.
     let hour = odds(&f, 60);
     assert_eq!((hour.observed_s, hour.still_available), (115.0 * 60.0, 0.0));
     assert_eq!(hour.lost_to_agent, 60.0 / 115.0);
-    // Half a day cannot be followed anywhere.
+    // No instant can be followed for half a day.
     let half_a_day = f.availability_odds.iter().find(|o| o.ahead_s == 43_200.0);
     assert_eq!(half_a_day, None);
 }
@@ -237,7 +239,7 @@ fn hosts_that_are_alike_leave_no_doubt_and_none_is_asked_for() {
 
 #[test]
 fn out_of_sight_is_a_cut() {
-    // Idle from before the trace; the owner cannot be seen from minute 40 on.
+    // Idle from before the trace; from minute 40 on, the owner's activity is unknown.
     let mut r = Recording::new();
     r.host("a", 300);
     for (i, minute) in (0..=60).step_by(5).enumerate() {

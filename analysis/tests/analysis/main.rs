@@ -1,4 +1,4 @@
-//! Datasets built row by row, analysed through the public interface.
+//! Datasets built row by row and analysed through the public interface.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod alone;

@@ -1,7 +1,7 @@
 //! Three notions of available, worked by hand.
 //!
-//! One host of 1 GiB, a sample every 5 minutes from 0 to 60, times in minutes; 900 MiB are available, and the owner has
-//! been away since before the trace. The headroom is 15 %, which is 153.6 MiB.
+//! One host of 1 GiB, a sample every 5 minutes from 0 to 60, times in minutes. 900 MiB are available, and the
+//! owner has been away since before the trace. The headroom is 15 %, which is 153.6 MiB.
 
 use crate::owner::{HEADROOM, contexts, with_processes};
 use crate::recording::{MIB, NOON, Recording, sample};
@@ -19,7 +19,7 @@ fn parameters(measures: &[&str]) -> Parameters {
     }
 }
 
-/// MemAvailable is 600 MiB, of 45 to 50 300 MiB, and not known at 30.
+/// MemAvailable is 600 MiB, from 45 to 50 300 MiB, and unknown at 30.
 fn harvested() -> Recording {
     let mut r = Recording::new();
     r.host("a", 300);
@@ -38,7 +38,7 @@ fn harvested() -> Recording {
     r
 }
 
-/// A file of 700 MiB is open at 20 alone; the owner is out of sight from 40 on.
+/// A file of 700 MiB is open at 20 only; the owner's activity is unknown from 40 on.
 fn with_a_file() -> Recording {
     let mut r = Recording::new();
     r.host("a", 300);
@@ -82,14 +82,14 @@ fn sizes(f: &Findings, scope: Scope, notion: Notion) -> Option<&NotionSizes> {
 fn what_is_unknown_cuts_periods_on_both_sides() {
     let f = harvested().analyzed(&parameters(&[])).unwrap();
     for scope in [Scope::All, Scope::Idle] {
-        // 0-25, cut where it is not known; 35-45, cut likewise at its start; 50-60.
+        // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
         assert_eq!((p.periods, p.censored), (3, 3));
         assert_eq!((p.start_cut, p.end_cut, p.ended_by_memory), (2, 2, 1));
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
         // Known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
-        // Ten minutes ahead can be told of 0-15, 35-45, and nothing after 50.
+        // Ten minutes later, the outcome is known for 0-15 and 35-45, and for nothing after 50.
         let of = |o: &&AvailabilityOdds| {
             let is_of_all = o.size_class == "all" && o.ahead_s == 600.0;
             is_of_all && (o.scope, o.notion) == (scope, Notion::Harvestable)
@@ -103,14 +103,15 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
     }
-    // Curves of memory available now alone.
+    // Survival curves are made only of memory available now.
     let curve = f.survival_curves.iter();
     assert_eq!(curve.filter(|c| c.size_class == "all").count(), 2);
 }
 
 #[test]
 fn what_is_unknown_ends_what_can_be_followed() {
-    // Harvestable until 20; asleep from 30 to 60, which ends leases and hides nothing; at 60 it is not known.
+    // Harvestable memory is known until 20; the host sleeps from 30 to 60, which ends leases and hides
+    // nothing; at 60 the size is unknown.
     let mut r = Recording::new();
     r.host("a", 300);
     let minutes = (0..=30).step_by(5).chain((60..=120).step_by(5));
@@ -142,7 +143,7 @@ fn what_is_unknown_ends_what_can_be_followed() {
         let odds = f.availability_odds.iter().find(of).unwrap();
         (odds.observed_s / 60.0, odds.still_available)
     };
-    // Of 0-20 the state half an hour later is unknown, and of 65-120 that of the time before 90.
+    // Of 0-20 the state half an hour later is unknown; of 65-120 that of the part before 90 is known.
     assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
     // Memory available now can be followed to the end: 0-30, which the sleep ends, and 60-90.
     assert_eq!(half_an_hour(Notion::Available), (60.0, 0.5));
@@ -161,14 +162,14 @@ fn how_much_there_is_side_by_side() {
     assert!((harvestable.mean_bytes - (575.0 * mib - headroom)).abs() < 1.0);
     assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
     assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
-    // No owner came back.
+    // No owner returned.
     assert_eq!(harvestable.context_mean_bytes, None);
 }
 
 #[test]
 fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&parameters(&[])).unwrap();
-    // The file is live all the time that the owner is seen to be away, 0 to 35: 200 MiB are left of 900.
+    // The file is live as long as the owner is known to be away, 0 to 35: of 900 MiB, 200 remain.
     for scope in [Scope::All, Scope::Idle] {
         let paper = sizes(&f, scope, Notion::Paper).unwrap();
         assert_eq!(paper.samples_count, 8);
@@ -203,7 +204,7 @@ fn dips_by_each_notion() {
             .map(|d| (d.threshold_bytes.unwrap() / MIB, d.at_least_intervals))
             .collect::<Vec<_>>()
     };
-    // By memory available now one sample has 200 MiB; by the paper's notion eight have, and the others are
+    // By memory available now, one sample has 200 MiB; by the paper's notion, eight do, and the others are
     // unknown.
     let measures = ["dip_hosts", "notions"];
     assert_eq!(dips(&measures, Notion::Available), [(200, 0), (201, 1)]);
@@ -227,7 +228,7 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     assert!(harvestable.lendable_mean_bytes.is_some());
     assert_eq!(harvestable.context_mean_bytes, Some(gentle.mean_bytes));
     assert_eq!(harvestable.context_p99_bytes, Some(gentle.p99_bytes));
-    // No host lends by this notion, and none lends in all time.
+    // No lending mode uses this notion, and none lends in all time.
     for (scope, notion) in [
         (Scope::Idle, Notion::Available),
         (Scope::All, Notion::Harvestable),

@@ -1,5 +1,5 @@
-//! The analysis, the simulator and the export of one random trace agree on gaps, on the ends of idle periods, on what each
-//! sample could lend, and on footprints and costs of a return.
+//! The analysis, the simulator and the export agree, for one random trace, on gaps, on the ends of idle
+//! periods, on what each sample could lend, and on footprints and costs of a return.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{analyze, availability};
@@ -15,17 +15,17 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::Path;
 
-/// Sample, by the time since the one before it.
+/// A sample, with the time since the sample before.
 #[derive(Clone, Debug)]
 struct Step {
     after_s: i64,
-    /// True where the host tells how far its interval reaches back.
+    /// True if the sample records its interval.
     has_interval: bool,
     gap_is_recorded: bool,
     begins_database: bool,
     has_boottime: bool,
     owner_idle_s: Option<i64>,
-    /// The owner's, and that of memory servers.
+    /// The owner's load, and that of memory servers.
     load5: Option<f64>,
     guest_load5: Option<f64>,
     available_mib: i64,
@@ -34,7 +34,7 @@ struct Step {
     processes: Vec<(i64, i64, Option<i64>)>,
 }
 
-/// Sizes in MiB; of MemAvailable and harvestable memory a trace may have either.
+/// Sizes in MiB; a trace has at most one of MemAvailable and harvestable memory.
 #[derive(Clone, Debug)]
 struct Memory {
     mem_available: Option<i64>,
@@ -100,7 +100,7 @@ fn step() -> impl Strategy<Value = Step> {
         )
 }
 
-/// Intervals with the times from which they hold, in seconds of the trace.
+/// Sampling intervals with the times from which they hold, in seconds of the trace.
 fn intervals() -> impl Strategy<Value = Vec<(i64, i64)>> {
     let interval_s = prop::sample::select(vec![10, 30, 90, 0]);
     prop::collection::vec((0..6000i64, interval_s), 0..4)
@@ -161,7 +161,7 @@ fn recorded(steps: &[Step], intervals: &[(i64, i64)]) -> (Recording, Vec<i64>) {
         let mut pids = Vec::new();
         for &(pid, started_s, mib) in &step.processes {
             if pids.contains(&pid) {
-                continue; // a process has one row a sample
+                continue; // a process has one row per sample
             }
             pids.push(pid);
             let process = ProcessRow {
@@ -195,7 +195,8 @@ fn ms(reading: &Reading, at_ns: u64) -> i64 {
     reading.from_ms + i64::try_from(at_ns / 1_000_000).unwrap()
 }
 
-/// Runs of more than one sample, by a simulation of hosts without owners: they lend from a run's first sample to its last.
+/// Runs of more than one sample, by a simulation of hosts without owners: they lend from a run's first sample
+/// to its last.
 fn runs_simulated(dataset: &Dataset, reading: &Reading) -> Vec<(i64, i64)> {
     let reading = Reading {
         is_always_idle: true,
@@ -215,7 +216,7 @@ fn runs_simulated(dataset: &Dataset, reading: &Reading) -> Vec<(i64, i64)> {
     runs
 }
 
-/// Rows of an exported table: the columns that are named.
+/// Rows of an exported table, with the named columns.
 fn exported(folder: &Path, table: &str, columns: &[&str]) -> Vec<Vec<String>> {
     let text = fs::read_to_string(folder.join(table).with_extension("csv")).unwrap();
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -230,7 +231,7 @@ fn time_ms(text: &str) -> i64 {
     text.parse::<Timestamp>().unwrap().as_millisecond()
 }
 
-/// Exports the host: of idle time, with a region that is always to be had.
+/// Exports the host's idle time, for a region that is always available.
 fn export(dataset: &Dataset, folder: &Path) {
     let question = AvailabilityQuestion {
         region_bytes: 1,
@@ -253,13 +254,13 @@ fn export(dataset: &Dataset, folder: &Path) {
     Box::new(export).finish().unwrap();
 }
 
-/// Sample as it is exported.
+/// A sample as exported.
 struct LentSample {
     time_ms: i64,
     follows_gap: bool,
     is_idle: bool,
     recruitable_bytes: u64,
-    /// 0 where the trace does not say what could be taken without harm.
+    /// 0 if the trace does not record harvestable memory.
     quota_bytes: u64,
 }
 
@@ -298,7 +299,7 @@ fn lent_until(samples: &[LentSample], returned_ms: i64) -> u64 {
     idle.unwrap().recruitable_bytes
 }
 
-/// Of each return, where they are known: the footprint, the upper bound and the memory context size, in bytes.
+/// For each return with known figures: footprint, upper bound and memory context size, in bytes.
 fn wanted(timeline: &Timeline, reading: &Reading, samples: &[LentSample]) -> Vec<[u64; 3]> {
     let wanted = timeline.returns.iter().filter_map(|back| {
         let wanted = back.wanted?;
@@ -330,7 +331,7 @@ proptest! {
         let out = tempfile::tempdir().unwrap();
         export(&dataset, out.path());
 
-        // Gaps.
+        // Gaps agree.
         let runs = runs_of_gaps(&times_ms, &findings);
         let long: Vec<_> = runs.iter().copied().filter(|(from, to)| from < to).collect();
         prop_assert_eq!(runs_simulated(&dataset, &reading), long);
@@ -338,7 +339,7 @@ proptest! {
         let begins = samples.iter().filter(|sample| sample.follows_gap).map(|sample| sample.time_ms);
         prop_assert_eq!(begins.collect::<Vec<_>>(), runs.iter().map(|run| run.0).collect::<Vec<_>>());
 
-        // Ends of idle periods.
+        // Ends of idle periods agree.
         let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.end_censored).collect();
         let returned = timeline.returns.iter().map(|back| ms(&reading, back.at_ns));
         prop_assert_eq!(returned.collect::<Vec<_>>(), ends.iter().map(|p| p.to_time_ms).collect::<Vec<_>>());
@@ -357,13 +358,15 @@ proptest! {
         for end in &told {
             prop_assert!(simulated.iter().any(|(_, of)| of == end), "{:?} in {:?}", end, simulated);
         }
-        // Memory is known from a sample on: an absence without one before its end has no period of memory.
+        // Memory is known from a sample on: an absence without a sample before its end has no period of
+        // memory.
         for (period, end) in &simulated {
             let inside = |t: &i64| period.from_time_ms < *t && *t < period.to_time_ms;
             prop_assert!(!times_ms.iter().any(inside) || told.contains(end), "{:?} not in {:?}", end, told);
         }
 
-        // What each sample could lend. A run's last one lends nothing in a simulation, nor does one at which the owner is back.
+        // What each sample could lend agrees. In a simulation, a run's last sample lends nothing, nor does
+        // one at which the owner is back.
         for pair in samples.windows(2).filter(|pair| !pair[1].follows_gap) {
             let sample = &pair[0];
             if ends.iter().all(|end| end.to_time_ms != sample.time_ms) {
@@ -374,7 +377,7 @@ proptest! {
             }
         }
 
-        // Footprints and costs.
+        // Footprints and costs agree.
         let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
         let context = contexts.clone().find(|c| c.host.is_some() && c.mode == LendingMode::Paper);

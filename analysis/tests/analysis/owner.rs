@@ -8,7 +8,7 @@
 //! | second     |  0 | 90 | 180 | 270 | 360 | 450 | 540 | 630 | 720 | 810 | 900 |  990 | 1080 | 1170 |     | 9000 |
 //! | owner idle |  0 | 90 | 180 | 270 | 360 | 450 |  40 |   0 |   5 |   0 |  20 |  110 |  200 |  290 |     |    0 |
 //!
-//! A last sample before the gap, at 1260 s, tells that the second absence had lasted for 380 s.
+//! A last sample before the gap, at 1260 s, shows that the second absence had lasted for 380 s.
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{
@@ -21,7 +21,7 @@ pub(crate) const OWNER_IDLE_S: [i64; 16] = [
     0, 90, 180, 270, 360, 450, 40, 0, 5, 0, 20, 110, 200, 290, 380, 0,
 ];
 
-/// Sample `i` with its sequence and second; more columns as `row` has them.
+/// Adds sample `i` with its sequence number and second; `row` has its other columns.
 pub(crate) fn record(r: &mut Recording, i: usize, row: SampleRow) -> (i64, i64) {
     let (sequence, second) = (i as i64 + 1, if i < 15 { 90 * i as i64 } else { 9000 });
     let row = SampleRow {
@@ -54,13 +54,13 @@ fn lengths(f: &Findings, state: OwnerState) -> &AbsenceLengths {
 #[test]
 fn absences_presences_and_reclaims() {
     let f = found(host());
-    // The owner left as the trace began; the second absence was cut by the gap.
+    // The owner left when the trace began; the gap cut the second absence.
     let idle = lengths(&f, OwnerState::Idle);
     assert_eq!(
         (idle.periods, idle.censored, idle.mean_s),
         (2, 1, Some(500.0))
     );
-    // 500 to 880 s. The sample after the gap was not seen to last at all.
+    // 500 to 880 s. The presence at the sample after the gap has no observed length.
     let busy = lengths(&f, OwnerState::Busy);
     assert_eq!((busy.periods, busy.censored), (1, 0));
     assert_eq!((busy.mean_s, busy.p99_s), (Some(380.0), Some(380.0)));
@@ -99,9 +99,9 @@ fn file(file_id: i64, open_count: i64, cached_mib: Option<i64>) -> FileRow {
 
 /// The host with files. Absence 0: samples 0 to 5; presence: 6 to 9; absence 1: 10 to 14; the gap; sample 15.
 ///
-/// - File 1, 40 MiB, is open at 7 and 8 alone: live in absence 0 and the presence.
-/// - File 2, 20 MiB, is open at 11 alone: live in absence 1, which the gap cuts.
-/// - File 3 is opened and closed again before 6, with 10 MiB then: live in absence 0 and the presence.
+/// - File 1, 40 MiB, is open only at 7 and 8: live in absence 0 and the presence.
+/// - File 2, 20 MiB, is open only at 11: live in absence 1, which the gap cuts.
+/// - File 3, 10 MiB, is opened and closed again before 6: live in absence 0 and the presence.
 /// - File 4, 50 MiB, is open at 15, after the gap.
 fn with_files() -> Recording {
     let mut r = Recording::new();
@@ -150,13 +150,13 @@ fn live_files_by_lookahead() {
         ("512-1024 MiB", 16)
     );
     assert_eq!(live.mean_bytes, 650.0 / 16.0 * MIB as f64);
-    // Squares: 11 × 2500 + 5 × 400 = 29500; less 650²/16; by 15.
+    // Sum of squares: 11 × 2500 + 5 × 400 = 29500; minus 650²/16, divided by 15.
     let sd = ((29_500.0 - 650.0 * 650.0 / 16.0) / 15.0_f64).sqrt();
     assert!((live.sd_bytes.unwrap() / MIB as f64 - sd).abs() < 1e-9);
     let share = live.mean_plus_sd_share.unwrap();
     assert!((share - (650.0 / 16.0 + sd) / 1024.0).abs() < 1e-8);
     assert_eq!(live.within_headroom_share, 1.0);
-    // Absence 1 and what follows the gap could not be seen whole.
+    // Absence 1 and the time after the gap were not seen whole.
     assert_eq!(live.cut_samples_count, 6);
 
     let usage = |category: &str| {
@@ -171,7 +171,7 @@ fn live_files_by_lookahead() {
         (500.0 - f64::from(not_in_use) / 16.0) * MIB as f64
     );
     assert_eq!((paper.min_bytes, paper.max_bytes), (450 * MIB, 500 * MIB));
-    // With the two in the places of file cache and available, the categories still sum to the same.
+    // If the two replace file cache and available, the categories have the same sum.
     let sum = |cache, available| usage(cache).mean_bytes + usage(available).mean_bytes;
     assert_eq!(
         sum("live_file_cache", "available_paper"),
@@ -218,10 +218,8 @@ fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
     }
 }
 
-/// The host with processes and counters; `lent_mib` is lent at the last idle sample.
-///
-/// The return is at 500 s, which is 1500 s after boot; samples 6 and 7 lie within 200 s of it, and sample 5 is the
-/// last idle one.
+/// The host with processes and counters; `lent_mib` is lent at the last idle sample. The return is at 500 s,
+/// which is 1500 s after boot; samples 6 and 7 lie within 200 s of it, and sample 5 is the last idle one.
 pub(crate) fn with_processes(lent_mib: i64) -> Recording {
     let mut r = Recording::new();
     r.host("a", 90);
@@ -241,7 +239,7 @@ pub(crate) fn with_processes(lent_mib: i64) -> Recording {
         let rows = match i {
             5 => vec![process(1, 100, 500)],
             6 => vec![process(1, 100, 70)],
-            // Grown, come since the return, and come with the same id.
+            // A process that grew, one that came after the return, and a new one with the same id.
             7 => vec![
                 process(1, 100, 120),
                 process(2, 1520, 570),
@@ -270,7 +268,8 @@ fn memory_context_of_both_modes() {
         (paper.mode, gentle.mode),
         (LendingMode::Paper, LendingMode::Gentle)
     );
-    // A: 150 of process 1 at its largest, 600, 50. K: 24 + 60. M 1024, the reserve 16. G: 500, or 300, less headroom.
+    // A: 150 of process 1 at its largest, 600, 50. K: 24 + 60. M: 1024, of which the reserve is 16. G: 500 or
+    // 300, less the headroom.
     let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
     for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
         assert!(expected > 0);
@@ -280,18 +279,18 @@ fn memory_context_of_both_modes() {
             (expected as f64, expected as f64)
         );
         assert_eq!(context.mean_footprint_bytes, (800 * MIB) as f64);
-        // Process 1 alone had been there while the owner was away.
+        // Only process 1 had been there while the owner was away.
         assert_eq!(context.upper_bound_mean_bytes, (150 * MIB) as f64);
         assert_eq!(context.share_of_returns_with_any, 1.0);
     }
-    // The rule says idle at samples 4, 5 and 14.
+    // By the rule, samples 4, 5 and 14 are idle.
     assert_eq!(
         paper.mean_lendable_bytes,
         Some((500 * MIB - HEADROOM) as f64)
     );
     let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
     assert!((gentle.mean_lendable_bytes.unwrap() - gentle_mean).abs() < 1.0);
-    // The host's own records say the same.
+    // The host's own records have the same figures.
     let own = f
         .memory_context
         .iter()
@@ -311,7 +310,8 @@ fn what_is_lent_already_changes_no_memory_context() {
 
 #[test]
 fn what_a_return_cost_as_measured() {
-    // From sample 5 to 7: 1000 × (49 − 25) µs; refaults are unknown at 5, swap-ins fell, nothing else is recorded.
+    // From sample 5 to 7: 1000 × (49 − 25) µs; refaults are unknown at 5, swap-ins fell, and no other counter
+    // is recorded.
     for (lent_mib, context) in [(0, 0.0), (200, (800 + 200 + 84 - 1008) as f64)] {
         let f = found(with_processes(lent_mib));
         let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
@@ -332,8 +332,7 @@ fn what_a_return_cost_as_measured() {
             back.mean_major_fault_count,
         ];
         assert_eq!(absent, [None; 4]);
-        // The presence lasts from 500 to 880 s; from its middle, 690 s, two
-        // samples on: 7 to 9.
+        // The presence lasts from 500 to 880 s; from its middle, 690 s, two samples on: 7 to 9.
         assert_eq!(
             (busy.window, busy.lent, busy.windows),
             (CostWindow::Busy, false, 1)
@@ -346,7 +345,7 @@ fn what_a_return_cost_as_measured() {
         assert_eq!(busy.mean_refault_file_count, Some(2.0));
         assert_eq!(busy.mean_swap_in_count, Some(9.0));
     }
-    // A first window that reaches beyond the middle leaves no base line.
+    // If the return's window reaches beyond the middle, there is no base line.
     let longer = Parameters {
         return_window_s: 280.0,
         ..Default::default()
@@ -356,8 +355,8 @@ fn what_a_return_cost_as_measured() {
     assert!(f.owner_cost.iter().all(|c| c.window == CostWindow::Return));
 }
 
-/// A sample every 10 minutes. The owner looks in at 800 s, between the samples at 600 and 1200 s, and is there from 2300
-/// to 4200 s.
+/// A sample every 10 minutes. The owner looks in at 800 s, between the samples at 600 and 1200 s, and is
+/// there from 2300 to 4200 s.
 #[test]
 fn a_visit_between_two_samples_costs_but_is_no_base_line() {
     let mut r = Recording::new();
@@ -379,8 +378,8 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
         (busy.periods, busy.mean_s, busy.max_s),
         (2, Some(950.0), Some(1900.0))
     );
-    // The samples at 1200 s, too late for the window, and at 2400 s stand for what follows the returns: 20 and 40 MiB
-    // beside the 30 that are shared or of files.
+    // The samples at 1200 s, too late for the window, and at 2400 s stand for the time after the returns: 20
+    // and 40 MiB, and the 30 that are shared or file-backed.
     let context = &contexts(&f, "all")[0];
     assert_eq!(
         (context.returns, context.mean_footprint_bytes),
@@ -423,7 +422,7 @@ fn what_a_trace_lacks_for_costs_is_said() {
     );
 }
 
-/// Any figures give a result or none, and never a panic.
+/// Any figures give a result or none, but never a panic.
 #[test]
 fn contradictory_figures_end_in_an_answer() {
     for bytes in [-1, i64::MIN, i64::MAX] {

@@ -12,7 +12,7 @@ pub(crate) const MIB: i64 = 1 << 20;
 /// 2026-11-20 12:00:00 UTC.
 pub(crate) const NOON: i64 = 1_795_176_000_000;
 
-/// Rows waiting to be written.
+/// A dataset's rows before they are written.
 pub(crate) struct Recording {
     tables: BTreeMap<&'static str, RowsBuilder>,
 }
@@ -57,7 +57,7 @@ impl Recording {
         self
     }
 
-    /// The host's description: `interval_s` between samples.
+    /// Adds the host's description: `interval_s` between samples.
     pub(crate) fn host(&mut self, host: &str, interval_s: i64) -> &mut Self {
         let row = HostRow {
             host_name: format!("name of {host}"),
@@ -69,7 +69,7 @@ impl Recording {
         self.row(host, 0, 0, &row)
     }
 
-    /// Writes it; the folder goes when it is dropped.
+    /// Writes the dataset; its folder is deleted when the returned `TempDir` is dropped.
     pub(crate) fn dataset(self) -> (TempDir, Dataset) {
         let folder = tempfile::tempdir().unwrap();
         let mut writer = Writer::open(folder.path()).unwrap();
@@ -82,7 +82,7 @@ impl Recording {
         (folder, dataset)
     }
 
-    /// Analyses it, and checks what holds for any findings.
+    /// Analyses the dataset, and checks what holds for any findings.
     pub(crate) fn analyzed(self, parameters: &Parameters) -> Result<Findings, AnalysisError> {
         let (_folder, dataset) = self.dataset();
         let mut steps = Vec::new();
@@ -99,7 +99,7 @@ impl Recording {
     }
 }
 
-/// A sample of a 1 GiB host on which the categories add up, whose owner is not in sight.
+/// A sample of a 1 GiB host whose categories add up and whose owner's activity is unknown.
 pub(crate) fn sample(available_mib: i64) -> SampleRow {
     SampleRow {
         physical_bytes: 1024 * MIB,

@@ -1,4 +1,5 @@
-//! An analysis of a span of time is one of a dataset that holds that span alone, and is whole where it begins.
+//! An analysis of a span of time equals one of a dataset that holds only that span, with full state at its
+//! begin.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, analyze};
@@ -18,14 +19,14 @@ const STEP: i64 = 20 * MINUTE;
 const MIDNIGHT: i64 = -12 * HOUR;
 const ALL: Range<i64> = i64::MIN..i64::MAX;
 
-/// Times without samples, each with its cause; no record tells of the last.
+/// Times without samples, with their causes; the last is not recorded.
 const GAPS: [(Range<i64>, Option<&str>); 3] = [
     (3 * HOUR..7 * HOUR, Some("sleep")),
     (DAY + 10 * HOUR..DAY + 16 * HOUR, Some("stopped")),
     (DAY + 20 * HOUR..DAY + 23 * HOUR, None),
 ];
 
-/// Numbers that look like chance.
+/// A pseudorandom number from `of`.
 fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
     let mix = |sum: u64, n: i64| {
         let x = (sum ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -34,7 +35,7 @@ fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
     (of.into_iter().fold(7, mix) >> 33) as i64
 }
 
-/// Rows that stand.
+/// Rows that are valid at a time.
 #[derive(Default)]
 struct StandingRows {
     files: BTreeMap<i64, FileRow>,
@@ -42,8 +43,8 @@ struct StandingRows {
     absences: BTreeMap<(String, String), AbsenceRow>,
 }
 
-/// Three days of two hosts, and the first hours of a third; of these `span` alone, in seconds after noon, with what
-/// stands where it begins.
+/// Three days of two hosts, and the first hours of a third; only the part in `span` (seconds after noon),
+/// with the rows valid where it begins.
 fn recorded(span: &Range<i64>) -> Recording {
     let mut r = Recording::new();
     for (number, host) in (1..).zip(["a", "b", "c"]) {
@@ -116,7 +117,7 @@ fn recorded(span: &Range<i64>) -> Recording {
 }
 
 impl StandingRows {
-    /// Takes in the news of one sample.
+    /// Adds the changes of one sample.
     fn take(&mut self, told: Self) {
         self.files.extend(told.files);
         self.sources.extend(told.sources);
@@ -144,7 +145,7 @@ impl StandingRows {
     }
 }
 
-/// Changes of a sample, or all of it.
+/// The changes of a sample, or its full state.
 fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
     let mut told = StandingRows::default();
     for file_id in 0..6 {
@@ -166,7 +167,8 @@ fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
         if is_whole || what < 3 {
             let row = ActivityRow {
                 source: source.to_owned(),
-                // States of one source alone: reasons name several in the order of their first appearance.
+                // Only one source has a state: reasons name several sources in the order of their first
+                // appearance.
                 state: if n == 0 && what % 2 == 1 {
                     "denied"
                 } else {
@@ -206,7 +208,7 @@ fn tell(r: &mut Recording, host: &str, sequence: i64, t: i64, told: &StandingRow
     }
 }
 
-/// The part of a gap that lies in the span, where it was recorded.
+/// Records the part of a gap that lies in the span, if the gap is recorded.
 fn gap(
     r: &mut Recording,
     host: &str,
@@ -263,7 +265,7 @@ fn found_of(span: &Range<i64>) -> Findings {
 fn assert_same(found: &Findings, expected: &Findings, span: &Range<i64>) {
     let lists = |f: &Findings| {
         let mut f = f.clone();
-        // In the order in which they were met, which is that of what stands at the first sample.
+        // Sorted: the order of first appearance depends on the rows valid at the first sample.
         f.activity_sources
             .sort_by_key(|a| (a.host.clone(), a.source.clone(), a.state.clone()));
         f.absences.sort_by_key(|a| (a.host.clone(), a.item.clone()));
@@ -280,12 +282,12 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
     let span = MIDNIGHT + DAY..MIDNIGHT + 2 * DAY;
     let found = found_in(&span).unwrap();
     assert_same(&found, &found_of(&span), &span);
-    // The findings have rows of every table.
+    // The findings use rows of every table.
     assert!(found.hosts.len() == 2 && !found.idle_periods.is_empty());
     assert!(!found.top_files.is_empty() && !found.top_processes.is_empty());
     assert!(!found.live_file_cache.is_empty() && !found.gaps.is_empty());
     assert!(found.absences.len() >= 4 && found.activity_sources.len() >= 6);
-    // Host c was seen on the day before alone.
+    // Host c has samples only on the day before.
     let missing: Vec<_> = found
         .not_measured
         .iter()
@@ -298,7 +300,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 5, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// In the middle of a day, of a gap, of an absence.
+    /// Spans that begin and end inside a day, a gap or an absence.
     #[test]
     fn any_span_is_a_dataset_that_is_whole_where_it_begins(
         from in MIDNIGHT + HOUR..MIDNIGHT + 2 * DAY,
@@ -440,7 +442,7 @@ fn what_stood_before_is_told_at_the_first_sample() {
     r.row("a", 1, 0, &file(1, 1, 10, None))
         .row("a", 1, 0, &file(2, 1, 40, None))
         .row("a", 2, 600, &file(2, 0, 40, None))
-        // Opened, read and closed between two samples.
+        // A file opened, read and closed between two samples.
         .row("a", 3, 1200, &file(3, 0, 5, Some(2)))
         .row("a", 1, 0, &absence("files", "denied", 1))
         .row("a", 1, 0, &absence("nodes", "denied", 1))
@@ -468,6 +470,6 @@ fn what_stood_before_is_told_at_the_first_sample() {
         .map(|t| (&*t.file, t.samples_count))
         .collect();
     assert_eq!(files, [("1", 3)]);
-    // File 3 was not opened again.
+    // File 3 is not opened again.
     assert_eq!(f.live_file_cache[0].max_bytes, 10 * MIB);
 }

@@ -1,4 +1,4 @@
-//! A dataset that was thinned gives the same dips, no new gaps, and nearly the same means.
+//! A thinned dataset gives the same dips, no new gaps, and nearly the same means.
 
 use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::analyze;
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 const INTERVAL_S: i64 = 90;
 const DAYS: i64 = 3;
 
-/// Available memory falls and rises by the day, with noise, a dip at night and a sleep.
+/// Available memory rises and falls daily, with noise, a dip at night and a sleep.
 fn fleet() -> Recording {
     let mut recording = Recording::new();
     recording.host("a", INTERVAL_S);

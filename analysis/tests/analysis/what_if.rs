@@ -1,6 +1,7 @@
 //! Effects of other limits, worked by hand on one host.
 //!
-//! 1 GiB, a sample a minute; the owner leaves at minute 0 and is back at 10:30. With a headroom of 256 MiB:
+//! 1 GiB, one sample a minute; the owner leaves at minute 0 and is back at 10:30. With a headroom of 256
+//! MiB:
 //!
 //! | minutes            | 0-6 | 7-9 | 10-11 |
 //! | ---                | --- | --- | ---   |
@@ -88,12 +89,13 @@ fn lent_and_taken_back() {
                 }
         }
     };
-    // Lent in MiB and half minutes: from minute 5 on 344 for two minutes, 244 for three, 444 for half a one.
+    // Lent, in MiB times half minutes: from minute 5 on, 344 for two minutes, 244 for three, 444 for half a
+    // minute.
     let from_5 = 4.0 * 344.0 + 6.0 * 244.0 + 444.0;
     is(&all, Paper, &varied("none", 0.0), from_5, 1, 100.0 + 444.0);
     let gently = 4.0 * 244.0 + 6.0 * 144.0 + 344.0;
     is(&all, Gentle, &varied("none", 0.0), gently, 1, 100.0 + 344.0);
-    // From minute 2 on, from 10 on, never.
+    // Lent from minute 2 on; from 10 on; never.
     let from_2 = from_5 + 6.0 * 344.0;
     is(
         &all,
@@ -114,7 +116,7 @@ fn lent_and_taken_back() {
         444.0,
     );
     is(&all, Paper, &varied("minimum_idle_s", 900.0), 0.0, 0, 0.0);
-    // A load of 0.1 is not below it.
+    // The load is 0.1, which is not below the limit of 0.1.
     is(&all, Paper, &varied("load_limit", 0.1), 0.0, 0, 0.0);
     is(&all, Paper, &varied("load_limit", 1.0), from_5, 1, 544.0);
     // 5 % are 51.2 MiB.
@@ -128,7 +130,7 @@ fn lent_and_taken_back() {
         1,
         544.0 + more,
     );
-    // Independent of the owner, and reduced only by the shrinking of the quota.
+    // Scope `all` ignores the owner; only a shrinking quota reduces what is lent.
     let always = 14.0 * 344.0 + 6.0 * 244.0 + 2.0 * 444.0;
     is(&all, Paper, &varied("scope", 0.0), always, 0, 100.0);
 }
@@ -141,7 +143,7 @@ fn what_owners_page_in_again() {
             .find(|w| w.mode == mode && w.varied == varied)
             .unwrap()
     };
-    // 500 the compiler's, 444 lent, 84 the kernel's; 1024 less 16 there.
+    // 500 for the compiler, 444 lent, 84 for the kernel; 1024 less a reserve of 16 are there.
     let paper = of(LendingMode::Paper, "none");
     assert_eq!(paper.context_mean_bytes, Some((20 * MIB) as f64));
     assert_eq!(paper.context_p99_bytes, Some((20 * MIB) as f64));

@@ -21,7 +21,7 @@ fn found(processes: &[(usize, &str, i64)]) -> Findings {
     r.host("a", 90);
     for (i, available) in AVAILABLE.into_iter().enumerate() {
         let row = SampleRow {
-            // The file cache grows by 1 MiB a sample, at the processes' cost.
+            // The file cache grows by 1 MiB per sample, taken from the processes' memory.
             file_cache_bytes: i as i64 * MIB,
             process_bytes: (924 - available - i as i64) * MIB,
             ..sample(available)
@@ -65,10 +65,10 @@ fn the_three_deepest_of_each_threshold() {
         found,
         [
             (tenth, s(7), s(8), 1, (70, s(7))),
-            // As deep as the one below, and longer; its first sample of two as low.
+            // As deep as the next one, and longer; the first of its two lowest samples counts.
             (tenth, s(1), s(4), 3, (80, s(2))),
             (tenth, s(9), s(10), 1, (80, s(9))),
-            // 95 and 99 MiB are dips as well: no more than three are kept.
+            // 95 and 99 MiB are dips as well, but only three are kept.
             (less, s(7), s(8), 1, (70, s(7))),
         ]
     );
@@ -82,7 +82,7 @@ fn the_three_deepest_of_each_threshold() {
     for dip in &f.worst_dips {
         assert_eq!(usual(dip.usual_dynamic_kernel_bytes), Some(60.0));
         assert_eq!(usual(dip.usual_file_cache_bytes), Some(6.0));
-        // Of 324, 833, 842, 841, 420, 824, 218, 847, 716, 835, 514, 814, 312 the middle one.
+        // The median of 324, 833, 842, 841, 420, 824, 218, 847, 716, 835, 514, 814, 312.
         assert_eq!(usual(dip.usual_process_bytes), Some(814.0));
     }
     let not_measured = f.not_measured.iter().map(|n| n.measure.as_str());
@@ -99,7 +99,7 @@ fn the_five_largest_names_of_each_worst_sample() {
         (2, "d", 4),
         (2, "c", 5),
         (2, "b", 6),
-        // Not at the worst sample of any of the dips kept.
+        // Not at the worst sample of any kept dip.
         (3, "cc1", 400),
         (4, "backup", 400),
         (7, "ld", 10),
@@ -124,7 +124,7 @@ fn the_five_largest_names_of_each_worst_sample() {
             (long, 3, "b", 6, 6.0),
             (long, 4, "c", 5, 5.0),
             (long, 5, "d", 4, 4.0),
-            // Once, though it is the worst sample below two thresholds.
+            // Listed once, though it is the worst sample below two thresholds.
             (second(7), 1, "ld", 10, 50.0),
         ]
     );
@@ -149,14 +149,14 @@ fn use_of_memory_of_each_host() {
     assert_eq!(available.median_bytes, (99 * MIB) as f64);
     assert_eq!(available.p95_bytes, (700 * MIB) as f64);
     assert!((available.mean_share - 3594.0 / 13.0 / 1024.0).abs() < 1e-9);
-    // Of 1 GiB, at the same sample.
+    // Of 1 GiB, at the sample with the least available memory.
     assert_eq!(of("used").max_bytes, (1024 - 70) * MIB);
     assert_eq!(of("kernel").median_bytes, (84 * MIB) as f64);
     assert_eq!(of("process").min_bytes, 218 * MIB);
     assert_eq!(of("file_cache").max_bytes, 12 * MIB);
     // MemAvailable less 15 %, at 700 MiB.
     assert_eq!(of("harvestable").max_bytes, 700 * MIB - 161_061_273);
-    // The same figures as of the class, which is of this host alone.
+    // The class contains only this host, so its figures are the same.
     for of_class in f.memory_usage.iter().filter(|u| u.size_class == "all") {
         let own = of(&of_class.category);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Aims of the calibrated figures, and the results.
+//! Aims of the calibrated figures, and whether they are met.
 
 mod simulated;
 
@@ -12,12 +12,12 @@ pub(super) struct Aim {
     pub(super) aim: String,
     pub(super) reached: String,
     pub(super) is_met: bool,
-    /// Cells that miss it, each with its error.
+    /// Cells that miss the aim, each with its error.
     pub(super) misses: Vec<String>,
 }
 
 impl Aim {
-    /// Cells that miss it, in words; `None` if none does.
+    /// Cells that miss the aim, in words; `None` if there are none.
     pub(super) fn missed(&self) -> Option<String> {
         let cells = self.misses.join("; ");
         let words = || format!("{}, {}, is missed by: {cells}.", self.item, self.aim);
@@ -25,13 +25,13 @@ impl Aim {
     }
 }
 
-/// Errors of Table 2's means that are aimed at.
+/// Maximum relative error of Table 2's means.
 const MEAN_ERROR: f64 = 0.02;
-/// And of its deviations.
+/// Maximum relative error of Table 2's deviations.
 const DEVIATION_ERROR: f64 = 0.25;
-/// Hosts by which Table 3 may be off on average.
+/// Maximum mean error of Table 3, in hosts.
 const HOSTS: f64 = 3.0;
-/// Share of Table 4's cells that are to hold.
+/// Minimum share of Table 4's cells that hold.
 const CELLS_SHARE: f64 = 0.8;
 
 /// All aims for which `records` have a cell, and those of the shapes.
@@ -60,7 +60,7 @@ pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     .collect()
 }
 
-/// Table 2: each possible cell's error is within the limit.
+/// Aim of Table 2: the error of each possible cell is within the limit.
 fn within(what: &str, limit: f64, cells: &[&Record]) -> Aim {
     let possible: Vec<_> = cells.iter().filter(|r| r.possible).collect();
     let misses = possible
@@ -76,7 +76,7 @@ fn within(what: &str, limit: f64, cells: &[&Record]) -> Aim {
     }
 }
 
-/// Table 3: the mean over cells of how far the mean over seeds is off.
+/// Aim of Table 3: the mean over cells of the error of the mean over seeds.
 fn hosts(cells: &[&Record]) -> Aim {
     let off: Option<Vec<f64>> = cells
         .iter()
@@ -97,7 +97,7 @@ fn hosts(cells: &[&Record]) -> Aim {
     }
 }
 
-/// Table 4: cells that hold. One that no trace can have counts as a miss.
+/// Aim of Table 4: share of cells that hold. A cell impossible in any trace counts as a miss.
 fn lengths(cells: &[&Record]) -> Aim {
     let misses: Vec<_> = cells.iter().filter(|r| r.holds != Some(true)).collect();
     let share = 1.0 - misses.len() as f64 / cells.len() as f64;
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use gleaner_traces::published::{Figure, acharya_setia};
 
-    /// Every figure of the paper, with ours as `of` makes it out of the paper's.
+    /// A record for every figure of the paper; `of` computes our value from the figure.
     pub(super) fn records(of: impl Fn(&Figure) -> f64) -> Vec<Record> {
         let figures = acharya_setia().unwrap().figures;
         figures

@@ -6,11 +6,11 @@ use crate::name::Name;
 use crate::record::Record;
 use crate::shapes::Shape;
 
-/// Share of the possible gain by which a speedup may be off.
+/// Maximum error of a speedup, as a share of the possible gain.
 const SHARE: f64 = 0.15;
-/// Largest factor between a mean memory context and the study's, either way.
+/// Maximum factor between a mean memory context and the study's, in either direction.
 const FACTOR: f64 = 10.0;
-/// Largest value allowed where the study has 0, in KiB.
+/// Maximum value where the study has 0, in KiB.
 const NOTHING_KIB: f64 = 1.0;
 
 /// Aims of the simulated figures.
@@ -36,7 +36,7 @@ pub(super) fn aims(records: &[Record], shapes: &[Shape]) -> Vec<Aim> {
     aims
 }
 
-/// An aim of `count` things, without those in `misses`.
+/// An aim with `count` cases, of which `misses` miss it.
 fn aim(item: &'static str, what: String, count: usize, misses: Vec<String>) -> Aim {
     Aim {
         item,
@@ -65,7 +65,7 @@ fn shares(records: &[Record]) -> Aim {
     aim("Table 5", what, all.len(), misses)
 }
 
-/// For each pair of programs on a cluster: the one that leads in the study leads.
+/// Aim for each pair of programs on a cluster: the program that leads in the study leads.
 fn programs(speedups: &[&Record]) -> Aim {
     let (mut count, mut misses) = (0, Vec::new());
     for cluster in Name::BOTH {
@@ -90,7 +90,7 @@ fn programs(speedups: &[&Record]) -> Aim {
     )
 }
 
-/// For each program with different speedups in the study: it leads on the same cluster.
+/// Aim for each program whose speedups in the study differ by cluster: it leads on the same cluster.
 fn clusters(speedups: &[&Record]) -> Aim {
     let on = |cluster: Name| speedups.iter().filter(move |r| r.column == cluster.row());
     let pairs = on(Name::A).filter_map(|a| on(Name::B).find(|b| b.row == a.row).map(|b| (a, b)));
@@ -134,7 +134,7 @@ fn medians(costs: &[&Record]) -> Aim {
     )
 }
 
-/// The upper bound is a row of its own, and has no aim.
+/// Aim for the mean memory contexts. The upper bound has its own row, and no aim.
 fn means(costs: &[&Record]) -> Aim {
     let means = costs.iter().filter(|r| r.column.ends_with("context, mean"));
     let all: Vec<_> = means.filter(|r| r.row != "upper bound").collect();
@@ -193,7 +193,7 @@ mod tests {
         let shapes = [shape("Figure 8", 3), shape("Figure 9", 3)];
         let found = aims(&records(|f| f.paper), &shapes);
         let reached: Vec<&str> = found.iter().map(|a| a.reached.as_str()).collect();
-        // Ten pairs of five programs, twice; lu is the same on both clusters.
+        // Ten pairs of five programs, on two clusters; lu has the same speedup on both clusters.
         assert_eq!(
             reached,
             [
@@ -207,7 +207,7 @@ mod tests {
     fn misses_are_named_with_both_figures() {
         let found = aims(
             &records(|f| match (&*f.item, &*f.row, &*f.column) {
-                // 0.15 · 2.29 = 0.3435: one just inside, one just outside.
+                // 0.15 · 2.29 = 0.3435: one cell just outside, one just inside.
                 ("Table 5", "dmine", "cluster A") => 2.08 - 0.35,
                 ("Table 5", "dmine", "cluster B") => 1.2 + 0.34,
                 ("Table 6", "db2", "cluster A, memory context, mean") => 92.0,
@@ -219,7 +219,7 @@ mod tests {
             &[shape("Figure 9", 2)],
         );
         assert_eq!(found[0].misses, ["dmine, cluster A (0.32, not 0.47)"]);
-        // 1.73 is ahead of random's 1.72 still; 1.54 on B is ahead of hotcold's 1.32 and random's 1.24.
+        // 1.73 still leads random's 1.72; 1.54 on B leads hotcold's 1.32 and random's 1.24.
         assert_eq!(
             found[1].misses,
             [

@@ -1,4 +1,4 @@
-//! Memory installed and used, and dips: Tables 1 to 3.
+//! Installed memory, use of memory, and dips: Tables 1 to 3.
 
 use super::{CellResult, HOSTS_MIB, MissingFigure, NO_SUCH, class, mib, named};
 use crate::clusters::SeedResults;
@@ -7,7 +7,7 @@ use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
-/// Cell of Table 1.
+/// Value for a cell of Table 1.
 pub(super) fn installed(figure: &Figure, observed: &SeedResults) -> CellResult {
     let hosts = &observed.of(named(figure)?).hosts;
     let mut sizes: Vec<i64> = hosts.iter().map(|h| h.physical_bytes).collect();
@@ -17,7 +17,7 @@ pub(super) fn installed(figure: &Figure, observed: &SeedResults) -> CellResult {
         "hosts in all" => Some(sizes.len() as f64),
         "memory in all" => (!sizes.is_empty()).then_some(sum),
         "memory, mean" => (!sizes.is_empty()).then(|| sum / sizes.len() as f64),
-        // The median of an odd number.
+        // The number of hosts is odd.
         "memory, median" => sizes.get(sizes.len() / 2).map(|bytes| *bytes as f64),
         size => {
             let to = mib(size)? * MIB;
@@ -38,7 +38,7 @@ fn category(part: &str) -> Result<&'static str, MissingFigure> {
     }
 }
 
-/// Cell of Table 2.
+/// Value for a cell of Table 2.
 pub(super) fn usage(figure: &Figure, findings: &Findings) -> CellResult {
     let (part, statistic) = figure.column.split_once(", ").ok_or(NO_SUCH)?;
     let (class, category) = (class(mib(&figure.row)?), category(part)?);
@@ -58,7 +58,7 @@ fn of<'a>(findings: &'a Findings, class: &str, category: &str) -> Option<&'a Mem
     all.find(|u| u.size_class == class && u.category == category)
 }
 
-/// Cell of Table 3.
+/// Value for a cell of Table 3.
 pub(super) fn dips(figure: &Figure, findings: &Findings) -> CellResult {
     let at_least = figure.column.trim_start_matches(">=");
     let at_least = at_least.parse().map_err(|_| NO_SUCH)?;
@@ -75,12 +75,12 @@ fn hosts_that_dip(findings: &Findings, below_mib: i64, at_least: i64) -> Option<
     found.map(|d| d.hosts_count as f64)
 }
 
-/// From 21 on to 30: what Table 3's columns tell of it.
+/// Hosts with 21 to 30 dips: Table 3 has no column for 20.
 pub(super) fn hosts_with_20_to_30_dips(findings: &Findings) -> Option<f64> {
     Some(hosts_that_dip(findings, 6, 21)? - hosts_that_dip(findings, 6, 31)?)
 }
 
-/// Extreme over the classes of Table 2.
+/// Minimum or maximum over the classes of Table 2.
 pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> CellResult {
     let ratio = |mib: i64| {
         let of = |category| mean(findings, &class(mib), category);
@@ -95,7 +95,7 @@ pub(super) fn kernel_over_process(figure: &Figure, findings: &Findings) -> CellR
     }
 }
 
-/// Share of memory, of the class of Table 2 that has most.
+/// Share of memory; the maximum over the classes of Table 2.
 pub(super) fn live_files(findings: &Findings) -> Option<f64> {
     let share = |mib: i64| {
         let mut all = findings.live_file_cache.iter();

@@ -1,4 +1,4 @@
-//! Cells of the published figures in the findings.
+//! Our values for the cells of the published figures, from the findings.
 
 mod memory;
 mod periods;
@@ -13,7 +13,8 @@ use gleaner_traces::published::Figure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MissingFigure(pub(super) &'static str);
 
-/// Ours, in bytes, seconds, hosts or as a share; `None` where a trace has none, as of a period that never came.
+/// Our value, in bytes, seconds, hosts or as a share; `None` if a trace has none, such as the mean of periods
+/// that never occurred.
 type CellResult = Result<Option<f64>, MissingFigure>;
 
 const NO_SUCH: MissingFigure = MissingFigure("no measure of the analysis gives it");
@@ -22,10 +23,10 @@ const OF_THE_AGENT: MissingFigure = MissingFigure(
     "not given by the analysis: synthetic hosts have no agent that writes a trace file",
 );
 
-/// Ours, in the figure's unit.
+/// Our value, in the figure's unit.
 ///
 /// # Errors
-/// [`MissingFigure`]; of the published table alone, whatever was observed.
+/// [`MissingFigure`]; depends only on the published table, not on what was observed.
 pub(super) fn ours(figure: &Figure, observed: &SeedResults) -> CellResult {
     let found = match &*figure.item {
         "Table 1" => memory::installed(figure, observed),
@@ -73,23 +74,24 @@ fn unit(unit: &str) -> f64 {
     }
 }
 
-/// The cluster of a row.
+/// The cluster named in a figure's row.
 fn named(figure: &Figure) -> Result<Name, MissingFigure> {
     let mut both = Name::BOTH.into_iter();
     both.find(|name| figure.row == name.row()).ok_or(NO_SUCH)
 }
 
-/// Sizes of the hosts that Tables 2 and 4 have rows of.
+/// Memory sizes of the hosts in the rows of Tables 2 and 4.
 const HOSTS_MIB: [i64; 4] = [32, 64, 128, 256];
 
-/// The size that a row or column is of: `64 MB`, or the upper bound of `64-128 MB`.
+/// The size in a row's or column's name: `64 MB`, or the upper bound of `64-128 MB`.
 fn mib(text: &str) -> Result<i64, MissingFigure> {
     let size = text.strip_suffix(" MB").ok_or(NO_SUCH)?;
     let upper = size.rsplit('-').next().unwrap_or(size);
     upper.parse().map_err(|_| NO_SUCH)
 }
 
-/// The class of hosts of so much memory, as findings name it: they are bounded by powers of two from 32 MiB.
+/// Name in the findings of the class of hosts with this memory; the classes are bounded by powers of two from
+/// 32 MiB.
 fn class(mib: i64) -> String {
     match mib {
         ..=32 => "up to 32 MiB".to_owned(),
@@ -116,7 +118,7 @@ mod tests {
             };
             assert_eq!(ours(figure, &nothing).map(|_| ()), expected, "{figure:?}");
         }
-        // Without observations no figure is a zero, except for the number of hosts.
+        // Without observations, the only figure with a value is the number of hosts.
         let found = figures
             .iter()
             .filter(|f| matches!(ours(f, &nothing), Ok(Some(_))));

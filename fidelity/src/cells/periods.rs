@@ -1,4 +1,4 @@
-//! Lengths of availability, and of owners' presence: Table 4 and the text.
+//! Lengths of availability periods and of owners' presences: Table 4 and the text.
 
 use super::{CellResult, HOSTS_MIB, NO_SUCH, class, mib};
 use crate::clusters::SeedResults;
@@ -7,7 +7,8 @@ use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
-/// Table 4: the plain mean of periods as seen, cut ones as long as they were seen.
+/// Value for a cell of Table 4: the plain mean of periods as seen; of cut periods, the seen part
+/// counts.
 pub(super) fn mean(figure: &Figure, findings: &Findings) -> CellResult {
     let (hosts, scope) = figure.row.split_once(", ").ok_or(NO_SUCH)?;
     let class = match hosts {
@@ -35,7 +36,7 @@ fn mean_s(findings: &Findings, class: &str, scope: Scope, region_mib: i64) -> Op
     found.and_then(|p| p.mean_s)
 }
 
-/// Shortest mean for this part of the hosts' memory, among the classes of 64 MB and more in Table 4.
+/// Minimum mean for this part of the hosts' memory, over the classes of 64 MB and more in Table 4.
 pub(super) fn least(figure: &Figure, part: i64, observed: &SeedResults) -> CellResult {
     let scope = figure.column.rsplit(", ").next().and_then(scope_named);
     let scope = scope.ok_or(NO_SUCH)?;
@@ -45,7 +46,7 @@ pub(super) fn least(figure: &Figure, part: i64, observed: &SeedResults) -> CellR
     Ok(means.into_iter().flatten().reduce(f64::min))
 }
 
-/// Mean of the periods seen from start to end.
+/// Mean length of the busy periods that were seen from start to end.
 pub(super) fn mean_busy(findings: &Findings) -> Option<f64> {
     let mut all = findings.absence_lengths.iter();
     let busy = all.find(|l| l.size_class == "all" && l.state == OwnerState::Busy);

@@ -1,4 +1,4 @@
-//! Speedups and their cost to owners: Tables 5 and 6, and Figure 10's one figure.
+//! Speedups and their cost to owners: Tables 5 and 6, and the only number of Figure 10.
 
 use super::{CellResult, MissingFigure, NO_SUCH, NOT_SIMULATED};
 use crate::clusters::SeedResults;
@@ -7,7 +7,7 @@ use crate::simulation::{Job, Simulation, SimulationResult, Variant};
 use gleaner_simulator::applications::Application;
 use gleaner_traces::published::Figure;
 
-/// Ours, or why there is none.
+/// Our value, or the reason why there is none.
 pub(super) fn of(figure: &Figure, observed: &SeedResults) -> CellResult {
     let simulation = observed.simulation.as_ref().ok_or(NOT_SIMULATED)?;
     match &*figure.item {
@@ -21,7 +21,7 @@ pub(super) fn of(figure: &Figure, observed: &SeedResults) -> CellResult {
 fn speedup(figure: &Figure, simulation: &Simulation) -> CellResult {
     let application = application(figure)?;
     if figure.column == "ideal" {
-        // The same on both clusters, which have no part in it.
+        // The ideal is the same on both clusters, since it does not use them.
         return Ok(on(Name::A, application, simulation).map(|s| s.ideal_speedup));
     }
     let cluster = cluster(&figure.column)?;
@@ -43,7 +43,7 @@ fn cost(figure: &Figure, simulation: &Simulation) -> CellResult {
     }
 }
 
-/// Mean over the programs, which the study prints one figure for.
+/// Mean over the programs, for which the study prints a single figure.
 fn upper_bound(cluster: Name, simulation: &Simulation) -> Option<f64> {
     let all = Application::STUDY.map(|application| on(cluster, application, simulation));
     let bounds = all.map(|found| found.and_then(|s| s.upper_bound_bytes));
@@ -51,7 +51,7 @@ fn upper_bound(cluster: Name, simulation: &Simulation) -> Option<f64> {
     sum.map(|sum| sum / bounds.len() as f64)
 }
 
-/// The share of its speedup that a program loses where a day lies between its runs.
+/// Share of its speedup that a program loses if a day lies between its runs.
 pub(crate) fn lost(application: Application, simulation: &Simulation) -> Option<f64> {
     let speedup = |variant| {
         simulation
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn each_figure_is_taken_from_its_own_program_and_cluster() {
-        // Every simulation has figures of its own.
+        // Every simulation gets different figures.
         let simulated = |(at, job): (usize, Job)| {
             let n = at as f64 + 1.0;
             let simulated = SimulationResult {

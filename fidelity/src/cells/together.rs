@@ -1,8 +1,8 @@
 //! Memory of a cluster's hosts together: Figures 6 and 7, and the frequency of owners' returns.
 //!
-//! Computed from `notions` rather than from the findings of the hosts together, which count memory available
-//! at the moment: these figures follow the paper's notion of available. The hosts are always on, each with as
-//! many samples as any other, so that a sum over hosts is a mean over samples times the hosts.
+//! Computed from `notions`, since these figures use the paper's notion of available, while the cluster's
+//! findings count memory available at the moment. The hosts are always on and all have the same number of
+//! samples, so that a sum over hosts is a mean over samples times the number of hosts.
 
 use super::{CellResult, NO_SUCH, named};
 use crate::clusters::SeedResults;
@@ -12,7 +12,7 @@ use gleaner_traces::published::Figure;
 
 const MIB: i64 = 1 << 20;
 
-/// Bytes times samples, and samples, of the paper's available in a class.
+/// Sum over samples of the paper's available bytes in a class, and the number of samples.
 fn sum(findings: &Findings, class: &str, scope: Scope) -> Option<(f64, f64)> {
     let mut all = findings.notions.iter();
     let found =
@@ -21,14 +21,14 @@ fn sum(findings: &Findings, class: &str, scope: Scope) -> Option<(f64, f64)> {
     Some((found.mean_bytes * samples, samples))
 }
 
-/// Available on all hosts, or on those that are idle at a time: mean over time.
+/// Available memory on all hosts, or on those idle at a time: mean over time.
 fn total(findings: &Findings, scope: Scope) -> Option<f64> {
     let (bytes, _) = sum(findings, "all", scope)?;
     let (_, samples) = sum(findings, "all", Scope::All)?;
     Some(bytes / samples * findings.hosts.len() as f64)
 }
 
-/// Cell of Figure 6.
+/// Value for a cell of Figure 6.
 pub(super) fn available(figure: &Figure, observed: &SeedResults) -> CellResult {
     let findings = observed.of(named(figure)?);
     let (what, hosts) = figure.column.split_once(", ").ok_or(NO_SUCH)?;
@@ -53,7 +53,7 @@ fn scope(hosts: &str) -> Option<Scope> {
     }
 }
 
-/// Figure 7: what hosts of more than 128 MiB have of it, which are the paper's of 256 MB and more.
+/// Value for Figure 7: share of hosts with more than 128 MiB, which are the paper's hosts of 256 MB and more.
 pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> CellResult {
     let findings = observed.of(named(figure)?);
     let scope = figure.column.rsplit(", ").next().and_then(scope);
@@ -72,7 +72,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> C
     Ok(all.map(|all| large / all.0))
 }
 
-/// Idle periods of five minutes and more that owners or load ended.
+/// Idle periods of five minutes and more that were ended by owner or load, per host and day.
 pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
     let pooled = all.find(|r| r.host.is_none() && r.size_class == "all");
@@ -107,7 +107,7 @@ mod tests {
             context_mean_bytes: None,
             context_p99_bytes: None,
         };
-        // One host of 300 MiB with 200 available and two of 100 with 50 each; a third of the large one's
+        // One host of 300 MiB with 200 available, and two of 100 with 50 each; a third of the large host's
         // samples are idle.
         let (small, large, paper) = ("64-128 MiB", "256-512 MiB", Notion::Paper);
         let mut observed = SeedResults::default();

@@ -1,9 +1,10 @@
-//! Busy periods: what lies between idle periods, in the time in which idleness can be told.
+//! Busy periods: the time between idle periods, where idleness is known.
 //!
-//! The rule calls a host idle five minutes after the last activity, and dates the idle period back to it: a busy
-//! period lasts from the activity (or load) that ended one idle period to the last before the next. A visit that fell
-//! between two samples has no length. Where samples, or the sight of the owner, begin, the host counts
-//! as busy until the rule calls it idle; where they end, a busy period was seen up to the last activity or load.
+//! The rule calls a host idle five minutes after the last activity, and dates the idle period back to that
+//! activity. So a busy period lasts from the activity (or load) that ended one idle period to the last
+//! activity (or load) before the next one. A visit between two samples has no length. Where samples, or
+//! knowledge of idleness, begin, the host counts as busy until the rule calls it idle; where they end, the
+//! busy period is known up to the last activity or load.
 
 use super::Idleness;
 use gleaner_policy::idle::{IdleRule, Verdict};
@@ -12,19 +13,19 @@ use std::ops::Range;
 /// Busy period of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusyPeriod {
-    /// Samples inside it; none in a visit between two.
+    /// Samples inside the period; none in a visit between two samples.
     pub samples: Range<usize>,
     /// Begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End of the period.
+    /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
-    /// True where its begin could not be seen.
+    /// True if the period's begin was not seen.
     pub start_cut: bool,
-    /// True where its end could not be seen.
+    /// True if the period's end was not seen.
     pub end_cut: bool,
 }
 
-/// Busy periods of one host, in order; `idleness` is by the same rule.
+/// Busy periods of one host, in order; `idleness` must be by the same rule.
 #[must_use]
 pub fn busy_periods(
     time_ms: &[i64],
@@ -46,7 +47,7 @@ pub fn busy_periods(
             open.samples.end = away.samples.start;
             open.to_ms = away.from_ms;
             open.end_cut = false;
-            // An absence that the run begins with has nothing before it.
+            // If the run begins with an absence, no busy period precedes it.
             if !open.start_cut || open.to_ms > open.from_ms {
                 found.push(open);
             }
@@ -86,7 +87,7 @@ fn runs_in_sight(runs: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize
     in_sight
 }
 
-/// After the last activity and load nothing tells whether an absence had begun.
+/// Time of the last known activity or load; after it, an absence may have begun.
 fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
     match last {
         Verdict::Waiting { at_ms } => at_ms.saturating_sub(rule.idle_after_ms).min(time_ms),
@@ -109,7 +110,7 @@ mod tests {
         (idleness, busy)
     }
 
-    /// Minutes from and to, cut at the start and end, samples.
+    /// Busy periods as begin and end in minutes, whether each is cut, and the samples.
     fn found(
         rows: &[MadeSample],
         runs: &[Range<usize>],
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn between_two_absences() {
-        // Busy until 3, away until 14, at the keyboard until 16 and under load at 18, away from 20 on.
+        // Busy until 3, away until 14, at the keyboard until 16, under load at 18, away from 20 on.
         let rows = [
             (0, Some(0), LOW),
             (3, Some(0), LOW),
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn cut_by_gaps_and_by_lost_sight() {
-        // Active up to minute 4, then nobody knows.
+        // Active up to minute 4, then unknown.
         let rows = [
             (0, Some(0), LOW),
             (6, Some(2), LOW),
@@ -166,7 +167,7 @@ mod tests {
                 (30, 30, true, true, 5..6)
             ]
         );
-        // Away all the time: no busy period at all.
+        // The owner is away all the time: there is no busy period.
         let away = [(0, Some(60), LOW), (5, Some(65), LOW)];
         assert_eq!(found(&away, &[0..2]), []);
         assert_eq!(found(&[(0, None, LOW)], &[0..1]), []);
@@ -174,8 +175,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the samples say: every sample in sight lies in one busy or one idle period, and
-        /// periods alternate and touch unless one is cut.
+        /// For any samples: every sample with known idleness lies in one busy or one idle period, and periods
+        /// alternate and touch unless one is cut.
         #[test]
         fn busy_and_idle_share_what_is_in_sight(rows in made_samples(), gap in 0..60usize) {
             let gap = gap.min(rows.len());

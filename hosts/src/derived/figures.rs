@@ -5,10 +5,10 @@ use gleaner_schemas::findings::Category;
 use gleaner_schemas::rows::SampleRow;
 use serde::{Deserialize, Serialize};
 
-/// Memory figures of one sample, in bytes; each is absent where the trace does not have it.
+/// Memory figures of one sample, in bytes; each is absent if the trace does not have it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
-    /// Physical memory: the categories sum to it.
+    /// Physical memory, the sum of the categories.
     pub physical_bytes: u64,
     /// Category: static kernel.
     pub static_kernel_bytes: Option<u64>,
@@ -22,11 +22,11 @@ pub struct Figures {
     pub process_bytes: Option<u64>,
     /// Category: files in use.
     pub file_cache_bytes: Option<u64>,
-    /// Category: memory lent.
+    /// Category: memory lent to guests.
     pub guest_bytes: Option<u64>,
-    /// Category: the rest.
+    /// Category: available, the remainder.
     pub available_bytes: Option<u64>,
-    /// Physical less all categories: 0 or negative.
+    /// Physical memory less all categories: 0 or negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remainder_bytes: Option<i64>,
 }
@@ -68,7 +68,7 @@ impl Figures {
         }
     }
 
-    /// Returns the sum of the kernel's categories, as far as they are known: static, balloon, dynamic and reserve.
+    /// Returns the sum of the kernel's known categories: static, balloon, dynamic and reserve.
     #[must_use]
     pub fn kernel_bytes(&self) -> u64 {
         let parts = [
@@ -80,8 +80,8 @@ impl Figures {
         parts.into_iter().flatten().fold(0, u64::saturating_add)
     }
 
-    /// Returns the categories where the trace tells all of them; only a host without a balloon, or of unknown static memory or
-    /// reserve, may leave those out.
+    /// Returns the categories if the trace has all of them. Only the balloon, static memory and the reserve
+    /// may be absent.
     #[must_use]
     pub fn complete(&self) -> Option<Categories> {
         let required = [
@@ -95,8 +95,8 @@ impl Figures {
         is_complete.then(|| self.known())
     }
 
-    /// Returns the categories with 0 for each that is absent: enough for a quota, which asks for physical, available and guest
-    /// memory alone.
+    /// Returns the categories with 0 for each absent one. That suffices for a quota, which needs only
+    /// physical, available and guest memory.
     #[must_use]
     pub fn known(&self) -> Categories {
         Categories {
@@ -131,8 +131,8 @@ impl From<&SampleRow> for Figures {
     }
 }
 
-/// MemAvailable of one sample, in bytes. Where a trace has the harvestable memory alone, it is that and the headroom that was
-/// taken off, or more where nothing was left.
+/// MemAvailable of one sample, in bytes. If a trace has only harvestable memory, the result is the sum of
+/// that and the headroom, which is too large if less than the headroom was available.
 #[must_use]
 pub fn mem_available_bytes(
     stated_bytes: Option<i64>,
@@ -146,7 +146,7 @@ pub fn mem_available_bytes(
     })
 }
 
-/// Stored size as the policy has it; a negative one, which no kernel states, counts as 0.
+/// Stored size as the policy's type; a negative one, which no kernel reports, counts as 0.
 #[must_use]
 pub fn unsigned(bytes: i64) -> u64 {
     u64::try_from(bytes).unwrap_or(0)

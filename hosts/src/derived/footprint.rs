@@ -1,18 +1,19 @@
-//! Footprint of an owner's processes at a return: the A of the memory context size (Acharya & Setia, section 3.4).
+//! Footprint of an owner's processes at a return: the A of the memory context size (Acharya & Setia, section
+//! 3.4).
 
-/// Active process at one sample.
+/// An active process at one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Process {
-    /// Number of the process (its PID).
+    /// Process number (PID).
     pub pid: Option<i64>,
     /// Start, in ms since boot.
     pub started_ms: Option<i64>,
-    /// Proportional memory; absent where none of its parts is known.
+    /// Proportional memory; absent if none of its parts is known.
     pub bytes: Option<u64>,
 }
 
 impl Process {
-    /// Takes stored columns of a row: `parts_bytes` are anonymous, shared and mapped file memory.
+    /// Process from the columns of a row; `parts_bytes` are anonymous, shared and mapped file memory.
     #[must_use]
     pub fn new(pid: Option<i64>, started_ms: Option<i64>, parts_bytes: [Option<i64>; 3]) -> Self {
         let known = parts_bytes.into_iter().flatten();
@@ -28,15 +29,16 @@ impl Process {
 /// Memory of the processes that were active in the window after a return.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// All processes, each at its largest.
+    /// Memory of all processes, each at its maximum.
     pub bytes: u64,
-    /// Processes that had started before the return, or may have.
+    /// Memory of the processes that had started before the return, or may have.
     pub cached_bytes: u64,
 }
 
 impl Footprint {
-    /// Sums the rows of active processes in a window. `returned_boottime_ms` is the return's time since boot. `None` where no
-    /// size is known: a trace of which `is_recorded` says that it has no processes at all, and rows without sizes alone.
+    /// Sums the rows of active processes in a window. `returned_boottime_ms` is the return's time since boot.
+    /// `None` if no size is known: `is_recorded` is false, since the trace has no processes at all, or no row
+    /// has a size.
     #[must_use]
     pub fn of(
         is_recorded: bool,
@@ -73,7 +75,8 @@ impl Footprint {
     }
 }
 
-/// Returns a return's time since boot, in ms, by the first sample after it; `None` where the sample does not tell its own.
+/// Returns a return's time since boot, in ms, from the first sample after it; `None` if that sample's time
+/// since boot is unknown.
 #[must_use]
 pub fn returned_boottime_ms(
     sample_time_ms: i64,
@@ -108,7 +111,7 @@ mod tests {
             cached_bytes,
         };
         assert_eq!(of(&rows, Some(1088)), Some(footprint(137, 37)));
-        // Unknown when the return was since boot: all may have been there.
+        // The return's time since boot is unknown: all processes may have been there.
         assert_eq!(of(&rows, None), Some(footprint(137, 137)));
         assert_eq!(returned_boottime_ms(90, Some(1090), 88), Some(1088));
         assert_eq!(returned_boottime_ms(90, None, 88), None);

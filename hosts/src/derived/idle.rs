@@ -1,9 +1,9 @@
-//! Idle periods: the policy's rule folded over each run of samples.
+//! Idle periods: the policy's rule applied to each run of samples.
 //!
-//! A period begins when both conditions began to hold, which is `idle_after` before the sample that
-//! shows it at the latest, and ends with the owner's activity (as the first sample that is not idle
-//! dates it), or with the sample whose load is too high. It is cut where samples, or the sight of the
-//! owner, begin or end; its length is then what was seen.
+//! A period begins when both conditions began to hold, at least `idle_after` before the sample that shows
+//! it. It ends with the owner's activity (whose time the first sample that is not idle gives), or with
+//! the sample whose load is too high. A period is cut where samples, or knowledge of activity and load,
+//! begin or end; only its seen part then counts as its length.
 
 use gleaner_policy::idle::{IdleRule, IdleState, Observation, Verdict};
 use gleaner_schemas::findings::EndCause;
@@ -12,15 +12,15 @@ use std::ops::Range;
 /// Idle period of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdlePeriod {
-    /// Samples inside it.
+    /// Samples inside the period.
     pub samples: Range<usize>,
     /// Begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End of the period.
+    /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
-    /// True where its begin could not be seen.
+    /// True if the period's begin was not seen.
     pub start_cut: bool,
-    /// Cause of its end; absent where it was cut.
+    /// Cause of the period's end; absent if the end was not seen.
     pub end: Option<EndCause>,
 }
 
@@ -31,12 +31,12 @@ pub struct Idleness {
     pub verdicts: Vec<Verdict>,
     /// Idle periods, in order.
     pub periods: Vec<IdlePeriod>,
-    /// Time after samples at which activity and load could be seen, in ms.
+    /// Time covered by samples at which activity and load were known, in ms.
     pub seen_ms: i64,
 }
 
 impl Idleness {
-    /// Folds the rule over each run of samples.
+    /// Applies the rule to each run of samples.
     #[must_use]
     pub fn of(samples: &[Observation], runs: &[Range<usize>], rule: &IdleRule) -> Self {
         let mut found = Self::default();
@@ -46,20 +46,20 @@ impl Idleness {
         found
     }
 
-    /// True where activity and load could be seen at no sample.
+    /// True if activity and load were known at no sample.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.verdicts.iter().all(|v| *v == Verdict::Unknown)
     }
 
-    /// Share of the time seen in which the host was idle; absent where none was seen.
+    /// Idle share of the time in which idleness was known; `None` if there was none.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         let idle_ms: i64 = self.periods.iter().map(|p| p.to_ms - p.from_ms).sum();
         (self.seen_ms > 0).then(|| (idle_ms as f64 / self.seen_ms as f64).min(1.0))
     }
 
-    /// For each sample, true where it lies in an idle period; `None` where that cannot be told.
+    /// For each sample, true if it lies in an idle period; `None` if that is unknown.
     #[must_use]
     pub fn by_sample(&self) -> Vec<Option<bool>> {
         let mut idle: Vec<Option<bool>> = self
@@ -76,10 +76,10 @@ impl Idleness {
     fn add_run(&mut self, samples: &[Observation], run: Range<usize>, rule: &IdleRule) {
         let mut state = IdleState::default();
         let mut open: Option<IdlePeriod> = None;
-        // End of the period before, and the sample after its last.
+        // End of the previous period, and the sample after its last.
         let mut earliest = (i64::MIN, run.start);
         let mut calm: Option<CalmRun> = None;
-        let mut cut = true; // what came before could not be seen
+        let mut cut = true; // what came before is unknown
         for i in run.clone() {
             let now = samples[i].time_ms;
             let before = if i > run.start {
@@ -121,7 +121,7 @@ impl Idleness {
                             from_ms,
                             to_ms: now,
                             start_cut,
-                            end: None, // until one is seen
+                            end: None, // until an end is seen
                         }
                     });
                     period.samples.end = i + 1;
@@ -133,7 +133,8 @@ impl Idleness {
     }
 }
 
-/// End of an open period between two samples, if it ends: its time and its cause (none where it is cut).
+/// End of an open period between two samples, if it ends there: its time and its cause (`None` if it is
+/// cut).
 fn end_of_open(
     verdict: Verdict,
     before_ms: i64,
@@ -141,7 +142,7 @@ fn end_of_open(
     rule: &IdleRule,
 ) -> Option<(i64, Option<EndCause>)> {
     match verdict {
-        // The owner came and went in between.
+        // The owner came and went between the samples.
         Verdict::Idle { since_ms } => {
             (since_ms > before_ms).then_some((since_ms, Some(EndCause::Owner)))
         }
@@ -154,10 +155,10 @@ fn end_of_open(
     }
 }
 
-/// A run of samples with the load below the limit and the owner in sight.
+/// A run of samples with the load below the limit and the owner's activity known.
 struct CalmRun {
     since_ms: i64,
-    /// True where the time before could not be seen.
+    /// True if the time before is unknown.
     cut: bool,
 }
 
@@ -206,7 +207,7 @@ mod tests {
 
     #[test]
     fn the_load_rises_and_falls() {
-        // Calm from minute 2 (the load fell) to 10 (it rose); the owner was away all the time.
+        // The load falls at minute 2 and rises at minute 10; the owner is away all the time.
         let rows = [
             (0, Some(60), HIGH),
             (2, Some(62), LOW),
@@ -230,7 +231,7 @@ mod tests {
             |minute, owner_idle, load| ends(&[&away[..], &[(minute, owner_idle, load)]].concat());
         assert_eq!(ends(&away), [None]);
         assert_eq!(then(14, Some(1), LOW), [Some(EndCause::Owner)]);
-        // Came and went between two samples.
+        // The owner came and went between two samples.
         assert_eq!(then(24, Some(6), LOW), [Some(EndCause::Owner), None]);
         assert_eq!(then(14, Some(14), HIGH), [Some(EndCause::Load)]);
         assert_eq!(then(14, None, LOW), [None]);
@@ -239,10 +240,10 @@ mod tests {
 
     #[test]
     fn cut_by_the_trace_and_by_lost_sight() {
-        // Away before the trace began, and when it ended.
+        // The owner was away before the trace began, and when it ended.
         let away = [(0, Some(60), LOW), (5, Some(65), LOW), (9, Some(69), LOW)];
         assert_eq!(found(&away), [(0, 9, true, true, 0..3)]);
-        // Activity cannot be seen from minute 9 on.
+        // Activity is unknown from minute 9 on.
         let lost = [
             (0, Some(0), LOW),
             (6, Some(6), LOW),
@@ -250,7 +251,7 @@ mod tests {
             (12, None, LOW),
         ];
         assert_eq!(found(&lost), [(0, 6, false, true, 0..2)]);
-        // The owner left as the trace began: its start is seen.
+        // The owner left when the trace began: the period's start is seen.
         assert_eq!(found(&lost[..2]), [(0, 6, false, true, 0..2)]);
         assert_eq!(found(&[(0, Some(60), LOW)]), []);
         assert_eq!(found(&[]), []);
@@ -283,8 +284,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any samples: periods are in order, apart, inside their run, and every sample that the rule
-        /// calls idle lies in one.
+        /// For any samples, periods are in order, disjoint and inside their run, and every sample that
+        /// the rule calls idle lies in one.
         #[test]
         fn periods_are_in_order_and_apart(rows in made_samples()) {
             let samples = samples(&rows);

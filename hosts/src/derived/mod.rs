@@ -1,4 +1,5 @@
-//! Conclusions from a host's samples: categories, idle and busy periods, returns, footprints at a return.
+//! Facts derived from a host's samples: categories, idle and busy periods, returns, footprints at a
+//! return.
 
 mod busy;
 mod figures;

@@ -1,4 +1,4 @@
-//! Returns: an idle period that the owner or the load ended, after which whatever was lent is reclaimed.
+//! Returns: ends of idle periods by the owner or the load, after which all lent memory is reclaimed.
 
 use super::{IdlePeriod, Idleness};
 use gleaner_schemas::findings::EndCause;
@@ -13,13 +13,13 @@ pub struct Return {
     pub cause: EndCause,
     /// The idle period's last sample.
     pub last_idle: usize,
-    /// Samples in the window after the return; where the first comes too late for it, that one stands
-    /// for it. A gap ends the window.
+    /// Samples in the window after the return. If the first sample after the return comes too late for the
+    /// window, it still counts. A gap ends the window.
     pub window: RangeInclusive<usize>,
 }
 
-/// Returns of one host, in order: the ends of idle periods that were seen. A period has at least one sample at which the rule
-/// called the host idle, and so one at which memory could be lent.
+/// Returns of one host, in order: the seen ends of idle periods. An idle period has at least one sample at
+/// which the rule called the host idle, and so one at which memory could be lent.
 #[must_use]
 pub fn returns(
     time_ms: &[i64],
@@ -32,7 +32,7 @@ pub fn returns(
     periods.filter_map(back).collect()
 }
 
-/// Return that ends one idle period; `None` where the period was cut.
+/// Return that ends one idle period; `None` if the period was cut.
 #[must_use]
 pub fn return_of(
     time_ms: &[i64],
@@ -49,8 +49,8 @@ pub fn return_of(
     })
 }
 
-/// The samples from `first` on that lie at most `window_ms` after `from_ms`, and at least `first`. `None`
-/// where a gap lies before `first`.
+/// The samples from `first` on that lie at most `window_ms` after `from_ms`, and at least `first`. `None` if
+/// a gap lies before `first`.
 fn window(
     time_ms: &[i64],
     runs: &[Range<usize>],

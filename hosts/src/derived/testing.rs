@@ -1,4 +1,4 @@
-//! Made samples, for the tests of idle and busy periods.
+//! Generated samples for the tests of idle and busy periods.
 
 use gleaner_policy::idle::Observation;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ pub(super) fn samples(rows: &[MadeSample]) -> Vec<Observation> {
     rows.iter().map(sample).collect()
 }
 
-/// Up to 60 samples in order of time, of an owner and a load that say anything, or nothing.
+/// Up to 60 samples in order of time, with random or unknown owner activity and load.
 pub(super) fn made_samples() -> impl Strategy<Value = Vec<MadeSample>> {
     let step = (
         1..6i64,

@@ -1,16 +1,16 @@
-//! The time between samples, as configured: it may change when the agent is started anew.
+//! The configured time between samples, which may change when the agent is restarted.
 
 /// Configured intervals with the times from which they hold.
 #[derive(Debug, Default)]
 pub struct Intervals {
-    /// Configured intervals by time; never empty with two samples.
+    /// Configured intervals by time; not empty if there are two samples.
     configured: Vec<(i64, i64)>,
     typical_ms: Option<i64>,
 }
 
 impl Intervals {
-    /// Takes the host's descriptions of itself as (ms since 1970-01-01 UTC, interval in ms); where none states an interval,
-    /// the median step between samples at `time_ms`.
+    /// Takes the host's descriptions of itself as (ms since 1970-01-01 UTC, interval in ms). If none has an
+    /// interval, the median step between samples at `time_ms` is used.
     #[must_use]
     pub fn new(described: impl IntoIterator<Item = (i64, Option<i64>)>, time_ms: &[i64]) -> Self {
         let described = described.into_iter();
@@ -29,8 +29,8 @@ impl Intervals {
         }
     }
 
-    /// Interval in force at `time_ms`, in ms: the last one configured before, else the first one, else the
-    /// median step.
+    /// Interval in force at `time_ms`, in ms: the last one configured before that time, otherwise the first
+    /// one, otherwise the median step.
     #[must_use]
     pub fn at(&self, time_ms: i64) -> i64 {
         let later = self
@@ -43,7 +43,7 @@ impl Intervals {
             .unwrap_or(i64::MAX)
     }
 
-    /// Interval in force at the end, in ms, where one is known.
+    /// Last interval in force, in ms; `None` if no interval is known.
     #[must_use]
     pub fn last(&self) -> Option<i64> {
         self.configured

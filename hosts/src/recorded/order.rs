@@ -1,7 +1,8 @@
-//! Order of recording: by the number of a row's database, then by its sequence. An agent begins another database when one
-//! is damaged; sequences count within one. Times do not give the order: a clock may be set back.
+//! Order of recording: by the number of a row's database, then by its sequence number. An agent begins
+//! another database when one is damaged; sequence numbers count within one. Times do not give the order,
+//! since a clock may be set back.
 
-/// Databases of one host, numbered in the order in which they were met.
+/// Databases of one host, numbered in the order of their first rows.
 #[derive(Debug, Default)]
 pub struct Databases {
     ids: Vec<String>,
@@ -9,9 +10,9 @@ pub struct Databases {
 }
 
 impl Databases {
-    /// Returns the number of a database, a new one for an id that was not met before.
+    /// Returns the number of a database; an unknown id gets the next number.
     pub fn number(&mut self, id: &str) -> i64 {
-        // Rows of one database mostly stand together.
+        // Rows of one database are mostly adjacent.
         if self.ids.get(self.last).is_none_or(|last| last != id) {
             let known = self.ids.iter().position(|known| known == id);
             self.last = known.unwrap_or_else(|| {
@@ -23,8 +24,9 @@ impl Databases {
     }
 }
 
-/// Returns the row numbers in the order of recording, by a row's database number and sequence (in rows of one database, by
-/// the sequence alone); `None` where the rows stand in that order. Rows of one record keep their order.
+/// Returns the row numbers in the order of recording, by database number and sequence number (for rows of a
+/// single database, by sequence number only); `None` if the rows are already in that order. Rows with equal
+/// keys keep their order.
 #[must_use]
 pub fn order<K: Ord>(rows_count: usize, key: impl Fn(usize) -> K) -> Option<Vec<usize>> {
     let is_ordered = (1..rows_count).all(|row| key(row - 1) <= key(row));

@@ -1,40 +1,42 @@
 //! Runs of samples without a gap between them. Nothing is assumed across a gap.
 //!
-//! A gap lies before a sample when the host recorded one that ends there, when its database is
-//! another, when the clock did not go forward, or when more than two configured intervals passed, unless
-//! its own interval reaches back to the sample before: so it does where a dataset was thinned.
+//! A gap lies before a sample if the host recorded one that ends there, if the sample is in another database,
+//! if the clock did not advance, or if more than two configured intervals passed. The last does not apply if
+//! the sample's own interval reaches back to the sample before, as in a thinned dataset.
 
 use super::Intervals;
 use std::ops::Range;
 
-/// Place of one sample in its host's trace.
+/// Position of one sample in its host's trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SampleTime {
-    /// Number of its database ([`super::Databases`]).
+    /// Number of the sample's database ([`super::Databases`]).
     pub database: i64,
     /// Wall-clock time, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Time since the sample before it, in ms; absent where the host saw a gap, and in traces of other programs.
+    /// Time since the sample before, in ms; absent after a gap known to the host, and in traces of other
+    /// programs.
     pub interval_ms: Option<i64>,
 }
 
 /// A time without samples, with its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Last sample before it.
+    /// Time of the last sample before the gap.
     pub from_ms: i64,
-    /// First sample after it; before `from_ms` when the clock was set back.
+    /// Time of the first sample after the gap; before `from_ms` if the clock was set back.
     pub to_ms: i64,
-    /// Cause as recorded, or `missing`, `clock_step`, `new_database` as found here.
+    /// Cause as recorded; or `missing`, `clock_step` or `new_database`, as derived here.
     pub cause: String,
 }
 
 impl Gap {
-    /// Columns of the table `gaps` that [`gaps`] takes, in its order.
+    /// Columns of the table `gaps` that [`gaps`] takes, in the order of its arguments.
     pub const COLUMNS: [&'static str; 3] = ["from_time_ms", "to_time_ms", "cause"];
 }
 
-/// Takes the columns of a host's rows of `gaps`, one value a row. A row without a time, which no agent writes, is left out.
+/// Takes the columns of a host's rows of `gaps`, one value per row. A row without a time, which no agent
+/// writes, is left out.
 #[must_use]
 pub fn gaps<'a>(
     from_ms: impl Iterator<Item = Option<i64>>,
@@ -52,8 +54,8 @@ pub fn gaps<'a>(
     rows.filter_map(gap).collect()
 }
 
-/// Returns the runs, as ranges of samples, and all gaps in order: the recorded ones, and those that only the
-/// samples show. Samples stand in the order of recording.
+/// Returns the runs, as ranges of samples, and all gaps in order: the recorded ones, and those found from the
+/// samples. Samples must be in the order of recording.
 #[must_use]
 pub fn runs(
     samples: &[SampleTime],
@@ -112,12 +114,12 @@ pub fn runs(
 
 /// Returns true if samples are missing in a step of `passed_ms` before a sample whose interval was `own_ms`.
 fn is_missing(passed_ms: i64, configured_ms: i64, own_ms: Option<i64>) -> bool {
-    // The two clocks that measure the same step differ by less.
+    // The two clocks that measure the same step differ by less than half an interval.
     let reaches_back = own_ms.is_some_and(|own| passed_ms.saturating_sub(own) <= configured_ms / 2);
     passed_ms > configured_ms.saturating_mul(2) && !reaches_back
 }
 
-/// Time that a run covers, in ms: from its first sample to its last.
+/// Time covered by a run, in ms: from its first sample to its last.
 #[must_use]
 pub fn covered_ms(time_ms: &[i64], run: &Range<usize>) -> i64 {
     match time_ms.get(run.clone()) {
@@ -170,21 +172,21 @@ mod tests {
                 vec![0..2, 2..3],
                 vec![gap(90, 271, "missing")],
             ),
-            // Recorded, though shorter than two intervals.
+            // A gap that is recorded, though shorter than two intervals.
             (
                 vec![0, 90, 200],
                 vec![gap(90, 200, "sleep")],
                 vec![0..2, 2..3],
                 vec![gap(90, 200, "sleep")],
             ),
-            // Recorded and long: named once.
+            // A gap that is both recorded and long is listed once.
             (
                 vec![0, 90, 900],
                 vec![gap(90, 900, "stopped")],
                 vec![0..2, 2..3],
                 vec![gap(90, 900, "stopped")],
             ),
-            // The clock was set back, seen and recorded.
+            // The clock was set back: found from the samples, and recorded.
             (
                 vec![0, 90, 45, 135],
                 vec![],
@@ -197,7 +199,7 @@ mod tests {
                 vec![0..2, 2..4],
                 vec![gap(90, 45, "clock_step")],
             ),
-            // Only gaps.
+            // Gaps between all samples.
             (
                 vec![0, 500, 1000],
                 vec![],

@@ -2,7 +2,7 @@
 
 use super::{Eviction, Lru};
 
-/// Order of pages from the first to the last that came. Use changes nothing: it is an [`Lru`] that hears of no use.
+/// Order of pages by arrival: the first to arrive leaves first. It is an [`Lru`] that ignores uses.
 #[derive(Clone, Debug)]
 pub struct Fifo(Lru);
 

@@ -1,9 +1,10 @@
-//! First in, and kept.
+//! First in, never replaced.
 
 use super::Eviction;
 
-/// The first pages stay: no page is replaced, and a newcomer stays out while there is no room. The availability study's
-/// "first in" (Acharya and Setia, section 3.2), for programs that scan more than there is room for.
+/// The first pages stay: no page is replaced, and a newcomer is not stored while there is no room. This is
+/// the availability study's "first in" (Acharya and Setia, section 3.2), for programs that scan more than
+/// fits.
 #[derive(Clone, Debug)]
 pub struct FirstIn {
     is_in: Vec<bool>,

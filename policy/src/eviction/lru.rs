@@ -3,7 +3,7 @@
 use super::Eviction;
 use super::queue::{Links, NONE, Queue};
 
-/// Exact order of pages, from the least to the most recently used. Eight bytes a page.
+/// Exact order of pages, from the least to the most recently used. Takes eight bytes per page.
 #[derive(Clone, Debug)]
 pub struct Lru {
     links: Links,
@@ -11,7 +11,7 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
+    /// Empty order for page numbers below `pages`, at most 2³² − 2.
     #[must_use]
     pub fn new(pages: u32) -> Self {
         Self {
@@ -20,31 +20,32 @@ impl Lru {
         }
     }
 
-    /// Makes room for pages below `pages`, at most 2³² − 2. Those that are in stay where they are.
+    /// Extends the page numbers to below `pages`, at most 2³² − 2. Pages in the order keep their
+    /// places.
     pub fn grow(&mut self, pages: u32) {
         self.links.grow(pages);
     }
 
-    /// Number of pages that are in.
+    /// Number of pages in the order.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.queue.len
     }
 
-    /// Returns true where no page is in.
+    /// Returns true if the order has no pages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.queue.len == 0
     }
 
-    /// Returns true where the page is in.
+    /// Returns true if the page is in the order.
     #[must_use]
     #[inline]
     pub fn contains(&self, page: u32) -> bool {
         self.links.is_linked(page)
     }
 
-    /// Makes the page the most recently used one. A page beyond the end changes nothing.
+    /// Makes the page the most recently used one. Ignores a page beyond the end.
     #[inline]
     pub fn touch(&mut self, page: u32) {
         if page == self.queue.hottest || !self.links.has(page) {
@@ -54,7 +55,7 @@ impl Lru {
         self.links.push(&mut self.queue, page);
     }
 
-    /// Takes the page out, where it is in.
+    /// Removes the page, if it is in the order.
     #[inline]
     pub fn remove(&mut self, page: u32) {
         if self.contains(page) {
@@ -62,7 +63,7 @@ impl Lru {
         }
     }
 
-    /// Iterates over the pages from the least recently used one on.
+    /// Iterates over the pages, from the least recently used one on.
     #[inline]
     pub fn coldest(&self) -> impl Iterator<Item = u32> + '_ {
         self.links.coldest_first(&self.queue)

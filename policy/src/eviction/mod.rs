@@ -1,7 +1,8 @@
-//! Order in which pages leave when there is no room for another.
+//! Eviction: the order in which pages leave when there is no room for another.
 //!
-//! The holder of the pages calls [`Eviction::evict`] until there is room, then [`Eviction::enter`] for the newcomer, and
-//! [`Eviction::used`] for a page that is asked for and is in. A policy is a file here and a row of the table below.
+//! The holder of the pages calls [`Eviction::evict`] until there is room, then [`Eviction::enter`] for the
+//! newcomer; it calls [`Eviction::used`] for each request of a stored page. A policy is a file in this module
+//! and a row of the table below.
 
 mod fifo;
 mod first_in;
@@ -20,37 +21,39 @@ policy::policies! {
     "lru" => lru::Lru;
     /// The page that came first leaves.
     "fifo" => fifo::Fifo;
-    /// No page leaves (Acharya and Setia, section 3.2: fit for scans).
+    /// No page leaves (Acharya and Setia, section 3.2: suits scans).
     "first-in" => first_in::FirstIn;
-    /// The page that came first and was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
+    /// The first page, by arrival, that was not used since a hand passed it leaves (Zhang et al., NSDI 2024).
     "sieve" => sieve::Sieve;
-    /// The oldest of the newcomers that were not used again leaves, or of the others (Yang et al., SOSP 2023).
+    /// The oldest newcomer that was not used again leaves, or the oldest of the other pages (Yang et al.,
+    /// SOSP 2023).
     "s3-fifo" => s3_fifo::S3Fifo;
 }
 
 /// An order in which pages leave.
 pub trait Eviction {
-    /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
+    /// Empty order for page numbers below `pages`, at most 2³² − 2.
     fn of(pages: u32) -> Self;
 
-    /// Makes room for pages below `pages`; those that are in stay.
+    /// Extends the page numbers to below `pages`; pages in the order keep their places.
     fn grow(&mut self, pages: u32);
 
-    /// Returns true where the page is in.
+    /// Returns true if the page is in the order.
     fn contains(&self, page: u32) -> bool;
 
-    /// Takes the page in. One that is in already, or beyond the end, changes nothing.
+    /// Adds the page. Ignores a page that is in the order already, or beyond the end.
     fn enter(&mut self, page: u32);
 
-    /// Notes that the page was asked for. One that is not in changes nothing.
+    /// Records that the page was requested. Ignores a page that is not in the order.
     fn used(&mut self, page: u32);
 
-    /// Takes out the page that leaves next, of those that `may_leave` allows. It is called `most_asked` times at most.
+    /// Removes the page that leaves next, among those for which `may_leave` returns true. Calls `may_leave`
+    /// at most `most_asked` times.
     ///
-    /// `None`: no page leaves, and the newcomer stays out.
+    /// `None`: no page leaves, and the newcomer is not stored.
     fn evict(&mut self, most_asked: usize, may_leave: impl FnMut(u32) -> bool) -> Option<u32>;
 
-    /// Removes the page for a reason other than eviction: it was lost, or its holder does not need it. A page
-    /// that is not in changes nothing.
+    /// Removes the page for a reason other than eviction: it was lost, or its holder does not need it.
+    /// Ignores a page that is not in the order.
     fn leave(&mut self, page: u32);
 }

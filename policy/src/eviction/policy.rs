@@ -1,17 +1,19 @@
-//! The table of policies: everything that is made of it.
+//! Macro for the table of policies, and all that is derived from the table.
 
 use super::{Eviction, Policy};
 use std::fmt;
 use std::str::FromStr;
 
-/// Makes a policy known to the cache replay, the simulator, the command line and the clerk: a row for each.
+/// Makes policies known to the cache replay, the simulator, the command line and the clerk: one row per
+/// policy.
 ///
-/// Each row has documentation, the name in configurations, and the type, named as the policy in the module before it.
+/// Each row has documentation, the name in configurations, and the type with its module; the type's name is
+/// also the policy's.
 macro_rules! policies {
     ($($(#[$doc:meta])* $name:literal => $module:ident::$policy:ident;)*) => {
         $(pub use $module::$policy;)*
 
-        /// Policies of eviction that there are.
+        /// Policies of eviction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Policy {
             $($(#[$doc])* $policy,)*
@@ -37,14 +39,15 @@ macro_rules! policies {
             }
         }
 
-        /// Order of pages by the policy that was chosen. A call costs one branch more than that of the order itself.
+        /// Order of pages by a policy chosen at run time. A call costs one branch more than on the policy's
+        /// own type.
         #[derive(Clone, Debug)]
         pub enum Order {
             $($(#[$doc])* $policy($policy),)*
         }
 
         impl Order {
-            /// Order of pages below `pages`, at most 2³² − 2, none of which is in it.
+            /// Empty order for page numbers below `pages`, at most 2³² − 2.
             #[must_use]
             pub fn new(policy: Policy, pages: u32) -> Self {
                 match policy {
@@ -52,14 +55,14 @@ macro_rules! policies {
                 }
             }
 
-            /// Does as [`Eviction::grow`] of the policy.
+            /// Calls [`Eviction::grow`] of the policy.
             pub fn grow(&mut self, pages: u32) {
                 match self {
                     $(Self::$policy(order) => Eviction::grow(order, pages),)*
                 }
             }
 
-            /// Does as [`Eviction::contains`] of the policy.
+            /// Calls [`Eviction::contains`] of the policy.
             #[must_use]
             #[inline]
             pub fn contains(&self, page: u32) -> bool {
@@ -68,7 +71,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Does as [`Eviction::enter`] of the policy.
+            /// Calls [`Eviction::enter`] of the policy.
             #[inline]
             pub fn enter(&mut self, page: u32) {
                 match self {
@@ -76,7 +79,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Does as [`Eviction::used`] of the policy.
+            /// Calls [`Eviction::used`] of the policy.
             #[inline]
             pub fn used(&mut self, page: u32) {
                 match self {
@@ -84,7 +87,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Does as [`Eviction::evict`] of the policy.
+            /// Calls [`Eviction::evict`] of the policy.
             #[inline]
             pub fn evict(
                 &mut self,
@@ -96,7 +99,7 @@ macro_rules! policies {
                 }
             }
 
-            /// Does as [`Eviction::leave`] of the policy.
+            /// Calls [`Eviction::leave`] of the policy.
             #[inline]
             pub fn leave(&mut self, page: u32) {
                 match self {
@@ -108,7 +111,7 @@ macro_rules! policies {
 }
 pub(super) use policies;
 
-/// Code that is compiled for every policy's order by itself, so that its calls cost no branch.
+/// Code that is compiled separately for every policy's order, so that its calls cost no branch.
 pub trait Visitor {
     /// Result of [`Policy::visit`].
     type Output;

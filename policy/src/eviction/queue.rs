@@ -1,23 +1,23 @@
-//! Queues of pages in one flat array: eight bytes a page, and a few loads a change.
+//! Queues of pages in one flat array: eight bytes per page, and a few loads per change.
 
-/// Absence of a page: the end of a queue.
+/// Number that stands for no page: the end of a queue.
 pub(super) const NONE: u32 = u32::MAX;
-/// Mark of a page that is in no queue, in the place of its colder neighbour.
+/// Mark of a page that is in no queue, stored in place of its colder neighbour.
 const OUT: u32 = u32::MAX - 1;
 
-/// Both ends of a queue, whose pages are linked by a [`Links`].
+/// Both ends of a queue; a [`Links`] links its pages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Queue {
-    /// Page that came first, or [`NONE`].
+    /// Page that was added first, or [`NONE`].
     pub(super) coldest: u32,
-    /// Page that came last, or [`NONE`].
+    /// Page that was added last, or [`NONE`].
     pub(super) hottest: u32,
     /// Number of pages.
     pub(super) len: u32,
 }
 
 impl Queue {
-    /// Queue without a page.
+    /// Queue without pages.
     pub(super) const EMPTY: Self = Self {
         coldest: NONE,
         hottest: NONE,
@@ -25,7 +25,7 @@ impl Queue {
     };
 }
 
-/// Links of every page, which is in one queue at most. Both links of a page lie on one line of the processor's cache.
+/// Links of every page; a page is in at most one queue. Both links of a page share a cache line.
 #[derive(Clone, Debug)]
 pub(super) struct Links(Vec<Neighbours>);
 
@@ -44,43 +44,43 @@ impl Neighbours {
 }
 
 impl Links {
-    /// Links of pages below `pages`, at most 2³² − 2, none of which is in a queue.
+    /// Links for page numbers below `pages`, at most 2³² − 2; no page is in a queue.
     pub(super) fn new(pages: u32) -> Self {
         Self(vec![Neighbours::OUT; pages.min(OUT) as usize])
     }
 
-    /// Makes room for pages below `pages`, at most 2³² − 2. It never shrinks.
+    /// Extends the page numbers to below `pages`, at most 2³² − 2. Never shrinks.
     pub(super) fn grow(&mut self, pages: u32) {
         let pages = self.0.len().max(pages.min(OUT) as usize);
         self.0.resize(pages, Neighbours::OUT);
     }
 
-    /// End of the pages' numbers.
+    /// End of the page numbers.
     #[inline]
     pub(super) fn pages(&self) -> u32 {
         self.0.len() as u32
     }
 
-    /// Returns true where the page is below the end of the pages' numbers.
+    /// Returns true if the page number is below the end.
     #[inline]
     pub(super) fn has(&self, page: u32) -> bool {
         (page as usize) < self.0.len()
     }
 
-    /// Returns true where the page is in a queue.
+    /// Returns true if the page is in a queue.
     #[inline]
     pub(super) fn is_linked(&self, page: u32) -> bool {
         let neighbours = self.0.get(page as usize);
         neighbours.is_some_and(|neighbours| neighbours.colder != OUT)
     }
 
-    /// Page that came after this one, which is in a queue; or [`NONE`].
+    /// Page added after this one, or [`NONE`]. The page must be in a queue.
     #[inline]
     pub(super) fn hotter(&self, page: u32) -> u32 {
         self.0[page as usize].hotter
     }
 
-    /// Puts a page that is in no queue behind all others of `queue`.
+    /// Adds a page, which must be in no queue, at the hot end of `queue`.
     #[inline]
     pub(super) fn push(&mut self, queue: &mut Queue, page: u32) {
         self.0[page as usize] = Neighbours {
@@ -95,7 +95,7 @@ impl Links {
         queue.len += 1;
     }
 
-    /// Takes a page out of `queue`, which has it.
+    /// Removes a page from `queue`, which must contain it.
     #[inline]
     pub(super) fn take(&mut self, queue: &mut Queue, page: u32) {
         let Neighbours { colder, hotter } = self.0[page as usize];

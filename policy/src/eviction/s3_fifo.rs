@@ -1,24 +1,26 @@
-//! S3-FIFO: newcomers wait in a small queue, and reach the main one if they are used.
+//! S3-FIFO: newcomers wait in a small queue, and move to the main one if they are used.
 
 use super::Eviction;
 use super::queue::{Links, NONE, Queue};
 
-/// Uses that are counted at most.
+/// Maximum number of uses that are counted.
 const MOST_USES: u8 = 3;
 
-/// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023). Ten bytes a page.
+/// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023). Takes ten bytes per
+/// page.
 ///
-/// A page enters the small queue, a tenth of all; the main queue if it left the small one lately, as the ghost queue remembers.
-/// At the end of the small queue it goes on to the main queue if it was used more than once, and else leaves as a ghost; at
-/// the end of the main queue it goes round again once for each use. Shares are counted in pages, of those that are in: they follow
-/// the room where that changes. As in the authors' libCacheSim, one page leaves at a time, and a newcomer is looked for among
-/// the ghosts before that page is one of them.
+/// A new page enters the small queue, which has a tenth of the room; a page that left the small queue
+/// recently, as the ghost queue remembers, enters the main queue. At the end of the small queue, a page used
+/// more than once moves to the main queue; any other page leaves and becomes a ghost. At the end of the main
+/// queue, a page goes round once more for each use. Shares are counted in stored pages, so they follow
+/// changes of the room. As in the authors' libCacheSim, one page leaves at a time, and a newcomer is looked
+/// up among the ghosts before the leaving page becomes one.
 #[derive(Clone, Debug)]
 pub struct S3Fifo {
     links: Links,
     small: Queue,
     main: Queue,
-    /// Pages that left `small`; as many as `main` has its share of.
+    /// Pages that left `small`; at most as many as `main`'s share.
     ghosts: Queue,
     states: Vec<State>,
 }
@@ -26,7 +28,7 @@ pub struct S3Fifo {
 #[derive(Clone, Copy, Debug)]
 struct State {
     place: Place,
-    /// Uses since it came into its queue, or went round in it; [`MOST_USES`] at most.
+    /// Uses since the page entered its queue, or last went round in it; at most [`MOST_USES`].
     uses: u8,
 }
 
@@ -46,12 +48,12 @@ impl State {
 }
 
 impl S3Fifo {
-    /// Pages that are in.
+    /// Number of stored pages.
     fn len(&self) -> u32 {
         self.small.len + self.main.len
     }
 
-    /// Evicts from the small queue, and moves its used pages to the main one.
+    /// Evicts from the small queue, and moves its used pages to the main queue.
     fn evict_small(
         &mut self,
         most_asked: &mut usize,
@@ -83,7 +85,7 @@ impl S3Fifo {
         None
     }
 
-    /// Evicts from the main queue, in which a used page goes round again.
+    /// Evicts from the main queue; a used page goes round once more.
     fn evict_main(
         &mut self,
         most_asked: &mut usize,
@@ -203,16 +205,17 @@ mod tests {
 
     #[test]
     fn a_table_worked_by_hand() {
-        // Room for two: one in ten of it is none, so that the small queue gives way as long as it has a page. 1 is used twice, so that
-        // it goes on to the main queue when 3 comes, and 2 leaves. 2 is a ghost: 3 leaves, and 2 enters the main queue. Then 4 finds the
-        // small queue empty: 1 goes round for its use, and 2 leaves without being a ghost. When 2 comes again, 4 leaves for it.
+        // Room for two: a tenth of it is 0, so that the small queue gives way as long as it has a page. 1 is
+        // used twice, so that it moves to the main queue when 3 comes, and 2 leaves. 2 is a ghost: 3 leaves,
+        // and 2 enters the main queue. Then 4 finds the small queue empty: 1 goes round for its use, and 2
+        // leaves without becoming a ghost. When 2 comes again, 4 leaves.
         let pages = [1, 2, 1, 1, 3, 1, 2, 4, 1, 2];
         assert_eq!(asked::<S3Fifo>(2, &pages), "mmhhmhmmhm");
-        // Used once alone: 1 leaves when 3 comes.
+        // 1 is used only once: it leaves when 3 comes.
         assert_eq!(asked::<S3Fifo>(2, &[1, 2, 1, 3, 1]), "mmhmm");
     }
 
-    /// The paper's algorithm 1 on queues, newest last; the main queue gives way when the next page comes.
+    /// The paper's algorithm 1 with queues, newest last; the main queue gives way when the next page comes.
     fn by_queues(room: usize, pages: &[u32]) -> Vec<bool> {
         let (mut small, mut main) = (VecDeque::<(u32, u8)>::new(), VecDeque::<(u32, u8)>::new());
         let mut ghosts = VecDeque::<u32>::new();

@@ -1,17 +1,17 @@
-//! SIEVE: a queue in the order of coming, and a hand that spares what was used since it passed.
+//! SIEVE: a queue in the order of arrival, and a hand that spares pages used since it last passed them.
 
 use super::Eviction;
 use super::queue::{Links, NONE, Queue};
 
-/// SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI 2024). Nine bytes a page.
+/// SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI 2024). Takes nine bytes per page.
 ///
-/// A use marks the page, and moves nothing. The hand goes from the page that came first to the newest one and begins anew: it takes the
-/// mark from a page that has one, and evicts the first page that has none.
+/// A use marks the page, and moves nothing. The hand goes from the oldest page to the newest and starts over:
+/// it removes a page's mark, and evicts the first page without one.
 #[derive(Clone, Debug)]
 pub struct Sieve {
     links: Links,
     queue: Queue,
-    /// Next page that the hand looks at; [`NONE`]: the coldest.
+    /// Next page under the hand; [`NONE`]: the coldest.
     hand: u32,
     /// State of each page.
     states: Vec<State>,
@@ -25,7 +25,7 @@ enum State {
 }
 
 impl Sieve {
-    /// Takes the page out of the queue, which has it. The hand passes over it.
+    /// Removes the page from the queue, which must contain it. If the hand is at the page, it moves on.
     #[inline]
     fn take(&mut self, page: u32) {
         if self.hand == page {
@@ -75,7 +75,7 @@ impl Eviction for Sieve {
 
     #[inline]
     fn evict(&mut self, most_asked: usize, mut may_leave: impl FnMut(u32) -> bool) -> Option<u32> {
-        // In two rounds the hand asks about every page: in the first it may only take the mark.
+        // In two rounds the hand reaches every page without a mark: the first may only remove marks.
         let most_asked = most_asked.min(self.queue.len as usize * 2);
         let mut asked = 0;
         while asked < most_asked {
@@ -114,13 +114,14 @@ mod tests {
 
     #[test]
     fn a_table_worked_by_hand() {
-        // Room for three. 1 and 3 are marked when 4 comes: the hand takes 1's mark and evicts 2. Then it stands at 3: 5 takes 3's mark,
-        // and finds 4 unmarked. The hand begins anew: 6 evicts 1, and 7 spares 3, which was used again, and evicts 5.
+        // Room for three. 1 and 3 are marked when 4 comes: the hand removes 1's mark and evicts 2. Then it is
+        // at 3: for 5 it removes 3's mark, and evicts the unmarked 4. The hand starts over: for 6 it evicts
+        // 1; for 7 it spares 3, which was used again, and evicts 5.
         let pages = [1, 2, 3, 1, 3, 4, 5, 3, 6, 7, 3];
         assert_eq!(asked::<Sieve>(3, &pages), "mmmhhmmhmmh");
     }
 
-    /// The paper's algorithm 1 on a list, newest first.
+    /// The paper's algorithm 1 with a list, newest first.
     fn by_list(room: usize, pages: &[u32]) -> Vec<bool> {
         let mut list: Vec<(u32, bool)> = Vec::new();
         let mut hand: Option<u32> = None;

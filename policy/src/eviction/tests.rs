@@ -1,9 +1,9 @@
-//! Every policy: tables worked by hand, and any order of events.
+//! Every policy: tables worked by hand, and random sequences of events.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Pages asked for, one after the other, of a cache of `room` pages: whether each one was not in.
+/// For each requested page, in order, whether a cache of `room` pages missed it.
 pub(super) fn misses_of<E: Eviction>(room: u32, pages: &[u32]) -> Vec<bool> {
     let mut order = E::of(64);
     let mut len = 0;
@@ -25,7 +25,7 @@ pub(super) fn misses_of<E: Eviction>(room: u32, pages: &[u32]) -> Vec<bool> {
     pages.iter().map(|page| misses(*page)).collect()
 }
 
-/// The same in words: `h` where the page was in, `m` where it was not.
+/// The result as letters: `h` for a hit, `m` for a miss.
 pub(super) fn asked<E: Eviction>(room: u32, pages: &[u32]) -> String {
     let misses = misses_of::<E>(room, pages);
     let letter = |is_miss| if is_miss { 'm' } else { 'h' };
@@ -34,12 +34,13 @@ pub(super) fn asked<E: Eviction>(room: u32, pages: &[u32]) -> String {
 
 #[test]
 fn each_order_on_one_table_worked_by_hand() {
-    // After 1 2 1, page 3 has no room. Lru: 2 goes. Fifo: 1 goes, though it was used last. FirstIn: 3 stays out.
+    // After 1 2 1, there is no room for page 3. Lru: 2 leaves. Fifo: 1 leaves, though it was used last.
+    // FirstIn: 3 is not stored.
     let pages = [1, 2, 1, 3, 1, 2, 3, 1];
     assert_eq!(asked::<Lru>(2, &pages), "mmhmhmmm");
     assert_eq!(asked::<Fifo>(2, &pages), "mmhmmmmm");
     assert_eq!(asked::<FirstIn>(2, &pages), "mmhmhhmh");
-    // A scan of more than there is room for: the study's reason for "first in".
+    // A scan of more pages than fit: the study's reason for "first in".
     let scans = [1, 2, 3, 1, 2, 3, 1, 2, 3];
     assert_eq!(asked::<Lru>(2, &scans), "mmmmmmmmm");
     assert_eq!(asked::<Fifo>(2, &scans), "mmmmmmmmm");
@@ -51,7 +52,7 @@ enum Step {
     Enter(u32),
     Used(u32),
     Leave(u32),
-    /// Evict, of the pages whose bit is set, after so many looks.
+    /// Evicts among the pages whose bit is set, with the given limit of `may_leave` calls.
     Evict(u32, usize),
     Grow(u32),
 }
@@ -69,7 +70,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Only pages that are in and may leave are evicted; and one is, where there is any, unless nothing ever leaves.
+    /// Only stored pages that may leave are evicted; and one is evicted if there is any, unless the policy
+    /// never evicts.
     #[test]
     fn what_leaves_was_in_and_may_leave(steps in prop::collection::vec(step(), 0..300)) {
         for policy in Policy::ALL {
@@ -121,7 +123,7 @@ proptest! {
     }
 }
 
-/// The book's table has a row for each policy.
+/// The documentation's table has a row for each policy.
 #[test]
 fn the_book_describes_every_policy() {
     let page = include_str!("../../../docs/streams.md");

@@ -1,54 +1,56 @@
-//! Probability that a region which is available now stays so: by the state that it is in, and the host's habits.
+//! Probability that a region available now stays available, from its state and from the host's habits.
 //!
 //! ```text
 //! mixed = w · habit(host, time of the week) + (1 − w) · state(host, age, margin, low water)
 //! lost  = mixed, its odds spread by β from those of any region
 //! ```
 //!
-//! - *State*: the share of regions in the same state that were lost on this host: by how long the region has been available, by
-//!   how much more than it is, and by the lowest available memory of the last 24 hours. It is drawn towards the share of all hosts
-//!   in that state, by [`host_cell_weight`].
-//! - *Habit*: the share that this host lost at this time of the week, in any state.
-//! - Where few instants were seen, a share is drawn towards the coarser one that it refines ([`shrunk`]).
-//! - *Spread*: a mixture of two forecasts is too cautious even where neither of them is, so its log-odds are moved away from those
-//!   of any region ([`spread`]).
+//! - *State*: of this host's regions in the same state, the share that was lost. A state is the region's age,
+//!   the ratio of available memory to the region's size, and the ratio of the lowest available memory of the
+//!   last 24 hours to that size. The share is drawn towards that of all hosts in the state, by
+//!   [`host_cell_weight`].
+//! - *Habit*: of this host's regions at this time of the week, in any state, the share that was lost.
+//! - A share over few instants is drawn towards the coarser share that it refines ([`shrunk`]).
+//! - *Spread*: a mixture of two forecasts is too cautious even if neither of them is, so its log-odds are
+//!   moved away from those of any region ([`spread`]).
 //! - The weight `w` and the spread `β` are those that would have served past forecasts best.
 //!
-//! All of it are shares that can be counted by hand, kept in a table ([`table::Table`]). The analysis makes the table, and this
-//! module looks probabilities up in it.
+//! All of these are shares that can be counted by hand, kept in a table ([`table::Table`]). The analysis
+//! makes the table; this module looks probabilities up in it.
 
 pub mod table;
 
-/// Version of the bins and of the figures' meanings: a table of another version is not read.
+/// Version of the bins and of the figures' meanings: tables of other versions are not read.
 pub const TABLE_VERSION: i64 = 2;
 
-/// Times ahead of now that forecasts are made for.
+/// Horizons of the forecasts, in seconds.
 pub const AHEAD_S: [i64; AHEAD] = [
     600, 1800, 3600, 7200, 14_400, 21_600, 28_800, 43_200, 86_400,
 ];
-/// Number of times ahead.
+/// Number of horizons.
 pub const AHEAD: usize = 9;
 
-/// Bins of the age begin here (seconds), after a first one from 0.
+/// Lower bounds of the bins of age (seconds); the first bin starts at 0.
 pub const AGE_BINS_S: [i64; 3] = [1800, 14_400, 86_400];
-/// Bins of available memory over the region's size begin here, after a first one from 1.
+/// Lower bounds of the bins of available memory divided by the region's size; the first bin starts at 1.
 pub const MARGIN_BINS: [f64; 5] = [1.1, 1.25, 1.5, 2.0, 4.0];
-/// Bins of the lowest available memory over the region's size begin here, after a first one from 0.
+/// Lower bounds of the bins of the lowest available memory divided by the region's size; the first bin starts
+/// at 0.
 pub const LOW_BINS: [f64; 5] = [0.8, 1.0, 1.25, 1.5, 2.0];
-/// Time over which the lowest available memory is sought.
+/// Period over which the lowest available memory is taken.
 pub const LOW_WATER_S: i64 = 86_400;
 
-/// Times of the week: each four hours of a working day, and of a day of the weekend.
+/// Number of times of the week: each four hours of a working day, and of a weekend day.
 pub const SLOTS: usize = 12;
 
 /// A region that is available now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Age of the availability, as far as was seen.
+    /// Time for which the region has been available, as far as it was observed.
     pub age_s: i64,
     /// Available memory, in bytes.
     pub available_bytes: i64,
-    /// Lowest available memory of the last 24 hours, as far as was seen.
+    /// Lowest available memory of the last 24 hours, as far as it was observed.
     pub low_bytes: i64,
     /// The region's size.
     pub region_bytes: i64,
@@ -91,52 +93,54 @@ impl Bins {
     ];
 }
 
-/// The time of the week of an hour of it (0 is Monday's first, 167 Sunday's last).
+/// Time of the week (a slot) of an hour of the week (0 is Monday's first, 167 Sunday's last).
 #[must_use]
 pub const fn slot(hour_of_week: u8) -> u8 {
     let weekend = if hour_of_week >= 5 * 24 { 6 } else { 0 };
     weekend + hour_of_week % 24 / 4
 }
 
-/// A share of `lost` in `instants`, drawn towards `coarser` as if that had been seen in `weight` instants more.
+/// The share `lost / instants`, drawn towards `coarser` as if `coarser` had been observed in `weight` further
+/// instants.
 #[must_use]
 pub fn shrunk(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 {
     (lost as f64 + weight * coarser) / (instants as f64 + weight)
 }
 
-/// Instants for which a coarser cell counts in its finer ones.
+/// Weight of a coarser state's share in its finer states' shares, in instants.
 pub const STATE_WEIGHT: f64 = 10.0;
-/// Weight of all hosts' share in one host's share, in instants: a day's, one each ten minutes.
+/// Weight of all hosts' share in one host's share, in instants: those of a day, one every ten minutes.
 pub const HOST_WEIGHT: f64 = 144.0;
-/// Weight of a host's share in that of a time of the week, in instants: those of one slot of a day.
+/// Weight of a host's share in its share at a time of the week, in instants: those of one slot of a day.
 pub const SLOT_WEIGHT: f64 = 24.0;
 
-/// Seconds between two instants at which a region's fate is counted.
+/// Seconds between two instants at which a region's outcome is counted.
 const INSTANT_S: f64 = 600.0;
-/// Weight of all hosts' share in a state in one host's share, in times ahead, end to end.
+/// Weight of all hosts' share in a state in one host's share, in multiples of the horizon.
 const HOST_CELL_LOOKS: f64 = 12.0;
 
-/// Weight of all hosts' share in a state in one host's share, in instants: twelve times as many as lie within
-/// the time ahead. Instants closer together than that share their fates, so that more of them add little.
+/// Weight of all hosts' share in a state in one host's share, in instants: twelve times the number within the
+/// horizon. Instants within one horizon mostly share one outcome, so that more of them add little.
 #[must_use]
 pub fn host_cell_weight(ahead: usize) -> f64 {
     HOST_CELL_LOOKS * instants_within(ahead)
 }
 
-/// Instants within a time ahead, by its index in [`AHEAD_S`]; 0 beyond it.
+/// Number of instants within a horizon, given its index in [`AHEAD_S`]; 0 for an index beyond the last.
 #[must_use]
 pub fn instants_within(ahead: usize) -> f64 {
     AHEAD_S.get(ahead).map_or(0.0, |s| *s as f64 / INSTANT_S)
 }
 
-/// The probability that a region is lost, of the host's habit and the region's state.
+/// Probability that a region is lost, mixed from the host's habit and the region's state.
 #[must_use]
 pub fn mixed(habit: f64, state: f64, habit_weight: f64) -> f64 {
     (habit_weight * habit + (1.0 - habit_weight) * state).clamp(0.0, 1.0)
 }
 
-/// A probability with its log-odds `by` times as far from those of `about`: more than once as far moves it away from `about`,
-/// less moves it closer. 0 and 1 stay, and all stay about 0 and 1.
+/// Moves a probability so that its log-odds are `by` times as far from those of `about`: a factor above 1
+/// moves it away from `about`, one below 1 closer to it. Probabilities of 0 and 1 stay unchanged, and all do
+/// if `about` is 0 or 1.
 #[must_use]
 pub fn spread(probability: f64, about: f64, by: f64) -> f64 {
     let is_certain = |p: f64| p <= 0.0 || p >= 1.0;
@@ -148,10 +152,11 @@ pub fn spread(probability: f64, about: f64, by: f64) -> f64 {
     1.0 / (1.0 + (-moved).exp())
 }
 
-/// Smallest probability that [`log_odds`] tells from 0.
+/// Smallest probability that [`log_odds`] distinguishes from 0.
 const LEAST: f64 = 1e-7;
 
-/// Natural logarithm of the odds `p / (1 − p)`; those of 0 and 1 are finite, as if they were 10⁻⁷ away.
+/// Natural logarithm of the odds `p / (1 − p)`; 0 and 1 count as 10⁻⁷ and 1 − 10⁻⁷, which keeps the result
+/// finite.
 #[must_use]
 pub fn log_odds(p: f64) -> f64 {
     let p = p.clamp(LEAST, 1.0 - LEAST);
@@ -180,7 +185,7 @@ mod tests {
         assert_eq!(bins(1799, GIB, GIB, GIB), Some((0, 0, 2)));
         assert_eq!(bins(1800, 2 * GIB, GIB, GIB), Some((1, 4, 2)));
         assert_eq!(bins(86_400, 9 * GIB, 8 * GIB, GIB), Some((3, 5, 5)));
-        // Not available, or no region.
+        // Region not available, or of no size.
         assert_eq!(bins(86_400, GIB - 1, GIB, GIB), None);
         assert_eq!(bins(0, GIB, 0, 0), None);
         assert_eq!(Bins::COUNTS, [4, 6, 6]);
@@ -207,11 +212,12 @@ mod tests {
     #[test]
     fn odds_are_spread_from_those_of_any_region() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        // Odds of 4 and 1/4 about even ones: twice as far in logarithms they are 16 and 1/16, half as far 2 and 1/2.
+        // Odds of 4 and 1/4, with `about` at even odds: at twice the log-odds they are 16 and 1/16, at half 2
+        // and 1/2.
         close(spread(0.8, 0.5, 2.0), 16.0 / 17.0);
         close(spread(0.2, 0.5, 2.0), 1.0 / 17.0);
         close(spread(0.8, 0.5, 0.5), 2.0 / 3.0);
-        // Odds of 1/9, of any region 1/3: a third of that, and a ninth.
+        // Odds of 1/9 with `about` at 1/3: the ratio of 1/3 becomes 1/9.
         close(spread(0.1, 0.25, 2.0), 1.0 / 28.0);
         close(spread(0.25, 0.25, 2.0), 0.25);
         for by in [0.5, 1.0, 2.0] {
@@ -223,7 +229,8 @@ mod tests {
     }
 
     proptest! {
-        /// A probability stays one, on its side of the centre, further from it the more it is spread, and in order.
+        /// A spread probability stays within 0 and 1 and on its side of `about`; more spread moves it
+        /// further; order is kept.
         #[test]
         fn spread_keeps_sides_and_order(
             p in 0.0..=1.0f64, q in 0.0..=1.0f64, about in 0.0..=1.0f64, by in 0.5..2.0f64,
@@ -237,7 +244,7 @@ mod tests {
             }
         }
 
-        /// A share stays between the observed one and the one that it is drawn to.
+        /// A share stays between the observed share and the one that it is drawn towards.
         #[test]
         fn a_share_lies_between(lost in 0..500u64, stayed in 1..500u64, coarser in 0.0..=1.0f64, ahead in 0..AHEAD) {
             let own = lost as f64 / (lost + stayed) as f64;

@@ -1,10 +1,10 @@
-//! The forecast table, made from the findings, and the probabilities that it holds.
+//! The forecast table, made from the findings, and lookups of its probabilities.
 
 use super::{AHEAD, AHEAD_S, Bins, State, TABLE_VERSION, mixed, slot, spread};
 use gleaner_schemas::findings::{Findings, ForecastCell, ForecastHabit, ForecastWeight, Scope};
 use std::collections::BTreeMap;
 
-/// The regions that a table knows: by size, or by share of physical memory.
+/// A region that the table contains: by size, or by share of physical memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
     /// Size in bytes.
@@ -13,27 +13,28 @@ pub enum Region {
     Millionths(i64),
 }
 
-/// Forecast that is asked for.
+/// A requested forecast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Question<'a> {
-    /// Host id; one that the table does not know is like all hosts together.
+    /// Host id; a host that is not in the table counts as all hosts together.
     pub host: &'a str,
-    /// Scope: idle if it shall also stay idle, as it is now.
+    /// Scope; idle: the host, idle now, must also stay idle.
     pub scope: Scope,
-    /// The region as the table names it; in bytes, the next larger of the table's, else its largest.
+    /// Region as in the table; a size in bytes stands for the next larger one of the table, otherwise its
+    /// largest.
     pub region: Region,
     /// State of the region now.
     pub state: State,
     /// Hour of the week in the fleet's time zone: 0 is Monday's first.
     pub hour_of_week: u8,
-    /// Time ahead; between two of the table's, the farther one.
+    /// Horizon; a horizon between two of the table's counts as the longer.
     pub ahead_s: i64,
 }
 
-/// Probabilities by how far ahead they look, in units of 10⁻⁹; [`ABSENT`] if there is none.
+/// Probabilities by horizon, in units of 10⁻⁹; [`ABSENT`] if there is none.
 ///
-/// A host has a few hundred of these for all regions: 36 bytes each, where `[Option<f64>; AHEAD]` takes 144. Findings have five
-/// digits, so nothing is lost.
+/// A host has a few hundred of these for all regions: they take 36 bytes each, where `[Option<f64>; AHEAD]`
+/// would take 144. Findings have five digits, so no precision is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ProbabilitiesAhead([u32; AHEAD]);
 
@@ -48,7 +49,7 @@ pub struct Table {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct RegionTable {
-    /// Probability to be lost; absent bins stand for any.
+    /// Probability to be lost, by state; an absent bin stands for all bins.
     cells: BTreeMap<[Option<u8>; 3], ProbabilitiesAhead>,
     hosts: BTreeMap<String, HostTable>,
     habit_weights: ProbabilitiesAhead,
@@ -58,7 +59,7 @@ struct RegionTable {
 /// Probabilities to be lost on one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct HostTable {
-    /// Habits by time of the week; absent: any.
+    /// Habits by time of the week; `None`: any time.
     habits: BTreeMap<Option<u8>, ProbabilitiesAhead>,
     /// Probabilities by state.
     cells: BTreeMap<Bins, ProbabilitiesAhead>,
@@ -121,7 +122,8 @@ impl Table {
         })
     }
 
-    /// From the findings' three lists. Records that name no region or look no known time ahead are left out.
+    /// Table from the findings' three lists. Records without a region, or with an unknown horizon, are left
+    /// out.
     #[must_use]
     pub fn new(
         cells: &[ForecastCell],
@@ -181,8 +183,8 @@ impl Table {
         Some(self.regions.entry(key).or_default())
     }
 
-    /// The probability that a region stays available throughout; `None` if it is not available now, or if
-    /// nothing was learnt about similar regions.
+    /// Probability that a region stays available throughout the horizon; `None` if the region is not
+    /// available now, or if nothing was learnt about similar regions.
     #[must_use]
     pub fn probability(&self, question: &Question<'_>) -> Option<f64> {
         let ahead = AHEAD_S.iter().position(|s| *s >= question.ahead_s)?;
@@ -217,7 +219,7 @@ impl Table {
 }
 
 impl RegionTable {
-    /// Probability by the finest cell that the table has, on all hosts.
+    /// Probability by the finest state that the table has for all hosts.
     fn state(&self, bins: Bins, ahead: usize) -> Option<f64> {
         let (age, margin, low) = (Some(bins.age), Some(bins.margin), Some(bins.low));
         let finest_first = [
@@ -230,7 +232,7 @@ impl RegionTable {
         found.find_map(|cell| cell.get(ahead))
     }
 
-    /// Habit at the time of the week, or else at any; a host without habits has those of all.
+    /// Habit at the time of the week, otherwise at any time; for a host without habits, that of all hosts.
     fn habit(&self, host: Option<&HostTable>, slot: u8, ahead: usize) -> Option<f64> {
         let at = |slot| host?.habits.get(&slot)?.get(ahead);
         let of_all = || self.cells.get(&[None; 3])?.get(ahead);
@@ -238,7 +240,7 @@ impl RegionTable {
     }
 }
 
-/// The index of a time ahead in [`AHEAD_S`].
+/// Index of a horizon in [`AHEAD_S`].
 fn ahead_index(ahead_s: i64) -> Option<usize> {
     AHEAD_S.iter().position(|s| *s == ahead_s)
 }
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn the_finest_cell_there_is() {
-        // A host that is not known: its state, and half of what all lose.
+        // A host that is not in the table: half from its state, half from all hosts' share.
         is(&question("x", 2, 1), Some(0.65));
         is(&question("x", 2, 2), Some(0.6));
         is(&question("x", 1, 1), Some(0.55));
@@ -341,7 +343,7 @@ mod tests {
 
     #[test]
     fn half_state_half_habit() {
-        // Monday at nine: 0.6 is lost by habit, 0.2 by state.
+        // Monday at nine: by habit 0.6 is lost, by state 0.2.
         is(&question("a", 2, 1), Some(0.6));
         let night = Question {
             hour_of_week: 0,
@@ -369,25 +371,26 @@ mod tests {
             table.probability(&question(host, 2, 1)).unwrap()
         };
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, not {b}");
-        // Host a loses 0.4 in that state (all hosts 0.2), and 0.6 at that time of the week: half of each.
+        // In that state, host a loses 0.4 (all hosts 0.2), and at that time of the week 0.6: the mean is 0.5.
         close(probability(&weight, "a"), 0.5);
-        // b has neither: all hosts' 0.2, and 0.5 of any region.
+        // b has no shares of its own: all hosts' 0.2 in the state, and 0.5 over all states.
         close(probability(&weight, "b"), 0.65);
-        // Odds of 1 to lose, about those of 1/4: with twice the logarithm 4, so 1 in 5 stays; about even odds nothing moves.
+        // Odds of 1 to lose, with `spread_about` at odds of 1/4: at twice the log-odds they are 4, so 1 in 5
+        // stays. About even odds, a moves nothing.
         (weight.spread_about, weight.spread) = (Some(0.2), Some(2.0));
         close(probability(&weight, "a"), 0.2);
         weight.spread_about = Some(0.5);
         close(probability(&weight, "a"), 0.5);
-        // Odds of 7/13 about even ones.
+        // Odds of 7/13, spread about even odds.
         close(probability(&weight, "b"), 169.0 / 218.0);
-        // A weight without a spread is none.
+        // A weight record without a spread leaves the mixture unspread.
         weight.spread = None;
         close(probability(&weight, "b"), 0.65);
     }
 
     proptest! {
-        /// Any records, in any order, give a probability; all hosts that the table does not know are alike;
-        /// and a host whose own shares are those of all hosts is like them.
+        /// Any records, in any order, give a probability; all hosts that are not in the table are alike; and
+        /// a host with the same shares as all hosts is like them.
         #[test]
         fn tables_of_any_records(
             odds in prop::collection::vec((0..4i64, 0..6i64, 0..6i64, 0.0..=1.0f64), 1..20),
@@ -407,7 +410,7 @@ mod tests {
             let mut habits: Vec<ForecastHabit> = of_hosts.iter()
                 .map(|((host, bins), p)| of_state(&format!("h{host}"), *bins, *p))
                 .collect();
-            // Host s has a record for each cell, with the same shares.
+            // Host s has a record for each state, with all hosts' shares.
             habits.extend(known.iter().map(|(bins, p)| of_state("s", *bins, 1.0 - *p)));
             let weight = ForecastWeight {
                 habit_weight,
@@ -465,7 +468,7 @@ mod tests {
             ..question("x", 2, 1)
         };
         is(&idle, None);
-        // Smaller and larger regions than the only one.
+        // Regions smaller and larger than the table's only one.
         for bytes in [1, 2 * GIB] {
             let region = Question {
                 region: Region::Bytes(bytes),

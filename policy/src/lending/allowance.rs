@@ -1,5 +1,5 @@
-//! Bytes that may be lent at a moment: from the host's samples, by `policy::quota`, less the objections of owner and
-//! kernel.
+//! Bytes that may be lent now: by `policy::quota` from the host's samples, less what the owner's wishes and
+//! kernel pressure take off.
 
 use super::low_water::LowWater;
 use super::steady::SteadyMinimum;
@@ -9,23 +9,24 @@ use crate::idle::{IdleRule, Verdict};
 use crate::quota::{Limits, Quota, Reason, quota};
 use gleaner_schemas::lending::{HostQuota, QuotaReason, SLAB_BYTES};
 
-/// A pair of figures that belong together is preferred to the agent's next for so long: it is not about a guest the
-/// agent may not have seen.
+/// Time for which MemAvailable and guests' pages, read at one moment, are preferred to the agent's figures,
+/// which may not include a recent guest.
 const FRESH_FOR_MS: i64 = 5000;
 
-/// An owner who was active so lately is there, more than they have just left.
+/// Time after activity in which the host is reported as in use rather than as waiting.
 const IN_USE_FOR_MS: i64 = 60_000;
 
-/// Time by which an idle period may seem older than the return before it, from one clock to another.
+/// Tolerance between two clocks: an idle period may seem to start this much before the return that preceded
+/// it.
 const SLACK_MS: i64 = 1000;
 
 /// Bytes that may be lent now, with the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LendingLimit {
-    /// Whole slabs, in bytes.
+    /// Bytes, in whole slabs.
     pub(super) bytes: u64,
     pub(super) reason: QuotaReason,
-    /// Time until that may improve, if it is known.
+    /// Time until the limit may rise, if known.
     pub(super) until_ms: Option<i64>,
 }
 
@@ -38,7 +39,7 @@ impl LendingLimit {
         }
     }
 
-    /// Returns true while lending is on, even with an allowance of 0 at the moment.
+    /// Returns true while lending is on, even if the limit is 0 at the moment.
     pub(super) fn lends(&self) -> bool {
         matches!(
             self.reason,
@@ -52,11 +53,11 @@ impl LendingLimit {
     }
 }
 
-/// Last sample of the host, and its owner's wishes.
+/// The host's last sample, and the owner's wishes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Allowance {
     seen: Option<LastFigures>,
-    /// The owner's last return: what was seen before it says nothing any more.
+    /// Time of the owner's last return: earlier observations of idleness no longer count.
     returned_ms: Option<i64>,
     steady: SteadyMinimum,
     low_water: LowWater,
@@ -73,7 +74,7 @@ struct LastFigures {
     headroom_share: f64,
     verdict: Verdict,
     at_ms: i64,
-    /// Time at which MemAvailable was looked up here; absent if the agent's figure is used.
+    /// Time at which this process read MemAvailable; absent if the agent's figure is used.
     looked_up_ms: Option<i64>,
 }
 
@@ -89,7 +90,7 @@ struct PressureLimit {
 }
 
 impl Allowance {
-    /// A sample of the agent's.
+    /// Adds a sample from the agent.
     pub(super) fn sample(
         &mut self,
         settings: &Settings,
@@ -117,7 +118,7 @@ impl Allowance {
         self.see(settings, seen, now_ms);
     }
 
-    /// MemAvailable and the guests' resident pages, of the same moment.
+    /// Adds MemAvailable and the guests' resident pages, read at the same moment.
     pub(super) fn available(
         &mut self,
         settings: &Settings,
@@ -136,7 +137,7 @@ impl Allowance {
         }
     }
 
-    /// The agent says so between samples.
+    /// Records the agent's report, between samples, that the host is idle.
     pub(super) fn idle(&mut self, settings: &Settings, since_ms: i64, now_ms: i64) {
         let verdict = self.believed(Verdict::Idle { since_ms });
         if let Some(seen) = self.seen {
@@ -144,7 +145,7 @@ impl Allowance {
         }
     }
 
-    /// The owner is back, or counts as back.
+    /// Records that the owner is back, or counts as back.
     pub(super) fn returned(&mut self, settings: &Settings, cause: Cause, now_ms: i64) {
         let verdict = match cause {
             Cause::Owner => Verdict::Waiting {
@@ -161,7 +162,8 @@ impl Allowance {
         }
     }
 
-    /// A sample may have been under way when the owner came back: an idle period from before says nothing.
+    /// A sample may have been under way when the owner returned: an idle period that began before the return
+    /// is ignored.
     fn believed(&self, verdict: Verdict) -> Verdict {
         match (verdict, self.returned_ms) {
             (Verdict::Idle { since_ms }, Some(returned_ms))
@@ -178,7 +180,7 @@ impl Allowance {
     fn see(&mut self, settings: &Settings, seen: LastFigures, now_ms: i64) {
         let was_idle = self.seen.is_some_and(|before| before.verdict.is_idle());
         let found = seen.quota(settings);
-        // The figures of a busy host do not apply to an idle one, nor the other way round.
+        // A busy host's figures do not apply to it while idle, nor the reverse.
         if was_idle != seen.verdict.is_idle() {
             self.steady.reset();
         }
@@ -190,7 +192,8 @@ impl Allowance {
         self.seen = Some(seen);
     }
 
-    /// Applies other settings to the last sample: less holds at once, and more rises as ever.
+    /// Applies changed settings to the last sample: a lower limit holds immediately, a higher one after the
+    /// usual delay.
     pub(super) fn reckon_anew(&mut self, settings: &Settings, now_ms: i64) {
         if let Some(seen) = self.seen {
             self.see(settings, seen, now_ms);
@@ -209,7 +212,8 @@ impl Allowance {
         self.owner_cap_bytes = bytes;
     }
 
-    /// Gives back an eighth of the held memory, at least one step, each time the kernel reports pressure.
+    /// Lowers the limit by an eighth of the held memory, or at least one step, each time the kernel reports
+    /// pressure.
     pub(super) fn pressure(&mut self, settings: &Settings, held_bytes: u64, now_ms: i64) {
         let before = self.pressed.map_or(u64::MAX, |p| p.most_bytes);
         let less = (held_bytes / 8).max(settings.shrink_step_bytes);
@@ -219,21 +223,21 @@ impl Allowance {
         });
     }
 
-    /// Forgets a pause or pressure that has ended by `now_ms`.
+    /// Forgets a pause or pressure limit that has ended by `now_ms`.
     pub(super) fn pass(&mut self, now_ms: i64) {
         let is_over = |until_ms: Option<i64>| until_ms.is_some_and(|until| until <= now_ms);
         self.paused = self.paused.filter(|p| !is_over(p.until_ms));
         self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
     }
 
-    /// Time at which a state ends by itself.
+    /// Time at which a pause or pressure limit ends.
     pub(super) fn next_change_ms(&self) -> Option<i64> {
         let pause_ms = self.paused.and_then(|p| p.until_ms);
         let pressed_ms = self.pressed.map(|p| p.until_ms);
         pause_ms.into_iter().chain(pressed_ms).min()
     }
 
-    /// Time at which the quota rises by itself, judging by the figures so far.
+    /// Time at which the quota rises without a new figure.
     pub(super) fn rises_ms(&self, settings: &Settings, now_ms: i64) -> Option<i64> {
         self.steady.rises_ms(now_ms, settings.rise_after_ms)
     }
@@ -293,7 +297,7 @@ impl Allowance {
         whole_slabs(self.capped(settings, found.unwrap_or(0)))
     }
 
-    /// For the recruiter and for people; what is lent is for the caller to fill in.
+    /// Quota for the recruiter and for people; the caller fills in what is lent.
     pub(super) fn describe(&self, settings: &Settings, now_ms: i64) -> HostQuota {
         let allowed = self.allowed(settings, now_ms);
         let (idle_for_ms, idle_in_ms) = match self.seen.map(|seen| seen.verdict) {
@@ -329,7 +333,7 @@ impl Allowance {
 
 #[cfg(test)]
 impl Allowance {
-    /// Hashes the state that later allowances depend on, except for the part that a model keeps constant.
+    /// Hashes the state on which later allowances depend, except parts that are constant in the model.
     pub(super) fn hash_for_the_model<H: std::hash::Hasher>(&self, hasher: &mut H) {
         use std::hash::Hash;
         if let Some(seen) = &self.seen {
@@ -341,7 +345,7 @@ impl Allowance {
 }
 
 impl LastFigures {
-    /// Without caps: they hold at once in either direction.
+    /// Limits without caps: caps apply immediately in both directions.
     fn limits(&self, settings: &Settings) -> Limits {
         Limits {
             headroom_share: settings.limits.headroom_share.max(self.headroom_share),
@@ -360,7 +364,7 @@ impl LastFigures {
     }
 }
 
-/// The same host with this much lent of its available and lent memory.
+/// The same host with `guest_bytes` of its available and lent memory lent.
 fn with_guest(categories: &Categories, guest_bytes: u64) -> Categories {
     let both = categories
         .available_bytes

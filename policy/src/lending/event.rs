@@ -1,33 +1,33 @@
-//! Events of a host's lending, and the actions that follow.
+//! Events of a host's lending, and the actions that result.
 
 use crate::accounting::Categories;
 use crate::idle::Verdict;
 use crate::quota::Limits;
 use gleaner_schemas::lending::{OUTAGE_GRACE_MS, Outcome, Request};
 
-/// Settings of a host's lending. All of it comes from the configuration.
+/// Settings of a host's lending, all from the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Mode, headroom, and the administrator's cap. Of this headroom and the agent's, which comes with every sample, the
-    /// larger holds: 0 leaves it to the agent.
+    /// Mode, headroom, and the administrator's cap. The larger of this headroom and the agent's, which comes
+    /// with every sample, applies: 0 leaves it to the agent.
     pub limits: Limits,
-    /// Time for which memory must have been available before the quota rises to it, so that it does not
-    /// flutter; the quota falls at once.
+    /// Time for which memory must be available before the quota includes it, against flutter; the quota falls
+    /// immediately.
     pub rise_after_ms: i64,
-    /// The longest term of a lease.
+    /// Maximum term of a lease.
     pub most_term_ms: i64,
-    /// Most that is given back in one step while shrinking slowly, so that nothing stalls for long.
+    /// Maximum bytes reclaimed in one step of a slow shrink, so that no request stalls for long.
     pub shrink_step_bytes: u64,
     /// Time between two such steps.
     pub shrink_every_ms: i64,
-    /// While no recruiter can be reached leases do not run out, for so long at most: an outage of the
-    /// recruiter costs no lease.
+    /// Maximum time for which leases do not expire while no recruiter is reachable: a recruiter's outage
+    /// costs no lease.
     pub outage_grace_ms: i64,
     /// Time without grants after the kernel reported pressure.
     pub pressure_pause_ms: i64,
-    /// Most leases at a time: every announcement names them all.
+    /// Maximum number of leases at a time: every announcement lists them all.
     pub most_leases_count: usize,
-    /// True if leases are granted; otherwise the quota is for others' memory servers.
+    /// True if this server grants leases; otherwise the quota is for other memory servers.
     pub grants: bool,
 }
 
@@ -50,12 +50,12 @@ impl Default for Settings {
     }
 }
 
-/// Event that has happened.
+/// Event for a host's lending.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A sample of the agent's.
+    /// The agent sent a sample.
     Sample {
-        /// Division of physical memory; `guest_bytes` is what the agent saw of ours.
+        /// Division of physical memory; `guest_bytes` is the part that the agent attributes to Gleaner.
         categories: Categories,
         /// MemAvailable of the sample, in bytes.
         mem_available_bytes: Option<u64>,
@@ -64,108 +64,110 @@ pub enum Event {
         /// Verdict of the idle rule, with times on the clock of `now_ms`.
         verdict: Verdict,
     },
-    /// The owner is back, or counts as back: all of it is given back, at once. (Mode `spare` keeps what it may lend of
-    /// a host in use, if the cause is [`Cause::Owner`] or [`Cause::Load`].) [`Cause::Ending`] is for good.
+    /// The owner is back, or counts as back: all lent memory is reclaimed immediately. (In mode `spare`, if
+    /// the cause is [`Cause::Owner`] or [`Cause::Load`], the part that may be lent of a host in use stays
+    /// lent.) [`Cause::Ending`] is final.
     Returned(Cause),
-    /// The agent says that the host is idle.
+    /// The agent reports that the host is idle.
     Idle {
-        /// On the clock of `now_ms`.
+        /// Start of the idle period, on the clock of `now_ms`.
         since_ms: i64,
     },
-    /// Memory that the kernel has available now, looked up each second while memory is lent.
+    /// Memory that the kernel has available now, read each second while memory is lent.
     Available {
-        /// Present MemAvailable, in bytes.
+        /// Current MemAvailable, in bytes.
         mem_available_bytes: u64,
         /// Guests' pages in memory at the same moment.
         resident_bytes: u64,
     },
     /// The kernel reported memory pressure (PSI).
     Pressure,
-    /// The owner wants nothing lent, until then or until [`Event::Resume`].
+    /// The owner forbids lending, until `until_ms` or [`Event::Resume`].
     Pause {
-        /// On the clock of `now_ms`.
+        /// End of the pause, on the clock of `now_ms`; `None`: no end.
         until_ms: Option<i64>,
     },
-    /// The owner lets lending go on.
+    /// The owner allows lending again.
     Resume,
-    /// The owner's own cap; `None`: the administrator's alone.
+    /// The owner's own cap; `None`: only the administrator's applies.
     Cap(Option<u64>),
-    /// A request, from the recruiter link `link`, with an id and (for a grant) a number nobody can guess to name the lease by.
+    /// A request from the recruiter link `link`. It carries an unguessable id, which a grant uses for its
+    /// lease.
     Request {
-        /// Number of the link, repeated with the answer.
+        /// Number of the link, repeated in the answer.
         link: usize,
-        /// Request of the recruiter.
+        /// The recruiter's request.
         request: Request,
-        /// 32 lower-case hex digits, fresh.
+        /// New unguessable id: 32 lower-case hex digits.
         fresh_id: String,
     },
-    /// Certificates were revoked by which these leases were read or written, by id: the leases end.
+    /// Certificates were revoked with which these leases (by id) were read or written: the leases end.
     CertificateRevoked(Vec<String>),
-    /// True if any recruiter can be reached.
+    /// True if any recruiter is reachable.
     Linked(bool),
-    /// The administrator wants it otherwise from now on. Leases that there are go on, as far as the new quota lets them.
+    /// The administrator changed the settings. Existing leases continue, as far as the new quota allows.
     Settings(Settings),
-    /// Bytes given back from each lease after [`Action::Shrink`]. Due after each, even if empty: the next
-    /// step waits for it.
+    /// Bytes reclaimed from each lease after [`Action::Shrink`]. Required after each such action, even if
+    /// empty: the next step waits for it.
     Shrunk(Vec<(String, u64)>),
-    /// Time has passed: leases run out, pauses end, shrinking goes on.
+    /// Time has passed: leases expire, pauses end, shrinking continues.
     Tick,
 }
 
-/// Reason why memory is given back.
+/// Reason why memory is reclaimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cause {
-    /// The owner's first sign: a key, the mouse, a terminal.
+    /// The owner's first activity: a key, the mouse, a terminal.
     Owner,
-    /// The host is too loaded to count as idle.
+    /// The load is too high for the host to count as idle.
     Load,
-    /// The owner can no longer be seen, or samples are missing.
+    /// The owner's activity is unknown, or samples are missing.
     Unseen,
-    /// The agent fell silent or is gone.
+    /// The agent fell silent or has ended.
     AgentLost,
-    /// The owner said so.
+    /// The owner paused lending.
     Paused,
     /// The quota fell below the lent memory.
     Quota,
     /// The kernel reported pressure.
     Pressure,
-    /// The lease ran out.
+    /// The lease expired.
     Expired,
-    /// The client has no more use for it.
+    /// The client released the lease.
     Released,
     /// The certificate of the lease's client was revoked.
     Revoked,
-    /// The memory server ends.
+    /// The memory server is shutting down.
     Ending,
 }
 
-/// Actions to be done, in this order.
+/// Actions to perform, in the order returned.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Give all guests' memory back to the kernel, before anything else; no lease is left, and none is named.
+    /// Return all guests' memory to the kernel, before any other action. All leases are over; none is listed.
     RevokeAll(Cause),
-    /// Give the remaining memory of a lease back: the lease is over.
+    /// Return the remaining memory of a lease: the lease is over.
     Revoke {
         /// Id of the lease.
         lease_id: String,
         /// Reason of the revocation.
         cause: Cause,
     },
-    /// Gives back this much, the oldest slabs first, and reports it ([`Event::Shrunk`]).
+    /// Return `bytes` to the kernel, oldest slabs first, and report it ([`Event::Shrunk`]).
     Shrink {
-        /// Whole slabs, in bytes.
+        /// Bytes, in whole slabs.
         bytes: u64,
-        /// Reason for taking part of it.
+        /// Reason of the shrink.
         cause: Cause,
     },
-    /// Makes room for a lease: reserves its slabs. Comes before its answer. If that fails, end the lease
-    /// (with a request to release it, of no client) and answer with that instead.
+    /// Make room for a lease: reserve its slabs. Comes before the lease's answer. If it fails, end the lease
+    /// (by a release request without a client) and answer with that failure instead.
     Open {
         /// Id of the lease.
         lease_id: String,
         /// Client of the lease, the only one that may read its pages.
         client: String,
-        /// Whole slabs, in bytes.
+        /// Bytes, in whole slabs.
         bytes: u64,
     },
     /// Answer a request.
@@ -177,12 +179,12 @@ pub enum Action {
         /// Result of the request.
         outcome: Outcome,
     },
-    /// The quota or the leases have changed: announce them.
+    /// Announce the quota and the leases, which have changed.
     Announce,
 }
 
 impl Action {
-    /// Returns true if leases begin or end by it.
+    /// Returns true if the action begins or ends leases.
     pub(super) const fn is_of_leases(&self) -> bool {
         matches!(
             self,

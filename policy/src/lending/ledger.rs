@@ -1,10 +1,10 @@
-//! Leases by client, and their ends.
+//! Leases by client, and their expiry.
 
 use super::refusal;
 use gleaner_schemas::lending::{GrantRequest, Lease, Refusal, SLAB_BYTES};
 use std::collections::{BTreeMap, btree_map};
 
-/// Names longer than this are refused: every announcement says them.
+/// Maximum length of names: every announcement repeats them.
 const LONGEST_NAME_BYTES: usize = 256;
 
 /// All leases of one host.
@@ -13,9 +13,9 @@ pub(super) struct Ledger {
     generation: u64,
     entries: BTreeMap<String, Entry>,
     clock: Clock,
-    /// Sum over all leases, so that no step of a simulation adds up a thousand of them.
+    /// Sum over all leases, kept so that no step has to add up thousands of them.
     held_bytes: u64,
-    /// Number of leases that run out at each time, by the ledger's clock.
+    /// Number of leases that expire at each time, by the ledger's clock.
     expiries: BTreeMap<i64, usize>,
 }
 
@@ -26,11 +26,12 @@ struct Entry {
     expires_ms: i64,
 }
 
-/// The clock by which leases run out: it stands still while no recruiter can be reached, for some time at most.
+/// The clock by which leases expire: it stops while no recruiter is reachable, for at most `grace_ms` per
+/// outage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Clock {
     grace_ms: i64,
-    /// For how long it stood still in outages that are over.
+    /// Time for which the clock stood still in past outages.
     stood_ms: i64,
     outage_since_ms: Option<i64>,
 }
@@ -53,7 +54,8 @@ impl Clock {
         }
     }
 
-    /// Another grace: an outage that lasts begins anew by it, so that no time that stood still passes after all.
+    /// Changes the grace. A current outage counts as new from now on, so that time for which the clock
+    /// already stood still never passes later.
     fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
         if grace_ms == self.grace_ms {
             return;
@@ -63,7 +65,7 @@ impl Clock {
         self.grace_ms = grace_ms;
     }
 
-    /// Time at which it shows `clock_ms`, if nothing changes; that lies ahead.
+    /// Time at which the clock will show `clock_ms` (in the future), if nothing changes.
     fn shows_at_ms(&self, clock_ms: i64) -> i64 {
         let grace_ms = self.outage_since_ms.map_or(0, |_| self.grace_ms.max(0));
         clock_ms
@@ -72,7 +74,7 @@ impl Clock {
     }
 }
 
-/// Size of the lease in whole slabs, or the reason why the request makes no sense.
+/// Size of the lease in whole slabs, or the reason why the request is malformed.
 pub(super) fn whole_bytes(request: &GrantRequest) -> Result<u64, Refusal> {
     if !is_name(&request.client) || !is_name(&request.key) {
         return Err(refusal::malformed(format!(
@@ -152,7 +154,7 @@ impl Ledger {
         }
     }
 
-    /// The lease that was granted before by the same key; one of another size contradicts it.
+    /// The lease granted earlier for the same client and key; an error if its size differs.
     pub(super) fn granted_before(
         &self,
         request: &GrantRequest,
@@ -170,7 +172,7 @@ impl Ledger {
         Err(refusal::other_size(&entry.lease, whole_bytes))
     }
 
-    /// Enters a lease; the caller has seen to it that there is room and that its key is new.
+    /// Adds a lease; the caller has checked that there is room and that the key is new.
     pub(super) fn grant(
         &mut self,
         lease_id: &str,
@@ -189,7 +191,7 @@ impl Ledger {
                 key: request.key.clone(),
                 granted_bytes: whole_bytes,
                 held_bytes: whole_bytes,
-                expires_in_ms: 0, // as told
+                expires_in_ms: 0, // filled in when the lease is read
             },
             expires_ms: self.clock.at(now_ms).saturating_add(request.term_ms),
         };
@@ -198,7 +200,7 @@ impl Ledger {
         Ok(lease)
     }
 
-    /// Extends a lease to at least `term_ms` from now: a delayed request shortens none.
+    /// Extends a lease to at least `term_ms` from now; a delayed request never shortens it.
     pub(super) fn renew(
         &mut self,
         client: Option<&str>,
@@ -224,7 +226,7 @@ impl Ledger {
         Ok(self.lease(&entry, now_ms))
     }
 
-    /// Ends a lease; whether there was one.
+    /// Ends a lease; returns false if there is no such lease.
     pub(super) fn release(
         &mut self,
         client: Option<&str>,
@@ -256,7 +258,7 @@ impl Ledger {
         over
     }
 
-    /// Records memory given back; returns the ids of leases without any remaining memory.
+    /// Records reclaimed memory; returns the ids of leases without remaining memory.
     pub(super) fn shrunk(&mut self, given_back: &[(String, u64)]) -> Vec<String> {
         for (lease_id, bytes) in given_back {
             if let Some(entry) = self.entries.get_mut(lease_id) {
@@ -283,12 +285,12 @@ impl Ledger {
         self.clock.set_linked(is_linked, now_ms);
     }
 
-    /// Sets another grace: an outage that lasts begins anew by it.
+    /// Changes the grace; a current outage counts as new from now on.
     pub(super) fn set_grace(&mut self, grace_ms: i64, now_ms: i64) {
         self.clock.set_grace(grace_ms, now_ms);
     }
 
-    /// Time at which the next lease runs out, if nothing changes.
+    /// Time at which the next lease expires, if nothing changes.
     pub(super) fn next_expiry_ms(&self) -> Option<i64> {
         let (first_ms, _) = self.expiries.first_key_value()?;
         Some(self.clock.shows_at_ms(*first_ms))
@@ -299,7 +301,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST_NAME_BYTES
 }
 
-/// Refuses names that no lease and no client has, before a refusal repeats them.
+/// Refuses names that no lease or client can have, before a refusal repeats them.
 fn are_names(client: Option<&str>, lease_id: &str) -> Result<(), Refusal> {
     if client.is_none_or(is_name) && is_name(lease_id) {
         return Ok(());
@@ -309,7 +311,7 @@ fn are_names(client: Option<&str>, lease_id: &str) -> Result<(), Refusal> {
     )))
 }
 
-/// `None` is an administrator, whose every lease is.
+/// Checks that the lease is the client's; `None` is an administrator, who may use every lease.
 fn is_theirs(client: Option<&str>, lease: &Lease) -> Result<(), Refusal> {
     match client {
         Some(client) if client != lease.client => Err(refusal::not_yours(client, &lease.lease_id)),

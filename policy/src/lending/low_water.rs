@@ -1,4 +1,4 @@
-//! The lowest figure of the last 24 hours, by ten minutes.
+//! The lowest figure of the last 24 hours, in steps of ten minutes.
 
 use crate::forecast::LOW_WATER_S;
 use std::collections::VecDeque;
@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 const BUCKET_MS: i64 = 600_000;
 const MOST: usize = (LOW_WATER_S * 1000 / BUCKET_MS) as usize + 1;
 
-/// The lowest figure of each ten minutes, as far back as forecasts look.
+/// The lowest figure of each ten minutes, as far back as forecasts need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LowWater {
-    /// Number of the ten minutes, and the lowest figure in them.
+    /// Number of the ten minutes since the clock's zero, and the lowest figure in them.
     buckets: VecDeque<(i64, u64)>,
 }
 
 impl LowWater {
-    /// Takes in a figure.
+    /// Adds a figure.
     pub fn push(&mut self, bytes: u64, now_ms: i64) {
         let bucket = now_ms.div_euclid(BUCKET_MS);
         match self.buckets.back_mut() {
@@ -27,7 +27,7 @@ impl LowWater {
         }
     }
 
-    /// The lowest figure of the last 24 hours (and up to ten minutes more); `None` where none was seen.
+    /// The lowest figure of the last 24 hours (and up to ten minutes more); `None` without figures.
     #[must_use]
     pub fn bytes(&self, now_ms: i64) -> Option<u64> {
         let first = now_ms.div_euclid(BUCKET_MS).saturating_sub(MOST as i64);

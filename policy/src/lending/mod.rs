@@ -1,6 +1,6 @@
 //! Lending on one host: the allowance, the leases, and the return of memory.
 //!
-//! One state machine ([`Lender`]) takes in observations and requests ([`Event`]) and returns the actions to
+//! One state machine ([`Lender`]) takes observations and requests ([`Event`]) and returns the actions to
 //! perform ([`Action`]). The memory server performs them; the simulator replays them. Leases are granted only
 //! here.
 
@@ -24,8 +24,8 @@ use gleaner_schemas::lending::{
 };
 use ledger::Ledger;
 
-/// Least change of a quota, as a share of the one announced last, that is announced at once; a smaller one
-/// waits for the next regular announcement.
+/// Minimum change of a quota, as the inverse of a share of the last announced quota, that is announced
+/// immediately; a smaller change waits for the next regular announcement.
 const WORTH_TELLING_SHARE: u64 = 16;
 
 /// The state of lending on one host.
@@ -40,18 +40,18 @@ pub struct Lender {
     now_ms: i64,
 }
 
-/// State of giving back in steps.
+/// State of a reclaim in steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct ShrinkState {
-    /// True once requested, until the report.
+    /// True from an [`Action::Shrink`] to its [`Event::Shrunk`].
     is_under_way: bool,
     /// Time of the earliest next step.
     next_ms: Option<i64>,
-    /// In one step: the owner has said so.
+    /// True if all excess is reclaimed in one step, because the owner demands it.
     is_at_once: bool,
 }
 
-/// The quota that was announced last.
+/// The last announced quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct AnnouncedQuota {
     bytes: u64,
@@ -59,9 +59,9 @@ struct AnnouncedQuota {
 }
 
 impl Lender {
-    /// A lender without leases and without knowledge of the host.
+    /// A lender without leases and without observations of the host.
     ///
-    /// `generation` names the contents of this run of the memory server: another one for each start.
+    /// `generation` names the contents of this run of the memory server: each start uses another one.
     #[must_use]
     pub fn new(settings: Settings, generation: u64) -> Self {
         Self {
@@ -72,8 +72,8 @@ impl Lender {
         }
     }
 
-    /// Takes in an event at `now_ms`, on a clock that counts sleep as well and never goes back; returns the
-    /// actions to perform, in order.
+    /// Handles an event at `now_ms` and returns the actions to perform, in order. `now_ms` is on a clock that
+    /// includes sleep and never goes back.
     pub fn step(&mut self, event: &Event, now_ms: i64) -> Vec<Action> {
         let now_ms = now_ms.max(self.now_ms);
         self.now_ms = now_ms;
@@ -190,13 +190,13 @@ impl Lender {
         }
     }
 
-    /// Every lease, by id.
+    /// All leases, ordered by id.
     #[must_use]
     pub fn leases(&self, now_ms: i64) -> Vec<Lease> {
         self.ledger.leases(now_ms)
     }
 
-    /// Time of the next [`Event::Tick`]; `None`: not before another event.
+    /// Time of the next [`Event::Tick`]; `None`: no tick is needed before another event.
     #[must_use]
     pub fn next_tick_ms(&self) -> Option<i64> {
         let step_ms = (!self.shrinking.is_under_way).then_some(self.shrinking.next_ms);
@@ -208,8 +208,8 @@ impl Lender {
         all.into_iter().flatten().min()
     }
 
-    /// Time at which the quota may rise without anything that happens: nothing is due then, but [`Lender::quota`] gives
-    /// more. A simulation adds the quota up over time by it.
+    /// Time at which the quota may rise without an event. No action is due then, but [`Lender::quota`]
+    /// returns more; a simulation uses it to sum the quota over time.
     #[must_use]
     pub fn next_rise_ms(&self, now_ms: i64) -> Option<i64> {
         self.allowance.rises_ms(&self.settings, now_ms)
@@ -307,13 +307,13 @@ impl Lender {
         Ok(Outcome::Granted { lease })
     }
 
-    /// Gives back all memory if lending ends, or a step of it if more is lent than allowed.
+    /// Reclaims all memory if lending ends, or one step if more is lent than allowed.
     fn give_back(&mut self, cause: Option<Cause>, now_ms: i64, actions: &mut Vec<Action>) {
         let allowed = self.allowed(now_ms);
         if self.ledger.count() > 0 && !allowed.lends() {
             self.ledger.clear();
             self.shrinking = ShrinkState::default();
-            // The single leases to revoke are part of that, which nothing may delay.
+            // Replaces single revocations, so that nothing comes before the reclaim of all.
             actions.retain(|action| !matches!(action, Action::Revoke { .. }));
             let cause = cause.unwrap_or_else(|| cause_of(allowed.reason));
             actions.insert(0, Action::RevokeAll(cause));
@@ -321,7 +321,7 @@ impl Lender {
         }
         let excess_bytes = self.ledger.held_bytes().saturating_sub(allowed.bytes);
         if excess_bytes == 0 {
-            // The time of the next step stands, so that a quota that flutters gives back no faster.
+            // The time of the next step stays, so that a fluttering quota reclaims no faster.
             self.shrinking.is_at_once = false;
             self.shrinking.next_ms = self.shrinking.next_ms.filter(|next| *next > now_ms);
             return;

@@ -1,4 +1,4 @@
-//! Words of a refused lease: the fact, the reason, and when to come again.
+//! Texts of refusals: the fact, the reason, and the time to retry.
 
 use super::LendingLimit;
 use gleaner_schemas::lending::{
@@ -14,7 +14,7 @@ fn refusal(kind: RefusalKind, detail: String, retry_in_ms: Option<i64>) -> Refus
     }
 }
 
-/// Never worth another try as it is.
+/// Refusal of a request that can never be granted as it is.
 pub(super) fn malformed(detail: String) -> Refusal {
     refusal(RefusalKind::Malformed, detail, None)
 }
@@ -65,7 +65,7 @@ pub(super) fn too_many(most_leases_count: usize) -> Refusal {
     refusal(RefusalKind::NoMemory, detail, Some(ANNOUNCE_EVERY_MS))
 }
 
-/// Refusal: nothing is granted at present, of any size.
+/// Refusal because no lease of any size is granted at present.
 pub(super) fn not_lending(allowed: &LendingLimit, once_idle_bytes: u64) -> Refusal {
     // Without a known time, the next announcement may bring a change.
     let retry_in_ms = allowed.until_ms.unwrap_or(ANNOUNCE_EVERY_MS).max(1);

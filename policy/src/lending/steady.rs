@@ -1,18 +1,18 @@
-//! Stable quota: it falls at once, and rises only to the least figure of the last `rise_after_ms`.
+//! Steady quota: it falls immediately, and rises only to the minimum figure of the last `rise_after_ms`.
 
 use std::collections::VecDeque;
 
-/// Figures kept at most. More would have to rise strictly, one after the other, within the time looked at.
+/// Maximum number of stored figures. More would require that many strict rises within the period.
 const MOST: usize = 256;
 
-/// Least figure of the last `rise_after_ms`.
+/// Minimum figure of the last `rise_after_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct SteadyMinimum {
-    /// Increasing figures: one that is not smaller than a later one can never be the least again.
+    /// Strictly increasing figures: a figure that is not below a later one can never be the minimum again.
     held: VecDeque<DatedFigure>,
 }
 
-/// A figure, and until when it was the newest; `i64::MAX` of the one that still is.
+/// A figure, and the time until which it was the newest; `i64::MAX` if it still is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct DatedFigure {
     bytes: u64,
@@ -20,7 +20,7 @@ struct DatedFigure {
 }
 
 impl SteadyMinimum {
-    /// Forgets all: the next figure counts at once.
+    /// Forgets all figures: the next one counts immediately.
     pub(super) fn reset(&mut self) {
         self.held.clear();
     }
@@ -45,11 +45,11 @@ impl SteadyMinimum {
             && let Some(second) = self.held.remove(1)
             && let Some(first) = self.held.front_mut()
         {
-            first.until_ms = second.until_ms; // too little for somewhat longer
+            first.until_ms = second.until_ms; // the smaller figure holds somewhat longer
         }
     }
 
-    /// Time at which the lendable bytes next rise by themselves; `None`: not before a new figure.
+    /// Time at which the lendable bytes next rise without a new figure; `None`: they do not.
     pub(super) fn rises_ms(&self, now_ms: i64, rise_after_ms: i64) -> Option<i64> {
         let begin_ms = now_ms.saturating_sub(rise_after_ms);
         let least = self.held.iter().find(|held| held.until_ms > begin_ms)?;
@@ -77,7 +77,7 @@ mod tests {
             steady.push(bytes, now_ms, 100);
             steady.bytes(now_ms, 100)
         };
-        // The first counts at once; a dip is felt until 100 ms after its end.
+        // The first figure counts immediately; a dip counts until 100 ms after its end.
         assert_eq!(at(0, 8), 8);
         assert_eq!(at(10, 3), 3);
         assert_eq!(at(20, 9), 3);
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(at(218, 9), 7);
         assert_eq!(at(219, 9), 9);
         assert_eq!(at(220, 2), 2);
-        // Without anything new as well.
+        // The same holds later without a new figure.
         assert_eq!(steady.bytes(10_000, 100), 2);
         assert_eq!(steady.rises_ms(10_000, 100), None);
         steady.reset();
@@ -105,7 +105,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the definition: the least of all figures that were the newest at any time of the window.
+        /// Compares with the definition: the minimum of all figures that were the newest at any time of the
+        /// window.
         #[test]
         fn the_least_of_the_window(
             steps in prop::collection::vec((0..40i64, 0..10u64), 1..40),
@@ -121,12 +122,12 @@ mod tests {
             let slow = |now_ms: i64| {
                 let until = |i: usize| all.get(i + 1).map_or(i64::MAX, |next| next.0);
                 let in_window = (0..all.len()).filter(|&i| until(i) > now_ms - 100);
-                // A figure that was replaced within the same millisecond never held.
+                // A figure replaced within the same millisecond never held.
                 in_window.filter(|&i| until(i) > all[i].0).map(|i| all[i].1).min()
             };
             for now_ms in [now_ms, now_ms + later] {
                 prop_assert!(Some(steady.bytes(now_ms, 100)) <= slow(now_ms));
-                // The figure changes at the stated time, and not before.
+                // The figure changes exactly at the stated time.
                 let least = steady.bytes(now_ms, 100);
                 match steady.rises_ms(now_ms, 100) {
                     Some(rises_ms) => {
@@ -137,7 +138,7 @@ mod tests {
                     None => prop_assert_eq!(steady.bytes(now_ms + 1000, 100), least),
                 }
             }
-            // Exactly so, but for what was replaced within the millisecond: that counts as seen.
+            // Equal, unless a figure was replaced within its millisecond, which `steady` counts.
             if all.windows(2).all(|pair| pair[0].0 < pair[1].0) {
                 prop_assert_eq!(Some(steady.bytes(now_ms + later, 100)), slow(now_ms + later));
             }

@@ -5,13 +5,13 @@ use super::{Candidate, EPOCH_MS, Placement, Request, State};
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
-/// Candidates of a choice.
+/// Candidates of one choice.
 pub(super) struct Choice<'a> {
     pub(super) request: &'a Request<'a>,
-    /// Whole slabs, in bytes.
+    /// Bytes, in whole slabs.
     pub(super) bytes: u64,
     pub(super) candidates: &'a [Candidate],
-    /// Hosts with room that have not failed; enough of them.
+    /// Indices of hosts with room that have not failed; at least as many as copies.
     pub(super) eligible: Vec<usize>,
     pub(super) now_ms: i64,
 }
@@ -39,7 +39,7 @@ impl Choice<'_> {
         }
     }
 
-    /// Chooses the first hosts by `order`; equal hosts by free memory, then by the lower id.
+    /// Chooses the first hosts by `order`; ties go to more free memory, then to the lower id.
     fn best(mut self, order: impl Fn(&Candidate, &Candidate) -> Ordering) -> Vec<usize> {
         let all = self.candidates;
         let order = |&a: &usize, &b: &usize| {
@@ -56,7 +56,7 @@ impl Choice<'_> {
         self.eligible
     }
 
-    /// Fills up `chosen` with random hosts, each with the same probability.
+    /// Extends `chosen` with random hosts, all equally likely.
     fn random(mut self, mut chosen: Vec<usize>, random: &mut dyn FnMut() -> u64) -> Vec<usize> {
         chosen.truncate(self.request.copies);
         self.eligible.retain(|i| !chosen.contains(i));
@@ -96,11 +96,11 @@ impl Choice<'_> {
             };
             let sum: u128 = self.eligible.iter().map(weight).sum();
             if sum == 0 {
-                // Used up: whoever is eligible has room, and so weight in the epoch that begins now.
+                // Weights are used up. Every eligible host has room, hence a weight in the new epoch.
                 *epoch = Some(self.new_epoch());
                 continue;
             }
-            // In parts of 2^64; the sum of all hosts' memory is far below.
+            // `random()` is a fraction of 2^64; the sum of all hosts' memory is far below that.
             let mut left = (u128::from(random()) * sum) >> 64;
             let is_it = |i: &usize| match left.checked_sub(weight(i)) {
                 Some(less) => {
@@ -123,23 +123,23 @@ impl Choice<'_> {
         let weight = |c: &Candidate| (c.host_id.clone(), c.free_bytes.min(LARGEST_BYTES));
         Epoch {
             since_ms: self.now_ms,
-            // Reversed, since the first of a host's two candidates counts, as everywhere. Otherwise an
-            // eligible host could have no weight, and the epochs would have no end.
+            // Reversed, so that of a host's two candidates the first counts, as elsewhere. Otherwise
+            // an eligible host could have no weight, and new epochs would begin for ever.
             weights: self.candidates.iter().rev().map(weight).collect(),
         }
     }
 }
 
-/// No host has more, so that sums of weights stay exact.
+/// No host has more memory, so sums of weights stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
-/// Probability that the host stays, even if nothing is known.
+/// Probability that the host's memory stays; one half if unknown.
 fn odds(candidate: &Candidate) -> f64 {
     let known = candidate.stays.filter(|p| (0.0..=1.0).contains(p));
     known.unwrap_or(0.5)
 }
 
-/// A number below `count`, each as likely to within 2^-64 of `count`.
+/// A random number below `count`; probabilities differ from uniform by less than 2^-64 of `count`.
 fn below(count: u64, random: &mut dyn FnMut() -> u64) -> u64 {
     ((u128::from(random()) * u128::from(count)) >> 64) as u64
 }

@@ -1,7 +1,7 @@
-//! Choice of the hosts from which leases are requested.
+//! Placement: the choice of the hosts from which leases are requested.
 //!
-//! One enum of policies with one exhaustive match. All keep the common rules: enough room, no host twice, and
-//! none that failed lately.
+//! One enum of policies with one exhaustive match. All follow the common rules: enough room, no host twice,
+//! and no host that failed recently.
 
 mod choose;
 mod state;
@@ -19,51 +19,51 @@ use std::sync::Arc;
 /// Default time for which a failed host is avoided (Dodo: one minute).
 pub const REFRACTION_MS: i64 = 60_000;
 
-/// Length of an epoch: weights are taken at its start (GMS: 5 to 10 s).
+/// Length of an epoch; hosts' weights are determined at its start (GMS: 5 to 10 s).
 pub const EPOCH_MS: i64 = 5000;
 
-/// A host that could be asked.
+/// A host that could be asked for a lease.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidate {
     /// Id of the host.
     pub host_id: Arc<str>,
-    /// Bytes that are free there.
+    /// Bytes that are free on the host.
     pub free_bytes: u64,
-    /// Bytes that are leased there.
+    /// Bytes that are leased on the host.
     pub lent_bytes: u64,
-    /// Page requests served a second.
+    /// Page requests served per second.
     pub requests_per_s: f64,
-    /// Bytes that this client has leased there.
+    /// Bytes that this client has leased on the host.
     pub client_bytes: u64,
-    /// For how long it has been idle.
+    /// Time for which the host has been idle.
     pub idle_for_ms: Option<i64>,
-    /// Probability that the requested memory stays for the requested time, if the forecast has it.
+    /// Probability that the requested memory stays for the requested time, if the forecast has one.
     pub stays: Option<f64>,
-    /// Time of its last failure, on the clock of `now_ms`.
+    /// Time of the host's last failure, on the clock of `now_ms`.
     pub failed_ms: Option<i64>,
 }
 
 /// A client's request for memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// Client that asks.
+    /// Client that makes the request.
     pub client: &'a str,
     /// Size of each copy; hosts grant whole slabs.
     pub bytes: u64,
-    /// On as many hosts.
+    /// Number of copies, each on a different host.
     pub copies: usize,
 }
 
-/// Fewer hosts than copies.
+/// Details of a failure to find as many hosts as copies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shortage {
-    /// Hosts that could be asked now.
+    /// Hosts with room that could be asked now.
     pub hosts_with_room: usize,
-    /// Hosts with room that failed too lately to be asked.
+    /// Hosts with room that failed too recently to be asked.
     pub hosts_that_failed: usize,
-    /// The most that is free on one host that could be asked.
+    /// Most bytes free on one host that could be asked.
     pub largest_free_bytes: u64,
-    /// Time until the first of those that failed may be asked again.
+    /// Time until the first failed host may be asked again.
     pub retry_in_ms: Option<i64>,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Shortage {
 /// Chooses `request.copies` hosts, the best first; returns their indexes in `candidates`.
 ///
 /// A host that failed within the refraction period is never chosen, even if there is no other: its clients
-/// would only wait for it again, and the refusal says when it may be asked. `random` returns uniform numbers
+/// would only wait again, and the [`Shortage`] says when it may be asked. `random` returns uniform numbers
 /// over all of `u64`; only policies that need numbers call it.
 pub fn place(
     placement: Placement,
@@ -101,7 +101,7 @@ pub fn place(
     random: &mut dyn FnMut() -> u64,
     now_ms: i64,
 ) -> Result<Vec<usize>, Shortage> {
-    // No host has room for a size that overflows.
+    // If rounding up overflows, no host has room.
     let bytes = request.bytes.max(1).checked_next_multiple_of(SLAB_BYTES);
     let has_room = |c: &Candidate| bytes.is_some_and(|bytes| c.free_bytes >= bytes);
     let mut shortage = Shortage::default();

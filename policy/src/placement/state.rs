@@ -1,15 +1,15 @@
-//! Memory of placements, bounded.
+//! State of placements between requests, bounded in size.
 
 use super::REFRACTION_MS;
 use crate::refraction::Refraction;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Number of clients whose good hosts are remembered; beyond it the client with the oldest request is
-/// dropped.
+/// Maximum number of clients whose good hosts are remembered; beyond it, the client with the oldest
+/// request is forgotten.
 const MOST_CLIENTS: usize = 4096;
 
-/// Memory of placements from one request to the next; nothing that could not be lost.
+/// State of placements from one request to the next; losing it does no harm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     refraction_ms: i64,
@@ -17,14 +17,14 @@ pub struct State {
     epoch: Option<Epoch>,
 }
 
-/// Hosts on which a client's memory was placed last.
+/// Hosts on which a client's memory was last placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RecentHosts {
     host_ids: Vec<Arc<str>>,
     at_ms: i64,
 }
 
-/// Weights of hosts in bytes, and since when they hold.
+/// Weights of hosts in bytes, and the time since which they hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch {
     pub(super) since_ms: i64,
@@ -32,7 +32,7 @@ pub(super) struct Epoch {
 }
 
 impl Default for State {
-    /// Refraction period of [`REFRACTION_MS`].
+    /// State with a refraction period of [`REFRACTION_MS`].
     fn default() -> Self {
         Self::new(REFRACTION_MS)
     }
@@ -49,13 +49,13 @@ impl State {
         }
     }
 
-    /// For how long a host is still avoided.
+    /// Remaining time for which a host is avoided.
     pub(super) fn refraction_left_ms(&self, failed_ms: Option<i64>, now_ms: i64) -> i64 {
         let since = |failed_ms| Refraction::since(failed_ms, self.refraction_ms);
         failed_ms.map_or(0, |failed_ms| since(failed_ms).left_ms(now_ms))
     }
 
-    /// Hosts that were good to a client.
+    /// Hosts on which the client's memory was last placed.
     pub(super) fn good(&self, client: &str) -> &[Arc<str>] {
         self.good.get(client).map_or(&[], |good| &good.host_ids)
     }

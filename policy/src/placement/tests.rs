@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 const SLAB: u64 = SLAB_BYTES;
 
-/// Name, slabs free, lent, requests a second, the client's slabs, minutes idle, odds, when it failed.
+/// Name, slabs free, slabs lent, requests per second, the client's slabs, minutes idle, probability to
+/// stay, time of failure.
 type Row = (
     &'static str,
     u64,
@@ -23,7 +24,7 @@ const HOSTS: [Row; 6] = [
     ("b", 40, 6, 3.0, 0, Some(10), Some(0.9), None),
     ("c", 20, 0, 5.0, 4, Some(90), None, None),
     ("d", 30, 2, 1.0, 1, None, Some(0.2), None),
-    // No room, and one that failed half a minute ago.
+    // No room; and a host that failed half a minute ago.
     ("e", 1, 0, 0.0, 0, Some(999), Some(1.0), None),
     ("f", 90, 0, 0.0, 0, Some(999), Some(1.0), Some(NOW_MS - 30_000)),
 ];
@@ -50,7 +51,7 @@ fn two(copies: usize) -> Request<'static> {
     }
 }
 
-/// The sixteenth parts of all numbers, one after the other.
+/// Numbers from `parts`, in order, in sixteenths of the range of `u64`.
 fn sixteenths(parts: &[u64]) -> impl FnMut() -> u64 + use<'_> {
     let mut parts = parts.iter();
     move || parts.next().expect("no more numbers were to be asked for") << 60
@@ -68,12 +69,13 @@ fn golden_table() {
         (FewestPages, &[][..], "cda"),
         (FewestRequests, &[], "dbc"),
         (Spread, &[], "bda"),
-        // 0.9, 0.7, and even odds where nothing is known.
+        // Probabilities 0.9, 0.7, and 0.5 for an unknown one.
         (LongestAvailable, &[], "bac"),
         // Of a, b, c, d the third; of a, b, d the first; of d, b the last.
         (Random, &[8, 0, 15], "cab"),
         (Stick, &[8, 0, 15], "cab"),
-        // Of 10, 40, 20, 30 the byte at 50 of 100; of 10, 40, 30 that at 0; of 30, 40 that at 65.
+        // Weights 10, 40, 20, 30: position 50 of 100 is c; of 10, 40, 30 position 0 is a; of 30, 40
+        // position 65 is b.
         (EpochWeights, &[8, 0, 15], "cab"),
     ] {
         let mut random = sixteenths(numbers);
@@ -122,7 +124,7 @@ fn what_was_good_stays_good_while_it_has_room() {
     assert_eq!(stick(&hosts, &[8, 0]), "ca");
     assert_eq!(stick(&hosts, &[]), "ca");
     hosts[2].failed_ms = Some(NOW_MS - 1);
-    // The first of b and d.
+    // Position 0 of b and d is b.
     assert_eq!(stick(&hosts, &[0]), "ab");
     hosts[2].failed_ms = None;
     assert_eq!(stick(&hosts, &[]), "ab");
@@ -153,16 +155,16 @@ fn weights_are_used_up_within_an_epoch() {
     };
     // Weights 10 and 40: a has the first 3.2 sixteenths.
     assert_eq!(at(&hosts, 10, 3, 0), "a");
-    // All of a's memory is used up, whatever it announces as free.
+    // All of a's weight is used up, whatever a announces as free.
     assert_eq!(at(&hosts, 10, 0, 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS - 1), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS), "a");
-    // Weights 0 and 40: two requests later nobody has any, and a new epoch begins.
+    // Weights 0 and 40: two requests later no host has any, and a new epoch begins.
     assert_eq!(at(&hosts, 40, 0, EPOCH_MS), "b");
     assert_eq!(at(&hosts, 10, 0, EPOCH_MS), "a");
-    // A host that came in the meantime has none until then.
+    // A host that came in the meantime has no weight until then.
     hosts[1].host_id = "new".into();
-    assert_eq!(at(&hosts, 1, 15, EPOCH_MS + 1), "new"); // a was used up again
+    assert_eq!(at(&hosts, 1, 15, EPOCH_MS + 1), "new"); // a's weight was used up again
 }
 
 #[test]
@@ -278,7 +280,7 @@ proptest! {
                     prop_assert_eq!(ids.len(), chosen.len());
                     prop_assert!(chosen.iter().all(|i| may(&hosts[*i])));
                 }
-                // The first of each id counts.
+                // Of candidates with the same id, the first counts.
                 Err(shortage) => {
                     let mut seen = BTreeSet::new();
                     let first = hosts.iter().filter(|h| seen.insert(&h.host_id));
@@ -292,7 +294,8 @@ proptest! {
     }
 }
 
-/// Random takes each as often, and weights by the bytes: within four standard deviations of 4000 draws.
+/// Random chooses each host equally often, weights choose by bytes: within four standard deviations of
+/// 4000 draws.
 #[test]
 fn draws_are_as_likely_as_promised() {
     let mut hosts = hosts();

@@ -1,5 +1,5 @@
-//! A value of any type with every field filled, in which every text names a host: input for tests of anonymous
-//! reports.
+//! A value of any type with every field filled, in which every text contains a host's name: input for tests
+//! of anonymous reports.
 
 use serde::de::value::{Error, StrDeserializer};
 use serde::de::{
@@ -8,15 +8,15 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-/// Name of the host.
+/// Name of the example host.
 pub(super) const NAME: &str = "otter";
 /// Id of the example host.
 const ID: &str = "id-of-otter";
 /// Text of fields other than `host` and `host_name`.
 const TEXT: &str = "otter is id-of-otter";
 
-/// Returns a value with one item in each list, the first variant of each enum, nothing absent, and the host's id in
-/// fields named `host`.
+/// Returns a value with one item in each list, the first variant of each enum, no absent field, and the
+/// host's id in fields named `host`.
 pub(super) fn filled<T: for<'de> Deserialize<'de>>() -> T {
     T::deserialize(Field("")).unwrap()
 }
@@ -27,7 +27,7 @@ struct Field(&'static str);
 /// Remaining fields of a struct.
 struct Fields(std::slice::Iter<'static, &'static str>, &'static str);
 
-/// Single item of a list, in a field of that name.
+/// The single item of a list, in a field of that name.
 struct One(&'static str, bool);
 
 /// The first variant of an enum.

@@ -1,4 +1,4 @@
-//! Division of the memory, in one bar.
+//! Division of the memory, as one bar.
 
 use crate::fleet::Fleet;
 use crate::questions::idle::tables::colour;
@@ -6,7 +6,7 @@ use crate::view::Memory;
 use crate::wording::{bytes, list, share};
 use gleaner_schemas::findings::Category;
 
-/// Part of the bar, for one category.
+/// Segment of the bar, for one category.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Segment {
     pub label: &'static str,
@@ -17,11 +17,11 @@ pub(crate) struct Segment {
     pub weight: u64,
 }
 
-/// Smallest share of memory in no category that gets a segment.
+/// Minimum share of memory in no category that gets a segment.
 const REST_SHARE: f64 = 0.005;
 
-/// The categories in the proportions of `memory`, scaled to the available memory of the headline, which excludes some times that
-/// this mean includes.
+/// Segments with the proportions of `memory`, scaled to the available memory of the headline, which excludes
+/// some times that `memory` includes.
 pub(super) fn segments(memory: &Memory, fleet: &Fleet) -> Vec<Segment> {
     let installed = fleet.installed_bytes.max(1.0);
     let used = memory.physical_bytes - memory.available_bytes();

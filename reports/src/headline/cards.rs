@@ -1,4 +1,4 @@
-//! The figures beside the sentence.
+//! Cards: the figures next to the headline's sentence.
 
 use crate::change::bytes_than;
 use crate::fleet::Fleet;
@@ -27,7 +27,7 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
         })
     };
     let hosts = view.findings.hosts.len() as i64;
-    // A trace of another program may contain provisioned or invented sizes.
+    // Traces of other programs may contain provisioned or invented sizes.
     let recorders = Recorders::of(view);
     let word = recorders.choose(
         "installed",
@@ -40,7 +40,7 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
     };
     let all_bytes: i64 = view.findings.hosts.iter().map(|h| h.physical_bytes).sum();
     let cards = [
-        // The headline sentence has this figure if hosts could be compared over time.
+        // If hosts could be compared over time, the headline's sentence has this figure.
         card(
             "Physical memory",
             Some(all_bytes as f64).filter(|_| now.dependable_bytes.is_none()),

@@ -4,11 +4,11 @@ use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Parameters, Scope};
 
-/// Smallest share of cases in which dependable memory is still available an hour later.
+/// Minimum share of cases in which dependable memory is still available an hour later.
 const DEPENDABLE_SHARE: f64 = 0.95;
-/// Smallest share of the time for which dependable memory is available.
+/// Minimum share of the time for which dependable memory is available.
 const USUAL_SHARE: f64 = 0.5;
-/// Time ahead: an hour, in s.
+/// Horizon of an hour, in s.
 const AHEAD_S: f64 = 3600.0;
 
 /// A region, the share of the time for which it is available, and its probability of staying.

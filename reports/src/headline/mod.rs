@@ -1,4 +1,4 @@
-//! The answer for a reader with ten seconds: the amount that is idle, and whether it can be counted on.
+//! Headline, for a reader with ten seconds: the amount of idle memory, and whether it is dependable.
 
 mod bar;
 mod cards;
@@ -12,19 +12,20 @@ use crate::wording::{bytes, count, seconds, share, thousands};
 pub(crate) use bar::Segment;
 pub(crate) use cards::Card;
 
-/// Smallest share of hosts on at the same time at which the headline does not mention it.
+/// Minimum mean share of hosts on at the same time at which the headline does not mention that hosts were
+/// off.
 const MOSTLY_ON_SHARE: f64 = 0.95;
 
 /// The top of the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Headline {
-    /// The sentence, with numbers.
+    /// The headline's sentence, with numbers.
     pub lead: String,
-    /// Sentences that qualify it.
+    /// Sentences that qualify `lead`.
     pub support: Vec<String>,
-    /// Meaning of available memory where hosts were imported.
+    /// Meaning of available memory, if hosts were imported.
     pub caveat: Option<String>,
-    /// The figures beside it.
+    /// Figures next to the sentence.
     pub cards: Vec<Card>,
     /// Mean use by category.
     pub bar: Vec<Segment>,
@@ -33,7 +34,7 @@ pub(crate) struct Headline {
 }
 
 impl Headline {
-    /// Returns the sentence for use on its own: followed by the meaning of available memory if hosts were imported.
+    /// Returns the sentence for use on its own: with the meaning of available memory if hosts were imported.
     pub(crate) fn lead_alone(&self) -> String {
         match &self.caveat {
             Some(caveat) => format!("{} {caveat}", self.lead),
@@ -107,7 +108,7 @@ fn harvestable(view: &View, fleet: &Fleet) -> Option<String> {
     ))
 }
 
-/// The part on idle hosts.
+/// Sentence on the part that is on idle hosts.
 fn idle(view: &View, fleet: &Fleet) -> Option<String> {
     let (idle, in_use) = (fleet.idle_bytes?, fleet.in_use_bytes()?);
     Some(match view.only_host() {

@@ -3,7 +3,8 @@ use crate::clock::Clock;
 use crate::view::ask;
 use gleaner_schemas::findings::*;
 
-/// Hosts of 16 GiB, traced for a day: 12 GiB available for three quarters of it, 4 GiB for the rest.
+/// Hosts with 16 GiB, traced for a day: 12 GiB available for three quarters of the day, 4 GiB for
+/// the rest.
 fn fleet(hosts: usize) -> Findings {
     let mut findings = Findings::default();
     for host in (0..hosts).map(|i| i.to_string()) {
@@ -29,7 +30,7 @@ fn fleet(hosts: usize) -> Findings {
     findings
 }
 
-/// Findings of two such hosts together.
+/// Findings of two such hosts, including those of all hosts together.
 fn together(available_gib: f64) -> Findings {
     let available = |scope, gib: f64| ClusterAvailable {
         scope,
@@ -288,7 +289,7 @@ fn imported_hosts_are_told_by_their_trace() {
     );
     assert!(!notes.contains("installed"), "{notes}");
     assert!(!notes.contains("the kernel did not report"), "{notes}");
-    // One of the two hosts was traced.
+    // One of the two hosts was recorded by an agent.
     findings.hosts[0].source = None;
     findings.sources[0].hosts_count = 1;
     let (support, notes) = said(&findings);

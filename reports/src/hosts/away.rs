@@ -1,4 +1,4 @@
-//! Figure of the owner's absences, a line for each day.
+//! Figure of the owner's absences, one row per day.
 
 use crate::clock::DayPart;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
@@ -10,10 +10,10 @@ use plotly::common::{Line, Mode};
 use plotly::layout::AxisRange;
 use plotly::{Scatter, Trace};
 
-/// Days drawn; the last ones of a longer trace.
+/// Number of days drawn; of a longer trace, the last ones.
 const DAYS_SHOWN: usize = 31;
 
-/// Idle periods of one host by day and hour; absent without any.
+/// Idle periods of one host by day and hour; absent if there are none.
 pub(crate) fn days(view: &View) -> Option<Figure> {
     let host = view.only_host()?;
     let periods = &view.findings.idle_periods;
@@ -83,7 +83,7 @@ pub(crate) fn days(view: &View) -> Option<Figure> {
     })
 }
 
-/// Note on a day on which the clocks changed: hours since midnight differ from clock time.
+/// Note on a day on which clocks changed, so that hours since midnight differ from clock time.
 fn odd_day(view: &View, day_ms: i64) -> Option<String> {
     let hours = view.clock.hours_of_day(day_ms)?;
     (hours != 24.0).then(|| {
@@ -94,7 +94,7 @@ fn odd_day(view: &View, day_ms: i64) -> Option<String> {
     })
 }
 
-/// The time that samples cover, by day.
+/// Time covered by samples, by day.
 fn traced(view: &View) -> Vec<DayPart> {
     let mut stretches: Vec<(i64, i64)> = Vec::new();
     for point in &view.findings.memory_over_time {
@@ -109,7 +109,7 @@ fn traced(view: &View) -> Vec<DayPart> {
         .collect()
 }
 
-/// Parts of days as thick lines, a row a day.
+/// Parts of days as thick lines, one row per day.
 fn bars(parts: &[DayPart], days: &[i64], name: &str, colour: &str, width: f64) -> Box<dyn Trace> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for part in parts {
@@ -127,12 +127,12 @@ fn bars(parts: &[DayPart], days: &[i64], name: &str, colour: &str, width: f64) -
         .hover_template(format!("{name}<extra></extra>"))
 }
 
-/// The hour, rounded to about a second.
+/// Rounds to a thousandth of an hour (3.6 s).
 fn round(hour: f64) -> f64 {
     (hour * 1000.0).round() / 1000.0
 }
 
-/// Text where no idle period is known.
+/// Text if no idle period is known.
 pub(super) fn unknown(view: &View) -> String {
     let p = &view.findings.parameters;
     let known = view.only_host().is_some_and(|h| h.idle_share.is_some());

@@ -9,7 +9,7 @@ use plotly::common::{Anchor, DashType, Marker, Mode};
 use plotly::layout::{Annotation, HoverMode, RangeMode, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Layout, Scatter};
 
-/// Points of one host, in runs that no gap interrupts.
+/// Points of one host, in runs without gaps.
 pub(super) struct Course<'a> {
     pub view: &'a View<'a>,
     pub host: &'a HostSummary,
@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Value on the axis, to a ten-thousandth of the host's memory: finer than a pixel, with no more digits than needed.
+    /// Value on the axis, to a ten-thousandth of the host's memory: finer than a pixel, with few digits.
     pub(super) fn number(&self, bytes: f64) -> f64 {
         let finest = self
             .unit
@@ -77,7 +77,7 @@ impl<'a> Course<'a> {
     }
 
     pub(super) fn times(&self) -> Vec<Vec<i64>> {
-        // To the second.
+        // Rounded down to the second.
         let times = |run: &Vec<&MemoryPoint>| run.iter().map(|p| p.time_ms / 1000 * 1000).collect();
         self.drawn.iter().map(times).collect()
     }
@@ -92,14 +92,14 @@ impl<'a> Course<'a> {
         layout()
             .hover_mode(HoverMode::XUnified)
             .x_axis(match self.view.span {
-                // The whole requested time, whatever part has samples, so that hosts can be compared.
+                // The whole requested time, whichever part has samples, so that hosts can be compared.
                 Some(span) => time_axis(&title).range(vec![span.from_ms, span.until_ms]),
                 None => time_axis(&title),
             })
             .y_axis(memory_axis)
     }
 
-    /// The idle periods shaded between two heights of the plot (0 its foot, 1 its head).
+    /// The idle periods, shaded between two heights of the plot (0: bottom, 1: top).
     pub(super) fn idle_bands(&self, colour: &str, foot: f64, head: f64) -> Vec<Shape> {
         let first = self.host.from_time_ms;
         let band = |from: i64, to: i64| {
@@ -130,7 +130,7 @@ impl<'a> Course<'a> {
         })
     }
 
-    /// Lines at the thresholds, each with a label above it; close lines share a label.
+    /// Lines at the thresholds, each with a label above; close lines share a label.
     pub(super) fn thresholds(&self) -> (Vec<Shape>, Vec<Annotation>) {
         const CLOSE_SHARE: f64 = 0.08;
         let mut sorted = self.view.findings.parameters.dip_threshold_bytes.clone();

@@ -1,4 +1,4 @@
-//! Data behind the host's figures, missing data, and the cost of tracing.
+//! Data on which the host's figures are based, missing data, and the cost of tracing.
 
 use crate::imported::{imported_from, synthetic_fleet};
 use crate::page::Part;

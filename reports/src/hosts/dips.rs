@@ -5,14 +5,15 @@ use crate::view::View;
 use crate::wording::{bytes, list, stored_bytes};
 use gleaner_schemas::findings::{DipProcess, WorstDip};
 
-/// Most process names in a cell.
+/// Maximum number of process names in a cell.
 const NAMES: usize = 3;
 
-/// The deepest time below each threshold; absent without any.
+/// Table of the deepest dip below each threshold; absent if there are none.
 pub(super) fn worst(view: &View) -> Option<Table> {
     let mut dips: Vec<&WorstDip> = view.findings.worst_dips.iter().collect();
     dips.sort_by_key(|d| (d.min_available_bytes, d.threshold_bytes, d.from_time_ms));
-    // A fall below several thresholds is one dip: the lowest threshold's is the shortest of them.
+    // A fall below several thresholds is one dip: that of the lowest threshold, the shortest,
+    // stays.
     dips.dedup_by_key(|d| d.min_time_ms);
     dips.sort_by_key(|d| d.from_time_ms);
     let rows = dips.iter().map(|dip| {
@@ -89,7 +90,7 @@ fn ran(view: &View, dip: &WorstDip) -> Cell {
     Cell::text(list(&told.collect::<Vec<_>>()))
 }
 
-/// Number of times that available memory was below each threshold.
+/// Table of how often available memory was below each threshold.
 pub(super) fn counted(view: &View) -> Option<Table> {
     let rows = view.findings.absolute_dips().map(|dip| {
         vec![

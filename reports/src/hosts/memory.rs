@@ -9,7 +9,7 @@ use gleaner_schemas::findings::Category;
 use plotly::Trace;
 use plotly::common::{DashType, Line};
 
-/// Memory by category: areas that add up to physical memory.
+/// Figure of memory by category: areas that add up to physical memory.
 pub(crate) fn categories(view: &View) -> Option<Figure> {
     let course = Course::of(view)?;
     let shown: Vec<Category> = Category::ALL
@@ -59,7 +59,7 @@ pub(crate) fn categories(view: &View) -> Option<Figure> {
     })
 }
 
-/// Available and harvestable, with the thresholds of the dips.
+/// Figure of available and harvestable memory, with the dips' thresholds.
 pub(crate) fn available(view: &View) -> Option<Figure> {
     let course = Course::of(view)?;
     let buckets = course.runs.iter().flatten().any(|p| p.samples_count > 1);
@@ -164,7 +164,7 @@ impl Course<'_> {
             )
         });
         let is_known = |c: Category| memory.mean_bytes[c as usize].is_some();
-        // A trace of another program tells neither.
+        // Traces of other programs may have neither.
         let used = (is_known(Category::Process) || is_known(Category::FileCache)).then(|| {
             format!(
                 "; active processes held {}{}; files in use {}",

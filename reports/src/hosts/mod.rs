@@ -22,7 +22,7 @@ use std::collections::HashMap;
 
 /// Page of one host.
 pub(crate) struct HostPage {
-    /// Anchor of its page: `host-otter`.
+    /// Anchor of the host's page: `host-otter`.
     pub id: String,
     pub name: String,
     /// Summary in one line, for lists of hosts.
@@ -50,7 +50,7 @@ fn page(
 ) -> Option<HostPage> {
     let id = findings.hosts.first()?.host.as_str();
     let view = View {
-        // Not `host-`, which begins the addresses of the pages.
+        // Not `host-`, with which the anchors of the pages begin.
         prefix: format!("h{}-", index + 1),
         ..View::new(findings, before.get(id).copied(), fleet.clock, fleet.span)
     };

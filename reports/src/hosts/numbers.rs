@@ -6,10 +6,10 @@ use crate::view::{Memory, View};
 use crate::wording::{bytes, share, size};
 use gleaner_schemas::findings::{Category, Findings};
 
-/// Difference between mean and last physical memory above which memory was added or removed.
+/// Difference between mean and last physical memory above which memory counts as added or removed.
 const CHANGED_SHARE: f64 = 0.01;
 
-/// Summary of the host in a line.
+/// Summary of the host in one line.
 pub(super) fn summary(view: &View) -> String {
     let Some(host) = view.only_host() else {
         return String::new();
@@ -59,7 +59,7 @@ pub(super) fn answer(view: &View, fleet: &View) -> String {
     )
 }
 
-/// Table of its numbers, with the week before if that is known.
+/// Table of the host's numbers, with the week before if known.
 pub(super) fn table(view: &View) -> Option<Table> {
     let now = figures(view);
     let before = view.earlier().map(|earlier| figures(&earlier));
@@ -128,7 +128,7 @@ fn figures(view: &View) -> Vec<Figure> {
     figures
 }
 
-/// Shares of the time below each threshold.
+/// Share of the time below each threshold.
 fn dips(findings: &Findings) -> impl Iterator<Item = Figure> {
     findings.absolute_dips().map(|dip| {
         (

@@ -8,7 +8,7 @@ use crate::wording::count;
 use gleaner_schemas::findings::HostSummary;
 use std::collections::HashMap;
 
-/// The list of hosts; absent where there is but one.
+/// The list of hosts; absent if there is only one.
 pub(crate) fn overview(view: &View) -> Option<Section> {
     let hosts = &view.findings.hosts;
     if hosts.len() < 2 {
@@ -68,7 +68,7 @@ fn table(view: &View) -> Option<Table> {
         format!("All {}", count(view.findings.hosts.len() as i64, "host")),
         columns,
     );
-    // Readers look up hosts here, however many there are.
+    // Readers look up hosts in this table, so it always has all of them.
     table.rows_shown = usize::MAX;
     table.stays_open = true;
     let note = "Available, idle: means over the covered time. In dips: share of the samples below the lowest threshold that the \
@@ -80,7 +80,7 @@ fn table(view: &View) -> Option<Table> {
     )
 }
 
-/// Share of samples below the lowest threshold that the host fell below, by host.
+/// Share of samples below the lowest threshold that the host fell below, by host id.
 fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
     let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
     for dip in view.findings.absolute_dips() {

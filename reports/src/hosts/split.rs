@@ -1,10 +1,10 @@
-//! Findings of each host by itself.
+//! Separates findings by host.
 
 use gleaner_schemas::findings::{Finding, FindingVisitor, Findings, HostSummary, TraceSource};
 use std::collections::HashMap;
 
-/// Findings of each host alone, in the order of the hosts, without records of several hosts: one pass over each list,
-/// however many hosts there are.
+/// Findings of each single host, in the order of the hosts, without records of several hosts. Makes one pass
+/// over each list, however many hosts there are.
 pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     let ids = all.hosts.iter().enumerate();
     let at: HashMap<&str, usize> = ids.map(|(at, host)| (host.host.as_str(), at)).collect();
@@ -27,7 +27,7 @@ pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
 /// Distributes records to their hosts.
 struct Distributor<'a> {
     all: &'a Findings,
-    /// Index of each host's findings among the parts.
+    /// Index of each host's findings in `parts`.
     at: HashMap<&'a str, usize>,
     parts: Vec<Findings>,
 }
@@ -50,7 +50,7 @@ impl FindingVisitor for Distributor<'_> {
     }
 }
 
-/// The trace that a host was imported from, as a source of this host only.
+/// The trace from which a host was imported, as a source of only this host.
 fn source_of(all: &Findings, host: &HostSummary) -> Vec<TraceSource> {
     let its = |source: &&TraceSource| host.source.as_ref() == Some(&source.name);
     let alone = |source: &TraceSource| TraceSource {

@@ -1,13 +1,13 @@
-//! Reduces the points of a figure without losing a dip or a peak.
+//! Thins the points of a figure without losing a dip or a peak.
 
 use gleaner_schemas::findings::MemoryPoint;
 
-/// Points of one host that a figure draws: a week by half-hours, three points each.
+/// Number of points that a figure draws of one host: half-hours of a week, three points each.
 pub(super) const POINTS_DRAWN: usize = 1000;
 
-/// About `most` of these points, each as it was. Of every stretch stay the point with the least available, the one with
-/// the most, and the one with the most process memory, and of every run its ends: what is drawn reaches as low and as
-/// high as what was measured.
+/// Keeps about `most` of these points, unchanged. From each stretch it keeps the points with the least and
+/// the most available memory and the one with the most process memory, and from each run both ends. So the
+/// drawing reaches all extremes that were measured.
 pub(super) fn thin<'a>(runs: &[Vec<&'a MemoryPoint>], most: usize) -> Vec<Vec<&'a MemoryPoint>> {
     let all: usize = runs.iter().map(Vec::len).sum();
     if all <= most {

@@ -3,7 +3,7 @@
 use crate::page::table::{Cell, Table, host_cell, host_column, largest_first, numbers, words};
 use crate::view::View;
 
-/// Process names by their mean memory while active.
+/// Table of process names by their mean memory while active.
 pub(crate) fn processes(view: &View) -> Option<Table> {
     let many = view.only_host().is_none();
     let sorted = largest_first(&view.findings.top_processes, |p| p.mean_bytes);
@@ -35,7 +35,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Note on the names of files: ids or paths.
+/// Note on the files' names: ids or paths.
 pub(crate) fn files_words(view: &View) -> &'static str {
     if view
         .findings

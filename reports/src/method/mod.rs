@@ -9,7 +9,7 @@ use crate::wording::{list, seconds, share, size};
 
 pub(crate) use terms::{DEPARTURES, GROUPS, Group, SOURCES};
 
-/// Rules behind the advice to add, move or keep memory.
+/// Sentences with the rules behind the advice to add, move or keep memory.
 pub(crate) fn advice_rules() -> Vec<String> {
     vec![
         format!(
@@ -38,7 +38,7 @@ pub(crate) fn advice_rules() -> Vec<String> {
     ]
 }
 
-/// Table of every limit that the figures depend on.
+/// Table of every limit on which the figures depend.
 pub(crate) fn parameters(view: &View) -> Option<Table> {
     let p = &view.findings.parameters;
     let all = |told: Vec<String>| match told.as_slice() {

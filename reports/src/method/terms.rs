@@ -1,16 +1,16 @@
 //! The terms of the report, each with its meaning and source.
 
-/// Terms that belong together.
+/// A group of related terms.
 pub(crate) struct Group {
     pub title: &'static str,
     pub terms: &'static [Term],
 }
 
-/// A term of the field.
+/// A term with its meaning.
 pub(crate) struct Term {
     pub word: &'static str,
     pub meaning: &'static str,
-    /// Number of its entry in [`SOURCES`], from 1; absent for the project's own terms.
+    /// Number of the term's entry in [`SOURCES`], from 1; absent for the project's own terms.
     pub source: Option<usize>,
 }
 

@@ -1,8 +1,9 @@
 //! Figures: Plotly traces and layout, a sentence that states the figure's message with numbers, and a
 //! key.
 //!
-//! No name that comes from a host (hosts, processes, files) enters a figure: Plotly reads some
-//! markup in its texts. Colours are named here and set in `style.css`, for light and dark.
+//! Names that come from a host (of hosts, processes, files) are never put into a figure, since Plotly
+//! interprets some markup in its texts. Colours are named here and defined in `style.css`, for light and dark
+//! mode.
 
 use plotly::common::Font;
 use plotly::layout::{Axis, AxisType, HoverMode, Margin};
@@ -13,7 +14,7 @@ use serde::{Serialize, Serializer};
 pub(crate) struct Figure {
     pub id: String,
     pub title: String,
-    /// Sentence with the figure's message, with numbers.
+    /// Sentence that states the figure's message, with numbers.
     pub sentence: String,
     pub key: Vec<Key>,
     pub height_px: usize,
@@ -31,16 +32,17 @@ pub(crate) struct Key {
     pub value: String,
 }
 
-/// Plot that `figures.js` hands to Plotly. A trace's `meta` is its colour's name.
+/// Plot that `figures.js` passes to Plotly. A trace's `meta` is the name of its colour.
 ///
-/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as one of milliseconds, and `time.js` puts its ticks
-/// at the hours and midnights of the report's zone: a day has 23, 24 or 25 hours. A hover template with `%{text}` shows
-/// the time if the trace has no text.
+/// Times are UTC. An axis of type `date` ([`time_axis`]) is drawn as an axis of milliseconds. `time.js` puts
+/// its ticks at hours and midnights of the report's zone, where a day has 23, 24 or 25 hours. A hover
+/// template with `%{text}` shows the time if the trace has no text.
 #[derive(Serialize)]
 pub(crate) struct Plot {
-    /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is one number takes the times of that run.
+    /// Times by run of samples, in ms since 1970-01-01 UTC; a trace whose `x` is a single number uses the
+    /// times of the run with that index.
     ///
-    /// Written as the first and then the differences, which take less.
+    /// Serialised as the first time and then differences, which take less space.
     #[serde(serialize_with = "differences")]
     pub times: Vec<Vec<i64>>,
     pub data: Vec<Box<dyn Trace>>,
@@ -56,13 +58,13 @@ fn differences<S: Serializer>(times: &[Vec<i64>], to: S) -> Result<S::Ok, S::Err
 }
 
 impl Figure {
-    /// The plot as JSON that is inert inside a script element, whatever the texts in it.
+    /// Returns the plot as JSON that is inert inside a script element, whatever texts it contains.
     pub(crate) fn json(&self) -> askama::Result<String> {
         json(&self.plot)
     }
 }
 
-/// JSON in a form that is inert inside a script element.
+/// Returns JSON in a form that is inert inside a script element.
 pub(crate) fn json(value: &impl Serialize) -> askama::Result<String> {
     serde_json::to_string(value)
         .map(|json| inert(&json))
@@ -83,7 +85,7 @@ fn inert(json: &str) -> String {
     text
 }
 
-/// Layout that all figures share.
+/// Layout shared by all figures.
 pub(crate) fn layout() -> Layout {
     Layout::new()
         .auto_size(true)
@@ -102,7 +104,7 @@ pub(crate) fn time_axis(title: &str) -> Axis {
     axis().type_(AxisType::Date).show_grid(false).title(title)
 }
 
-/// The unit that an axis of memory is in.
+/// Unit of a memory axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit {
     pub name: &'static str,
@@ -126,7 +128,7 @@ impl Unit {
         }
     }
 
-    /// Value in the unit, to four decimals: finer than a pixel, and halves the page's size.
+    /// Value in the unit, to four decimals: finer than a pixel, and half the page's size.
     pub(crate) fn number(self, bytes: f64) -> f64 {
         (bytes / self.bytes * 10_000.0).round() / 10_000.0
     }

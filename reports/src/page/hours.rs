@@ -1,4 +1,4 @@
-//! A week by its hours: seven days of 24 cells, Monday first, as a map of colours.
+//! The hours of a week: seven days of 24 cells, Monday first, as a map of colours.
 
 use super::figure::{Figure, Key, Plot, Unit, axis, layout};
 use crate::wording::{bytes, share};
@@ -16,7 +16,7 @@ const DAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// Least span of a map's colours, as a share of its largest value.
+/// Minimum span of a map's colours, as a share of its largest value.
 const LEAST_CONTRAST: f64 = 0.2;
 
 /// A value for each hour of the week; absent without data.
@@ -30,7 +30,7 @@ pub(crate) struct Week {
 pub(crate) enum Measure {
     Share,
     Bytes,
-    /// A plain number.
+    /// A number without unit.
     Number,
 }
 
@@ -44,13 +44,13 @@ impl Measure {
     }
 }
 
-/// Values of a map.
+/// Texts and unit of a map.
 pub(crate) struct Map {
     pub id: String,
     pub title: String,
     pub sentence: String,
     pub measure: Measure,
-    /// Colours: `gain` if more is better for borrowers, otherwise `loss`.
+    /// Name of the colour scale: `gain` if more is better for borrowers, otherwise `loss`.
     pub colour: &'static str,
     /// Name of a cell's value in its hover text: `available`.
     pub label: &'static str,
@@ -61,13 +61,14 @@ pub(crate) struct Map {
 pub(crate) struct Parts {
     /// Monday to Friday, from 9:00 to 17:00.
     pub office: Option<f64>,
-    /// Monday to Friday, the rest.
+    /// Monday to Friday, the other hours.
     pub off_hours: Option<f64>,
     pub weekend: Option<f64>,
 }
 
 impl Week {
-    /// Returns a week from (weekday, hour, value): weekdays from 1 (Monday), hours from 0. Other values are ignored.
+    /// Returns a week from (weekday, hour, value): weekdays from 1 (Monday), hours from 0. Values with other
+    /// indices are ignored.
     pub(crate) fn of(values: impl IntoIterator<Item = (i64, i64, Option<f64>)>) -> Self {
         let mut week = Self::default();
         for (weekday, hour, value) in values {
@@ -97,12 +98,12 @@ impl Week {
         *self.cells.get(day)?.get(hour)?
     }
 
-    /// The hours in a row, Monday's first.
+    /// All hours in order, Monday's first.
     pub(crate) fn in_a_row(&self) -> Vec<Option<f64>> {
         self.cells.concat()
     }
 
-    /// Smallest and largest value; absent without values.
+    /// Minimum and maximum of the values; absent if there are none.
     pub(crate) fn range(&self) -> Option<(f64, f64)> {
         let mut range = None;
         for (_, _, value) in self.known() {
@@ -131,7 +132,8 @@ impl Week {
         }
     }
 
-    /// `31 % on weekdays from 9:00 to 17:00, 74 % on weekdays at other hours, 90 % at the weekend`; parts without data are omitted.
+    /// Means by part of the week: `31 % on weekdays from 9:00 to 17:00, 74 % on weekdays at other hours, 90 %
+    /// at the weekend`; parts without data are omitted.
     pub(crate) fn parts_words(&self, measure: Measure) -> String {
         let parts = self.parts();
         let said = [
@@ -145,7 +147,7 @@ impl Week {
         said.collect::<Vec<String>>().join(", ")
     }
 
-    /// Hour with the smallest or largest value: `Tuesday from 10:00`.
+    /// Hour with the minimum or maximum value, in words: `Tuesday from 10:00`; and the value.
     pub(crate) fn hour_words(&self, most: bool) -> Option<(String, f64)> {
         let better = |a: f64, b: f64| if most { a > b } else { a < b };
         let mut found: Option<(usize, usize, f64)> = None;
@@ -157,10 +159,11 @@ impl Week {
         found.map(|(day, hour, value)| (format!("{} from {hour}:00", DAYS[day]), value))
     }
 
-    /// Returns the map as a figure: hours along, weekdays down.
+    /// Returns the map as a figure: hours horizontally, weekdays vertically.
     pub(crate) fn figure(&self, map: Map) -> Option<Figure> {
         let (least, high) = self.range()?;
-        // Colours that made much of little would mislead: from the darkest to the palest is a fifth at least.
+        // Colours that exaggerate small differences would mislead: they span at least a fifth of the largest
+        // value.
         let low = least.min((1.0 - LEAST_CONTRAST) * high);
         let unit = Unit::of(high);
         let number = |value: f64| match map.measure {
@@ -182,7 +185,7 @@ impl Week {
         let hours: Vec<String> = (0..24)
             .map(|hour| format!("{hour}:00 to {}:00", hour + 1))
             .collect();
-        // A map of one value needs a scale all the same.
+        // Even a map with a single value needs a scale.
         let top = if number(high) > number(low) {
             number(high)
         } else {
@@ -200,7 +203,7 @@ impl Week {
             .y_gap(1)
             .zmin(number(low))
             .zmax(top)
-            // This kind of figure has no `meta`.
+            // This type of figure has no `meta`.
             .name(map.colour);
         let x_axis = axis()
             .type_(AxisType::Category)

@@ -8,7 +8,7 @@ use figure::Figure;
 use std::borrow::Cow;
 use table::Table;
 
-/// A question and its answer.
+/// A question with its answer.
 pub(crate) struct Section {
     pub id: String,
     pub title: Cow<'static, str>,
@@ -17,7 +17,7 @@ pub(crate) struct Section {
     pub parts: Vec<Part>,
 }
 
-/// A piece of an answer.
+/// A part of a section.
 pub(crate) enum Part {
     /// A heading within the section.
     Heading(String),

@@ -1,12 +1,13 @@
-//! Tables. Every cell has its number, so that a reader sees units and sorting compares magnitudes.
+//! Tables. Every cell of a number has its value, so that units are shown and sorting compares
+//! magnitudes.
 
 use crate::wording;
 use std::borrow::Cow;
 
-/// Number of rows on the page, unless a table sets another; the companions have all rows.
+/// Default number of rows on the page; the companions have all rows.
 pub(crate) const ROWS_SHOWN: usize = 100;
 
-/// More rows than this are folded.
+/// Maximum number of rows of a table that is not folded.
 const ROWS_OPEN: usize = 15;
 
 /// A table with a caption; its first column names the row.
@@ -18,11 +19,11 @@ pub(crate) struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Note below the table.
     pub note: Option<String>,
-    /// Number of rows on the page; the companions have all.
+    /// Maximum number of rows on the page; the companions have all rows.
     pub rows_shown: usize,
-    /// True if it stays open at any length; other long tables are folded.
+    /// True if the table is never folded; other long tables are.
     pub stays_open: bool,
-    /// True if its order is fixed: no column sorts it.
+    /// True if the table's order is fixed: readers cannot sort it.
     pub in_order: bool,
 }
 
@@ -30,20 +31,20 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub label: Cow<'static, str>,
-    /// Words that the column's name for programs is made of; absent where these are the label's.
+    /// Words from which the column's name for programs is made; absent if these are the label's.
     pub key: Option<&'static str>,
     pub is_number: bool,
 }
 
-/// Unit of a cell's value; the column's name for programs ends with it.
+/// Unit of a cell's value; the column's name for programs ends with the unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
     Text,
-    /// A plain number.
+    /// A number without unit.
     Number,
     Bytes,
-    /// From 0 to 1; of changes, the difference of two.
+    /// Share from 0 to 1; for changes, the difference of two shares.
     Share,
     Seconds,
     Milliseconds,
@@ -68,20 +69,20 @@ impl Kind {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cell {
-    /// Text of the cell, with a space before the unit so that numbers align.
+    /// Text of the cell, separate from the unit so that numbers align.
     pub text: String,
     pub unit: String,
-    /// Value that it sorts by; text sorts as text.
+    /// Value by which the column is sorted; text is sorted as text.
     pub value: Option<f64>,
     /// Unit of `value`.
     pub kind: Kind,
-    /// Name of the colour that its figure uses.
+    /// Name of the colour used for the row in its figure.
     pub swatch: Option<&'static str>,
     /// Length of a bar before the number, in percent.
     pub bar: Option<f64>,
-    /// Id of the element that it links to: a host's page.
+    /// Id of the element to which the cell links: a host's page.
     pub link: Option<String>,
-    /// True if the value is unknown: a dash, which screen readers read as "not known".
+    /// True if the value is unknown: shown as a dash, which screen readers read as "not known".
     pub absent: bool,
 }
 
@@ -103,7 +104,7 @@ impl Cell {
         }
     }
 
-    /// A value that is not known: a dash, never 0.
+    /// A cell for an unknown value: a dash, never 0.
     pub(crate) fn absent() -> Self {
         Self {
             text: "–".into(),
@@ -122,7 +123,7 @@ impl Cell {
         Self::of(Kind::Bytes, number, unit, bytes)
     }
 
-    /// A size that was chosen: `4 GiB`.
+    /// A cell for a chosen size: `4 GiB`.
     pub(crate) fn size(stored: i64) -> Self {
         let printed = wording::size(stored);
         let (number, unit) = printed.rsplit_once('\u{a0}').unwrap_or((&printed, ""));
@@ -143,18 +144,18 @@ impl Cell {
         Self::of(Kind::Milliseconds, format!("{ms:.1}"), "ms", ms)
     }
 
-    /// A moment: reads as `text`, sorts by time.
+    /// A cell for a moment: it shows `text`, and is sorted by time.
     pub(crate) fn moment(text: String, time_ms: i64) -> Self {
         Self::of(Kind::Moment, text, "", time_ms as f64)
     }
 
-    /// A difference of sizes, with its sign.
+    /// A cell for a difference of sizes, with its sign.
     pub(crate) fn bytes_change(bytes: f64) -> Self {
         let cell = Self::bytes(bytes.abs());
         cell.signed(bytes)
     }
 
-    /// A difference of shares, in points of a hundred.
+    /// A cell for a difference of shares, in percentage points.
     pub(crate) fn share_change(share: f64) -> Self {
         let points = (share * 1000.0).round() / 10.0;
         let cell = Self::of(Kind::Share, format!("{:.1}", points.abs()), "points", share);
@@ -177,7 +178,7 @@ impl Cell {
         value.map_or_else(Self::absent, cell)
     }
 
-    /// Returns the cell with a link to the element of this id.
+    /// Returns the cell with a link to the element with this id.
     pub(crate) fn link(mut self, id: &str) -> Self {
         self.link = Some(id.to_owned());
         self
@@ -202,14 +203,14 @@ impl From<String> for Cell {
 }
 
 impl Column {
-    /// Returns the column with a name for programs that does not follow its label.
+    /// Returns the column with a name for programs that is independent of its label.
     pub(crate) fn keyed(mut self, key: &'static str) -> Self {
         self.key = Some(key);
         self
     }
 }
 
-/// A column of words.
+/// Returns a column of words.
 pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
@@ -218,7 +219,7 @@ pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
     }
 }
 
-/// A column of numbers.
+/// Returns a column of numbers.
 pub(crate) fn numbers(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
@@ -238,35 +239,35 @@ impl Table {
         }
     }
 
-    /// Returns the table with these rows; absent without any.
+    /// Returns the table with these rows; absent if there are none.
     pub(crate) fn with_rows(mut self, rows: Vec<Vec<Cell>>) -> Option<Self> {
         self.rows = rows;
         (!self.rows.is_empty()).then_some(self)
     }
 
-    /// Returns the table with a note beneath it.
+    /// Returns the table with a note below it.
     pub(crate) fn with_note(mut self, note: impl Into<String>) -> Self {
         self.note = Some(note.into());
         self
     }
 
-    /// Returns true if it is long enough to be worth searching.
+    /// Returns true if the table is long enough to be worth searching.
     pub(crate) fn has_filter(&self) -> bool {
         const ROWS: usize = 15;
         self.shown().len() > ROWS
     }
 
-    /// The rows that are on the page.
+    /// The rows shown on the page.
     pub(crate) fn shown(&self) -> &[Vec<Cell>] {
         &self.rows[..self.rows.len().min(self.rows_shown)]
     }
 
-    /// Returns true if it is folded at first.
+    /// Returns true if the table is folded at first.
     pub(crate) fn is_folded(&self) -> bool {
         !self.stays_open && self.shown().len() > ROWS_OPEN
     }
 
-    /// Note that says how many rows the page omits; absent if it shows all.
+    /// Note on the number of rows that the page omits; absent if it shows all.
     pub(crate) fn left_out(&self) -> Option<String> {
         (self.rows.len() > self.rows_shown).then(|| {
             format!(
@@ -277,7 +278,7 @@ impl Table {
         })
     }
 
-    /// Names of the columns for programs: key or label, and unit, such as `mean_share`.
+    /// Names of the columns for programs: key or label with the unit, such as `mean_share`.
     pub(crate) fn keys(&self) -> Vec<String> {
         let key = |(at, column): (usize, &Column)| {
             let label = column.key.unwrap_or(&column.label).to_lowercase();
@@ -292,7 +293,7 @@ impl Table {
         };
         let mut keys: Vec<String> = Vec::with_capacity(self.columns.len());
         for key in self.columns.iter().enumerate().map(key) {
-            // A row of a document has each key once.
+            // Within a JSON object, keys must be unique.
             let mut unique = key.clone();
             let mut number = 1;
             while keys.contains(&unique) {
@@ -305,14 +306,14 @@ impl Table {
     }
 }
 
-/// The host's column where several hosts share a table.
+/// Adds a column for the host if several hosts share the table (`many`).
 pub(crate) fn host_column(many: bool, rest: Vec<Column>) -> Vec<Column> {
     let mut columns = Vec::from_iter(many.then_some(words("host")));
     columns.extend(rest);
     columns
 }
 
-/// The host's cell where several hosts share a table.
+/// Adds a cell for the host if several hosts share the table (`many`).
 pub(crate) fn host_cell(many: bool, host: impl Into<Cell>, rest: Vec<Cell>) -> Vec<Cell> {
     let mut cells = Vec::from_iter(many.then(|| host.into()));
     cells.extend(rest);

@@ -1,4 +1,5 @@
-//! The five questions that the page answers, in order: one room each, with sentences, figures and tables.
+//! The five questions that the page answers, in order: one module each, with sentences, figures and
+//! tables.
 
 pub(crate) mod cost;
 pub(crate) mod idle;
@@ -20,7 +21,7 @@ pub(crate) fn questions(view: &View) -> Vec<Section> {
     ]
 }
 
-/// Text in place of a missing measure: the analysis' reason, or otherwise `otherwise`.
+/// Text in place of a missing measure: the analysis' reason if it gives one, otherwise `otherwise`.
 pub(crate) fn without(view: &View, measure: &str, otherwise: &str) -> Part {
     Part::Say(
         view.reason_without(measure)
@@ -28,7 +29,7 @@ pub(crate) fn without(view: &View, measure: &str, otherwise: &str) -> Part {
     )
 }
 
-/// A reason as a sentence.
+/// Turns a reason into a sentence.
 pub(crate) fn sentence(reason: &str) -> String {
     let mut letters = reason.trim().trim_end_matches('.').chars();
     match letters.next() {

@@ -7,7 +7,7 @@ use crate::page::{Part, Section};
 /// One table as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFile {
-    /// Name without an ending, from the table's id.
+    /// File name without an ending, from the table's id.
     pub name: String,
     /// Caption above the table.
     pub caption: String,
@@ -15,7 +15,8 @@ pub struct TableFile {
     pub csv: String,
 }
 
-/// CSV files of the sections' tables; tables on hosts' pages are not among them, since these have all hosts.
+/// CSV files of the sections' tables. Tables of hosts' pages are left out, since the sections' tables have
+/// all hosts.
 pub(crate) fn files(page: &Page) -> Vec<TableFile> {
     tables(page)
         .map(|table| TableFile {
@@ -26,7 +27,7 @@ pub(crate) fn files(page: &Page) -> Vec<TableFile> {
         .collect()
 }
 
-/// Tables of the sections, of imported hosts and of the limits.
+/// Tables of the sections, of the imported hosts' sources, and of the limits.
 pub(crate) fn tables(page: &Page) -> impl Iterator<Item = &Table> {
     let tables = page.sections.iter().flat_map(of_section);
     tables.chain(&page.sources).chain(&page.parameters)
@@ -60,7 +61,7 @@ fn line(fields: impl IntoIterator<Item = String>) -> String {
     fields.join(",") + "\r\n"
 }
 
-/// Text of a cell; a value that is not known is empty.
+/// Text of a cell; empty for an unknown value.
 fn value(cell: &Cell) -> String {
     match cell.value {
         Some(value) => value.to_string(),
@@ -69,8 +70,8 @@ fn value(cell: &Cell) -> String {
     }
 }
 
-/// Text that no spreadsheet takes for a formula. Names come from hosts and may begin with `=`; such a text gets a leading
-/// apostrophe, which spreadsheets do not show. The JSON has the text unchanged.
+/// Text that no spreadsheet interprets as a formula. Names come from hosts and may begin with `=`; such a
+/// text gets a leading apostrophe, which spreadsheets do not show. The JSON has the unchanged text.
 fn inert(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}")

@@ -12,12 +12,12 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use miniz_oxide::deflate::compress_to_vec;
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of `assets/plotly-cartesian.min.js`, as a content policy spells it.
+/// SHA-256 of `assets/plotly-cartesian.min.js`, as written in a content security policy.
 const PLOTLY_HASH: &str = "sha256-eVQhUIVaUsVnJg4xNwldvit0Tm1wKlyr5n2iRpQvuno=";
 /// Compression level: zlib's default.
 const DEFLATE_LEVEL: u8 = 6;
 const PLOTLY: &str = include_str!("../../assets/plotly-cartesian.min.js");
-/// The page's own scripts, in the order in which they need each other.
+/// The page's own scripts; each may use those before it.
 const SCRIPT: &str = concat!(
     include_str!("../../assets/time.js"),
     include_str!("../../assets/figures.js"),
@@ -37,7 +37,7 @@ struct Document<'a> {
     zone: String,
     headline: &'a Headline,
     sections: &'a [Section],
-    /// Page of the only host, shown on the report.
+    /// Page of the only host, shown directly in the report.
     only: Option<Host<'a>>,
     /// Pages of several hosts, each opened on request.
     packed: Vec<PackedHost<'a>>,
@@ -50,7 +50,7 @@ struct Document<'a> {
     assets: Assets,
 }
 
-/// A comparison page, in the same shell.
+/// A comparison page, with the same assets.
 #[derive(Template)]
 #[template(path = "comparison.html")]
 struct ComparisonDocument<'a> {
@@ -62,7 +62,7 @@ struct ComparisonDocument<'a> {
     assets: Assets,
 }
 
-/// Assets that every page carries, so that it needs no network.
+/// Assets that every page contains, so that it needs no network.
 struct Assets {
     style: &'static str,
     script: &'static str,
@@ -98,7 +98,8 @@ impl std::ops::Deref for Host<'_> {
     }
 }
 
-/// A host's page, compressed, so that a browser that opens the report need not parse a thousand pages.
+/// A compressed page of a host, so that a browser need not parse a thousand pages when it opens the
+/// report.
 struct PackedHost<'a> {
     id: &'a str,
     name: &'a str,

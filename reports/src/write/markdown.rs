@@ -1,4 +1,4 @@
-//! The short form: headline, figures, answers.
+//! The short form of a report: headline, figures, answers.
 
 use crate::document::Page;
 use crate::page::table::{Cell, Table};
@@ -11,7 +11,7 @@ const TABLES: [&str; 4] = [
     "odds-table",
     "memory-context",
 ];
-/// Most rows of a table in the short form.
+/// Maximum number of rows of a table in the short form.
 const MOST_ROWS: usize = 10;
 
 /// Renders the page as Markdown.

@@ -1,4 +1,5 @@
-//! Invented costs of lending: three hosts' returns over two days, what they would page in again, other limits.
+//! Invented costs of lending: three hosts' returns over two days, the memory that they would page in again,
+//! other limits.
 
 use super::{GIB, START_MS};
 use gleaner_schemas::findings::*;
@@ -68,7 +69,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
         hour,
         returns,
         idle_hours_s: 7_200.0,
-        // At three in the night nobody was idle long enough to tell.
+        // At three at night, no host was idle long enough for a rate.
         per_idle_hour: (hour != 3).then_some(returns as f64 / 2.0),
     });
     f.returns_by_hour.push(ReturnsByHour {

@@ -1,4 +1,4 @@
-//! Sums of the invented points.
+//! Sums over the invented points.
 
 use gleaner_schemas::findings::*;
 
@@ -55,8 +55,8 @@ pub fn quota(points: &[MemoryPoint], host: &str, physical: f64) -> Quota {
     }
 }
 
-/// Runs of consecutive points for which `holds`, as index ranges, and whether a gap or an end of
-/// the trace cuts each end.
+/// Runs of consecutive points for which `holds` is true, as index ranges, and whether a gap or an
+/// end of the trace cuts each end.
 fn runs(
     points: &[MemoryPoint],
     holds: impl Fn(&MemoryPoint) -> bool,
@@ -132,7 +132,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 mean_s,
                 median_s: lengths.get(n / 2).copied(),
                 longest_s: lengths.last().copied(),
-                // Not Kaplan and Meier's, only a value between the mean and the longest.
+                // Not a Kaplan-Meier estimate, only a value between the mean and the maximum.
                 restricted_mean_s: mean_s
                     .map(|m| (m + censored as f64 / n as f64 * (lengths[n - 1] - m)).round()),
                 available_time_share: Some(held as f64 / f.memory_over_time.len() as f64),

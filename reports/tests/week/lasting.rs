@@ -1,4 +1,5 @@
-//! Invented answers to how long memory lasts: two working days by hour, odds that fall with time, forecasts.
+//! Invented findings on how long memory stays available: two working days by hour, odds that fall with the
+//! horizon, forecasts.
 
 use super::GIB;
 use gleaner_schemas::findings::*;
@@ -7,13 +8,13 @@ const HOURS: i64 = 48;
 const AHEAD_S: [f64; 6] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0, 259_200.0];
 const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
-/// From 0 in the night to 1 at noon.
+/// Share of business, from 0 at night to 1 at noon.
 fn business(hour: i64) -> f64 {
     let from_noon = (hour as f64 - 12.5).abs();
     (1.0 - from_noon / 6.0).max(0.0)
 }
 
-/// Share that stays: less of it the larger the region, the later, and in idle time.
+/// Share that stays available; smaller for larger regions, longer horizons and idle time.
 fn stays(region_bytes: i64, scope: Scope, ahead_s: f64) -> f64 {
     let half_s = match scope {
         Scope::All => 90_000.0,
@@ -97,7 +98,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
             weekday,
             hour,
             available_share: 1.0 - large - 0.4 * busy,
-            // Starts in the last hour cannot be followed for an hour.
+            // Instants in the last hour cannot be followed for an hour.
             still_available_1h: (weekday == 1 || hour < 23)
                 .then(|| stays(region_bytes, scope, 3600.0) * (1.0 - 0.5 * busy)),
             counted_s: 9_000.0,

@@ -1,5 +1,5 @@
-//! Invented findings with every list filled: three hosts, two days at 90 s, office hours, a job at
-//! night that makes dips, a laptop that sleeps. The sums agree with the points.
+//! Invented findings with every list filled: three hosts, two days at 90 s, office hours, a nightly
+//! job that causes dips, a laptop that sleeps. The sums agree with the points.
 
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, dead_code)]
 
@@ -20,11 +20,11 @@ struct Machine {
     name: &'static str,
     physical_gib: f64,
     cpus: i64,
-    /// Hours in which it sleeps.
+    /// Hours in which the host sleeps.
     asleep: &'static [(f64, f64)],
-    /// Hours in which its owner works.
+    /// Hours in which the owner works.
     at_work: &'static [(f64, f64)],
-    /// Hours in which a job runs, and the share of memory that it takes.
+    /// Hours in which a job runs, and the share of memory that the job uses.
     job: (f64, f64, f64),
 }
 
@@ -92,7 +92,8 @@ pub fn findings() -> Findings {
     f
 }
 
-/// Findings with those on all hosts together: durations of availability, and the cost of lending.
+/// Findings including those on all hosts together: how long memory stays available, and the cost of
+/// lending.
 #[allow(dead_code, reason = "the tests' own, where the example has none of it")]
 pub fn whole() -> Findings {
     let mut f = findings();
@@ -200,7 +201,7 @@ fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary
         size_class: format!("{} GiB", machine.physical_gib),
         physical_bytes: (machine.physical_gib * GIB) as i64,
         cpus_count: Some(machine.cpus),
-        // Its dash is at the far right of a wide table.
+        // The missing value's dash is at the far right of a wide table.
         kernel_release: (machine.name != "dune").then(|| "6.1.0-42-amd64".into()),
         sample_interval_s: Some(90.0),
         samples_count: points.len() as i64,

@@ -1,8 +1,8 @@
-//! Memory of the invented hosts together, and the times when they were short: worked out from their points.
+//! Memory of the invented hosts together, and the times when they were short, computed from their points.
 
 use gleaner_schemas::findings::*;
 
-/// Cells of the grid, as the analysis has them.
+/// Length of the grid's cells, as in the analysis.
 const CELL_MS: i64 = 600_000;
 const SHORT_SHARE: f64 = 0.1;
 
@@ -110,7 +110,7 @@ fn ranks(f: &Findings) -> Vec<RankContribution> {
     (1..=sums.len()).map(rank).collect()
 }
 
-/// Dips below a tenth, the deepest of them and what ran then.
+/// Adds dips below a tenth, the deepest of them, and the programs active then.
 fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let threshold_bytes = (host.physical_bytes as f64 * SHORT_SHARE) as i64;
     let below = |p: &&MemoryPoint| p.available_min_bytes < threshold_bytes;
@@ -159,7 +159,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     }
 }
 
-/// Hours of Monday and Tuesday, in UTC.
+/// Dips by hour of Monday and Tuesday, in UTC.
 fn by_hour(f: &Findings) -> Vec<DipsByHour> {
     let hours = (0..48_i64).map(|hour| {
         let from = super::START_MS + hour * 3_600_000;

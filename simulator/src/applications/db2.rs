@@ -1,9 +1,9 @@
 //! Decision support: five queries that join relations with and without indices.
 //!
-//! The study's: 5.2 GB in 831 files; five consecutive queries of "complex join, select, and aggregate operations on indexed
-//! and non-indexed relations" (section 3.2). Everything else is assumed: files of one size; a query scans two fifths of the
-//! files one after the other in requests of 64 KB, each query beginning a fifth further on, and after each of them looks one page of 8 KB up,
-//! anywhere, as a join by an index would.
+//! From the study: 5.2 GB in 831 files; five consecutive queries of "complex join, select, and aggregate
+//! operations on indexed and non-indexed relations" (section 3.2). Assumed: files have equal sizes; a query
+//! scans two fifths of the files in order, in requests of 64 KB, and each query begins a fifth further on;
+//! after each such request, the query looks up one random page of 8 KB, as a join by an index would.
 
 use super::{Layout, Run, below};
 use crate::Request;
@@ -15,7 +15,7 @@ const THINK_NS: u64 = 7_898_000;
 const QUERIES: u32 = 5;
 const FILES: u32 = 831;
 const FILES_A_QUERY: u32 = FILES * 2 / QUERIES;
-/// Blocks of a scan's request: 64 KB.
+/// Blocks per request of a scan: 64 KB.
 const SCANNED: u32 = 8;
 
 const LAYOUT: Layout = Layout {
@@ -25,7 +25,7 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: SCANNED * (8 << 10),
 };
 
-/// The requests of one run.
+/// Requests of one run.
 #[derive(Clone, Debug)]
 pub struct Queries {
     think_ns: u64,

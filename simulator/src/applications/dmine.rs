@@ -1,8 +1,9 @@
-//! Association rules: scans of all transactions, one for each size of item set.
+//! Association rules: scans of all transactions, one scan for each size of item set.
 //!
-//! The study's: 4 GB in 8 files; almost all requests are for 128 KB (section 4); a frequent set has three items at most, and
-//! the access pattern is a scan (section 3.2). Assumed: a pass for each size of set, as in the algorithm that it names
-//! (Agrawal & Srikant), so three; each of the eight traced processes scans a file of its own, in step with the others.
+//! From the study: 4 GB in 8 files; almost all requests are for 128 KB (section 4); a frequent set has at
+//! most three items, and the access pattern is a scan (section 3.2). Assumed: one pass for each size of set,
+//! as in the algorithm that the study names (Agrawal & Srikant), so three; each of the eight traced processes
+//! scans its own file, in step with the others.
 
 use super::{Layout, Run};
 use crate::Request;
@@ -21,7 +22,7 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: 128 << 10,
 };
 
-/// The requests of one run.
+/// Requests of one run.
 #[derive(Clone, Debug)]
 pub struct Scans {
     think_ns: u64,

@@ -1,4 +1,5 @@
-//! Mostly a fifth of the data: as `random`, but 80 % of the requests go to the first 20 % of the blocks (section 3.2).
+//! Requests mostly to a fifth of the data: like `random`, but 80 % of the requests go to the first 20 % of
+//! the blocks (section 3.2).
 
 use super::random::{self, LAYOUT};
 use super::{Layout, Run, below};
@@ -7,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 const HOT_BLOCKS: u32 = LAYOUT.blocks() / 5;
 
-/// The requests of one run.
+/// Requests of one run.
 #[derive(Clone, Debug)]
 pub struct Draws(random::Draws);
 
@@ -32,7 +33,7 @@ impl Iterator for Draws {
     }
 }
 
-/// The next request's block.
+/// Draws the next request's block.
 fn block(dice: &mut ChaCha8Rng) -> u32 {
     let is_hot = below(5, dice) < 4;
     if is_hot {

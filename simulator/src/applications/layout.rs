@@ -1,6 +1,6 @@
-//! A program's data on its disks.
+//! Layout of a program's data on its disks.
 
-/// Files of one size, in blocks that are numbered through all of them.
+/// Files of equal size, in blocks that are numbered across all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Number of files, distributed over the client's disks in turn.
@@ -9,7 +9,7 @@ pub struct Layout {
     pub file_blocks: u32,
     /// Block size: the unit of the client's own cache.
     pub block_bytes: u32,
-    /// Bytes of the largest request; no region is smaller.
+    /// Bytes of the largest request; regions are at least as large.
     pub largest_request_bytes: u32,
 }
 

@@ -1,8 +1,9 @@
 //! LU decomposition of a matrix of 8192 × 8192 doubles in slabs of 64 columns.
 //!
-//! The study's: 536 MB in 8 files, slabs of 64 columns, a triangle scan (section 3.2). Assumed: the left-looking order, in which
-//! each slab is read, brought up to date by all slabs left of it, which are read one after the other, and written once; a slab
-//! is read and written by one request, and the slabs lie in the files in turn; every update takes the same time.
+//! From the study: 536 MB in 8 files, slabs of 64 columns, a triangle scan (section 3.2). Assumed: the
+//! left-looking order, which reads each slab, updates it with all slabs to its left, read one after the
+//! other, and writes it once. A slab is read or written by one request, slabs are distributed over the files
+//! in turn, and every update takes the same time.
 
 use super::{Layout, Run};
 use crate::Request;
@@ -21,11 +22,11 @@ const LAYOUT: Layout = Layout {
     largest_request_bytes: 64 * 8192 * 8,
 };
 
-/// The requests of one run.
+/// Requests of one run.
 #[derive(Clone, Debug)]
 pub struct Triangle {
     think_ns: u64,
-    /// The slab that is brought up to date.
+    /// The slab being updated.
     slab: u32,
     step: u32,
 }
@@ -50,7 +51,7 @@ impl Run for Triangle {
 impl Iterator for Triangle {
     type Item = Request;
 
-    /// For each slab: it, all left of it, and it again to be written.
+    /// Requests for each slab: a read of it, reads of all slabs to its left, a write of it.
     #[inline]
     fn next(&mut self) -> Option<Request> {
         if self.slab == SLABS {

@@ -1,4 +1,5 @@
-//! Programs as generators of requests: the study's five. A program is a file here and a row of the table below.
+//! Programs as generators of requests: the study's five. A program is a file in this module and a row of the
+//! table below.
 //!
 //! | program | data | pattern | requests |
 //! | --- | --- | --- | --- |
@@ -8,9 +9,10 @@
 //! | hotcold | 2 GiB | 80 % of the requests to 20 % of it | 8 KB |
 //! | random | 2 GiB | random | 8 KB |
 //!
-//! Sizes are the study's (Acharya & Setia, section 3.2), and so are requests where it tells of them: the three real programs'
-//! traces were never published. Each generator says what of it is assumed. The time that a program computes between two
-//! requests is the study's for hotcold and random; for the others it is calibrated to one figure each, see [`calibrate`](crate::calibrate()).
+//! Sizes are the study's (Acharya & Setia, section 3.2), and so are the requests as far as the study
+//! describes them: the three real programs' traces were never published. Each generator states its
+//! assumptions. The compute time between two requests is the study's for hotcold and random; for each of the
+//! others it is calibrated to one figure, see [`calibrate`](crate::calibrate()).
 
 mod db2;
 mod dmine;
@@ -25,21 +27,23 @@ pub use layout::Layout;
 use crate::Request;
 use rand_chacha::ChaCha8Rng;
 
-/// A program that runs again and again over the same data.
+/// A program that runs repeatedly over the same data.
 pub trait Program {
-    /// The requests of one run, in the order in which its processes take them.
+    /// Requests of one run, in the order in which the program's processes take them.
     type Stream: Iterator<Item = Request>;
 
     /// Layout of the program's data.
     fn layout(&self) -> Layout;
 
-    /// The run of this number. The same seed and number give the same requests.
+    /// The run with this number. The same seed and number give the same requests.
     fn run(&self, seed: u64, number: u64) -> Self::Stream;
 
-    /// Returns true if its regions, and its host's cached data, outlive a run: the next run has the same data.
+    /// Returns true if the program's regions, and the data cached on its client, outlive a run: the next run
+    /// has the same data.
     fn keeps_regions(&self) -> bool;
 
-    /// Number of its processes that run at once on the client's CPUs: each computes and waits by itself.
+    /// Number of the program's processes that run concurrently on the client's CPUs; each computes and waits
+    /// on its own.
     fn processes(&self) -> u32;
 }
 
@@ -57,7 +61,7 @@ table::applications! {
 }
 
 impl Application {
-    /// The study's programs, in its order: the ones that its tables and figures have.
+    /// The study's programs, in the order of its tables and figures.
     pub const STUDY: [Self; 5] = [
         Self::Dmine,
         Self::Db2,
@@ -66,7 +70,7 @@ impl Application {
         Self::Random,
     ];
 
-    /// The application with `think_ns` of computing before each request.
+    /// The application with a compute time of `think_ns` before each request.
     #[must_use]
     pub const fn thinking(self, think_ns: u64) -> PacedApplication {
         PacedApplication {
@@ -82,36 +86,36 @@ impl std::fmt::Display for Application {
     }
 }
 
-/// An [`Application`] on CPUs of some speed.
+/// An [`Application`] with a chosen compute time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacedApplication {
     application: Application,
     think_ns: u64,
 }
 
-/// The requests of one run of an application, and the facts about it that hold for every run.
+/// Requests of one run of an application, and properties that hold for every run.
 pub trait Run: Iterator<Item = Request> {
-    /// Data of the application.
+    /// Layout of the application's data.
     const LAYOUT: Layout;
 
-    /// Time to compute before each request.
+    /// Compute time before each request.
     const THINK_NS: u64;
 
-    /// True where that time was **calibrated**: so that the ideal speedup on the study's client is the one in its Table
-    /// 5 ([`calibrate`](crate::calibrate()); `tests/study.rs` finds the same).
+    /// True if [`Run::THINK_NS`] was **calibrated**, so that the ideal speedup on the study's client equals
+    /// that of Table 5 ([`calibrate`](crate::calibrate()); `tests/study.rs` finds the same).
     const IS_CALIBRATED: bool;
 
-    /// True where the application's regions, and what its host has in memory, outlive a run.
+    /// True if the application's regions, and the data cached on its client, outlive a run.
     const KEEPS_REGIONS: bool;
 
-    /// Number of its processes that run at once on the client's CPUs.
+    /// Number of the application's processes that run concurrently on the client's CPUs.
     const PROCESSES: u32;
 
     /// Returns a run that computes for `think_ns` before each request and draws from `dice`.
     fn new(think_ns: u64, dice: ChaCha8Rng) -> Self;
 }
 
-/// Draws a number below `count`, uniformly to within 2⁻³² of `count`.
+/// Draws a number below `count`; probabilities differ from uniform by less than 2⁻³² of `count`.
 fn below(count: u32, dice: &mut ChaCha8Rng) -> u32 {
     use rand::Rng;
     ((u64::from(dice.next_u32()) * u64::from(count)) >> 32) as u32

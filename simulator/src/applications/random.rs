@@ -1,15 +1,15 @@
-//! Random requests, all the study's (section 3.2): 262,144 reads of 8 KB from 2 GB. That these are as many blocks as 2 GiB
-//! have, in a file on each disk, is assumed.
+//! Random requests, as in the study (section 3.2): 262,144 reads of 8 KB from 2 GB. Assumed: the data have as
+//! many blocks, which is 2 GiB, in one file per disk.
 
 use super::{Layout, Run, below};
 use crate::Request;
 use crate::event::MS;
 use rand_chacha::ChaCha8Rng;
 
-/// The study's time to compute before each request (section 3.2).
+/// The study's compute time before each request (section 3.2).
 const THINK_NS: u64 = 10 * MS;
 
-/// Requests of a run.
+/// Number of requests of a run.
 const REQUESTS: u32 = 262_144;
 
 pub(super) const LAYOUT: Layout = Layout {
@@ -19,7 +19,7 @@ pub(super) const LAYOUT: Layout = Layout {
     largest_request_bytes: 8 << 10,
 };
 
-/// The requests of one run, each for a random block.
+/// Requests of one run, each for a random block.
 #[derive(Clone, Debug)]
 pub struct Draws {
     think_ns: u64,
@@ -28,7 +28,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// The next request, for the block that `block` draws.
+    /// Returns the next request, for the block that `block` draws.
     pub(super) fn next_of(&mut self, block: fn(&mut ChaCha8Rng) -> u32) -> Option<Request> {
         self.left = self.left.checked_sub(1)?;
         Some(Request {

@@ -1,6 +1,6 @@
 //! The table of applications, and all code generated from it.
 
-/// Makes an application known to the simulator, its scenarios and the command line: a row for each.
+/// Makes applications known to the simulator, its scenarios and the command line: one row per application.
 ///
 /// Each row has documentation, the name in scenarios and results, the variant of [`Application`](super::Application) and the
 /// type of its [`Run`](super::Run).
@@ -18,7 +18,7 @@ macro_rules! applications {
             /// All applications, in the order of the table.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$application),*];
 
-            /// Name in scenarios and results, as the study spells its own.
+            /// Name in scenarios and results; of the study's programs, in its spelling.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -26,7 +26,7 @@ macro_rules! applications {
                 }
             }
 
-            /// Time that the application computes before each request ([`Run::THINK_NS`]).
+            /// Compute time before each request ([`Run::THINK_NS`]).
             #[must_use]
             pub const fn think_ns(self) -> u64 {
                 match self {
@@ -34,7 +34,7 @@ macro_rules! applications {
                 }
             }
 
-            /// Returns true where that time was calibrated ([`Run::IS_CALIBRATED`]).
+            /// Returns true if the compute time was calibrated ([`Run::IS_CALIBRATED`]).
             #[must_use]
             pub const fn is_calibrated(self) -> bool {
                 match self {
@@ -75,7 +75,7 @@ macro_rules! applications {
             }
         }
 
-        /// The requests of one run of an [`Application`].
+        /// Requests of one run of an [`Application`].
         #[derive(Clone, Debug)]
         pub enum Stream {
             $($(#[$doc])* $application($module::$run),)*
@@ -84,7 +84,8 @@ macro_rules! applications {
         impl Iterator for Stream {
             type Item = Request;
 
-            // Inlined into the request's user: a call would pass it through memory, in other pieces than it is read.
+            // Inlined into the caller: a call would write the request to memory, in other pieces than those
+            // read back.
             #[inline(always)]
             fn next(&mut self) -> Option<Request> {
                 match self {

@@ -34,7 +34,7 @@ fn lu_reads_all_slabs_left_of_each_and_writes_it() {
     let all = requests(Application::Lu);
     assert_eq!(all.len(), 128 * 129 / 2 + 128);
     assert_eq!(all.iter().filter(|r| r.is_write).count(), 128);
-    // Slab s lies in file s % 8, which has 16 slabs.
+    // Slab s is in file s % 8; each file has 16 slabs.
     let first: Vec<(u64, bool)> = all[..9].iter().map(|r| (r.object, r.is_write)).collect();
     let (read, write) = (false, true);
     let expected = [

@@ -1,8 +1,9 @@
-//! A stream through caches alone: how often each policy of `policy` misses at each size. No host, no network, no time.
+//! Replay of a stream through caches: how often each policy of `policy` misses at each size, without hosts,
+//! network or time.
 //!
-//! Objects are numbered once, as the stream is read, a batch at a time; every cache then goes through the batch. What libCacheSim counts
-//! of the same stream, this counts (tests/readers/test_streams.py): an object keeps the size that it came in with, and one larger than
-//! the cache is never in it.
+//! Objects are numbered once, while the stream is read batch by batch; every cache then processes the batch.
+//! The counts equal those of libCacheSim for the same stream (tests/readers/test_streams.py): an object keeps
+//! the size of its first request, and an object larger than the cache is never stored.
 
 mod run;
 
@@ -19,29 +20,29 @@ pub enum Capacity {
     Bytes(u64),
 }
 
-/// A cache that the stream goes through.
+/// A cache that replays the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cache {
-    /// Policy that says which object leaves.
+    /// Policy that chooses which object leaves.
     pub policy: Policy,
     /// Capacity of the cache.
     pub capacity: Capacity,
 }
 
-/// Outcome of a stream in a cache.
+/// Counts of a stream in a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counts {
     /// Number of requests.
     pub requests: u64,
     /// Number of requests for objects that were not in the cache.
     pub misses: u64,
-    /// Bytes that were asked for.
+    /// Bytes of all requests.
     pub bytes: u64,
     /// Bytes of the requests for objects that were not in the cache.
     pub missed_bytes: u64,
 }
 
-/// Reason why a stream did not go through.
+/// Reason why a replay failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
@@ -53,12 +54,11 @@ pub enum ReplayError {
     TooManyObjects,
 }
 
-/// Requests of a batch: small enough for the processor's own cache, large enough that memory accesses
-/// overlap.
+/// Requests per batch: few enough to fit into the processor's cache, enough for memory accesses to overlap.
 const BATCH_REQUESTS: usize = 4096;
 
-/// Sends a stream through every one of `caches`, each by itself, from empty. Their counts, in the same order. Memory: 12 to 21 bytes an object
-/// and cache, 26 to 52 an object; nothing a request.
+/// Replays a stream in every one of `caches` separately, each starting empty, and returns their counts in the
+/// same order. Memory: 12 to 21 bytes per object and cache, and 26 to 52 bytes per object; none per request.
 ///
 /// # Errors
 /// [`ReplayError`].
@@ -82,7 +82,7 @@ pub fn replay(
     Ok(runs.iter().map(|run| run.counts()).collect())
 }
 
-/// Requests that go through the caches together.
+/// Requests that the caches process together.
 #[derive(Default)]
 struct Batch {
     objects: Vec<u64>,

@@ -1,18 +1,19 @@
-//! State of one cache that goes through a stream.
+//! State of one cache that replays a stream.
 
 use super::{Capacity, Counts};
 use gleaner_policy::eviction::{Eviction, Visitor};
 
-/// A cache that goes through batches of requests.
+/// A cache that processes batches of requests.
 pub(super) trait BatchReplay {
-    /// The next requests: numbers of objects, of which there are `objects` now, and bytes.
+    /// Processes the next requests, given the numbers of their objects and their bytes; there are `objects`
+    /// objects so far.
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32);
 
-    /// Counts over all of them.
+    /// Counts over all requests so far.
     fn counts(&self) -> Counts;
 }
 
-/// Number of requests that are looked at beforehand.
+/// Number of requests that are looked up in advance.
 const AT_ONCE: usize = 64;
 
 /// Makes a [`Run`] of the policy that visits it.
@@ -26,10 +27,10 @@ impl Visitor for RunMaker {
     }
 }
 
-/// A cache and its results.
+/// A cache and its counts.
 struct Run<E> {
     order: E,
-    /// Part of the capacity that each object in the cache takes.
+    /// Capacity that each stored object takes.
     sizes: Vec<u32>,
     capacity: Capacity,
     held: u64,
@@ -74,7 +75,7 @@ impl<E: Eviction> Run<E> {
 impl<E: Eviction> BatchReplay for Run<E> {
     fn ask(&mut self, numbers: &[u32], bytes: &[u32], objects: u32) {
         if objects as usize > self.sizes.len() {
-            // In strides, as all of it is copied.
+            // Grows in large steps, since each one copies everything.
             let room = objects.saturating_add(objects / 2);
             self.order.grow(room);
             self.sizes.resize(room as usize, 0);
@@ -85,7 +86,8 @@ impl<E: Eviction> BatchReplay for Run<E> {
         };
         let (mut misses, mut missed_bytes) = (0, 0_u64);
         for (numbers, bytes) in numbers.chunks(AT_ONCE).zip(bytes.chunks(AT_ONCE)) {
-            // Looked at beforehand, so that the processor waits for all of them together. What it finds may have changed by then.
+            // Looks up all in advance, so that their memory accesses overlap. The results are not used
+            // further, since they may change.
             let held = numbers
                 .iter()
                 .filter(|number| self.order.contains(**number));

@@ -1,4 +1,4 @@
-//! Caches against a table worked by hand, and against a list that is searched from end to end.
+//! Caches compared with a table worked by hand, and with a list that is searched from end to end.
 
 use super::*;
 use crate::Request;
@@ -32,8 +32,8 @@ fn misses(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u64
 
 #[test]
 fn sizes_are_those_that_objects_came_in_with() {
-    // 250 bytes: 7 (100) and 8 (100) are in; 7 is a hit, whatever is asked of it; 9 (40) fits beside them; 10 (300) never does;
-    // 11 takes nothing. libCacheSim 0.3.5 counts the same: 5 misses, 540 bytes.
+    // 250 bytes: 7 (100) and 8 (100) are stored; 7 is a hit, whatever size the request has; 9 (40) fits, too;
+    // 10 (300) never does; 11 takes no room. libCacheSim 0.3.5 counts the same: 5 misses, 540 bytes.
     let asked = [
         (7, 100),
         (8, 100),
@@ -52,7 +52,7 @@ fn sizes_are_those_that_objects_came_in_with() {
             "{policy:?}"
         );
     }
-    // Room for two: 9 takes 8's place where the last use counts, 7's where the first coming does, and no one's.
+    // Room for two: with Lru 9 replaces 8, with Fifo 7, with FirstIn no object.
     assert_eq!(misses(&asked, Policy::Lru, Capacity::Objects(2)).0, 5);
     assert_eq!(misses(&asked, Policy::Fifo, Capacity::Objects(2)).0, 6);
     assert_eq!(misses(&asked, Policy::FirstIn, Capacity::Objects(2)).0, 7);
@@ -69,10 +69,10 @@ fn a_streams_error_is_the_replays() {
     assert!(error.to_string().starts_with("torn"), "{error}");
 }
 
-/// Policies whose order is that of a list. The others have a slow version of their own beside them.
+/// Policies whose order is that of a list. The other policies' tests have their own slow versions.
 const OF_A_LIST: [Policy; 3] = [Policy::Lru, Policy::Fifo, Policy::FirstIn];
 
-/// The same by a list, next to leave first.
+/// Computes the same with a list, whose first object leaves next.
 fn by_list(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u64) {
     let (by_objects, most) = match capacity {
         Capacity::Objects(most) => (true, most),
@@ -104,7 +104,7 @@ fn by_list(asked: &[(u64, u32)], policy: Policy, capacity: Capacity) -> (u64, u6
 }
 
 proptest! {
-    /// The contents of a cache never take more than it has room for: with room for all there are no more misses than
+    /// A cache never stores more than it has room for; with room for all, there are as many misses as
     /// objects.
     #[test]
     fn with_room_for_all_an_object_misses_once(asked in prop::collection::vec(0u64..300, 0..9000)) {
@@ -129,7 +129,7 @@ proptest! {
                 caches.push(Cache { policy, capacity });
             }
         }
-        // All caches at once give the same as each by itself.
+        // Concurrent caches give the same as each separately.
         let counts = replay(stream(&asked), &caches).unwrap();
         for (cache, counts) in caches.iter().zip(counts) {
             let expected = by_list(&asked, cache.policy, cache.capacity);

@@ -1,23 +1,23 @@
-//! Invariants of every run, under any settings: always checked, not only in tests.
+//! Invariants of every run, under any settings; always checked, not only in tests.
 
 /// Violated invariant: a defect of the simulation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// Requests got lost, or were answered twice.
+    /// Requests were lost, or were answered twice.
     #[error(
         "run {run} made {requests} requests, of which {local} were answered locally, {remote} from remote memory and {disk} from disk"
     )]
     Requests {
         /// Number of the run.
         run: u64,
-        /// Requests that were made.
+        /// Number of requests made.
         requests: u64,
-        /// Answered by the client's own memory.
+        /// Requests answered by the client's own memory.
         local: u64,
-        /// Answered by hosts.
+        /// Requests answered by hosts.
         remote: u64,
-        /// Answered by disks.
+        /// Requests answered by disks.
         disk: u64,
     },
     /// A host lends more than it may.
@@ -27,9 +27,9 @@ pub enum Violation {
         host: String,
         /// Time of the violation.
         at_ns: u64,
-        /// Bytes that it lends.
+        /// Bytes that the host lends.
         leased_bytes: u64,
-        /// Bytes that it may lend.
+        /// Bytes that the host may lend.
         quota_bytes: u64,
     },
     /// A host refused a lease that it had room for.
@@ -39,9 +39,9 @@ pub enum Violation {
         host: String,
         /// Time of the violation.
         at_ns: u64,
-        /// Bytes that it has free.
+        /// Free bytes of the host.
         free_bytes: u64,
-        /// Bytes that were asked for.
+        /// Bytes that were requested.
         wanted_bytes: u64,
     },
     /// The bytes of a host's regions differ from the bytes that it lends.
@@ -49,9 +49,9 @@ pub enum Violation {
     Held {
         /// Name of the host.
         host: String,
-        /// Bytes that it lends.
+        /// Bytes that the host lends.
         leased_bytes: u64,
-        /// Bytes of its regions together.
+        /// Sum of the bytes of the host's regions.
         held_bytes: u64,
     },
     /// A host answered after it had reclaimed its memory.
@@ -59,9 +59,9 @@ pub enum Violation {
     Reclaimed {
         /// Name of the host.
         host: String,
-        /// Time at which it answered.
+        /// Time of the answer.
         at_ns: u64,
-        /// Time since which it lends nothing.
+        /// Time since which the host lends nothing.
         since_ns: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! A client workstation: it handles one request after the other.
+//! A client workstation, which handles one request after the other.
 
 use super::check::Violation;
 use super::cluster::{Cluster, NEVER, RegionPlace};
@@ -9,20 +9,20 @@ use super::process::{Process, Stage, Step};
 use crate::Request;
 use crate::applications::Layout;
 
-/// Places of data, in blocks.
+/// Conversion between a program's blocks and its regions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     layout: Layout,
-    /// Blocks of a whole region.
+    /// Blocks of a full region.
     region_blocks: u32,
     regions_a_file: u32,
-    /// Number of the client's first region: all clients' regions are numbered one client after the other.
+    /// Number of the client's first region: regions are numbered client by client.
     first_region: u32,
 }
 
 impl Geometry {
-    /// Regions of about `region_bytes`: a whole number of the program's largest requests, at least one. None reaches from
-    /// one file into another.
+    /// Geometry with regions of about `region_bytes`: a multiple of the program's largest request, at least
+    /// one. No region spans two files.
     pub(super) fn new(layout: Layout, region_bytes: u64) -> Self {
         let request = u64::from(layout.largest_request_bytes.max(layout.block_bytes).max(1));
         let requests = (region_bytes / request).max(1);
@@ -36,7 +36,7 @@ impl Geometry {
         }
     }
 
-    /// Regions numbered after those of other clients.
+    /// The same regions, numbered after those of other clients.
     pub(super) const fn after(self, first_region: u32) -> Self {
         Self {
             first_region,
@@ -89,7 +89,7 @@ pub(super) struct Workstation {
 }
 
 impl Workstation {
-    /// Runs the process at `now_ns`, which is its time.
+    /// Executes the process' next step at `now_ns`, the step's time.
     #[inline]
     pub(super) fn step(
         &mut self,
@@ -136,7 +136,7 @@ impl Workstation {
                 cluster.serve(region, now_ns)?;
                 let bytes = u64::from(process.request.bytes);
                 if is_write {
-                    // To disk and host at once (section 3.1).
+                    // To disk and host concurrently (section 3.1).
                     process.not_before_ns = self.machine.send(now_ns, bytes);
                     return Ok(self.disk(process, now_ns));
                 }
@@ -203,7 +203,8 @@ impl Workstation {
             return Step::Answered(now_ns);
         };
         let region = process.region;
-        // The host may have reclaimed its memory; then it is asked in vain, and the next request for the region notices that again.
+        // If the host has reclaimed its memory, only the round trip to the host is lost; the next request for
+        // the region meets the same failure.
         let ready_ns = if cluster.is_void(region, storing) {
             now_ns + self.machine.round_trip_ns()
         } else {
@@ -224,7 +225,7 @@ impl Workstation {
         (request.object as u32, count)
     }
 
-    /// Checks that all requests since `before` are answered, except for `waiting` of them.
+    /// Checks that all requests since `before` were answered, except `waiting` of them.
     pub(super) fn check(&self, run: u64, before: &Counts, waiting: u64) -> Result<(), Violation> {
         let now = &self.counts;
         let requests = now.requests - before.requests;

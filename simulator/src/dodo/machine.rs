@@ -12,7 +12,8 @@ pub(super) struct Station {
 }
 
 impl Station {
-    /// Accepts work that arrives at `at_ns`, never before the last arrival, and returns its end.
+    /// Accepts work that arrives at `at_ns`, not before the last arrival, and returns the time when it is
+    /// done.
     pub(super) const fn serve(&mut self, at_ns: u64, work_ns: u64) -> u64 {
         let begin_ns = if self.free_ns > at_ns {
             self.free_ns
@@ -24,12 +25,12 @@ impl Station {
     }
 }
 
-/// Time to transfer this many bytes.
+/// Time to transfer `bytes`.
 pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
     if bytes_per_s == 0 {
         return u64::MAX / 4;
     }
-    // Bytes of a request are far below 2³⁴.
+    // A request has far fewer than 2³⁴ bytes.
     bytes.saturating_mul(SECOND) / bytes_per_s
 }
 
@@ -37,7 +38,7 @@ pub(super) const fn transfer_ns(bytes: u64, bytes_per_s: u64) -> u64 {
 #[derive(Clone, Debug)]
 struct Disk {
     arm: Station,
-    /// Ends of the last sequential streams, as bytes of all data; the oldest is replaced.
+    /// Ends of the last sequential streams, as byte offsets into all data; the oldest is replaced.
     ends: Vec<u64>,
     oldest: usize,
 }
@@ -78,8 +79,8 @@ impl Machine {
         }
     }
 
-    /// A disk's work on `bytes` from `from_byte` of all data on, of the file numbered `file`: when the string is wanted for it, which
-    /// is late enough for both to end together.
+    /// Adds a disk's work on `bytes` of the file numbered `file`, at offset `from_byte` of all data. Returns
+    /// the time at which the string is needed, chosen so that disk and string end together.
     pub(super) fn disk(&mut self, at_ns: u64, file: u32, from_byte: u64, bytes: u64) -> u64 {
         let count = self.disks.len();
         let disk = &mut self.disks[file as usize % count];
@@ -100,7 +101,7 @@ impl Machine {
         done_ns.saturating_sub(on_string_ns).max(at_ns)
     }
 
-    /// Transfers `bytes` over the string, and returns the end.
+    /// Transfers `bytes` over the string, and returns the time of the end.
     pub(super) fn string(&mut self, at_ns: u64, bytes: u64) -> u64 {
         let work_ns = transfer_ns(bytes, self.string_bytes_per_s);
         self.string.serve(at_ns, work_ns)
@@ -115,12 +116,12 @@ impl Machine {
         self.network.serve(at_ns, work_ns) + self.latency_ns
     }
 
-    /// Latency of a request and an answer without data.
+    /// Latency of a request and its answer, without data.
     pub(super) const fn round_trip_ns(&self) -> u64 {
         2 * self.latency_ns
     }
 
-    /// Latency of a request.
+    /// Latency of one message.
     pub(super) const fn latency_ns(&self) -> u64 {
         self.latency_ns
     }

@@ -1,5 +1,5 @@
-//! Dodo, as the availability study simulated it (Acharya & Setia, sections 3 and 4): one client whose program keeps regions of its data
-//! in the idle memory of a cluster.
+//! Dodo, as the availability study simulated it (Acharya & Setia, sections 3 and 4): one client, whose
+//! program keeps regions of its data in the idle memory of a cluster.
 //!
 //! ```text
 //! program ─► local cache ─► region known? ─► network ◄─ idle memory daemon (Cluster: hosts over time)
@@ -9,10 +9,12 @@
 //!
 //! - `scenario`: all settings, with the study's values and their sources; `outcome`: the results.
 //! - `machine`: disks, string and network, which serve requests in order of arrival.
-//! - `local`, `cluster`: places of blocks and regions. The cluster knows the actual state; the client knows only answers.
-//! - `client`: a workstation, request by request; `process`, `running`: a program's processes on it; `check`: what must hold in every run.
-//! - `simulate`: a week of runs, beside the same without remote memory and with as much as it wants. `shared`: several clients at
-//!   once, each of which runs its program once.
+//! - `local`, `cluster`: places of blocks and regions. The cluster knows the actual state; the client knows
+//!   only the answers to its requests.
+//! - `client`: a workstation, request by request; `process`, `running`: a program's processes on it; `check`:
+//!   invariants of every run.
+//! - `simulate`: a week of runs, compared with runs without remote memory and with unlimited remote memory.
+//!   `shared`: several concurrent clients, each of which runs its program once.
 
 mod check;
 mod client;

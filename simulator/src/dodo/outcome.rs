@@ -12,36 +12,36 @@ pub struct Outcome {
     pub without_run_ns: u64,
     /// Mean time of a run with infinite remote memory that is never reclaimed, over a network that takes no time.
     pub ideal_run_ns: u64,
-    /// Mean time of a run on the cluster, of those that ended.
+    /// Mean time of the completed runs on the cluster.
     pub run_ns: u64,
-    /// Without remote memory, over on the cluster.
+    /// Time without remote memory divided by time on the cluster.
     pub speedup: f64,
-    /// Without remote memory, over the ideal.
+    /// Time without remote memory divided by the ideal time.
     pub ideal_speedup: f64,
-    /// (speedup − 1) / (ideal speedup − 1): the share of the possible gain. Absent where none is possible.
+    /// Share of the possible gain: (speedup − 1) / (ideal speedup − 1). Absent if no gain is possible.
     pub gain_share: Option<f64>,
     /// Runs that ended, in order.
     pub runs: Vec<Run>,
-    /// Requests of them and of the one that did not.
+    /// Requests of all runs, including one that did not end.
     pub counts: Counts,
-    /// Fates of regions.
+    /// Counts of regions, by outcome.
     pub regions: Regions,
     /// Cost to the owners.
     pub owners: Owners,
-    /// Speedup by hour since the begin (Figure 8), of hours in which the program ran.
+    /// Speedup by hour since the begin (Figure 8), for hours in which the program ran.
     pub hours: Vec<Hour>,
 }
 
-/// Outcome of several clients at once.
+/// Outcome of several concurrent clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharedOutcome {
     /// The scenario as simulated.
     pub scenario: Scenario,
-    /// Each of them, in their order.
+    /// Outcome of each client, in the clients' order.
     pub clients: Vec<ClientOutcome>,
-    /// Requests of all.
+    /// Requests of all clients.
     pub counts: Counts,
-    /// Fates of the regions of all.
+    /// Counts of all clients' regions, by outcome.
     pub regions: Regions,
     /// Cost to the owners.
     pub owners: Owners,
@@ -52,29 +52,29 @@ pub struct SharedOutcome {
 pub struct ClientOutcome {
     /// Name of the client.
     pub name: String,
-    /// The host that it works on, if any.
+    /// Id of the host that the client works on, if any.
     pub host_id: Option<String>,
-    /// Begin of its program, since the simulation's begin.
+    /// Begin of the client's program, since the simulation's begin.
     pub begin_ns: u64,
-    /// The last request's answer; absent where the simulation was over before.
+    /// Time of the last request's answer; absent if the simulation ended before.
     pub end_ns: Option<u64>,
-    /// Time that the same takes without remote memory.
+    /// Time of the same requests without remote memory.
     pub without_ns: u64,
-    /// Time with infinite remote memory that is never reclaimed, over a network that takes no time. Nothing is there
-    /// at first, so that it may be longer than without.
+    /// Time with infinite remote memory that is never reclaimed, over a network that takes no time. The
+    /// memory is empty at first, so that this may exceed `without_ns`.
     pub ideal_ns: u64,
-    /// Without remote memory, over on the cluster; absent where it has not ended.
+    /// Time without remote memory divided by time on the cluster; absent if the client has not ended.
     pub speedup: Option<f64>,
-    /// Its requests. One that is not answered when the simulation is over is not among local, remote and disk.
+    /// The client's requests. One not answered by the simulation's end is not in local, remote or disk.
     pub counts: Counts,
 }
 
 /// A run of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// Begin, since the simulation's begin.
+    /// Begin of the run, since the simulation's begin.
     pub begin_ns: u64,
-    /// The last request's answer.
+    /// Time of the last request's answer.
     pub end_ns: u64,
 }
 
@@ -86,20 +86,20 @@ impl Run {
     }
 }
 
-/// Requests by the place that answered. Local, remote and disk sum to all.
+/// Requests by the place that answered; local, remote and disk sum to all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Requests that were made.
+    /// Number of requests made.
     pub requests: u64,
-    /// Answered by the client's own memory.
+    /// Requests answered by the client's own memory.
     pub local: u64,
-    /// Answered by hosts.
+    /// Requests answered by hosts.
     pub remote: u64,
-    /// Answered by disks; writes, which always go there, are among them.
+    /// Requests answered by disks, including all writes.
     pub disk: u64,
-    /// Bytes that hosts answered with.
+    /// Bytes of the hosts' answers.
     pub remote_bytes: u64,
-    /// Bytes that disks read or wrote, for whole regions too.
+    /// Bytes that disks read or wrote, including reads of whole regions.
     pub disk_bytes: u64,
 }
 
@@ -116,28 +116,28 @@ impl std::iter::Sum for Counts {
     }
 }
 
-/// Fates of regions.
+/// Counts of regions, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
-    /// Regions given to hosts.
+    /// Regions stored on hosts.
     pub stored: u64,
-    /// Deleted by the program at a run's end, or replaced.
+    /// Regions deleted by the program at a run's end, or evicted.
     pub deleted: u64,
-    /// Gone because an owner returned, or the load did.
+    /// Regions lost because an owner or the load returned.
     pub reclaimed: u64,
-    /// Gone because a host was off, or unseen.
+    /// Regions lost because a host was off, or unseen.
     pub unseen: u64,
-    /// Dropped by idle hosts that needed a part of their memory.
+    /// Regions dropped by idle hosts that needed part of their memory.
     pub shrunk: u64,
-    /// Given up by the client because another one of the same host was gone.
+    /// Regions given up by the client because another one on the same host was lost.
     pub given_up: u64,
-    /// Times that the client found a region gone.
+    /// Number of times that the client found a region lost.
     pub failed_accesses: u64,
-    /// Times that the manager found no host.
+    /// Number of times that the manager found no host.
     pub refusals: u64,
-    /// Memory that the hosts could have lent, over time.
+    /// Mean over time of the memory that the hosts could have lent.
     pub mean_lendable_bytes: f64,
-    /// Memory that they lent.
+    /// Mean over time of the memory that the hosts lent.
     pub mean_leased_bytes: f64,
 }
 
@@ -146,9 +146,9 @@ pub struct Regions {
 pub struct Owners {
     /// Number of hosts.
     pub hosts: u64,
-    /// Hosts, times days.
+    /// Number of hosts times days.
     pub host_days: f64,
-    /// Recruited hosts that owner or load came back to, with or without guests.
+    /// Returns of owner or load to recruited hosts, with or without guests.
     pub returns: u64,
     /// Returns to hosts with guests.
     pub reclaims: u64,
@@ -156,24 +156,24 @@ pub struct Owners {
     pub reclaims_per_host_day: f64,
     /// Mean guest memory of a reclaim.
     pub mean_guest_bytes: Option<f64>,
-    /// Reclaims with a known memory context; the figures below are of these.
+    /// Reclaims with a known memory context; the following figures are for these.
     pub memory_contexts: u64,
     /// Mean memory context size.
     pub mean_memory_context_bytes: Option<f64>,
     /// Median memory context size.
     pub median_memory_context_bytes: Option<u64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the memory context size.
     pub p99_memory_context_bytes: Option<u64>,
     /// Largest memory context size.
     pub max_memory_context_bytes: Option<u64>,
     /// Reclaims with a memory context above 0.
     pub reclaims_with_memory_context: u64,
-    /// Mean of the loose upper bound.
+    /// Mean of the memory context's loose upper bound.
     pub mean_upper_bound_bytes: Option<f64>,
-    /// **Estimated**: how long paging in a memory context would take, at most: each part that is read at once has a seek and half a turn of
-    /// its own, and nothing overlaps. Its mean.
+    /// **Estimated**: mean upper bound of the time to page in a memory context: each part that is read at
+    /// once has its own seek and half a rotation, and nothing overlaps.
     pub mean_owner_delay_ns: Option<f64>,
-    /// Its 99th percentile.
+    /// 99th percentile of the delay.
     pub p99_owner_delay_ns: Option<u64>,
     /// Sum of the delays, in seconds per host and day.
     pub owner_delay_s_per_host_day: Option<f64>,
@@ -184,6 +184,6 @@ pub struct Owners {
 pub struct Hour {
     /// Number of the hour since the simulation's begin.
     pub hour: u64,
-    /// Mean over the time in it of the speedups of the runs then.
+    /// Mean speedup of the runs in this hour, weighted by their time in it.
     pub speedup: f64,
 }

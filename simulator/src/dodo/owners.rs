@@ -1,4 +1,4 @@
-//! Cost of lending to the owners: each reclaim, and the memory that it left to be paged in again.
+//! Cost of lending to the owners: each reclaim, and the memory that must be paged in again.
 
 use super::machine::transfer_ns;
 use super::outcome::Owners;
@@ -6,8 +6,8 @@ use super::scenario::Scenario;
 use crate::event::{DAY, SECOND};
 use crate::hosts::{Return, Timeline};
 
-/// Paging in from an owner's disk: piece by piece, each with a mean seek, half a turn and its transfer, one after the
-/// other. As if nothing of it overlapped with anything, nor followed what was read before: an estimate that errs upwards.
+/// Paging in from an owner's disk: piece by piece, each with a mean seek, half a rotation and its transfer,
+/// one after the other. Nothing is assumed to overlap or to be sequential, so the estimate errs upwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PageIn {
     piece_bytes: u64,
@@ -15,7 +15,7 @@ pub(super) struct PageIn {
 }
 
 impl PageIn {
-    /// Paging in from the scenario's disks, which are assumed for the owners as well.
+    /// Paging in from the scenario's disks, which the owners are assumed to have as well.
     pub(super) const fn of(scenario: &Scenario) -> Self {
         let disks = &scenario.client.disks;
         let piece_bytes = scenario.recruitment.page_in_bytes;
@@ -30,14 +30,14 @@ impl PageIn {
     /// Time to page in this many bytes.
     const fn ns(self, bytes: u64) -> u64 {
         let pieces = match self.piece_bytes {
-            0 => 0, // is refused before
+            0 => 0, // refused earlier
             piece_bytes => bytes.div_ceil(piece_bytes),
         };
         pieces.saturating_mul(self.piece_ns)
     }
 }
 
-/// Reclaims as they happen.
+/// Counts of returns and reclaims so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     returns: u64,
@@ -71,14 +71,14 @@ impl Tally {
             let sum: u128 = values.iter().map(|&v| u128::from(v)).sum();
             (!values.is_empty()).then(|| sum as f64 / values.len() as f64)
         };
-        // Lower median: of two middle values, the lower.
+        // Of two middle values, the lower.
         let quantile = |share: f64| {
             let last = contexts.len().checked_sub(1)?;
             contexts.get((last as f64 * share) as usize).copied()
         };
         let delays: Vec<u64> = contexts.iter().map(|bytes| page_in.ns(*bytes)).collect();
         let mean_delay_ns = mean(&delays);
-        // If there were reclaims and the cost of none is known, the sum is unknown, not 0.
+        // If there were reclaims but no known cost, the sum is unknown, not 0.
         let delay_ns = match mean_delay_ns {
             Some(mean_ns) => Some(mean_ns * delays.len() as f64),
             None => (self.reclaims == 0).then_some(0.0),
@@ -114,7 +114,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// A return to a host of which everything is wanted again that was lent.
+    /// A return to a host whose lent memory is needed completely.
     fn back(is_known: bool) -> Return {
         Return {
             at_ns: 0,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn of(tally: Tally) -> Owners {
-        // Two hosts for half a day: a host and day.
+        // Two hosts for half a day: one host-day.
         let hosts = [Timeline::always_idle("a", 1), Timeline::always_idle("b", 1)];
         tally.outcome(&hosts, DAY / 2, PageIn::of(&Scenario::default()))
     }
@@ -147,7 +147,7 @@ mod tests {
         let sizes = [0, 1, 32 * KIB, 32 * KIB + 1, 320 * KIB];
         assert_eq!(sizes.map(pieces), [0, 1, 1, 2, 10]);
         let mut tally = Tally::default();
-        // One piece, three pieces, one of which nothing is known, and one with nothing to reclaim.
+        // One piece, three pieces, one unknown reclaim, and a return with nothing to reclaim.
         for (guest_bytes, is_known) in [(KIB, true), (96 * KIB, true), (96 * KIB, false), (0, true)]
         {
             tally.add(&back(is_known), guest_bytes);
@@ -155,7 +155,7 @@ mod tests {
         let owners = of(tally);
         assert_eq!((owners.reclaims, owners.memory_contexts), (3, 2));
         assert_eq!(owners.mean_owner_delay_ns, Some(2.0 * 10_620_444.0));
-        // Of two the lower one, as of the memory contexts.
+        // Of two values the lower, as for the memory contexts.
         assert_eq!(owners.p99_owner_delay_ns, Some(10_620_444));
         let a_day = owners.owner_delay_s_per_host_day.unwrap();
         assert!((a_day - 4.0 * 0.010_620_444).abs() < 1e-12, "{a_day}");

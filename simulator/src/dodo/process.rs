@@ -6,34 +6,35 @@ use crate::Request;
 /// Next action of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The process asks for its data.
+    /// The process requests its data.
     Ask,
-    /// The process reads or writes its data on disk, or all of the region for a storing.
+    /// The disk reads or writes the process' data, or reads the whole region for a storing.
     Disk,
-    /// The disk's data go over the string.
+    /// The disk's data pass over the string.
     String,
-    /// The region goes to its host.
+    /// The region is sent to its host.
     Store,
-    /// Another process fetches the region.
+    /// The process waits while another one fetches the region.
     Parked,
 }
 
 /// State of one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
-    /// Time of its next step.
+    /// Time of the process' next step.
     pub(super) at_ns: u64,
     pub(super) stage: Stage,
     pub(super) request: Request,
     pub(super) region: u32,
-    /// Number of the storing that it performs, if any.
+    /// Number of the storing that the process performs, if any.
     pub(super) storing: Option<u64>,
-    /// Earliest time of its answer: the end of the transfer that runs beside the disk's work.
+    /// Earliest time of the answer: the end of a transfer that runs concurrently with the disk's
+    /// work.
     pub(super) not_before_ns: u64,
 }
 
 impl Process {
-    /// A process that has nothing to do.
+    /// A process without work.
     pub(super) const IDLE: Self = Self {
         at_ns: NEVER,
         stage: Stage::Ask,
@@ -48,7 +49,7 @@ impl Process {
         not_before_ns: 0,
     };
 
-    /// Returns true if the process waits for a region that another one fetches.
+    /// Returns true if the process waits for a region that another process fetches.
     pub(super) fn is_parked(&self) -> bool {
         self.stage == Stage::Parked
     }
@@ -56,10 +57,10 @@ impl Process {
 
 /// Outcome of a step.
 pub(super) enum Step {
-    /// The request is answered.
+    /// The request is answered at this time.
     Answered(u64),
-    /// The process goes on with this stage at this time.
+    /// The process continues with this stage at this time.
     Next(Stage, u64),
-    /// The process goes on when another one has fetched the region.
+    /// The process continues when another process has fetched the region.
     Park,
 }

@@ -1,7 +1,7 @@
 //! Execution of a program's processes.
 //!
-//! Each process computes, asks, and waits for its answer. The process with the earliest time always runs next:
-//! processes are few and need no queue.
+//! Each process computes, makes a request, and waits for its answer. The process with the earliest time
+//! always runs next; processes are few and need no queue.
 
 use super::check::Violation;
 use super::client::Workstation;
@@ -19,7 +19,7 @@ pub(super) struct ProgramRun<I> {
 }
 
 impl<I: Iterator<Item = Request>> ProgramRun<I> {
-    /// Run whose processes take the first requests at `begin_ns`.
+    /// A run whose processes take their first requests at `begin_ns`.
     pub(super) fn new(
         mut requests: I,
         processes: u32,
@@ -37,7 +37,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
         }
     }
 
-    /// The process that goes on first.
+    /// Index of the process with the earliest next step.
     #[inline]
     pub(super) fn next(&self) -> usize {
         let mut next = 0;
@@ -49,13 +49,13 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
         next
     }
 
-    /// Time of the process's next step; [`NEVER`] if it has nothing to do.
+    /// Time of the process' next step; [`NEVER`] if it has no work.
     #[inline]
     pub(super) fn at_ns(&self, process: usize) -> u64 {
         self.processes[process].at_ns
     }
 
-    /// Executes the process's next step, at its time.
+    /// Executes the process' next step, at the step's time.
     #[inline]
     pub(super) fn go_on(
         &mut self,
@@ -79,7 +79,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
         Ok(())
     }
 
-    /// Processes whose request is not answered.
+    /// Number of processes whose request is not answered yet.
     pub(super) fn waiting(&self) -> u64 {
         let waits = |p: &&Process| p.at_ns != NEVER || p.is_parked();
         self.processes.iter().filter(waits).count() as u64
@@ -121,7 +121,7 @@ impl Engine<'_> {
     }
 }
 
-/// The process takes the program's next request at `now_ns`, and asks once it has computed.
+/// The process takes the program's next request at `now_ns`, and makes it after computing.
 #[inline]
 fn take(
     process: &mut Process,
@@ -141,7 +141,7 @@ fn take(
     }
 }
 
-/// Makes the processes that wait for the region ask for it again.
+/// Makes the processes that wait for the region request it again.
 fn wake(all: &mut [Process], region: u32, at_ns: u64) {
     let parked = all.iter_mut().filter(|p| p.stage == Stage::Parked);
     for process in parked.filter(|p| p.region == region) {

@@ -1,4 +1,5 @@
-//! Everything that can be set. The defaults are the study's; what it leaves out was chosen beforehand, and says so.
+//! All settings. The defaults are the study's; defaults that the study does not state were chosen beforehand
+//! and are marked **Assumed**.
 
 use crate::applications::Application;
 use crate::event::{DAY, SECOND};
@@ -21,21 +22,22 @@ pub struct Scenario {
     pub seed: u64,
     /// Program that the client runs.
     pub application: Application,
-    /// Time to compute before each request; the program's own where absent.
+    /// Compute time before each request; absent: the program's own.
     pub think_ns: Option<u64>,
-    /// Time for which the program is run again and again: a week (section 4).
+    /// Time for which the program is run repeatedly: a week (section 4).
     pub length_ns: u64,
-    /// Pause between a run's end and the next one's begin (Figure 10; else none).
+    /// Pause between a run's end and the next run's begin (Figure 10; otherwise none).
     pub pause_ns: u64,
-    /// Runs of the program by which it is measured without remote memory, and with as much as it wants; one more comes first.
+    /// Number of runs for the times without remote memory and with unlimited remote memory; one more run
+    /// comes first.
     pub reference_runs: u32,
     /// The client's workstation.
     pub client: Client,
     /// Network between client and hosts.
     pub network: Network,
-    /// Hosts whose memory is lent, and the amount of it.
+    /// Hosts whose memory is lent, and how much they lend.
     pub recruitment: Recruitment,
-    /// Client's use of the memory.
+    /// The client's use of remote memory.
     pub remote: Remote,
 }
 
@@ -56,15 +58,16 @@ impl Default for Scenario {
     }
 }
 
-/// Overlap of a program's processes: computing while others wait.
+/// Overlap between a program's processes: some compute while others wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overlap {
-    /// As many as the program has at once, on a CPU each. Within one nothing overlaps: Dodo's interface is synchronous (section
-    /// 3.1). **Assumed**: the study simulated parallel programs on four processors and does not speak of I/O.
+    /// The program's processes run concurrently, one per CPU. Within a process nothing overlaps: Dodo's
+    /// interface is synchronous (section 3.1). **Assumed**: the study simulated parallel programs on four
+    /// processors and does not describe their I/O.
     #[default]
     Processes,
-    /// Processes run one after the other: nothing overlaps at all.
+    /// Processes run one after the other, without any overlap.
     Serial,
 }
 
@@ -72,13 +75,13 @@ pub enum Overlap {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Client {
-    /// More processes than CPUs do not run at once.
+    /// Number of CPUs, which limits the number of concurrent processes.
     pub cpus: u32,
-    /// Part of the data that its own memory holds, least recently used first out. **Assumed**: all of its 256 MB.
+    /// Size of the client's own cache, least recently used first out. **Assumed**: all of its 256 MB.
     pub local_cache_bytes: u64,
-    /// Work that overlaps.
+    /// Overlap between the program's processes.
     pub overlap: Overlap,
-    /// Disks of the client.
+    /// The client's disks.
     pub disks: Disks,
 }
 
@@ -93,15 +96,16 @@ impl Default for Client {
     }
 }
 
-/// Disks on one string (section 3.3: Seagate Cheetah 9LP, Ultra-SCSI). The PCI bus (133 MB/s) is never in the way of a string of 40 MB/s.
+/// Disks on one string (section 3.3: Seagate Cheetah 9LP, Ultra-SCSI). The PCI bus (133 MB/s) never limits a
+/// string of 40 MB/s.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disks {
     /// Number of disks, over which files are distributed in turn.
     pub count: u32,
-    /// Mean seek time, of a truncated exponential distribution.
+    /// Mean seek time; seek times have a truncated exponential distribution.
     pub seek_mean_ns: u64,
-    /// Longest seek: the distribution is cut there.
+    /// Maximum seek time: the distribution is truncated here.
     pub seek_max_ns: u64,
     /// Time of a full rotation (10,000 rpm); a request waits for half of one on average.
     pub rotation_ns: u64,
@@ -109,9 +113,10 @@ pub struct Disks {
     pub media_bytes_per_s: u64,
     /// Bandwidth of the string.
     pub string_bytes_per_s: u64,
-    /// A request that goes on where one of so many before it ended costs neither seek nor rotation: the disk's own cache reads
-    /// ahead. **Assumed**: one for each traced processor. The study compares dmine's requests of 128 KB with the disks' whole
-    /// bandwidth (section 4), which without it they never had.
+    /// Number of sequential streams per disk. A request that continues one of them needs no seek and no
+    /// rotation: the disk's own cache reads ahead. **Assumed**: one stream per traced processor. The study
+    /// compares dmine's requests of 128 KB with the disks' full bandwidth (section 4), which they could not
+    /// have reached otherwise.
     pub sequential_streams: u32,
 }
 
@@ -133,9 +138,9 @@ impl Default for Disks {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
-    /// Bytes that pass in a second, one message after the other; nothing takes time where absent.
+    /// Bytes per second, one message after the other; absent: transfers take no time.
     pub bytes_per_s: Option<u64>,
-    /// Latency of each message, request or answer, beside the time for its bytes.
+    /// Latency of each message, request or answer, in addition to the time for its bytes.
     pub latency_ns: u64,
 }
 
@@ -156,39 +161,40 @@ impl Network {
     };
 }
 
-/// Hosts whose memory is lent, and the amount (section 3.1).
+/// Hosts whose memory is lent, and how much they lend (section 3.1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Recruitment {
-    /// Extent to which lending goes.
+    /// Mode, which decides how much is lent.
     pub mode: Mode,
     /// Idle time after which a host lends.
     pub idle_after_s: f64,
-    /// 5-minute load from which on a host is in use.
+    /// 5-minute load from which on a host counts as in use.
     pub load_limit: f64,
     /// Share of memory that is never lent.
     pub headroom_share: f64,
-    /// Share that is left alone on hosts in use, in the mode that lends there.
+    /// Share of memory that hosts in use do not lend, in the mode that lends there.
     pub spare_headroom_share: f64,
-    /// Time whose least figure bounds a rising quota; a quota falls at once. The study's daemons follow each sample: 0.
-    /// Live it is 180.
+    /// Period whose minimum bounds a rising quota; a quota falls immediately. The study's daemons follow each
+    /// sample: 0. In the live memory server it is 180.
     pub rise_after_s: f64,
-    /// Bytes given back in one step at most when a quota falls below the lent memory; all at once where absent, as in the
-    /// study. Live it is 64 MiB.
+    /// Maximum bytes reclaimed per step when a quota falls below the lent memory; absent: all in one step, as
+    /// in the study. In the live memory server it is 64 MiB.
     pub shrink_step_bytes: Option<u64>,
-    /// Time from one such step to the next. Live it is 0.1.
+    /// Time from one such step to the next. In the live memory server it is 0.1.
     pub shrink_every_s: f64,
-    /// Hosts without owners: always idle.
+    /// True if hosts have no owners: they are always idle.
     pub is_always_idle: bool,
-    /// Time for which lent memory must be expected to stay, at most a day; 0: all that the mode gives is lent.
+    /// Time for which lent memory must be expected to stay, at most a day; 0: all that the mode allows is
+    /// lent.
     pub expected_for_s: f64,
-    /// Least probability that the memory stays.
+    /// Minimum probability that the memory stays.
     pub confidence: f64,
-    /// Time zone of the fleet, for the hours of the week by which forecasts are learnt.
+    /// Time zone of the fleet, for the hours of the week in forecasts.
     pub time_zone: ZoneName,
-    /// Bytes that an owner's disk reads at once when a memory context is paged in again, for the estimate of owners'
-    /// delay. Linux reads 8 pages around each that is missed (`vm.page-cluster` is 3:
-    /// Documentation/admin-guide/sysctl/vm.rst). The disk is as the client's.
+    /// Bytes that an owner's disk reads at once when a memory context is paged in again, for the estimate of
+    /// owners' delay. Linux reads 8 pages around each missed page (`vm.page-cluster` is 3:
+    /// Documentation/admin-guide/sysctl/vm.rst). The disk is like the client's.
     pub page_in_bytes: u64,
 }
 
@@ -214,7 +220,7 @@ impl Default for Recruitment {
 }
 
 impl Recruitment {
-    /// Rule that says when a host is idle.
+    /// Idle rule of the hosts.
     #[must_use]
     pub fn idle_rule(&self) -> IdleRule {
         IdleRule {
@@ -223,8 +229,9 @@ impl Recruitment {
         }
     }
 
-    /// Settings of each host's `Lender`. A lease lasts until its client gives it up: Dodo's have no term, and a client
-    /// that lives renews its leases in time. Each region is a lease of its own, so their number is not limited.
+    /// Settings of each host's `Lender`. A lease lasts until its client releases it: Dodo's leases have no
+    /// term, and a running client renews its leases in time. Each region is a lease, so the number of leases
+    /// is not limited.
     #[must_use]
     pub fn lending(&self) -> Settings {
         Settings {
@@ -250,7 +257,7 @@ impl Recruitment {
         self.expected_for_s > 0.0
     }
 
-    /// Foresight that a reading needs for that, learnt of the time before; `None` where it is not wanted.
+    /// Foresight for reading hosts, from a table learnt on earlier time; `None` if no forecast is needed.
     #[must_use]
     pub fn foresight(&self, table: &Arc<Table>) -> Option<Foresight> {
         self.wants_forecast().then(|| Foresight {
@@ -261,8 +268,8 @@ impl Recruitment {
         })
     }
 
-    /// Settings of reading hosts for it; where a forecast is wanted, [`Reading::foresight`] is for the caller to fill
-    /// in.
+    /// Settings for reading hosts for this recruitment. If a forecast is needed, the caller must set
+    /// [`Reading::foresight`].
     #[must_use]
     pub fn reading(&self, from_ms: i64, until_ms: i64) -> Reading {
         Reading {
@@ -279,34 +286,35 @@ impl Recruitment {
     }
 }
 
-/// Action of the client on regions of a host that no longer has one of them.
+/// Treatment of a host's regions when one of them is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LostRegion {
-    /// "the library drops all the descriptors for memory regions stored on that node" (section 3.1); the daemon is told, and
-    /// frees those that are left.
+    /// "the library drops all the descriptors for memory regions stored on that node" (section 3.1); the
+    /// daemon is informed, and frees the remaining regions.
     #[default]
     DropHost,
     /// Only the lost region is given up.
     DropRegion,
 }
 
-/// Client's use of the memory that is lent (sections 3.1 and 3.2).
+/// The client's use of remote memory (sections 3.1 and 3.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Remote {
-    /// Size of a region, which is stored whole on one host and read whole from disk at first; never less than the program's
-    /// largest request. **Assumed**: 4 MiB. The study names no size. Regions are "data-objects" that are created, and opened like a
-    /// file by stdio, one descriptor each (sections 3.1, 3.2); its own smallest "memory region" is of 4 MB (Table 4), and so is the one
-    /// data object that it gives a size of: lu's slab of 64 columns.
+    /// Size of a region, which is stored whole on one host and read whole from disk at first; at least the
+    /// program's largest request. **Assumed**: 4 MiB. The study states no size. Regions are "data-objects"
+    /// that are created, and opened like a file by stdio, one descriptor each (sections 3.1, 3.2). The
+    /// study's smallest "memory region" has 4 MB (Table 4), and so has the only data object whose size is
+    /// stated: lu's slab of 64 columns.
     pub region_bytes: u64,
-    /// Rule that places a region on a host.
+    /// Policy that places regions on hosts.
     pub placement: PlacementName,
-    /// Regions that stay where all is full.
+    /// Policy that chooses the regions to evict when there is no room.
     pub retention: RetentionName,
     /// Refraction period after a refusal (section 4: 1 minute).
     pub refraction_ms: i64,
-    /// Regions that a lost one takes with it.
+    /// Regions that are given up when one is lost.
     pub lost_region: LostRegion,
 }
 
@@ -322,7 +330,7 @@ impl Default for Remote {
     }
 }
 
-/// A placement of `policy`, by its name.
+/// A placement policy of `policy`, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PlacementName(pub Placement);
@@ -351,7 +359,7 @@ impl TryFrom<String> for ZoneName {
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
         match name.as_str() {
-            // Known without a database.
+            // Known without a time zone database.
             "UTC" => Ok(Self(TimeZone::UTC)),
             name => TimeZone::get(name).map(Self),
         }
@@ -370,7 +378,7 @@ impl std::fmt::Display for ZoneName {
     }
 }
 
-/// An order of eviction of `policy`, by its name.
+/// An eviction policy of `policy`, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RetentionName(pub Policy);

@@ -1,5 +1,5 @@
-//! Several clients at once on one cluster: each with a workstation, a program and descriptors of its own. Hosts, their quotas and the
-//! manager are shared.
+//! Several concurrent clients on one cluster, each with its own workstation, program and descriptors. They
+//! share the hosts, the quotas and the manager.
 
 use super::client::{Geometry, Workstation};
 use super::cluster::{Cluster, NEVER};
@@ -12,20 +12,21 @@ use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
 
-/// A client of several.
+/// One of several clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Borrower<P> {
     /// Name of the client in outcome and placement.
     pub name: String,
-    /// The id of the host that it works on, which lends nothing until the program has ended; none of them where absent.
+    /// Id of the host that the client works on, which lends nothing until the program has ended; absent: on
+    /// none of the hosts.
     pub host_id: Option<String>,
     /// Begin of the program, since the simulation's begin.
     pub begin_ns: u64,
-    /// Program that it runs, once.
+    /// Program that the client runs, once.
     pub program: P,
 }
 
-/// State of a client that runs.
+/// State of a running client.
 struct Client<I> {
     workstation: Workstation,
     running: ProgramRun<I>,
@@ -34,7 +35,7 @@ struct Client<I> {
 }
 
 impl<I: Iterator<Item = crate::Request>> Client<I> {
-    /// Time of the client's next event; the last one is its end.
+    /// Time of the client's next event; after the last request, the run's end.
     fn next_ns(&self) -> u64 {
         match self.running.at_ns(self.running.next()) {
             NEVER => self.running.end_ns,
@@ -43,14 +44,15 @@ impl<I: Iterator<Item = crate::Request>> Client<I> {
     }
 }
 
-/// Simulates `clients` on `hosts` until all have ended, or the scenario's time is over. Each runs its program once: the first as run 0,
-/// the second as run 1, with dice of its own. The scenario's application, pause and reference runs are of no account; its
-/// client is each one's workstation, its network each one's own way to the hosts.
+/// Simulates `clients` on `hosts` until all have ended, or the scenario's time is over. Each client runs its
+/// program once, the first as run 0, the second as run 1, with its own random numbers. Each client has the
+/// scenario's workstation and its own network to the hosts. The scenario's application, pause and reference
+/// runs are ignored.
 ///
-/// A client whose program has ended deletes its regions, and its host may lend again.
+/// When a client's program has ended, its regions are deleted, and its host may lend again.
 ///
 /// # Errors
-/// [`SimulationError`]; a client's host that is none of `hosts` among them.
+/// [`SimulationError`], also if a client's host is not in `hosts`.
 pub fn simulate_clients<P: Program>(
     scenario: &Scenario,
     clients: &[Borrower<P>],
@@ -161,7 +163,7 @@ pub fn simulate_clients<P: Program>(
     })
 }
 
-/// Place of the client's own host among `hosts`.
+/// Index of the client's own host in `hosts`.
 fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, SimulationError> {
     let Some(id) = &client.host_id else {
         return Ok(None);
@@ -174,8 +176,8 @@ fn place<P>(client: &Borrower<P>, hosts: &[Timeline]) -> Result<Option<usize>, S
     })
 }
 
-/// Time of the client's run by itself: without remote memory, or with all of these hosts' over a network that takes no
-/// time.
+/// Time of the client's run without other clients: without remote memory, or with that of `hosts` over a
+/// network that takes no time.
 fn alone<P: Program>(
     scenario: &Scenario,
     client: &Borrower<P>,

@@ -1,4 +1,4 @@
-//! A week of runs, beside the same without remote memory and with as much as the program wants.
+//! A week of runs, compared with runs without remote memory and with unlimited remote memory.
 
 use super::check::Violation;
 use super::client::{Geometry, Workstation};
@@ -27,12 +27,12 @@ pub enum SimulationError {
         "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
     )]
     TooShort {
-        /// Length that was simulated.
+        /// Simulated time.
         length_ns: u64,
-        /// A run without remote memory.
+        /// Time of a run without remote memory.
         without_run_ns: u64,
     },
-    /// A value that makes no sense.
+    /// A setting out of range.
     #[error("{key} = {value} cannot be simulated: {wanted}")]
     Setting {
         /// Key of the setting, as in the scenario.
@@ -44,16 +44,16 @@ pub enum SimulationError {
     },
 }
 
-/// Memory that a program is given for reference.
+/// Remote memory in a reference run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReferenceMemory {
     Nothing,
     Everything,
 }
 
-/// Simulates the scenario's application on `hosts`, which were read for the scenario's
-/// [`Recruitment::reading`](super::Recruitment::reading), with its [`Recruitment::foresight`](super::Recruitment::foresight) where
-/// it wants one.
+/// Simulates the scenario's application on `hosts`, which must have been read with the scenario's
+/// [`Recruitment::reading`](super::Recruitment::reading), including its
+/// [`Recruitment::foresight`](super::Recruitment::foresight) if it needs one.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -123,8 +123,9 @@ pub fn simulate_program<P: Program>(
     })
 }
 
-/// Mean times of a run without remote memory, and with infinite remote memory that is never reclaimed over a network that takes
-/// no time (section 4): of the scenario's reference runs, after one that is not counted.
+/// Mean run times without remote memory, and with infinite remote memory that is never reclaimed, over a
+/// network that takes no time (section 4). The means are over the scenario's reference runs, after one that
+/// is not counted.
 ///
 /// # Errors
 /// [`SimulationError`].
@@ -190,7 +191,7 @@ pub(super) fn workstation<P: Program>(
     }
 }
 
-/// Number of the program's processes that run at once.
+/// Number of the program's processes that run concurrently.
 pub(super) fn processes<P: Program>(scenario: &Scenario, program: &P) -> u32 {
     match scenario.client.overlap {
         Overlap::Processes => program.processes().min(scenario.client.cpus).max(1),
@@ -198,7 +199,7 @@ pub(super) fn processes<P: Program>(scenario: &Scenario, program: &P) -> u32 {
     }
 }
 
-/// Runs, one after the other.
+/// Consecutive runs of a program.
 pub(super) struct Runs {
     pub(super) count: u64,
     pub(super) until_ns: u64,
@@ -226,12 +227,12 @@ impl Runs {
                 }
             }
             begin_ns = run.end_ns + self.pause_ns;
-            // A program without requests, or one that takes no time, would never come to the end.
+            // A program without requests, or one that takes no time, would run for ever.
             if begin_ns >= self.until_ns || run.ns() == 0 {
                 break;
             }
         }
-        // Advance the hosts to the end.
+        // Advance the hosts to the end of the simulation.
         if let Some(cluster) = &mut engine.cluster
             && self.count == u64::MAX
         {
@@ -247,7 +248,7 @@ fn mean_ns(runs: &[Run]) -> Option<u64> {
     u64::try_from(mean).ok()
 }
 
-/// The mean over each hour's time of the speedups of the runs then.
+/// For each hour, the mean speedup of the runs in it, weighted by their time in the hour.
 fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
     let mut hours: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.ns() > 0) {

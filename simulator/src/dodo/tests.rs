@@ -1,7 +1,7 @@
-//! Scenarios with answers worked out by hand, and what holds whatever happens.
+//! Scenarios worked by hand, and properties that hold for any scenario.
 //!
-//! On the client of these tests a byte takes 1 ns from a disk and 0.1 ns over the network, a message 5 ns, seeks, rotation and
-//! the string nothing.
+//! With these tests' client, a byte takes 1 ns from a disk and 0.1 ns over the network, a message takes 5 ns,
+//! and seeks, rotation and the string take no time.
 
 mod shared;
 
@@ -23,10 +23,10 @@ use gleaner_policy::placement::Placement;
 use gleaner_schemas::lending::{Mode, SLAB_BYTES};
 use proptest::prelude::*;
 
-/// Room for some regions; the manager gives whole slabs of 2 MiB.
+/// Room for some regions; the manager grants whole slabs of 2 MiB.
 const ROOM: u64 = 64 << 20;
 
-/// A program of given requests.
+/// A program with given requests.
 #[derive(Clone, Debug)]
 struct FixedProgram {
     requests: Vec<Request>,
@@ -36,7 +36,7 @@ struct FixedProgram {
 }
 
 impl FixedProgram {
-    /// Program of one process that reads blocks of 100 bytes; regions have ten.
+    /// Program of one process that reads blocks of 100 bytes; a region has ten blocks.
     fn reading(blocks: &[u64], think_ns: u64) -> Self {
         let request = |&object| Request {
             object,
@@ -97,7 +97,7 @@ fn scenario() -> Scenario {
     scenario
 }
 
-/// Of these hosts no headroom is kept.
+/// A change of a host that keeps no headroom.
 fn change(at_ns: u64, presence: Presence, bytes: u64, returned: Option<u32>) -> Change {
     let verdict = match presence {
         Presence::Idle => Verdict::Idle { since_ms: 0 },
@@ -150,7 +150,7 @@ fn always() -> Timeline {
     host("always", vec![change(0, Presence::Idle, ROOM, None)])
 }
 
-/// Runs the program once: its end, the places that answered, and the outcome for regions and owners.
+/// Runs the program once. Returns its end, the counts by place, and the outcome for regions and owners.
 fn run(
     scenario: &Scenario,
     program: &FixedProgram,
@@ -185,7 +185,8 @@ fn one_host_and_one_region() {
     let (end, counts, ..) = run(&scenario(), &program, &[]);
     assert_eq!((end, answered(&counts)), (3 * 1100, [0, 0, 3]));
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
-    // Asked at 1000, told at 1010, read at 2010, stored at 2010 + 100 + 5; then twice 1000 + 5 + 10 + 5.
+    // Requested at 1000, granted at 1010, read at 2010, stored at 2010 + 100 + 5; then twice 1000 + 5 + 10 +
+    // 5.
     assert_eq!((end, answered(&counts)), (2115 + 2 * 1020, [0, 2, 1]));
     assert_eq!((regions.stored, regions.deleted), (1, 1));
     assert_eq!((counts.remote_bytes, counts.disk_bytes), (200, 1000));
@@ -199,7 +200,8 @@ fn the_owner_returns_in_the_middle() {
         change(3500, Presence::InUse, 0, Some(0)),
     ];
     let (end, counts, regions, owners) = run(&scenario(), &program, &[host("h", back)]);
-    // As above until 3135. Then asked of the host in vain at 4135, of the manager in vain at 4145, read at 4255.
+    // As above until 3135. Then a failed request to the host at 4135, one to the manager at 4145, read at
+    // 4255.
     assert_eq!((end, answered(&counts)), (4255, [0, 1, 2]));
     assert_eq!(
         (regions.reclaimed, regions.failed_accesses, regions.refusals),
@@ -210,7 +212,7 @@ fn the_owner_returns_in_the_middle() {
     assert_eq!(owners.mean_memory_context_bytes, Some(150.0));
     assert_eq!(owners.median_memory_context_bytes, Some(150));
     assert_eq!(owners.mean_upper_bound_bytes, Some(700.0));
-    // Lent 1000 bytes from the grant at 1000 to the return at 3500, of 4255 ns.
+    // 1000 bytes are lent from the grant at 1000 to the return at 3500, of 4255 ns.
     assert_eq!(regions.mean_leased_bytes, 1000.0 * 2500.0 / 4255.0);
 }
 
@@ -230,7 +232,7 @@ fn a_host_that_is_off_has_no_owner_who_waits() {
 
 #[test]
 fn an_idle_host_that_needs_a_part_drops_what_came_last() {
-    // Regions 0 and 1, a slab each; the host may keep one from 6000 on.
+    // Regions 0 and 1 take a slab each; from 6000 on the host may keep one.
     let program = FixedProgram::reading(&[0, 10, 0, 10, 0], 1000);
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
@@ -238,8 +240,9 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     ];
     let hosts = [host("h", less)];
     let (end, counts, regions, _) = run(&scenario(), &program, &hosts);
-    // Stored at 2115 and 4230. Region 0 at 5250, region 1 in vain at 6250: 6260, and the client gives up region 0 with its host. Its
-    // slab is free for region 1: told at 6270, stored at 7375. There is none for region 0 then: asked at 8375, read at 8485.
+    // Stored at 2115 and 4230. Region 0 is read at 5250. Region 1 is lost: a failed request at 6250, known at
+    // 6260, so the client also gives up region 0 on that host. The free slab goes to region 1: granted at
+    // 6270, stored at 7375. Then there is none for region 0: requested at 8375, read at 8485.
     assert_eq!((end, answered(&counts)), (8485, [0, 1, 4]));
     assert_eq!(
         (regions.shrunk, regions.given_up, regions.refusals),
@@ -248,14 +251,14 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     let mut alone = scenario();
     alone.remote.lost_region = LostRegion::DropRegion;
     let (end, counts, regions, _) = run(&alone, &program, &hosts);
-    // Region 0 keeps its slab: there is none for region 1, which is read at 6370.
+    // Region 0 keeps its slab; there is none for region 1, which is read at 6370.
     assert_eq!((end, answered(&counts)), (6370 + 1020, [0, 2, 3]));
     assert_eq!((regions.shrunk, regions.given_up), (1, 0));
 }
 
 #[test]
 fn a_quota_falls_at_once_and_rises_late_as_live() {
-    // One slab, none for a second, two from then on: the second counts 180 s after the dip's end.
+    // One slab, for one second none, from then on two: the quota rises 180 s after the dip's end.
     let dip = vec![
         change(0, Presence::Idle, SLAB_BYTES, None),
         change(SECOND, Presence::Idle, 0, None),
@@ -279,7 +282,8 @@ fn a_quota_falls_at_once_and_rises_late_as_live() {
 
 #[test]
 fn a_host_in_need_gives_back_in_steps_as_live() {
-    // Ten regions of a slab each; from 60 s on there is room for one, and two slabs go each second.
+    // Ten regions of a slab each; from 60 s on there is room for one, and two slabs are reclaimed each
+    // second.
     let blocks: Vec<u64> = (0..10).map(|region| region * 10).collect();
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
@@ -312,7 +316,7 @@ fn a_refusal_is_respected_for_a_minute() {
     let late = vec![change(31 * SECOND, Presence::Idle, ROOM, None)];
     let program = FixedProgram::reading(&[0, 0, 0, 0], 30 * SECOND);
     let (end, counts, regions, _) = run(&scenario(), &program, &[host("h", late)]);
-    // Refused at 30 s, not asked at 60 s, granted at 90 s, there at 120 s.
+    // Refused at 30 s, no request at 60 s, granted at 90 s, read remotely at 120 s.
     assert_eq!(answered(&counts), [0, 1, 3]);
     assert_eq!((regions.refusals, regions.stored), (1, 1));
     let expected = 120 * SECOND + (10 + 100) + 100 + (10 + 1000 + 100 + 5) + 20;
@@ -321,27 +325,28 @@ fn a_refusal_is_respected_for_a_minute() {
 
 #[test]
 fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
-    // Room for two regions; their order of use is 0, 1, 0, then 2 comes.
+    // Room for two regions, used in the order 0, 1, 0; then 2 comes.
     let program = FixedProgram::reading(&[0, 10, 0, 20, 0, 10], 1000);
     let hosts = [host("h", vec![change(0, Presence::Idle, 2000, None)])];
     let mut lru = scenario();
     lru.remote.retention = RetentionName(Policy::Lru);
-    // The manager gives to hosts with a whole slab free alone: here it refuses always, and nothing is ever stored.
+    // The manager only chooses hosts with a whole free slab: here it refuses always, and nothing is ever
+    // stored.
     let (_, counts, ..) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 0, 6]);
-    // A slab is free for the second as well, and none for the third: 1 goes for 2, and 2 for 1.
+    // Slabs are free for two regions, not for a third: 1 is evicted for 2, and 2 for 1.
     let room = vec![change(0, Presence::Idle, 2 * SLAB_BYTES + 1000, None)];
     let hosts = [host("h", room)];
     let (_, counts, regions, _) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 2, 4]);
     assert_eq!((regions.stored, regions.deleted), (4, 4));
-    // As they came: 0 goes for 2, 1 for 0, and 2 for 1.
+    // By arrival: 0 is evicted for 2, 1 for 0, and 2 for 1.
     let mut fifo = scenario();
     fifo.remote.retention = RetentionName(Policy::Fifo);
     let (_, counts, regions, _) = run(&fifo, &program, &hosts);
     assert_eq!(answered(&counts), [0, 1, 5]);
     assert_eq!((regions.stored, regions.deleted), (5, 5));
-    // First in: 2 comes too late.
+    // First in: 2 is never stored.
     let (_, counts, regions, _) = run(&scenario(), &program, &hosts);
     assert_eq!((answered(&counts), regions.stored), ([0, 3, 3], 2));
 }
@@ -351,7 +356,8 @@ fn processes_wait_for_a_region_that_another_one_fetches() {
     let mut program = FixedProgram::reading(&[0, 1, 2], 1000);
     program.processes = 2;
     let (end, counts, regions, _) = run(&scenario(), &program, &[always()]);
-    // One fetches until 2115; the other waits, and has its block at 2115 + 20; the first asks for the third at 3115.
+    // One process fetches the region until 2115; the other waits, and has its block at 2115 + 20. The first
+    // requests the third block at 3115.
     assert_eq!((end, answered(&counts)), (3135, [0, 2, 1]));
     assert_eq!(regions.stored, 1);
 }
@@ -359,7 +365,7 @@ fn processes_wait_for_a_region_that_another_one_fetches() {
 #[test]
 fn two_disks_share_a_string_and_one_disk_is_one() {
     let mut shared = scenario();
-    // 100 bytes take 100 ns on a disk and 50 on the string, which both want at 50.
+    // 100 bytes take 100 ns on a disk and 50 on the string, which both disks need at 50.
     shared.client.disks.string_bytes_per_s = 2 * SECOND;
     let mut program = FixedProgram::reading(&[0, 20], 0);
     program.processes = 2;
@@ -389,12 +395,12 @@ fn the_clients_own_memory_comes_first_and_writes_go_to_disk_and_host() {
     cached.client.local_cache_bytes = 200;
     let program = FixedProgram::reading(&[0, 1, 0, 2, 1, 2], 1000);
     let (end, counts, ..) = run(&cached, &program, &[]);
-    // 0 and 1 from disk, 0 here, 2 pushes 1 out, 1 pushes 0 out, 2 here.
+    // 0 and 1 come from disk, 0 from the cache; 2 evicts 1, 1 evicts 0; 2 comes from the cache.
     assert_eq!((end, answered(&counts)), (6000 + 4 * 100, [2, 0, 4]));
     let mut program = FixedProgram::reading(&[0, 0, 0], 1000);
     program.requests[1].is_write = true;
     let (end, counts, ..) = run(&scenario(), &program, &[always()]);
-    // Stored at 2115; written at 3115: 100 ns to disk, 15 to the host beside it; read at 4215.
+    // Stored at 2115; written at 3115: 100 ns to disk, and concurrently 15 to the host; read at 4215.
     assert_eq!((end, answered(&counts)), (4215 + 20, [0, 1, 2]));
 }
 
@@ -425,7 +431,8 @@ fn speedup_and_ideal_of_a_week_of_runs() {
     assert!(wrong.contains("client.disks.count"), "{wrong}");
 }
 
-/// Cost grows with requests: decades between them are one step, or this test would not end.
+/// Cost grows with requests, not with time: decades between requests are one step, or this test would not
+/// end.
 #[test]
 fn time_in_which_nothing_happens_costs_nothing() {
     let year_ns = 365 * DAY;
@@ -455,7 +462,7 @@ fn a_scenario_is_read_as_it_is_written() {
     }
 }
 
-/// A host that comes and goes.
+/// A host with random changes.
 fn any_host() -> impl Strategy<Value = Timeline> {
     let step = (1u64..3000, 0u8..4, 0u64..6 << 20);
     prop::collection::vec(step, 0..30).prop_map(|steps| {
@@ -500,8 +507,9 @@ fn any_program() -> impl Strategy<Value = FixedProgram> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever hosts and program do: every request is answered once, nothing is lent beyond a quota nor served by who lends
-    /// nothing (each an error of the simulation), and the same again is the same.
+    /// For any hosts and program: every request is answered once, nothing is lent beyond a quota or served by
+    /// a host that lends nothing (each would be an error of the simulation), and a repetition gives the same
+    /// result.
     #[test]
     fn it_holds_whatever_happens(
         hosts in prop::collection::vec(any_host(), 1..5),

@@ -1,7 +1,7 @@
-//! The event core: what happens next, in integer nanoseconds.
+//! The event core: a queue of scheduled events, with times in integer nanoseconds.
 //!
-//! Deterministic: events of one time come in the order in which they were put in, whatever else is there. It knows
-//! nothing of hosts, requests or a wall clock, so that every model can sit on it.
+//! Deterministic: events of the same time come in the order in which they were scheduled. The queue knows
+//! nothing of hosts, requests or a wall clock, so that every model can use it.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub const HOUR: u64 = 3_600 * SECOND;
 /// Nanoseconds in a day.
 pub const DAY: u64 = 24 * HOUR;
 
-/// Events that are still to happen, in order.
+/// Scheduled events, in order of time.
 #[derive(Clone, Debug)]
 pub struct Queue<E> {
     waiting: BTreeMap<Ticket, E>,
@@ -22,7 +22,7 @@ pub struct Queue<E> {
     put_in: u64,
 }
 
-/// Names one event of a queue, to take it back.
+/// Identifies one event of a queue, to cancel it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
     at_ns: u64,
@@ -30,7 +30,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// Time at which it happens, unless it is taken back.
+    /// Time of the event, unless it is cancelled.
     #[must_use]
     pub const fn at_ns(self) -> u64 {
         self.at_ns
@@ -38,7 +38,7 @@ impl Ticket {
 }
 
 impl<E> Default for Queue<E> {
-    /// Empty, at time 0.
+    /// An empty queue at time 0.
     fn default() -> Self {
         Self {
             waiting: BTreeMap::new(),
@@ -49,25 +49,25 @@ impl<E> Default for Queue<E> {
 }
 
 impl<E> Queue<E> {
-    /// The time of the event that was taken last; 0 before the first.
+    /// Time of the last event taken; 0 before the first.
     #[must_use]
     pub const fn now_ns(&self) -> u64 {
         self.now_ns
     }
 
-    /// Number of events that wait.
+    /// Number of scheduled events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Returns true without events.
+    /// Returns true if no events are scheduled.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Schedules `event` for `at_ns`; an event of the past happens now.
+    /// Schedules `event` for `at_ns`; an event in the past happens now.
     pub fn put(&mut self, at_ns: u64, event: E) -> Ticket {
         let ticket = Ticket {
             at_ns: at_ns.max(self.now_ns),
@@ -78,25 +78,25 @@ impl<E> Queue<E> {
         ticket
     }
 
-    /// Takes an event back; `None` where it has happened or was taken back before.
+    /// Cancels an event; `None` if it has happened or was cancelled before.
     pub fn take_back(&mut self, ticket: Ticket) -> Option<E> {
         self.waiting.remove(&ticket)
     }
 
-    /// Time of the next event.
+    /// Time of the next event; `None` if there is none.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.waiting.first_key_value().map(|(t, _)| t.at_ns)
     }
 
-    /// The next event with its time, which is the present from now on.
+    /// Takes the next event with its time, which becomes the present.
     pub fn pop(&mut self) -> Option<(u64, E)> {
         let (ticket, event) = self.waiting.pop_first()?;
         self.now_ns = ticket.at_ns;
         Some((ticket.at_ns, event))
     }
 
-    /// The next event, if it happens at `until_ns` at the latest.
+    /// Takes the next event, if it happens at or before `until_ns`.
     pub fn pop_until(&mut self, until_ns: u64) -> Option<(u64, E)> {
         self.next_ns()
             .filter(|at_ns| *at_ns <= until_ns)

@@ -36,7 +36,7 @@ fn what_is_taken_back_does_not_happen() {
 }
 
 proptest! {
-    /// Beside a list that is sorted stably, with some taken back.
+    /// Compares with a stably sorted list, from which some events are cancelled.
     #[test]
     fn it_is_a_stable_sort(events in prop::collection::vec((0u64..20, any::<bool>()), 0..100)) {
         let mut queue = Queue::default();

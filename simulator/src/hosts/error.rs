@@ -13,7 +13,7 @@ pub enum HostsError {
     /// The dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
-    /// A column is of another kind, or holds nothing where something must be.
+    /// A column has another type, or is empty where a value is required.
     #[error("table {table} of {} has no usable column {column}; was it written by Gleaner?", root.display())]
     Column {
         /// Root of the dataset.
@@ -23,7 +23,7 @@ pub enum HostsError {
         /// Name of the column.
         column: String,
     },
-    /// No host has a sample in the time that is asked for.
+    /// No host has a sample in the requested time.
     #[error("{} has no samples between {from_ms} and {until_ms} (ms since 1970); name a time in which it has some", root.display())]
     Empty {
         /// Root of the dataset.

@@ -1,9 +1,11 @@
-//! `policy` over a host's samples: idle rule, quota, and the memory that the owner wants at a return.
+//! Applies `policy` to a host's samples: idle rule, quota, and the memory that the owner needs at a return.
 //!
-//! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory daemon would see
-//! it. It ends when the owner is active, which the next sample dates, or with the sample whose load is too high.
+//! Lending begins at the sample that shows that the host has been idle for long enough, as an idle memory
+//! daemon would see it. It ends at the owner's activity, whose time the next sample records, or at the sample
+//! whose load is too high.
 //!
-//! With a forecast, the quota that a memory daemon would announce is cut to the part that is expected to stay.
+//! With a forecast, the quota that a memory daemon would announce is reduced to the part that is expected to
+//! stay.
 
 use super::footprint::Processes;
 use super::samples::Sample;
@@ -19,7 +21,7 @@ use gleaner_policy::quota::{Limits, Mode, Quota, Reason, quota};
 use gleaner_schemas::findings::EndCause;
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 
-/// Timeline of one host; `samples` in order of time.
+/// Timeline of one host; `samples` must be in order of time.
 pub(super) fn timeline(
     host_id: &str,
     samples: &[Sample],
@@ -44,13 +46,13 @@ pub(super) fn timeline(
 struct Fold<'a> {
     reading: &'a Reading,
     processes: &'a Processes,
-    /// The least that the paper's mode, and the gentle ones, could have lent.
+    /// Low water of the memory that could be lent: in the paper's mode, and in the gentle ones.
     low_waters: [LowWater; 2],
     timeline: Timeline,
 }
 
 impl Fold<'_> {
-    /// Samples without a gap between them.
+    /// Adds a run: samples without a gap between them.
     fn run(&mut self, run: &[Sample]) {
         let observations: Vec<Observation> = run.iter().map(Sample::observation).collect();
         let time_ms: Vec<i64> = run.iter().map(|sample| sample.time_ms).collect();
@@ -99,7 +101,7 @@ impl Fold<'_> {
         if at_ms < self.reading.from_ms || at_ms >= self.reading.until_ms {
             return;
         }
-        // A host in use may lend at once in the mode that allows it.
+        // In the mode that allows it, a host in use may lend immediately.
         let (lendable, seen) = match verdict {
             Verdict::Idle { .. } => Default::default(),
             _ => (self.lendable(now, verdict), Some(self.seen(now, verdict))),
@@ -136,7 +138,8 @@ impl Fold<'_> {
 
     fn seen(&self, sample: &Sample, verdict: Verdict) -> RecordedSample {
         let since_begin = |ms: i64| ms.saturating_sub(self.reading.from_ms);
-        // Memory lent while the host was traced counts as available: the simulation decides anew.
+        // Memory lent while the host was traced counts as available: the simulation decides afresh what is
+        // lent.
         let as_if_free = |bytes: u64| bytes.saturating_add(sample.memory.guest_bytes);
         RecordedSample {
             physical_bytes: sample.memory.physical_bytes,
@@ -173,7 +176,7 @@ impl Fold<'_> {
         }
     }
 
-    /// Part of the quota that is expected to stay, as a recruiter would see it.
+    /// Part of the quota that is expected to stay, as a recruiter would compute it.
     fn expected_bytes(
         &mut self,
         sample: &Sample,
@@ -184,13 +187,13 @@ impl Fold<'_> {
         let Some(foresight) = &self.reading.foresight else {
             return found.quota_bytes;
         };
-        // Once idle, gentle and spare lend the same.
+        // Once idle, modes gentle and spare lend the same.
         let low_water = &mut self.low_waters[usize::from(limits.mode != Mode::Paper)];
         if found.reason != Reason::HarvestableUnknown {
             low_water.push(found.once_idle_bytes, sample.time_ms);
         }
         let reason = match found.reason {
-            // No owner will return to the host: it need not stay idle.
+            // No owner will return to the host, so it need not stay idle.
             Reason::Idle if self.reading.is_always_idle => QuotaReason::Spare,
             Reason::Idle => QuotaReason::Idle,
             Reason::Spare => QuotaReason::Spare,

@@ -12,7 +12,7 @@ use gleaner_schemas::rows::ProcessRow;
 #[derive(Debug, Default)]
 pub(super) struct Processes {
     time_ms: Vec<i64>,
-    /// Sequence and process.
+    /// Sequence number of the sample, and the process.
     rows: Vec<(i64, Process)>,
 }
 
@@ -72,7 +72,7 @@ impl Processes {
 mod tests {
     use super::*;
 
-    /// (time, pid, started, bytes); sequences are times.
+    /// Processes from (time, pid, started, bytes); sequence numbers are the times.
     fn processes(rows: &[(i64, i64, i64, Option<u64>)]) -> Processes {
         Processes {
             time_ms: rows.iter().map(|row| row.0).collect(),
@@ -110,7 +110,7 @@ mod tests {
             (180, 3, 6, None),
             (300, 4, 7, Some(500)), // after the window
         ]);
-        // Returned at 88, 1088 since boot: pid 2 had started.
+        // Returned at 88, which is 1088 since boot: pid 2 had started.
         let found = of.footprint(&window(&[90, 180]), 88);
         let expected = Footprint {
             bytes: 30 + 7 + 100,

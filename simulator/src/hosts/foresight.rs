@@ -1,4 +1,4 @@
-//! Memory that hosts are expected to keep available: they lend no more than that.
+//! Foresight: hosts lend only memory that is expected to stay available.
 
 use gleaner_policy::forecast::table::Table;
 use gleaner_policy::outlook::expected_bytes;
@@ -7,16 +7,16 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
-/// Forecast of the time that memory stays, with the least probability and the time that it must stay.
+/// Forecast of how long memory stays, with the required time and probability.
 #[derive(Clone, Debug)]
 pub struct Foresight {
-    /// Forecasts learnt of the time before the simulation's begin alone.
+    /// Forecasts learnt only from the time before the simulation's begin.
     pub table: Arc<Table>,
     /// Time for which lent memory must be expected to stay.
     pub for_ms: i64,
-    /// Least probability that it stays.
+    /// Minimum probability that the memory stays.
     pub confidence: f64,
-    /// Time zone of the fleet, as in the table: people come and go by it.
+    /// Time zone of the fleet, as in the table; people's habits follow it.
     pub time_zone: TimeZone,
 }
 
@@ -42,9 +42,9 @@ impl Foresight {
         )
     }
 
-    /// In the fleet's time zone; 0 is Monday's first.
+    /// Hour of the week in the fleet's time zone; 0 is Monday's first.
     fn hour_of_week(&self, time_ms: i64) -> u8 {
-        // A time that no calendar has is in no zone either.
+        // A time outside the calendar's range takes the offset of 1970.
         let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
         let local = self.time_zone.to_datetime(time);
         let days = local.weekday().to_monday_zero_offset();
@@ -73,7 +73,7 @@ mod tests {
         };
         assert_eq!(at("UTC", "1998-09-14T00:00:00Z"), 0);
         assert_eq!(at("UTC", "1998-09-20T23:59:59.999Z"), 167);
-        // Summer time, and the week's other end.
+        // Summer time, and the other end of the week.
         assert_eq!(at("Europe/Berlin", "1998-09-14T09:00:00Z"), 11);
         assert_eq!(at("America/New_York", "1998-09-14T00:00:00Z"), 164);
     }

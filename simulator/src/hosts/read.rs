@@ -17,10 +17,10 @@ pub fn read_host(dataset: &Dataset, host_id: &str, reading: &Reading) -> Result<
     Ok(fold::timeline(host_id, &samples, &processes, reading))
 }
 
-/// All hosts with samples in that time, by id.
+/// All hosts with samples in the reading's time, by id.
 ///
 /// # Errors
-/// [`HostsError`]: the dataset cannot be read, or has nothing then.
+/// [`HostsError`]: the dataset cannot be read, or has no samples in that time.
 pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
     let mut hosts = Vec::new();
     for host_id in dataset.hosts()? {
@@ -37,7 +37,8 @@ pub fn read(dataset: &Dataset, reading: &Reading) -> Result<Vec<Timeline>> {
     Ok(hosts)
 }
 
-/// Physical memory of each host with samples before `until_ms`, as the last of them has it; by id.
+/// Physical memory of each host with samples before `until_ms`, from the last of these samples; by
+/// id.
 ///
 /// # Errors
 /// [`HostsError`]: the dataset cannot be read.

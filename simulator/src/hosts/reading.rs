@@ -1,34 +1,35 @@
-//! Part of a dataset that is read, and the limits of it.
+//! The part of a dataset to read, and the limits for it.
 
 use super::Foresight;
 use gleaner_policy::forecast::LOW_WATER_S;
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Limits;
 
-/// A time after a return in which processes count as the owner's (Acharya & Setia, section 3.4: 200 s).
+/// Time after a return in which processes count as the owner's (Acharya & Setia, section 3.4: 200 s).
 const RETURN_WINDOW_MS: i64 = 200_000;
 
-/// Part of a dataset that is read, and the limits of it.
+/// The part of a dataset to read, and the limits for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
     /// The simulation's end, ms since 1970-01-01 UTC.
     pub until_ms: i64,
-    /// Rule that says when a host is idle.
+    /// Idle rule of the hosts.
     pub idle: IdleRule,
-    /// Memory that is held back; the mode is ignored, since timelines hold all modes.
+    /// Headrooms and cap; the mode is ignored, since timelines contain all modes.
     pub limits: Limits,
     /// Time after a return in which active processes count as the owner's.
     pub return_window_ms: i64,
-    /// Hosts without owners (servers): available memory may be lent at any time, and no owner ever returns.
+    /// True if hosts have no owners (servers): available memory may be lent at any time, and no owner ever
+    /// returns.
     pub is_always_idle: bool,
-    /// Forecasts to which quotas are cut; without them hosts lend their whole quota.
+    /// Forecasts that reduce the quotas; `None`: hosts lend their whole quota.
     pub foresight: Option<Foresight>,
 }
 
 impl Reading {
-    /// A span of time by the paper's limits.
+    /// Reading of a span of time with the paper's limits.
     #[must_use]
     pub fn between(from_ms: i64, until_ms: i64) -> Self {
         Self {
@@ -42,7 +43,7 @@ impl Reading {
         }
     }
 
-    /// A time in the simulation's nanoseconds; its begin for one before.
+    /// A time in the simulation's nanoseconds; an earlier time gives the begin.
     #[must_use]
     pub const fn ns(&self, time_ms: i64) -> u64 {
         let since_ms = time_ms.saturating_sub(self.from_ms);
@@ -53,9 +54,10 @@ impl Reading {
         }
     }
 
-    /// Begin of the samples that are read: early enough for the rules to know the time before the simulation.
+    /// Begin of the samples that are read: early enough for the idle rule to know the host's state at the
+    /// simulation's begin.
     pub(super) const fn lead_ms(&self) -> i64 {
-        // Twice the rule's time, and two usual intervals.
+        // Twice the rule's time, and ten minutes for the usual intervals.
         let lead_ms = self
             .from_ms
             .saturating_sub(self.idle.idle_after_ms.saturating_mul(2))

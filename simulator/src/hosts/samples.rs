@@ -45,7 +45,7 @@ impl Sample {
     }
 }
 
-/// Columns that are read beside those of [`Category::ALL`].
+/// Columns that are read in addition to those of [`Category::ALL`].
 const COLUMNS: [&str; 12] = [
     "database_id",
     "sequence",
@@ -61,7 +61,7 @@ const COLUMNS: [&str; 12] = [
     "harvestable_bytes",
 ];
 
-/// A table's rows of one host.
+/// One host's rows of a table.
 pub(super) struct Rows<'a> {
     dataset: &'a Dataset,
     table: &'static str,
@@ -97,7 +97,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Numbers, and times in ms.
+    /// Column of integers; times are in ms.
     pub(super) fn integers(&self, column: &str) -> Result<Int64Array> {
         let array = self.batch.column_by_name(column);
         let array = array.ok_or_else(|| self.none(column))?;
@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The host's samples in order of time, from a little before the begin on.
+/// The host's samples in order of time, from a little before the simulation's begin on.
 pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Sample>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
     let columns = [&Category::ALL.map(Category::column)[..], &COLUMNS].concat();
@@ -132,7 +132,7 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let (load5, guest_load5) = (rows.reals("load5")?, rows.reals("guest_load5")?);
     let load = |of: &Float64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
     let (physical, remainder) = (integers("physical_bytes")?, integers("remainder_bytes")?);
-    // In the order of Category::ALL, which is that of the declaration.
+    // In the order of `Category::ALL`, which is that of the declaration.
     let categories = Category::ALL.iter().map(|c| integers(c.column()));
     let categories = categories.collect::<Result<Vec<_>>>()?;
     let (stated, harvestable) = (
@@ -191,7 +191,7 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
         .collect())
 }
 
-/// The runs in order of time. A clock that was set back tells some time twice: of that the run that began first counts.
+/// The runs in order of time. If the clock was set back and times repeat, the run that began first counts.
 fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec<Range<usize>> {
     runs.sort_by_key(|run| times[run.start].time_ms);
     let mut reached_ms = None;
@@ -204,7 +204,7 @@ fn one_after_the_other(times: &[SampleTime], mut runs: Vec<Range<usize>>) -> Vec
     runs
 }
 
-/// The gaps that the host recorded. A gap is told when it ends.
+/// The gaps that the host recorded. A gap is recorded when it ends.
 fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec<Gap>> {
     let span = (Some(reading.lead_ms()), Some(reading.until_ms));
     let rows = Rows::read(dataset, &GapRow::TABLE, host, &Gap::COLUMNS, span)?;
@@ -213,7 +213,7 @@ fn recorded_gaps(dataset: &Dataset, host: &str, reading: &Reading) -> Result<Vec
     Ok(gaps(from.iter(), to.iter(), rows.texts(cause)?.iter()))
 }
 
-/// The intervals that the host was configured for; where it says nothing, the median step.
+/// The intervals for which the host was configured; if unknown, the median time between samples.
 fn intervals(dataset: &Dataset, host: &str, times: &[SampleTime]) -> Result<Intervals> {
     let columns = ["time", "sample_interval_ms"];
     let rows = Rows::read(dataset, &HostRow::TABLE, host, &columns, (None, None))?;
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_time_that_was_told_twice_counts_once() {
-        // The clock runs an hour ahead for a while; a run inside another's time is left out.
+        // The clock runs an hour fast for a while; a run within another run's time is left out.
         let times = [3600, 3610, 10, 20, 3605, 3615, 3625, 15].map(|time_ms| SampleTime {
             time_ms,
             ..SampleTime::default()

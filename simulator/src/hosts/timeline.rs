@@ -41,14 +41,15 @@ impl LendableBytes {
     }
 }
 
-/// A sample, as far as lending depends on it: as if nothing had been lent when it was recorded.
+/// A sample, as far as lending depends on it; values are as if nothing had been lent when it was
+/// recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedSample {
-    /// Physical memory; of 0 no headroom is kept.
+    /// Physical memory; if 0, no headroom is kept.
     pub physical_bytes: u64,
     /// Available memory, in bytes.
     pub available_bytes: u64,
-    /// MemAvailable, where the kernel reports it.
+    /// MemAvailable, if the kernel reports it.
     pub mem_available_bytes: Option<u64>,
     /// Verdict of the idle rule; its times are ms since the simulation's begin.
     pub verdict: Verdict,
@@ -76,47 +77,47 @@ impl RecordedSample {
 pub struct Change {
     /// Time of the change, since the simulation's begin.
     pub at_ns: u64,
-    /// State of the host from then on.
+    /// State of the host from `at_ns` on.
     pub presence: Presence,
-    /// Bytes that may be lent at most; with a forecast, only those that are expected to stay.
+    /// Maximum bytes that may be lent; with a forecast, only those that are expected to stay.
     pub lendable: LendableBytes,
-    /// The sample; absent where none could be taken, and where an owner came and went between two.
+    /// The sample; absent if none could be taken, or if an owner came and went between two samples.
     pub seen: Option<RecordedSample>,
-    /// Place in [`Timeline::returns`], where this ends an idle period.
+    /// Index in [`Timeline::returns`], if the change ends an idle period.
     pub returned: Option<u32>,
 }
 
 /// Cause that ended an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Keyboard or mouse.
+    /// Keyboard or mouse activity.
     Owner,
     /// The load rose.
     Load,
 }
 
-/// An idle period's end that was seen.
+/// Observed end of an idle period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Return {
     /// Time of the return, since the simulation's begin.
     pub at_ns: u64,
     /// Cause of the return.
     pub cause: Cause,
-    /// Memory that was wanted; absent where sizes are not known.
+    /// Memory that the owner needed; absent if sizes are unknown.
     pub wanted: Option<ReturnMemory>,
 }
 
-/// Memory that the owner wants at a return.
+/// Memory that the owner needs at a return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReturnMemory {
-    /// A, K, M and lotsfree of the memory context; no guest.
+    /// A, K, M and lotsfree of the memory context; no guests.
     pub demand: Demand,
     /// The loose upper bound of the memory context.
     pub upper_bound_bytes: u64,
 }
 
 impl ReturnMemory {
-    /// Memory context size if this much had been lent.
+    /// Memory context size if `guest_bytes` had been lent.
     #[must_use]
     pub const fn memory_context_bytes(&self, guest_bytes: u64) -> u64 {
         memory_context_bytes(&Demand {
@@ -131,7 +132,7 @@ impl ReturnMemory {
 pub struct Timeline {
     /// Id in the dataset.
     pub host_id: String,
-    /// Physical memory, as last seen.
+    /// Physical memory at the last sample.
     pub physical_bytes: u64,
     /// Changes in order of time, at most one at a time.
     pub changes: Vec<Change>,
@@ -140,7 +141,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Timeline of a host that is always idle and can lend this much.
+    /// Timeline of a host that is always idle and can lend `lendable_bytes`.
     #[must_use]
     pub fn always_idle(host_id: &str, lendable_bytes: u64) -> Self {
         Self {
@@ -165,7 +166,8 @@ impl Timeline {
         }
     }
 
-    /// Appends a change. One that changes nothing is skipped; of several at one time the last counts.
+    /// Appends a change. A change without effect is skipped; of several at the same time the last
+    /// counts.
     pub(super) fn push(&mut self, mut change: Change) {
         if let Some(last) = self.changes.pop_if(|last| last.at_ns == change.at_ns) {
             change.returned = change.returned.or(last.returned);
@@ -179,7 +181,7 @@ impl Timeline {
         }
     }
 
-    /// Time for which the host may lend before `until_ns`.
+    /// Total time before `until_ns` in which the host may lend.
     #[must_use]
     pub fn idle_ns(&self, until_ns: u64) -> u64 {
         let ends = self.changes.iter().skip(1).map(|c| c.at_ns);

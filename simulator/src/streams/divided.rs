@@ -1,24 +1,24 @@
-//! A stream, divided among its clients: read once, and laid out as often as regions differ in size.
+//! A stream divided among its clients: read once, and laid out for each region size.
 
 use super::{Client, ReplayedClient, StoredObjects, StreamError, StreamRequest};
 use crate::Request;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Requests of each client, 24 bytes of memory each.
+/// Requests of each client; each takes 24 bytes of memory.
 #[derive(Clone, Debug)]
 pub struct ClientRequests {
-    /// The earliest time of all.
+    /// Time of the stream's first request.
     first_ns: u64,
     /// Time of each client's first request, and its requests.
     clients: BTreeMap<Client, (u64, Vec<Request>)>,
 }
 
 impl ClientRequests {
-    /// Reads a stream to its end. Where only some clients are wanted, the others' requests are passed over: of these it is known that
-    /// they are there.
+    /// Reads a stream to its end. If `only` is given, other clients' requests are skipped, and only their
+    /// numbers are kept.
     ///
     /// # Errors
-    /// The stream's own.
+    /// The stream's own errors.
     pub fn read(
         stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
         only: Option<&BTreeSet<u32>>,
@@ -40,17 +40,17 @@ impl ClientRequests {
         Ok(Self { first_ns, clients })
     }
 
-    /// Numbers of its clients, in order.
+    /// Numbers of the clients, in order.
     pub fn clients(&self) -> impl Iterator<Item = u32> + '_ {
         self.clients.keys().map(|client| client.number())
     }
 
     /// A client as a program; `None` if it does not exist. Regions have `region_bytes`, or the size of the
-    /// largest object.
+    /// largest object if that is larger.
     ///
     /// # Errors
-    /// The client has more data than can be numbered (2³² blocks, or objects), or requests more than there
-    /// can be.
+    /// The client has more data than can be numbered (2³² blocks, or objects), or requests that cannot be
+    /// simulated.
     pub fn replayed(
         &self,
         client: u32,
@@ -79,17 +79,17 @@ impl ClientRequests {
         replayed.collect()
     }
 
-    /// Begin of a client, after the first of all.
+    /// Begin of a client, since the stream's first request.
     const fn begin_ns(&self, at_ns: u64) -> u64 {
         at_ns - self.first_ns
     }
 }
 
-/// Divides a stream among its clients, in the order of their numbers; all of it is held in memory, 24 bytes a request. Regions will have
-/// `region_bytes`, or as much as the largest object.
+/// Divides a stream among its clients, in the order of their numbers. All of it is held in memory, 24 bytes
+/// per request. Regions have `region_bytes`, or the size of the largest object if that is larger.
 ///
 /// # Errors
-/// The stream's own; or a client has more data than are told apart (2³² blocks, or objects).
+/// The stream's own errors; or a client has more data than can be numbered (2³² blocks, or objects).
 pub fn replayed(
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
     stored: StoredObjects,

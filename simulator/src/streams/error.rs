@@ -1,4 +1,4 @@
-//! Errors of a stream: the reason, the place, and the remedy.
+//! Errors of a stream; each names a reason, a place and a remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ pub enum StreamError {
     Line {
         /// Path of the file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// Contents that were found.
+        /// Contents found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -24,9 +24,9 @@ pub enum StreamError {
     Record {
         /// Path of the file.
         path: PathBuf,
-        /// Offset at which the record begins, from 0; of a compressed file, after decompression.
+        /// Offset at which the record begins, from 0; in a compressed file, after decompression.
         offset: u64,
-        /// Contents that were found.
+        /// Contents found.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -39,14 +39,14 @@ pub enum StreamError {
         /// Remedy for the reader of the message.
         advice: String,
     },
-    /// A request that the format has no way to say.
+    /// A request that the format cannot express.
     #[error("request {number}, for {}: {found}; {advice}", path.display())]
     Unsayable {
-        /// The file that was to be written.
+        /// File to be written.
         path: PathBuf,
         /// Number of the request, from 1.
         number: u64,
-        /// Request that is refused.
+        /// Request that was refused.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -56,7 +56,7 @@ pub enum StreamError {
     Io {
         /// Action that failed.
         action: &'static str,
-        /// Path that the action was for.
+        /// Path of the file.
         path: PathBuf,
         /// Error of the system, or of the decompression.
         source: io::Error,

@@ -1,7 +1,8 @@
-//! Streams of requests as other programs record them: read here, and written for them.
+//! Streams of requests in other programs' formats: reading and writing.
 //!
-//! A stream is an iterator of [`StreamRequest`] requests that holds a buffer and no more, however long the recording is. The first thing that
-//! cannot be read ends it with a [`StreamError`]: nothing is passed over. Formats, and what is kept of each: docs/streams.md.
+//! A stream is an iterator of [`StreamRequest`] that holds only a buffer, however long the recording is. The
+//! first unreadable record ends it with a [`StreamError`]; no record is skipped. Formats, and what is kept of
+//! each: docs/streams.md.
 
 mod divided;
 mod error;

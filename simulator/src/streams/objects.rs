@@ -1,12 +1,13 @@
-//! Objects by dense numbers, in the order in which they are asked for first.
+//! Dense numbers for objects, in the order of their first requests.
 //!
-//! A stream names objects by any 64 bits; rules and caches keep them in flat arrays by number. An open table with linear probing: a
-//! look at one line of memory tells most of them, which is what a replay of a cache waits for.
+//! A stream names objects by any 64 bits; policies and caches keep them in flat arrays by number. This is an
+//! open-addressing table with linear probing: most look-ups read one cache line, which is what limits a
+//! replay's speed.
 
 /// The numbers of a stream's objects.
 #[derive(Clone, Debug)]
 pub struct Objects {
-    /// A power of two of them, at most five in eight taken.
+    /// Slots, a power of two; at most five in eight are used.
     slots: Vec<Slot>,
     len: u32,
 }
@@ -22,7 +23,7 @@ const FREE: Slot = Slot {
     object: 0,
     number: u32::MAX,
 };
-/// The orders of `policy` have two numbers for themselves.
+/// The eviction orders of `policy` reserve two numbers.
 const MOST: u32 = u32::MAX - 1;
 
 impl Default for Objects {
@@ -35,19 +36,19 @@ impl Default for Objects {
 }
 
 impl Objects {
-    /// Number of objects; their numbers are those below.
+    /// Number of objects; their numbers are all those below it.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// Returns true without objects.
+    /// Returns true if there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The object's number, a new one if it has none; none when there are 2³² − 2 others.
+    /// Number of the object; an object without one gets the next. `None` if 2³² − 2 others have numbers.
     #[inline]
     pub fn number(&mut self, object: u64) -> Option<u32> {
         let at = self.place(object);
@@ -57,8 +58,9 @@ impl Objects {
         }
     }
 
-    /// The numbers of `objects`, in their order, put behind those in `numbers`. Where there are none left it is false, and `numbers` ends
-    /// there. Several looks at memory are under way at once, which [`Objects::number`] one by one would wait for in turn.
+    /// Appends the numbers of `objects` to `numbers`, in order. Returns false if no numbers are left;
+    /// `numbers` then ends there. The memory accesses of several look-ups overlap, unlike with
+    /// [`Objects::number`] one by one.
     pub fn number_all(&mut self, objects: &[u64], numbers: &mut Vec<u32>) -> bool {
         const AT_ONCE: usize = 64;
         for objects in objects.chunks(AT_ONCE) {
@@ -82,7 +84,7 @@ impl Objects {
         true
     }
 
-    /// Place at which it is, or would be.
+    /// Slot in which the object is, or would be.
     #[inline]
     fn place(&self, object: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -117,7 +119,7 @@ impl Objects {
     }
 }
 
-/// Hash from both halves of a product, so that every bit of the object moves the low ones.
+/// Hash from both halves of a product, so that every bit of the object influences the low bits.
 #[inline]
 fn hash(object: u64) -> u64 {
     let product = u128::from(object ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;

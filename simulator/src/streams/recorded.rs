@@ -1,26 +1,26 @@
-//! A request, who made it, and when.
+//! A request with its client and time.
 
 use super::StreamError;
 use crate::Request;
 
-/// Maker of requests: a scenario maps it to a host.
+/// Client that makes requests; a scenario maps it to a host.
 ///
-/// Its number is that of the file in the list of those that are read together, times [`Client::OF_A_FILE`], and the number inside the
-/// file: SPC's ASU, or what a column says; 0 where a format knows none.
+/// Its number is the file's index among those that are read together, times [`Client::OF_A_FILE`], plus its
+/// number inside the file: SPC's ASU, or a column's value; 0 if the format has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Client(u32);
 
 impl Client {
-    /// Most clients of one file, of several.
+    /// Maximum number of clients of one file, if several files are read.
     pub const OF_A_FILE: u32 = 1 << 12;
-    /// Most files that may be read together.
+    /// Maximum number of files that may be read together.
     pub const FILES: u32 = 1 << 8;
 
-    /// The first of the first file.
+    /// The first client of the first file.
     pub(super) const FIRST: Self = Self(0);
 
-    /// The one of this number in this file, both from 0. The first file may have as many as all files together; none where there
-    /// are more than that.
+    /// The client with this number in this file, both from 0. The first file may have as many clients as all
+    /// files together; `None` beyond the maximum.
     #[must_use]
     pub fn of(file: u32, within: u32) -> Option<Self> {
         let most = match file {
@@ -40,17 +40,17 @@ impl Client {
 /// A request of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamRequest {
-    /// Time at which it was made, on the recorder's clock.
+    /// Time of the request, on the recorder's clock.
     pub at_ns: u64,
-    /// Client that made it.
+    /// Client that made the request.
     pub client: Client,
-    /// The request. `think_ns` is the time since the same client's request before it; 0 of its first, and where the
-    /// clock went back.
+    /// The request. `think_ns` is the time since the same client's previous request; 0 for its first one, and
+    /// if the clock went back.
     pub request: Request,
 }
 
-/// Requests of a program, as a recorder of a client would have seen them if every answer had come at once: its time
-/// goes on by what it computes.
+/// Requests of a program, as a recorder on the client would have recorded them if every answer took no time:
+/// time passes only while the program computes.
 pub fn of_program(
     client: Client,
     requests: impl Iterator<Item = Request>,

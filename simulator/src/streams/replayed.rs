@@ -1,4 +1,4 @@
-//! A client's recorded requests, as a program that a simulation runs.
+//! A client's recorded requests, as a program for a simulation.
 
 use super::read::BlockBytes;
 use super::{Client, Objects, StreamError};
@@ -6,26 +6,27 @@ use crate::Request;
 use crate::applications::{Layout, Program};
 use std::sync::Arc;
 
-/// Longest time of a recording, 73 years: a longer one has its times in another unit than was said.
+/// Maximum length of a recording, 73 years: a longer one has another time unit than stated.
 const LONGEST_NS: u64 = u64::MAX / 8;
 
-/// Unit that the client's own cache holds or does not, where objects have sizes of their own.
+/// Unit of the client's own cache if objects have individual sizes.
 const BLOCK_BYTES: u32 = 512;
 
-/// Objects of a stream.
+/// Layout of a stream's objects on disk and in regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredObjects {
-    /// Blocks of each client's volume (SPC, CSV of blocks): neighbours are neighbours on its disk and in regions.
+    /// Blocks of each client's volume (SPC, CSV of blocks): neighbours in the volume are neighbours on disk
+    /// and in regions.
     AsVolume(BlockBytes),
-    /// Named, each of its own size (oracleGeneral, CSV): they lie on the client's disk in the order in which they were asked for first, and
-    /// in regions likewise.
+    /// Named objects, each of its own size (oracleGeneral, CSV): on the client's disk and in regions, they
+    /// are in the order of their first requests.
     AsObjects,
 }
 
 /// One client's requests.
 ///
-/// One process: it computes between the recorded requests, asks, and waits for the answer, so that a recorded
-/// wait for a slow disk counts as computing. All data lie on its first disk.
+/// The program has one process: it computes between the recorded requests, makes a request, and waits for the
+/// answer, so that a recorded wait for a slow disk counts as computing. All data are on its first disk.
 #[derive(Clone, Debug)]
 pub struct ReplayedClient {
     client: Client,
@@ -35,8 +36,8 @@ pub struct ReplayedClient {
 }
 
 impl ReplayedClient {
-    /// A client's requests, which began so long after the first of all, laid out in regions of `region_bytes`, or as large as the largest
-    /// object.
+    /// A client's requests, the first of which is `begin_ns` after the stream's first, laid out in regions of
+    /// `region_bytes`, or of the largest object's size if that is larger.
     pub(super) fn new(
         client: Client,
         begin_ns: u64,
@@ -61,13 +62,13 @@ impl ReplayedClient {
         })
     }
 
-    /// Client that made them.
+    /// Client that made the requests.
     #[must_use]
     pub const fn client(&self) -> Client {
         self.client
     }
 
-    /// Begin of the client, after the first client of all.
+    /// Begin of the client, since the stream's first request.
     #[must_use]
     pub const fn begin_ns(&self) -> u64 {
         self.begin_ns
@@ -81,7 +82,7 @@ impl Program for ReplayedClient {
         self.layout
     }
 
-    /// The same for every seed and number.
+    /// The run is the same for every seed and number.
     fn run(&self, _: u64, _: u64) -> Requests {
         Requests {
             all: Arc::clone(&self.requests),
@@ -116,7 +117,7 @@ impl Iterator for Requests {
     }
 }
 
-/// Refuses requests that would make a simulation's time run over, or reach into another block.
+/// Refuses requests that would overflow a simulation's time, or reach into another block.
 fn refuse_what_cannot_be(
     client: Client,
     begin_ns: u64,
@@ -155,7 +156,7 @@ fn refuse_what_cannot_be(
     }
 }
 
-/// Gives blocks dense numbers, in which those of a region stay together: regions that are never asked for are left out.
+/// Gives blocks dense numbers that keep a region's blocks together; regions without requests are left out.
 fn as_volume(requests: &mut [Request], block_bytes: u32, region_bytes: u64) -> Option<Layout> {
     let region_blocks = (region_bytes / u64::from(block_bytes)).clamp(1, 1 << 31);
     let block = |object: u64| BlockBytes::block(object);
@@ -177,7 +178,7 @@ fn as_volume(requests: &mut [Request], block_bytes: u32, region_bytes: u64) -> O
     })
 }
 
-/// Lays objects out one after the other, each at its largest size, and none across the border of a region.
+/// Lays objects out one after the other, each at its maximum size, and none across two regions.
 fn as_objects(requests: &mut [Request], region_bytes: u64) -> Option<Layout> {
     let (mut objects, mut sizes) = (Objects::default(), Vec::<u64>::new());
     for request in &mut *requests {
@@ -263,7 +264,8 @@ mod tests {
 
     #[test]
     fn objects_lie_in_the_order_of_their_first_use_and_in_one_region_each() {
-        // Regions of four blocks of 512: 7 takes two at most, 8 two, 9 three, which no longer fit; 7 again.
+        // Regions of four blocks of 512 bytes: 7 takes at most two, 8 two, 9 three, which no longer fit; then
+        // 7 again.
         let stream = [
             asked(0, 0, 7, 100),
             asked(0, 0, 8, 1024),
@@ -278,7 +280,7 @@ mod tests {
             (layout.file_blocks, layout.largest_request_bytes),
             (8, 2048)
         );
-        // An object larger than a region makes regions as large.
+        // If an object is larger than a region, regions get its size.
         let large = [asked(0, 0, 7, 5000), asked(0, 0, 8, 1)];
         let found = replayed(large.into_iter(), StoredObjects::AsObjects, 2048).unwrap();
         assert_eq!(

@@ -1,4 +1,5 @@
-//! A plan's recorded clients: their requests, read once and laid out for every size of region, and the hosts that they work on.
+//! A plan's recorded clients: their requests, read once and laid out for every region size, and the hosts
+//! that they work on.
 
 use super::clients::wrong;
 use super::{Cluster, Recording, SweepError, parallel};
@@ -11,13 +12,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// Clients by number, each for every size of region.
+/// Clients by number, each with one program per region size.
 type Clients = Vec<(u32, Vec<ReplayedClient>)>;
 
-/// Reads every stream, and gives for each size of region all clients, with hosts as they were written.
+/// Reads every stream, and returns all clients for each region size. Hosts are still as written in the file.
 ///
 /// # Errors
-/// [`SweepError`]: a stream that cannot be read, or has no such client, or not as many as hosts; two of one name.
+/// [`SweepError`]: a stream cannot be read, lacks a client, or has another number of clients than hosts; or
+/// two clients have the same name.
 pub(super) fn read(
     recordings: &[Recording],
     sizes: &[u64],
@@ -65,7 +67,7 @@ pub(super) fn read(
     Ok(borrowers)
 }
 
-/// The clients of all tables, with their places, that are of one stream.
+/// The clients of one stream, for all tables that use it, with the tables' positions.
 fn of_stream(
     recordings: &[(usize, &Recording)],
     sizes: &[u64],
@@ -101,7 +103,7 @@ fn of_stream(
     Ok(all)
 }
 
-/// A host for each client, or none for any.
+/// Refuses a number of hosts other than 0 or the number of clients.
 fn refuse_other_hosts(recording: &Recording, clients: usize) -> Result<(), SweepError> {
     let hosts = &recording.hosts;
     if hosts.is_empty() || hosts.len() == clients {
@@ -123,7 +125,7 @@ fn impossible(recording: &Recording, error: &StreamError) -> SweepError {
 }
 
 fn no_such_client(recording: &Recording, number: u32, divided: &ClientRequests) -> SweepError {
-    /// Number of clients that are named.
+    /// Maximum number of clients that are listed.
     const MOST: usize = 10;
     let mut there: Vec<String> = divided.clients().map(|c| c.to_string()).collect();
     let count = there.len();
@@ -140,7 +142,7 @@ fn no_such_client(recording: &Recording, number: u32, divided: &ClientRequests) 
     wrong("client", number, reason)
 }
 
-/// The ids of hosts in a dataset, by how they are written.
+/// Ids of hosts in a dataset, by the name or id written in the file.
 pub(super) type HostIds = BTreeMap<String, String>;
 
 /// Hosts of each dataset.
@@ -161,7 +163,7 @@ pub(super) fn host_ids(
     clusters.iter().map(of_cluster).collect()
 }
 
-/// The id of the host of this id or name.
+/// Id of the host with this id or name.
 fn host_id(host: &String, cluster: &Cluster) -> Result<String, SweepError> {
     let failed = |source: DatasetError| SweepError::Dataset {
         name: cluster.name.clone(),
@@ -187,7 +189,7 @@ fn host_id(host: &String, cluster: &Cluster) -> Result<String, SweepError> {
     Err(wrong("host", host, reason))
 }
 
-/// Refuses a host that the dataset knows, but has no samples of in the time that is simulated.
+/// Refuses a host that is in the dataset but has no samples in the simulated time.
 pub(super) fn refuse_unseen(
     ids: &HostIds,
     cluster: &Cluster,
@@ -205,7 +207,7 @@ pub(super) fn refuse_unseen(
     Ok(())
 }
 
-/// The same clients on a dataset's hosts.
+/// The same clients, on a dataset's hosts.
 pub(super) fn on(
     ids: &HostIds,
     borrowers: &[Borrower<ReplayedClient>],

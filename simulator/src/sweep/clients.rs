@@ -1,4 +1,4 @@
-//! `[[clients]]`: recorded streams in the place of programs, as a scenario's file says them.
+//! `[[clients]]`: recorded streams instead of programs, as in a scenario's file.
 
 use super::SweepError;
 use crate::event::SECOND;
@@ -11,43 +11,44 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientTable {
-    /// Name of its client; of several clients, with the number of each behind it. The file's name where left out.
+    /// Name of the client; with several clients, each one's number is appended. Default: the file's name.
     pub name: Option<String>,
-    /// The stream's file.
+    /// Path of the stream's file.
     pub stream: PathBuf,
     /// Format of the stream; absent: by the file's name.
     pub format: Option<FormatName>,
     /// Columns of CSV, as in `gleaner export --stream-params`; absent: those that Gleaner writes.
     pub params: Option<String>,
-    /// The size of a volume's blocks; 4096 where left out.
+    /// Size of a volume's blocks; default: 4096.
     pub block_bytes: Option<u32>,
-    /// Objects of the stream; as the format says where left out.
+    /// Layout of the stream's objects; default: that of the format.
     pub store: Option<Store>,
-    /// Only the client of this number (SPC: the ASU; CSV: what the column says); each of the stream's where left out.
+    /// Only the client with this number (SPC: the ASU; CSV: the column's value); default: all clients of the
+    /// stream.
     pub client: Option<u32>,
-    /// The host that the client works on, by id or name; of several clients a list of one for each, in the order of their numbers. None
-    /// where left out.
+    /// Host that the client works on, by id or name; with several clients, a list with one host for each, in
+    /// the order of their numbers. Default: none.
     #[serde(default, deserialize_with = "one_or_several")]
     pub host: Vec<String>,
-    /// Time of the stream's first request of all, in s since the simulation's begin.
+    /// Time of the stream's first request, in s since the simulation's begin.
     #[serde(default)]
     pub begin_s: f64,
 }
 
-/// Objects of a stream.
+/// Layout of a stream's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Store {
     /// Blocks of a volume, by number.
     Volume,
-    /// Named, each of its own size.
+    /// Named objects, each of its own size.
     Objects,
 }
 
-/// A table that makes sense.
+/// A checked table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// Name of the clients, and whether their numbers are behind it though there be one alone.
+    /// Name of the clients. If `is_numbered`, the number is appended even for a single client.
     pub(super) name: String,
     pub(super) is_numbered: bool,
     pub(super) stream: PathBuf,
@@ -59,7 +60,7 @@ pub struct Recording {
 }
 
 impl ClientTable {
-    /// The recording by this table, looked at; nothing is opened.
+    /// Checks this table and returns its recording; no file is opened.
     pub(super) fn recording(&self, length_ns: u64) -> Result<Recording, SweepError> {
         let (of_file, said) = FormatName::of_file(&self.stream);
         let Some(format) = self.format.or(said) else {
@@ -132,7 +133,7 @@ impl ClientTable {
     }
 }
 
-/// Error about a key of a table: its value, and the reason.
+/// Error about a table's key, with its value and the reason.
 pub(super) fn wrong(key: &'static str, value: impl ToString, reason: impl ToString) -> SweepError {
     SweepError::Client {
         key,
@@ -141,7 +142,7 @@ pub(super) fn wrong(key: &'static str, value: impl ToString, reason: impl ToStri
     }
 }
 
-/// A string, or a list of them.
+/// Parses a string, or a list of strings.
 fn one_or_several<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a host's id or name, or a list of them")]

@@ -1,4 +1,4 @@
-//! A dataset, and the time of it that is simulated.
+//! A dataset, and the part of its time that is simulated.
 
 use super::{ForecastInputs, SweepError};
 use crate::dodo::Recruitment;
@@ -13,25 +13,25 @@ use std::sync::Arc;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// A dataset under a name.
+/// A named dataset.
 pub struct Cluster {
     /// Name in the rows.
     pub name: String,
     /// The simulation's begin, ms since 1970-01-01 UTC.
     pub from_ms: i64,
-    /// End of the dataset.
+    /// The simulation's end, ms since 1970-01-01 UTC.
     pub until_ms: i64,
-    /// Whole dataset, including the time before the begin.
+    /// The whole dataset, including the time before the begin.
     pub dataset: Dataset,
-    /// Forecasts learnt of that time, and the way of learning.
+    /// Forecasts learnt from the time before the begin, with the inputs of the learning.
     pub(super) tables: Vec<(ForecastInputs, Arc<Table>)>,
 }
 
 impl Cluster {
-    /// Opens it for a simulation of so many days from a begin; from its first day where that is absent.
+    /// Opens a dataset for a simulation of `days` days from `from` on; absent: from its first day.
     ///
     /// # Errors
-    /// [`SweepError`]: there is no dataset, or none of the whole time.
+    /// [`SweepError`]: there is no dataset, or it does not cover the whole time.
     pub fn open(
         name: &str,
         folder: &Path,
@@ -71,12 +71,12 @@ impl Cluster {
         })
     }
 
-    /// Takes in what was learnt, of the time before [`Cluster::from_ms`] alone.
+    /// Adds a forecast table, learnt only from the time before [`Cluster::from_ms`].
     pub fn learnt(&mut self, by: ForecastInputs, table: Table) {
         self.tables.push((by, Arc::new(table)));
     }
 
-    /// Memory that hosts are expected to keep, where the recruitment asks for it.
+    /// Foresight of the hosts, if the recruitment needs it.
     pub(super) fn foresight(
         &self,
         recruitment: &Recruitment,

@@ -1,4 +1,4 @@
-//! Errors between a scenario's file and its rows.
+//! Errors on the way from a scenario's file to its rows.
 
 use crate::dodo::SimulationError;
 use crate::hosts::HostsError;
@@ -8,13 +8,13 @@ use crate::streams::StreamError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// The file is no scenario.
+    /// The file is not a scenario.
     #[error("{}", reason.trim_end())]
     File {
-        /// Place and fault; unknown keys by name.
+        /// Place and fault; names unknown keys.
         reason: String,
     },
-    /// A value that is none for its key, or a key that there is not.
+    /// A value that is invalid for its key, or an unknown key.
     #[error("{key} = {value} is no setting of a scenario: {reason}")]
     Value {
         /// Key as written.
@@ -24,15 +24,15 @@ pub enum SweepError {
         /// Description of the fault.
         reason: String,
     },
-    /// A short key that several settings have.
+    /// An abbreviated key that fits several settings.
     #[error("{key} may be any of {}: write one of them", keys.join(", "))]
     Ambiguous {
         /// Key as written.
         key: String,
-        /// Keys that there are.
+        /// Keys that it may stand for.
         keys: Vec<String>,
     },
-    /// A setting that is not the scenario's here.
+    /// A setting that must be set elsewhere in the file.
     #[error("{key} is not set as a part of the scenario: {instead} says it")]
     Elsewhere {
         /// Key as written.
@@ -40,10 +40,10 @@ pub enum SweepError {
         /// Key to be set instead.
         instead: &'static str,
     },
-    /// Programs run one at a time, clients at once.
+    /// A file with both programs, which run one at a time, and clients, which run concurrently.
     #[error("the scenario has both `programs` and `clients`: write one of them")]
     ProgramsAndClients,
-    /// A setting of programs, where recorded clients run.
+    /// A setting for programs in a scenario of recorded clients.
     #[error(
         "{key} says nothing of `clients`, which compute as they were recorded and run once: leave it out"
     )]
@@ -51,7 +51,7 @@ pub enum SweepError {
         /// Name of the setting.
         key: String,
     },
-    /// A table of `[[clients]]` with impossible contents.
+    /// A table of `[[clients]]` with invalid contents.
     #[error("clients.{key} = {value}: {reason}")]
     Client {
         /// Key of the client's table.
@@ -61,15 +61,15 @@ pub enum SweepError {
         /// Description of the fault, and the remedy.
         reason: String,
     },
-    /// A stream that cannot be read: where, and why.
+    /// A stream that cannot be read, with place and reason.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// A sweep without a value.
+    /// A swept key without a value.
     #[error("{key} is swept over no value: write {wanted}")]
     NoValues {
         /// Key as written.
         key: String,
-        /// Form of such a value.
+        /// Form of valid values.
         wanted: &'static str,
     },
     /// The scenario has nothing to run.
@@ -80,7 +80,7 @@ pub enum SweepError {
         /// Remedy for the reader of the message.
         wanted: &'static str,
     },
-    /// The dataset does not cover the time.
+    /// The dataset does not cover the requested time.
     #[error(
         "dataset {name} has samples from {first} to {last}, and not all of {days} days from {from}: choose another begin or fewer days"
     )]
@@ -91,12 +91,12 @@ pub enum SweepError {
         first: String,
         /// Last day of the dataset.
         last: String,
-        /// The begin, as it was written.
+        /// The begin as written.
         from: String,
         /// Number of days.
         days: f64,
     },
-    /// A case wants a forecast, and nothing was learnt for it.
+    /// A case needs a forecast, but none was learnt for it.
     #[error(
         "dataset {name}: nothing was learnt for recruitment.expected_for_s; learn what Plan::forecasts names, and give it to Cluster::learnt"
     )]
@@ -115,15 +115,15 @@ pub enum SweepError {
     /// A dataset cannot be opened.
     #[error("dataset {name}")]
     Dataset {
-        /// Name of the scenario.
+        /// The dataset's name.
         name: String,
         /// Error of the dataset's reader.
         source: gleaner_dataset::DatasetError,
     },
-    /// A setting that makes no sense, whatever is simulated.
+    /// A setting that is invalid in any simulation.
     #[error(transparent)]
     Setting(#[from] SimulationError),
-    /// A simulation came to nothing.
+    /// A simulation that failed.
     #[error("{case}")]
     Simulation {
         /// The case: program, dataset, settings, seed.

@@ -11,34 +11,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// A scenario's file: settings, and around them programs or recorded clients, datasets, time, seeds, and values to try.
-/// Whatever is left out is the study's.
+/// A scenario's file: settings, programs or recorded clients, datasets, time, seeds, and values to try.
+/// Settings that are left out have the study's values.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
     /// Purpose of the scenario, in one line.
     #[serde(default)]
     pub about: String,
-    /// The programs, one at a time; all of the study's where left out.
+    /// Programs, run one at a time; default: all of the study's.
     pub programs: Option<Vec<Application>>,
-    /// In their place recorded streams, whose clients run at once.
+    /// Recorded streams instead of programs; their clients run concurrently.
     pub clients: Option<Vec<ClientTable>>,
     /// Folders of datasets by name.
     #[serde(default)]
     pub datasets: BTreeMap<String, PathBuf>,
-    /// The simulation's begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; the first day of each dataset where absent.
+    /// The simulation's begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC; absent: the first day of
+    /// each dataset.
     #[serde(default, deserialize_with = "begin")]
     pub from: Option<String>,
-    /// Days that are simulated; a week where left out.
+    /// Number of simulated days; default: a week.
     #[serde(default = "a_week")]
     pub days: f64,
-    /// Seeds that are run; rows have the median over them, and the range.
+    /// Seeds to run; rows have the median over the seeds, and the range.
     #[serde(default = "one_seed")]
     pub seeds: Vec<u64>,
     /// Settings of [`Scenario`](crate::dodo::Scenario), by its names.
     #[serde(default)]
     pub scenario: Table,
-    /// Values to try: `remote.placement = ["random", "spread"]`. Several keys: every combination.
+    /// Values to try: `remote.placement = ["random", "spread"]`. With several keys, every combination is
+    /// tried.
     #[serde(default, deserialize_with = "sweep")]
     pub sweep: Vec<SweptKey>,
 }
@@ -47,7 +49,8 @@ impl ScenarioFile {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// [`SweepError::File`], by line, where it is no TOML or has a key that there is not; [`SweepError::ProgramsAndClients`].
+    /// [`SweepError::File`], with the line, if it is not TOML or has an unknown key;
+    /// [`SweepError::ProgramsAndClients`].
     pub fn parse(text: &str) -> Result<Self, SweepError> {
         let file: Self = toml::from_str(text).map_err(|e| SweepError::File {
             reason: e.to_string(),
@@ -56,7 +59,7 @@ impl ScenarioFile {
         Ok(file)
     }
 
-    /// Borrowers of the scenario, in order.
+    /// Workloads of the scenario, in order.
     pub(super) fn workloads(&self) -> Result<Vec<Workload>, SweepError> {
         let of =
             |programs: &[Application]| programs.iter().copied().map(Workload::Program).collect();
@@ -68,7 +71,7 @@ impl ScenarioFile {
         }
     }
 
-    /// Adds a sweep, or replaces the one of the same key.
+    /// Adds a swept key, or replaces the values of the same key.
     pub fn set_sweep(&mut self, swept: SweptKey) {
         match self.sweep.iter_mut().find(|s| s.key == swept.key) {
             Some(there) => *there = swept,
@@ -85,7 +88,7 @@ fn one_seed() -> Vec<u64> {
     vec![1]
 }
 
-/// A date stands there with or without quotes.
+/// Parses a date, with or without quotes.
 fn begin<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     let text = match Value::deserialize(from)? {
         Value::Datetime(date) => date.to_string(),

@@ -1,20 +1,20 @@
-//! Forecasts to be learnt before a plan can be run, of each dataset's time before its begin.
+//! Forecasts that must be learnt before a plan can run, from each dataset's time before the begin.
 
 use super::Plan;
 use crate::dodo::{Recruitment, ZoneName};
 use gleaner_policy::idle::IdleRule;
 
-/// Facts that a forecast table depends on, beside its dataset and the begin.
+/// Inputs of a forecast table, in addition to its dataset and the begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForecastInputs {
-    /// Rule that says when a host is idle: regions of idle hosts end with that.
+    /// Idle rule, which decides when regions of idle hosts end.
     pub idle: IdleRule,
-    /// Time zone whose hours of the week count.
+    /// Time zone for the hours of the week.
     pub time_zone: ZoneName,
 }
 
 impl ForecastInputs {
-    /// Facts for this recruitment; `None` where it wants no forecast.
+    /// Inputs for this recruitment; `None` if it needs no forecast.
     #[must_use]
     pub fn of(recruitment: &Recruitment) -> Option<Self> {
         recruitment.wants_forecast().then(|| Self {
@@ -25,8 +25,8 @@ impl ForecastInputs {
 }
 
 impl Plan {
-    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before it is run: datasets by their
-    /// place, each with every way of learning that a case of it needs.
+    /// Forecasts that must be learnt ([`Cluster::learnt`](super::Cluster::learnt)) before the plan is run:
+    /// indices of datasets, each with every set of inputs that one of its cases needs.
     #[must_use]
     pub fn forecasts(&self) -> Vec<(usize, ForecastInputs)> {
         let mut wanted = Vec::new();

@@ -11,17 +11,17 @@ const IN_A_FILE: &str = "a list, as remote.placement = [\"random\", \"spread\"]"
 /// Form of a list of values on a command line.
 const IN_A_LINE: &str = "KEY=VALUE,VALUE";
 
-/// Settings of a scenario that are said elsewhere, and by what.
+/// Settings of a scenario that must be set elsewhere in the file, and the place.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("seed", "`seeds`"),
     ("application", "`programs`"),
     ("length_ns", "`days`"),
 ];
 
-/// A key and the values to try.
+/// A key and the values to try for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweptKey {
-    /// The setting's whole path, as `remote.placement`.
+    /// Full path of the setting, such as `remote.placement`.
     pub key: String,
     /// Values in order, at least one.
     pub values: Vec<Value>,
@@ -42,7 +42,7 @@ impl SweptKey {
     }
 }
 
-/// `KEY=VALUE,VALUE`: numbers, `true` and `false` are those, all else is text.
+/// Parses `KEY=VALUE,VALUE`: numbers, `true` and `false` keep their types; all else is text.
 impl FromStr for SweptKey {
     type Err = SweepError;
 
@@ -64,7 +64,7 @@ fn value(text: &str) -> Value {
         .unwrap_or_else(text)
 }
 
-/// A value as it is written and shown: text without quotes.
+/// A value as written and shown: text without quotes.
 pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -72,7 +72,7 @@ pub(super) fn shown(value: &Value) -> String {
     }
 }
 
-/// The lists of a `[sweep]`, whose keys may be nested or quoted paths.
+/// The lists of a `[sweep]` table, whose keys may be nested or quoted paths.
 pub(super) fn lists(table: &Table) -> Result<Vec<SweptKey>, SweepError> {
     let mut all = Vec::new();
     for (path, value) in leaves(table) {
@@ -82,7 +82,7 @@ pub(super) fn lists(table: &Table) -> Result<Vec<SweptKey>, SweepError> {
     Ok(all)
 }
 
-/// Each value that is no table, with its dotted path.
+/// Each value that is not a table, with its dotted path.
 fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut all = Vec::new();
     for (key, value) in table {
@@ -97,10 +97,10 @@ fn leaves(table: &Table) -> Vec<(String, &Value)> {
     all
 }
 
-/// The whole path of a key of which the beginning may be left out: `placement` is `remote.placement`. One that no setting has is
-/// left as it is: the scenario says what is wrong with it.
+/// Full path of a key whose beginning may be left out: `placement` is `remote.placement`. An unknown key is
+/// returned unchanged; parsing the scenario reports it.
 fn whole(key: &str) -> Result<String, SweepError> {
-    // The type is our own, and can always be written as TOML.
+    // A default scenario can always be written as TOML.
     let known = Table::try_from(Scenario::default()).unwrap_or_default();
     let paths: Vec<String> = leaves(&known).into_iter().map(|(path, _)| path).collect();
     let ending = format!(".{key}");
@@ -123,7 +123,7 @@ fn whole(key: &str) -> Result<String, SweepError> {
     Ok(path.to_owned())
 }
 
-/// Settings that are said elsewhere are not set here.
+/// Refuses settings that must be set elsewhere in the file.
 pub(super) fn refuse_elsewhere(path: &str) -> Result<(), SweepError> {
     match ELSEWHERE.iter().find(|(key, _)| *key == path) {
         Some((key, instead)) => Err(SweepError::Elsewhere {
@@ -134,7 +134,7 @@ pub(super) fn refuse_elsewhere(path: &str) -> Result<(), SweepError> {
     }
 }
 
-/// The scenario of a table of settings.
+/// Parses a table of settings as a scenario.
 pub(super) fn scenario(settings: &Table) -> Result<Scenario, toml::de::Error> {
     Scenario::deserialize(settings.clone())
 }

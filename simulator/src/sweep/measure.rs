@@ -5,7 +5,7 @@ use crate::dodo::{ClientOutcome, Counts, Outcome, Owners, Regions, SharedOutcome
 /// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// A plain number.
+    /// A number without unit.
     Number,
     /// Share of 1.
     Share,
@@ -16,7 +16,7 @@ pub enum Unit {
 /// A measure of an outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// For programs, with its unit.
+    /// Key in output for programs; it names the unit, if any.
     pub key: &'static str,
     /// Label for people.
     pub label: &'static str,
@@ -27,7 +27,7 @@ pub struct Measure {
     of: fn(&MeasuredOutcome<'_>) -> Option<f64>,
 }
 
-/// An outcome to measure, of a program's runs or of clients at once.
+/// An outcome to be measured, of a program's runs or of concurrent clients.
 struct MeasuredOutcome<'a> {
     speedup: Option<f64>,
     ideal_speedup: Option<f64>,
@@ -140,7 +140,7 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
     })
 }
 
-/// Value of each measure for clients at once.
+/// Value of each measure for concurrent clients.
 pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
     let ended = || outcome.clients.iter().filter(|c| c.end_ns.is_some());
     let sum = |ns: fn(&ClientOutcome) -> u64| ended().map(|c| ns(c) as f64).sum::<f64>();

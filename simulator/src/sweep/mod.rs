@@ -1,15 +1,16 @@
-//! Scenarios in files, with values swept: the runs side by side, and their results as rows.
+//! Scenarios from files, with swept values: concurrent runs, and their results as rows.
 //!
 //! ```text
 //! file (or shipped) ─► plan: datasets × programs (or recorded clients) × values ─► run: on every CPU, each seed ─► rows: median and range
 //! ```
 //!
 //! - `file`: a scenario as TOML. `key`: dotted paths into [`Scenario`](crate::dodo::Scenario), and lists of values for them.
-//! - `workload`: a program or recorded clients. `plan`: every combination, looked at before anything is run. `cluster`: a dataset and the time of it that is simulated.
-//! - `forecasts`: what must be learnt of the time before, where hosts lend only what is expected to stay.
-//! - `clients`: recorded streams in the place of programs, as a file says them; `borrowers`: their requests, read once.
-//! - `run`: hosts are read once for each way of reading them; how many threads there are changes nothing in the rows.
-//! - `measure`: one list of the figures of an outcome, with unit and meaning; `row`: these over the seeds.
+//! - `workload`: a program or recorded clients. `plan`: every combination, checked before any run. `cluster`:
+//!   a dataset and its simulated time.
+//! - `forecasts`: what must be learnt from earlier time if hosts lend only memory that is expected to stay.
+//! - `clients`: recorded streams instead of programs, as in a file; `borrowers`: their requests, read once.
+//! - `run`: hosts are read once for each way of reading them; the number of threads does not change the rows.
+//! - `measure`: the list of an outcome's figures, with unit and meaning; `row`: these figures over the seeds.
 
 mod borrowers;
 mod clients;

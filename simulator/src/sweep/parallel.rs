@@ -1,12 +1,13 @@
-//! Work on several threads, in an order that does not depend on how many.
+//! Work on several threads, with an order of results that does not depend on their number.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// Results of `work` for each item, in the items' order. After an error no more items are begun; of several the first
-/// item's is told, which is the same however many threads there are: all before it were begun earlier, and are ended.
+/// Results of `work` for each item, in the items' order. After an error no more items are begun. Of several
+/// errors, that of the first item is returned. It does not depend on the number of threads: all items before
+/// it were begun earlier, and are finished.
 pub(super) fn each<T: Sync, R: Send, E: Send>(
     threads: NonZeroUsize,
     items: &[T],

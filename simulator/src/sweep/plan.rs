@@ -1,4 +1,4 @@
-//! Every combination that a file asks for, checked before anything runs.
+//! Every combination in a file, checked before any run.
 
 use super::key::{self, SweptKey};
 use super::{Recording, ScenarioFile, SweepError, Workload};
@@ -6,33 +6,33 @@ use crate::dodo::{Scenario, check};
 use crate::event::{DAY, MS};
 use toml::Table;
 
-/// The longest that is simulated.
+/// Maximum simulated time.
 const MOST_DAYS: f64 = 36_600.0;
 
-/// Settings that are programs' alone: recorded clients have times to compute of their own, and run once.
+/// Settings for programs only: recorded clients have their own compute times, and run once.
 const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
 
 /// One combination; each seed of the plan is a run of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// The dataset, by its place among the plan's.
+    /// Index of the dataset among the plan's.
     pub dataset: usize,
     /// The program, or the recorded clients.
     pub program: Workload,
     /// Values of the plan's swept keys, in their order.
     pub settings: Vec<String>,
-    /// Settings without the seed.
+    /// The scenario's settings without the seed.
     pub scenario: Scenario,
 }
 
-/// Cases and seeds that are run.
+/// Cases and seeds to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Names of the datasets.
     pub datasets: Vec<String>,
-    /// Recorded clients; none where programs run.
+    /// Recorded clients; empty if programs run.
     pub clients: Vec<Recording>,
-    /// The keys that are swept.
+    /// The swept keys.
     pub keys: Vec<String>,
     /// Length of each run.
     pub length_ns: u64,
@@ -43,10 +43,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every combination on datasets of these names.
+    /// Every combination, on datasets with these names.
     ///
     /// # Errors
-    /// [`SweepError`]: a key that there is not, a value that does not fit or makes no sense, or nothing to run.
+    /// [`SweepError`]: an unknown key, an invalid value, or nothing to run.
     pub fn new(file: &ScenarioFile, datasets: Vec<String>) -> Result<Self, SweepError> {
         let workloads = file.workloads()?;
         let tables = file.clients.as_deref();
@@ -136,7 +136,7 @@ fn of_workload(workload: Workload, length_ns: u64, scenario: &Scenario) -> Scena
     }
 }
 
-/// A setting that makes no difference is not taken for one that does.
+/// Refuses settings for programs if recorded clients run, where they would have no effect.
 fn refuse_of_programs(file: &ScenarioFile) -> Result<(), SweepError> {
     let swept = file.sweep.iter().map(|swept| &swept.key);
     let mut keys = file.scenario.keys().chain(swept);
@@ -146,7 +146,7 @@ fn refuse_of_programs(file: &ScenarioFile) -> Result<(), SweepError> {
     }
 }
 
-/// Whole milliseconds: as samples are dated.
+/// Length in ns, a whole number of milliseconds, like the times of samples.
 fn length_ns(days: f64) -> Result<u64, SweepError> {
     if days > 0.0 && days <= MOST_DAYS {
         return Ok((days * DAY as f64 / MS as f64).ceil() as u64 * MS);
@@ -158,7 +158,7 @@ fn length_ns(days: f64) -> Result<u64, SweepError> {
     })
 }
 
-/// The product of all values, on top of the settings that all have.
+/// The product of all swept values, added to the settings of `base`.
 fn combinations(
     base: &Table,
     sweep: &[SweptKey],

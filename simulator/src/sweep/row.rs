@@ -6,19 +6,19 @@ use super::workload::Workload;
 use crate::dodo::ClientOutcome;
 use serde::Serialize;
 
-/// A measure over the seeds.
+/// Values of a measure over the seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Median; for an even number the mean of the two in the middle.
+    /// Median; for an even number, the mean of the two middle values.
     pub median: f64,
-    /// Least of the values.
+    /// Minimum of the values.
     pub low: f64,
-    /// Greatest of the values.
+    /// Maximum of the values.
     pub high: f64,
 }
 
 impl Spread {
-    /// Spread of the present values; absent without any.
+    /// Spread of the values that are present; `None` if none is.
     fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Self> {
         let mut values: Vec<f64> = values.flatten().collect();
         values.sort_unstable_by(f64::total_cmp);
@@ -32,10 +32,10 @@ impl Spread {
     }
 }
 
-/// A case, over the seeds.
+/// Results of a case, over the seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The dataset, by its place among the plan's.
+    /// Index of the dataset among the plan's.
     pub dataset: usize,
     /// The program, or the recorded clients.
     pub program: Workload,
@@ -43,13 +43,13 @@ pub struct Row {
     pub settings: Vec<String>,
     /// Values in the order of [`MEASURES`]; absent if no seed has one.
     pub values: Vec<Option<Spread>>,
-    /// Outcome of each of the plan's seeds.
+    /// Values for each of the plan's seeds.
     pub by_seed: Vec<Vec<Option<f64>>>,
-    /// Outcome of each recorded client, by seed; of a program none.
+    /// Outcome of each recorded client, by seed; empty for a program.
     pub clients: Vec<Vec<ClientOutcome>>,
 }
 
-/// Results of one run that are kept: weeks of a program's runs are not.
+/// Results that are kept of one run; a program's list of runs is dropped.
 pub(super) struct RunResults {
     pub(super) values: Vec<Option<f64>>,
     pub(super) clients: Vec<ClientOutcome>,

@@ -11,21 +11,23 @@ use gleaner_policy::quota::Mode;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Inputs that all runs share.
+/// Inputs shared by all runs.
 struct Inputs {
     /// Hosts, for each way of reading them.
     hosts: Vec<Vec<Timeline>>,
     /// Recorded clients, for each dataset and size of region.
     clients: Vec<Vec<Borrower<ReplayedClient>>>,
-    /// Places of each case's hosts and streams among them.
+    /// For each case, the indices of its hosts and of its streams.
     places: Vec<(usize, usize)>,
 }
 
-/// Runs a plan on its datasets, which stand in the plan's order, and tells how many of [`Plan::runs`] are done.
+/// Runs a plan on its datasets, which must be in the plan's order, and reports how many of [`Plan::runs`] are
+/// done.
 ///
 /// # Errors
-/// [`SweepError`]: hosts or streams that cannot be read, forecasts that were not learnt ([`Plan::forecasts`]), or a simulation that
-/// fails; where not one run ended, only if that is so in every case. Otherwise such a case has no values.
+/// [`SweepError`]: hosts or streams cannot be read, forecasts were not learnt ([`Plan::forecasts`]), or a
+/// simulation fails. A case in which no run ended has no values; it is an error only if that holds for every
+/// case.
 pub fn run(
     plan: &Plan,
     clusters: &[Cluster],
@@ -49,7 +51,7 @@ pub fn run(
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         match outcome {
             Ok(told) => Ok(Ok(told)),
-            // A setting that is too slow for the time is a result beside others.
+            // A setting with which no run ends in time is a result like others.
             Err(source @ SimulationError::TooShort { .. }) => Ok(Err(failed(source))),
             Err(source) => Err(failed(source)),
         }
@@ -100,7 +102,7 @@ fn one(
     })
 }
 
-/// Reads whatever the cases need, each once, and looks at the hosts that clients are mapped to.
+/// Reads all that the cases need, each once, and checks the hosts that clients are mapped to.
 fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<Inputs, SweepError> {
     let ids = borrowers::host_ids(&plan.clients, clusters)?;
     let (mut readings, mut sizes, mut places) = (Vec::new(), Vec::new(), Vec::new());
@@ -136,7 +138,7 @@ fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<In
     })
 }
 
-/// The place of a value among those that are known, of which it is one from now on.
+/// Index of a value among the known ones, to which it is added if it is new.
 fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     let place = known.iter().position(|k| *k == value);
     place.unwrap_or_else(|| {
@@ -145,7 +147,7 @@ fn place<T: PartialEq>(known: &mut Vec<T>, value: T) -> usize {
     })
 }
 
-/// Settings of reading hosts for a scenario. Timelines hold every mode, which makes no difference here.
+/// Settings for reading hosts for a scenario. Timelines contain every mode, so the mode makes no difference.
 fn reading(scenario: &Scenario, cluster: &Cluster) -> Result<Reading, SweepError> {
     let (from_ms, until_ms) = (cluster.from_ms, cluster.until_ms);
     let mut reading = scenario.recruitment.reading(from_ms, until_ms);

@@ -1,9 +1,9 @@
-//! The scenarios that come with Gleaner, in every copy of it.
+//! The scenarios that are compiled into Gleaner.
 
 /// A scenario's file.
 #[derive(Clone, Copy, Debug)]
 pub struct ShippedScenario {
-    /// Name by which it is asked for.
+    /// Name by which it is requested.
     pub name: &'static str,
     /// Text of the file.
     pub text: &'static str,
@@ -29,7 +29,7 @@ pub const SHIPPED: [ShippedScenario; 6] = shipped![
 ];
 
 impl ShippedScenario {
-    /// The one of this name.
+    /// Shipped scenario with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         SHIPPED.into_iter().find(|shipped| shipped.name == name)

@@ -6,9 +6,9 @@ use std::fmt;
 /// Borrower of memory in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// A program, again and again.
+    /// A program, run repeatedly.
     Program(Application),
-    /// The plan's recorded clients, all at once.
+    /// The plan's recorded clients, all concurrent.
     Streams,
 }
 

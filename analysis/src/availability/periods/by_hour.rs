@@ -1,8 +1,8 @@
-//! Probability that regions are available, by hour of the week in the fleet's time zone, and that they stay
-//! so for one hour.
+//! Probability that a region is available, and that it then stays available for one hour, by hour of the week
+//! in the fleet's time zone.
 //!
-//! The first counts seen periods, the second leases as they would have lasted: the same windows and instants
-//! as in all time, each instant in its hour.
+//! The first counts periods as seen, the second leases as they would have lasted. Windows and instants are
+//! the same as in the measures that do not split by hour; each instant counts in its hour.
 
 use crate::availability::notions::Sizes;
 use crate::availability::periods::lease::spell;
@@ -16,13 +16,13 @@ use crate::trace::reads::ReadSet;
 use crate::trace::time_by_hour::{HourSplitter, TimeByHour};
 use gleaner_schemas::findings::{self, Findings, Notion, Parameters, Scope};
 
-/// Time ahead that is looked at.
+/// Horizon of the second probability.
 const AHEAD_MS: i64 = 3_600_000;
 
 /// Availability of every region size, by hour.
 #[derive(Clone, Debug)]
 pub(crate) struct AvailabilityByHour {
-    /// The most memory that a host has.
+    /// Physical memory of the largest host.
     largest_physical_bytes: i64,
     all: ByRegion,
     /// Availability on hosts whose idle times are known.
@@ -41,9 +41,9 @@ struct ByRegion {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Hours {
     available: TimeByHour,
-    /// The part whose fate an hour later is known.
+    /// The part of `available` whose outcome an hour later is known.
     counted: TimeByHour,
-    /// The part of that which is still available then.
+    /// The part of `counted` that is still available an hour later.
     survived: TimeByHour,
 }
 
@@ -102,7 +102,8 @@ impl Measure for AvailabilityByHour {
     }
 }
 
-/// Places among `region_bytes`, which are sorted, of the smallest, the middle and the largest that a host can have.
+/// Indices into `region_bytes` (sorted) of the smallest, the middle and the largest region that fits on a
+/// host.
 fn shown(region_bytes: &[i64], largest_physical_bytes: i64) -> Vec<usize> {
     let count = region_bytes.partition_point(|&bytes| bytes <= largest_physical_bytes);
     let Some(last) = count.checked_sub(1) else {
@@ -184,7 +185,7 @@ impl ByRegion {
         }
     }
 
-    /// `None` where no sample covers the hour.
+    /// Finding for one hour; `None` if no sample covers it.
     fn record(
         &self,
         size_class: &str,
@@ -233,7 +234,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Minute by minute, around the hour that comes twice in Berlin.
+        /// Walks minute by minute, around the hour that occurs twice in Berlin.
         #[test]
         fn equals_the_slow_version(
             steps in prop::collection::vec((1..50i64, 0..3i64), 1..40),
@@ -274,7 +275,7 @@ mod tests {
                         hours.available.merge(&minute);
                         let then = at + AHEAD_MS;
                         if then >= run.end_ms {
-                            continue; // what becomes of it is not seen
+                            continue; // the outcome is unknown
                         }
                         hours.counted.merge(&minute);
                         let mut until_then = samples.clone().filter(|&i| at < time[i] && time[i] <= then);

@@ -12,7 +12,7 @@ use gleaner_schemas::findings::{
     Parameters, PeriodBound, PeriodEnds, Scope, SurvivalPoint,
 };
 
-/// Ages at which it is told what has ended periods.
+/// Ages for which the findings give the shares of end causes.
 const AGES_MS: [i64; 13] = [
     5 * MINUTE_MS,
     10 * MINUTE_MS,
@@ -29,11 +29,11 @@ const AGES_MS: [i64; 13] = [
     7 * DAY_MS,
 ];
 
-/// Quantiles of the length that are bounded from below, and how surely.
+/// Quantiles of the length for which a lower bound is given, and the bounds' confidence.
 const BOUNDED_QUANTILES: [f64; 3] = [0.05, 0.25, 0.5];
 const CONFIDENCE: f64 = 0.95;
 
-/// Keys of a record.
+/// Keys of a finding: what it is measured over.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) size_class: &'a str,
@@ -42,7 +42,7 @@ pub(crate) struct Cell<'a> {
     pub(crate) region_bytes: i64,
 }
 
-/// Adds all that the leases say: to `periods`, and as records of their own.
+/// Adds the leases' estimates to `periods`, and their other findings to `to`.
 pub(crate) fn write(
     leases: &Leases,
     cell: &Cell<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn write(
         to.availability_odds.extend(odds(leases, cell, resamples));
     }
     if cell.notion != Notion::Available {
-        return; // the rest is told of what is available now alone
+        return; // the other findings are for what is available now only
     }
     if parameters.wants(&[SurvivalPoint::KEY]) {
         to.survival_curves
@@ -78,7 +78,7 @@ fn seconds(ms: f64) -> f64 {
     ms / 1000.0
 }
 
-/// `kept` is sorted by length.
+/// `kept` must be sorted by length.
 fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
     if let Some(mean) = curve.restricted_mean(i64::MAX) {
         let interval = mean.interval_ms();
@@ -174,7 +174,7 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
 }
 
 fn bounds(leases: &Leases, cell: &Cell<'_>) -> Vec<PeriodBound> {
-    // A length that was cut at its start counts as seen, as one that was cut at its end.
+    // A length censored at its start counts as a minimum, like one censored at its end.
     let of_host = |kept: &[Lease]| kept.iter().map(Lease::length).collect();
     let lengths = Lengths::of(leases.hosts.iter().map(|h| of_host(&h.kept)).collect());
     let record = |quantile: f64| {

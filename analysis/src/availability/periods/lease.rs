@@ -1,4 +1,4 @@
-//! Periods as leases of memory would have lasted, with what ends them.
+//! Availability periods as leases of memory would have lasted, with the causes that end them.
 
 use crate::availability::periods::window::{Period, Window};
 use crate::statistics::Length;
@@ -6,14 +6,14 @@ use crate::statistics::residual::{Residual, Spell};
 use gleaner_schemas::findings::EndCause;
 use std::sync::Arc;
 
-/// Causes, numbered by their declaration.
+/// Number of causes; each cause's number is its place in the declaration.
 pub(crate) const CAUSES: usize = EndCause::ALL.len();
 
 pub(super) const MINUTE_MS: i64 = 60_000;
 pub(super) const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub(super) const DAY_MS: i64 = 24 * HOUR_MS;
 
-/// Times ahead of the odds.
+/// Horizons of the odds.
 const AHEAD_MS: [i64; 10] = [
     10 * MINUTE_MS,
     30 * MINUTE_MS,
@@ -27,12 +27,12 @@ const AHEAD_MS: [i64; 10] = [
     7 * DAY_MS,
 ];
 
-/// A period that counts.
+/// A period long enough to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lease {
     pub(crate) ms: i64,
     pub(crate) start_seen: bool,
-    /// `None`: it went on unseen.
+    /// Cause of the end; `None`: the end was not seen.
     pub(crate) end: Option<EndCause>,
 }
 
@@ -41,19 +41,19 @@ pub(crate) struct Lease {
 pub(crate) struct HostLeases {
     /// Periods not shorter than the minimum, in order.
     pub(crate) kept: Vec<Lease>,
-    /// Fates over all periods, short ones too.
+    /// Outcomes over all periods, short ones included.
     pub(crate) ahead: Residual<CAUSES>,
 }
 
-/// Leases of one region size on hosts in the order of their ids, which classes share.
+/// Leases of one region size by host, in the order of host ids. Classes share the hosts' leases.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Leases {
     pub(crate) hosts: Vec<Arc<HostLeases>>,
 }
 
 impl Lease {
-    /// For estimates by age: where its start was cut, its age is unknown, and only that it lasted longer than
-    /// seen is certain.
+    /// Length for estimates by age. If the start was not seen, the age is unknown: the lease is only known to
+    /// have lasted longer than was seen.
     pub(crate) fn length(&self) -> Length {
         let end = self.end.filter(|_| self.start_seen);
         Length {
@@ -91,7 +91,7 @@ impl Leases {
         }
     }
 
-    /// Pools those of other hosts.
+    /// Adds the leases of other hosts.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.hosts.extend_from_slice(&other.hosts);
     }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn kept_and_looked_ahead_from() {
-        // 20 minutes until memory falls, a sample that is too short to keep, and 90 minutes to a sleep.
+        // 20 minutes until memory falls, one sample too short to keep, and 90 minutes until the host sleeps.
         let minutes = [0, 20, 30, 31, 40, 130];
         let time = minutes.map(|m| m * MINUTE_MS);
         let window = Window {
@@ -141,10 +141,10 @@ mod tests {
             lease(90, true, EndCause::SleepOrPower),
         ];
         assert_eq!(host.kept, expected);
-        // Its age is unknown.
+        // The first lease's age is unknown.
         assert_eq!(host.kept[0].length().cause, None);
         assert_eq!(host.kept[1].length().cause, Some(3));
-        // Ten minutes ahead: 10 of 20, 0 of 1, 80 of 90.
+        // Survival for ten minutes: 10 of 20, 0 of 1 and 80 of 90 minutes.
         let ten = host.ahead.ahead[0];
         assert_eq!(
             (ten.counted_ms, ten.survived_ms),

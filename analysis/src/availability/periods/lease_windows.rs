@@ -1,10 +1,11 @@
-//! Windows in which a lease could have lasted: what would have ended one ends the window.
+//! Windows in which a lease could have lasted: whatever would have ended the lease ends the window.
 //!
-//! A lease ends where the host sleeps, is switched off or booted; where the agent falls silent, which the
-//! lease layer takes for the owner's return; and where nothing reaches the collector any more. These are ends, not
-//! cuts: a period that begins after one began there. Cut are periods where the trace begins and ends, and
-//! where it cannot say what happened: the clock was set, samples could not be stored, are missing, or stand in
-//! another database; for idle time also where the owner was out of sight.
+//! A lease ends when the host sleeps, is switched off or booted; when the agent falls silent, which the lease
+//! layer takes for the owner's return; and when the collector receives nothing any more. The period is then
+//! known to end there, and a period that follows is known to begin there. A period is censored where the
+//! trace begins or ends, and where the cause is unknown: the clock was set, samples could not be stored, are
+//! missing or are in another database. In idle time a period is also censored where it is unknown whether the
+//! owner was there.
 
 use crate::availability::periods::window::Window;
 use crate::derived::HostHistory;
@@ -18,9 +19,9 @@ use std::ops::Range;
 /// Time between a run of samples and the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Break {
-    /// Cause by which it ends a lease, where known.
+    /// Cause by which the break ends a lease, if known.
     pub(crate) end: Option<EndCause>,
-    /// True if nothing can be followed across it.
+    /// True if no lease can be followed across the break.
     pub(crate) is_blind: bool,
 }
 
@@ -39,10 +40,10 @@ pub(crate) fn breaks(host: &HostHistory<'_>) -> Vec<Break> {
     (0..runs.len()).map(after).collect()
 }
 
-/// A host's trace in the view of leases.
+/// A host's trace, divided by what ends leases.
 pub(crate) struct LeaseWindows<'a> {
     host: &'a HostHistory<'a>,
-    /// Breaks, one after each run.
+    /// The break after each run.
     breaks: Vec<Break>,
     /// Outages of the network in each run.
     outages: Vec<Vec<Outage>>,
@@ -63,7 +64,7 @@ impl<'a> LeaseWindows<'a> {
         }
     }
 
-    /// Scope `all`; `known` are the stretches of samples of which it is known what is available.
+    /// Windows of the scope `all`; `known` are the runs of samples at which available memory is known.
     pub(crate) fn of_runs(&self, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
         let blind_ends = self.blind_ends(known);
@@ -90,7 +91,8 @@ impl<'a> LeaseWindows<'a> {
         let window = |period: &IdlePeriod| {
             let i = runs.partition_point(|run| run.end <= period.samples.start);
             let run = runs.get(i)?;
-            // Out of sight it is cut; at the run's end it ends as the run does.
+            // A period that ends earlier because idleness becomes unknown is censored; at the run's end it
+            // ends like the run.
             let reaches_end = period.samples.end == run.end;
             let from_start = period.from_ms <= time[run.start];
             let window = Window {
@@ -105,7 +107,7 @@ impl<'a> LeaseWindows<'a> {
         periods.filter_map(window).flatten().collect()
     }
 
-    /// Parts of a window that are left in a run.
+    /// Parts of a window that known sizes and outages leave in a run.
     fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
         let parts = window.where_known(time, known);
@@ -120,7 +122,7 @@ impl<'a> LeaseWindows<'a> {
         before.is_some_and(|b| b.end.is_some())
     }
 
-    /// Ends of the runs, and of what is known (samples), beyond which nothing can be followed, in order.
+    /// Sample indices, in order, at which runs or known sizes end and beyond which no lease can be followed.
     fn blind_ends(&self, known: &[Range<usize>]) -> Vec<usize> {
         let runs = self.host.trace.segments.iter().zip(&self.breaks);
         let runs = runs.filter(|(_, b)| b.is_blind).map(|(run, _)| run.end);
@@ -136,7 +138,7 @@ impl Break {
         is_blind: true,
     };
 
-    /// Between samples at `before_ms` and `now_ms`; `gaps` are the host's, in order of their ends.
+    /// Break between samples at `before_ms` and `now_ms`; `gaps` are the host's, ordered by their ends.
     fn of(gaps: &[Gap], before_ms: i64, now_ms: i64, is_new_boot: bool) -> Self {
         let is_backward = now_ms <= before_ms;
         let first = if is_backward {
@@ -160,7 +162,7 @@ impl Break {
     }
 }
 
-/// Cause by which a gap ends a lease; `None` where it says nothing of the host.
+/// Cause by which a gap ends a lease; `None` if the gap says nothing about the host.
 fn end_by(cause: &str, is_new_boot: bool) -> Option<EndCause> {
     match cause {
         "sleep" | "boot" => Some(EndCause::SleepOrPower),
@@ -170,13 +172,13 @@ fn end_by(cause: &str, is_new_boot: bool) -> Option<EndCause> {
     }
 }
 
-/// First samples of the times in which it cannot be told whether the host is idle.
+/// First samples of the times in which it is unknown whether the host is idle.
 fn starts_out_of_sight(verdicts: &[Verdict]) -> impl Iterator<Item = usize> + '_ {
     let unknown = |i: usize| verdicts[i] == Verdict::Unknown;
     (1..verdicts.len()).filter(move |&i| unknown(i) && !unknown(i - 1))
 }
 
-/// The last sample before the first blind end from sample `end` on.
+/// Time of the last sample before the first blind end at or after sample `end`.
 fn observed_to_ms(time_ms: &[i64], blind_ends: &[usize], end: usize) -> i64 {
     let next = blind_ends.partition_point(|&blind| blind < end);
     let last = blind_ends.get(next).copied().unwrap_or(time_ms.len());
@@ -184,7 +186,7 @@ fn observed_to_ms(time_ms: &[i64], blind_ends: &[usize], end: usize) -> i64 {
     time.copied().unwrap_or(i64::MAX)
 }
 
-/// Parts of a window that are left when outages end leases, and new ones begin after them.
+/// Parts of a window between outages: an outage ends the lease, and a new one begins after it.
 fn without_outages(window: Window, time_ms: &[i64], outages: &[Outage]) -> Vec<Window> {
     let mut windows = Vec::new();
     let mut rest = window;
@@ -198,7 +200,7 @@ fn without_outages(window: Window, time_ms: &[i64], outages: &[Outage]) -> Vec<W
         }
         let (last, next) = (from(outage.from_ms), from(outage.to_ms));
         if next == rest.samples.start {
-            continue; // over before the window begins
+            continue; // the outage ended before the window begins
         }
         if last > rest.samples.start {
             windows.push(Window {
@@ -251,12 +253,12 @@ mod tests {
             let found = Break::of(&gaps, 10, 20, is_new_boot);
             assert_eq!(found, Break { end, is_blind }, "{cause}");
         }
-        // Slept, and the clock was set meanwhile: that ends a lease, and nothing can be followed across it.
+        // The host slept and the clock was set: that ends a lease, and no lease can be followed across it.
         let both = [gap(10, 20, "clock_step"), gap(10, 20, "sleep")];
         let end = Some(SleepOrPower);
         let is_blind = true;
         assert_eq!(Break::of(&both, 10, 20, false), Break { end, is_blind });
-        // Set back; and no gap at all where there should be one.
+        // Clock set back; and no recorded gap where one is needed.
         let back = [gap(20, 15, "clock_step"), gap(20, 30, "sleep")];
         assert_eq!(Break::of(&back, 20, 15, false), Break::TRACE_END);
         assert_eq!(Break::of(&[], 10, 20, false), Break::TRACE_END);
@@ -302,13 +304,13 @@ mod tests {
         let of = |outages: &[Outage]| brief(&without_outages(window(1..7, 65), &time, outages));
         let (owner, network) = (Some(EndCause::Owner), Some(EndCause::Network));
         assert_eq!(of(&[]), [(1..7, 65, false, owner)]);
-        // From between two samples to another two; after it a lease can begin.
+        // Outage from between two samples to between two later ones; a lease can begin after it.
         let two = [(1..3, 25, false, network), (5..7, 65, true, owner)];
         assert_eq!(of(&[outage(25, 45)]), two);
-        // Begun before the window, or over by then.
+        // Outage begun before the window, or over by its start.
         assert_eq!(of(&[outage(5, 20)]), [(2..7, 65, true, owner)]);
         assert_eq!(of(&[outage(0, 9)]), [(1..7, 65, false, owner)]);
-        // To the window's end, or after it.
+        // Outage to the window's end, or after it.
         assert_eq!(of(&[outage(35, 70)]), [(1..4, 35, false, network)]);
         assert_eq!(of(&[outage(65, 70)]), [(1..7, 65, false, owner)]);
         assert_eq!(of(&[outage(0, 70)]), []);
@@ -321,7 +323,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every sample of the window that lies in no outage is in one of the parts, in order, and no other.
+        /// The parts hold, in order, exactly the window's samples that lie in no outage.
         #[test]
         fn outages_take_their_samples_only(
             steps in prop::collection::vec(1..20i64, 1..30),
@@ -336,7 +338,7 @@ mod tests {
             let found = without_outages(window(0..time.len(), now), &time, &outages);
             let kept: Vec<usize> = found.iter().flat_map(|w| w.samples.clone()).collect();
             let free = |i: &usize| !outages.iter().any(|o| o.from_ms <= time[*i] && time[*i] < o.to_ms);
-            // The last sample stands for no time in the window.
+            // The window's last sample stands for no time.
             let expected: Vec<usize> = (0..time.len()).filter(free).collect();
             prop_assert_eq!(
                 kept.iter().filter(|i| time[**i] < now).collect::<Vec<_>>(),

@@ -1,5 +1,5 @@
-//! Time that a region of s bytes stays available (Acharya & Setia, Table 4), by each notion of available, and the
-//! causes that end that.
+//! Time that a region of s bytes stays available (Acharya & Setia, Table 4), by each notion of available, and
+//! the causes that end such periods.
 //!
 //! ```text
 //! runs, idle periods ─► window ────────► seen      the paper's: as long as seen, cut at gaps
@@ -34,30 +34,31 @@ use window::Window;
 /// The periods of every region size, by each notion of available.
 #[derive(Clone, Debug)]
 pub(crate) struct Periods {
-    /// In the order of [`Notion::ALL`]; of the first alone where the others are not wanted.
+    /// Periods by notion, in the order of [`Notion::ALL`]; only the first if the others were not requested.
     notions: Vec<ByScope>,
     hosts_count: usize,
-    /// Hosts of which no arrivals at a collector are known.
+    /// Hosts without known arrivals at a collector.
     hosts_without_arrivals_count: usize,
 }
 
 /// The periods of every region size by one notion.
 #[derive(Clone, Debug)]
 struct ByScope {
-    /// Regions in all time. Empty if no host has the notion.
+    /// Regions over all time. Empty if no host has the notion.
     all: Vec<Region>,
-    /// Idle time. Empty where, besides, none can tell when it was idle.
+    /// Regions over idle time. Also empty if no host's idle time is known.
     idle: Vec<Region>,
 }
 
-/// The periods of one region size, in both readings.
+/// The periods of one region size: as seen, and as leases.
 #[derive(Clone, Debug)]
 struct Region {
     seen: SeenPeriods,
     leases: Leases,
 }
 
-/// The notions whose periods are wanted: what is available now, and with `notions` the others, which rest on more tables.
+/// Notions whose periods were requested: available now; with `notions` also the others, which need more
+/// tables.
 fn wanted(parameters: &Parameters) -> &'static [Notion] {
     if parameters.wants(&[NotionSizes::KEY])
         && parameters.wants(&[AvailabilityPeriods::KEY, AvailabilityOdds::KEY])
@@ -109,7 +110,7 @@ impl Measure for Periods {
     }
 }
 
-/// Pools those of other hosts; none know nothing, and count as no host.
+/// Adds the regions of other hosts. Hosts without the notion have no regions and do not count.
 fn merge(mine: &mut Vec<Region>, theirs: &[Region]) {
     if mine.is_empty() {
         mine.extend_from_slice(theirs);
@@ -173,7 +174,7 @@ impl ByScope {
     ) {
         for (scope, regions) in [(Scope::All, &self.all), (Scope::Idle, &self.idle)] {
             let hosts_count = regions.first().map_or(0, |r| r.seen.hosts_count());
-            // The same hosts are drawn for every size of region.
+            // Every region size draws the same hosts.
             let resamples = Resamples::draw(hosts_count, parameters.bootstrap_count as usize);
             for (&region_bytes, region) in parameters.region_bytes.iter().zip(regions) {
                 let cell = Cell {

@@ -1,5 +1,5 @@
-//! Availability periods as the paper has them: as long as they were seen. A period that samples, or the sight of
-//! the owner, cut at its start or end counts with what was seen of it.
+//! Availability periods as in the paper: as long as they were seen. Of a period whose start or end is cut off
+//! by missing samples or by unknown idleness, the seen part counts.
 
 use crate::availability::periods::window::Window;
 use crate::statistics::bootstrap::Resamples;
@@ -17,7 +17,7 @@ struct SeenLength {
 pub(crate) struct SeenPeriods {
     /// Lengths not shorter than the minimum.
     lengths: Vec<SeenLength>,
-    /// Sum and number of the lengths of each host.
+    /// Sum and number of the lengths, by host.
     by_host: Vec<(i64, i64)>,
     /// Time in which the region was available, short periods included.
     available_ms: i64,
@@ -90,7 +90,7 @@ impl SeenPeriods {
         to.mean_low_s = interval.map(|i| seconds(i.low));
         to.mean_high_s = interval.map(|i| seconds(i.high));
         to.median_s = middle.map(|(a, b)| seconds((a + b) / 2.0));
-        // Nearest rank, as everywhere.
+        // Quantiles are nearest ranks, as everywhere.
         let rank = |share: f64| ((share * n as f64).ceil() as usize).max(1) - 1;
         to.p5_s = at(rank(0.05)).map(seconds);
         to.p95_s = at(rank(0.95)).map(seconds);
@@ -133,12 +133,12 @@ mod tests {
         let available = [5, 5, 3, 5, 3, 4, 4, 4];
         let windows = all(&time, &[0..6, 6..8]);
         let of = |bytes, minimum| SeenPeriods::of(&time, &available, &windows, bytes, minimum, 540);
-        // 5 bytes: 0-180 from the trace's start (cut), one sample at 270 counts 90.
+        // 5 bytes: 0-180 from the trace's start (cut); one sample at 270 counts as 90.
         assert_eq!(lengths(&of(5, 0.0)), [(180, true), (90, false)]);
         assert_eq!(lengths(&of(5, 91.0)), [(180, true)]);
-        // 4 bytes: besides, one sample before the gap has no length, and 1000-1090 is cut twice.
+        // 4 bytes: also 1000-1090, cut at both ends; the single sample before the gap has no length.
         assert_eq!(lengths(&of(4, 0.0)), [(180, true), (90, false), (90, true)]);
-        // 3 bytes: never below.
+        // 3 bytes: memory is never below 3.
         assert_eq!(lengths(&of(3, 0.0)), [(450, true), (90, true)]);
         assert_eq!(lengths(&of(6, 0.0)), []);
 
@@ -198,7 +198,7 @@ mod tests {
         );
     }
 
-    /// The definition, said slowly: `from..to` is a period when all of its samples have enough, and
+    /// The definition without shortcuts: `from..to` is a period if all of its samples have enough memory and
     /// neither neighbour in the run has.
     fn slowly(time: &[i64], available: &[i64], run: &Range<usize>, bytes: i64) -> Vec<(i64, bool)> {
         let mut found = Vec::new();
@@ -242,7 +242,7 @@ mod tests {
             prop_assert_eq!(lengths(&found), expected);
         }
 
-        /// A larger region is never available for longer, and pooling is what it says.
+        /// A larger region is never available for longer, and pooled hosts count as their sum.
         #[test]
         fn larger_regions_last_no_longer(
             available in prop::collection::vec(0..10i64, 1..40), bytes in 0..10i64

@@ -1,24 +1,24 @@
-//! Stretches of samples in which a region may be available, and the periods in them.
+//! Windows: runs of samples in which a region may be available, and the periods in them.
 //!
-//! Convention: a sample stands for the interval that follows it. A period lasts from its first sample
-//! with `available >= s` to the first sample below, so one sample at 90 s counts 90 s; inside an idle
-//! period it lasts to that period's end at the latest. Where samples end first, it lasts to the last one.
+//! Convention: a sample stands for the interval that follows it. A period lasts from its first sample with
+//! `available >= s` to the next sample below s, so one sample at 90 s counts as 90 s. In an idle period it
+//! lasts at most to the idle period's end. If the samples end first, it lasts to the last sample.
 
 use gleaner_hosts::derived::IdlePeriod;
 use gleaner_schemas::findings::EndCause;
 use std::ops::Range;
 
-/// A stretch of samples in which periods are sought.
+/// A run of samples that is searched for periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     pub(crate) samples: Range<usize>,
-    /// A period that is still open there ends there.
+    /// Time at which a period still open at the last sample ends.
     pub(crate) end_ms: i64,
-    /// True if a period that is open at the first sample began there.
+    /// True if a period that is open at the first sample is known to have begun there.
     pub(crate) start_seen: bool,
-    /// Cause that ends a period that is still open; `None`: it goes on unseen.
+    /// Cause that ends a period still open at `end_ms`; `None`: its end was not seen.
     pub(crate) end: Option<EndCause>,
-    /// Time to which the fate of a period could be followed, had it not ended before.
+    /// Time to which the period could have been followed, had it not ended before.
     pub(crate) observed_to_ms: i64,
 }
 
@@ -28,13 +28,13 @@ pub(crate) struct Period {
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,
     pub(crate) start_seen: bool,
-    /// `None`: it went on unseen.
+    /// Cause of the end; `None`: the end was not seen.
     pub(crate) end: Option<EndCause>,
     pub(crate) observed_to_ms: i64,
 }
 
 impl Window {
-    /// Scope `all`, as seen: a run of samples, cut at both ends. `None` for an empty one.
+    /// Window of the scope `all`, as seen: a run of samples, cut at both ends. `None` for an empty run.
     pub(crate) fn of_run(time_ms: &[i64], run: &Range<usize>) -> Option<Self> {
         let end_ms = *time_ms.get(run.clone())?.last()?;
         Some(Self {
@@ -46,7 +46,7 @@ impl Window {
         })
     }
 
-    /// Scope `idle`, as seen: an idle period.
+    /// Window of the scope `idle`, as seen: an idle period.
     pub(crate) fn of_idle(period: &IdlePeriod) -> Self {
         Self {
             samples: period.samples.clone(),
@@ -57,14 +57,14 @@ impl Window {
         }
     }
 
-    /// Time that its samples cover.
+    /// Time that the window's samples cover.
     pub(crate) fn covered_ms(&self, time_ms: &[i64]) -> i64 {
         let first = time_ms.get(self.samples.start);
         first.map_or(0, |&first| self.end_ms.saturating_sub(first))
     }
 
-    /// Parts of the window in which a size is known; `known` are all stretches of samples that have it, in
-    /// order. Where the size is unknown, periods are cut as at a gap without a cause.
+    /// Parts of the window in which a size is known; `known` are all runs of samples with a known size, in
+    /// order. Where the size becomes unknown, a period is cut as at a gap without a cause.
     pub(crate) fn where_known<'a>(
         &'a self,
         time_ms: &'a [i64],
@@ -94,7 +94,7 @@ impl Window {
         })
     }
 
-    /// The window's periods of a region of `region_bytes`, in order; those of no length too.
+    /// The window's periods of a region of `region_bytes`, in order, periods of length 0 included.
     pub(crate) fn periods<'a>(
         &'a self,
         time_ms: &'a [i64],
@@ -124,7 +124,7 @@ impl Period {
         self.to_ms.saturating_sub(self.from_ms)
     }
 
-    /// Returns true if the period counts: a single sample before a cut was not seen to last at all.
+    /// Returns true if the period counts. A single sample before a cut has length 0 and does not.
     pub(crate) fn is_kept(&self, minimum_ms: f64) -> bool {
         self.length_ms() > 0 && self.length_ms() as f64 >= minimum_ms
     }
@@ -162,14 +162,14 @@ mod tests {
         assert!(of(&[]).is_empty() && of(&[0..1, 7..8]).is_empty());
     }
 
-    /// Facts of a period, without the observation's end.
+    /// A period's fields except `observed_to_ms`.
     type Brief = (i64, i64, bool, bool);
 
-    /// The definition, said slowly: `from..to` is a period when each of its samples is known to have enough, and neither
-    /// neighbour in the run is.
+    /// The definition without shortcuts: `from..to` is a period if each of its samples is known to have
+    /// enough memory and neither neighbour in the run is.
     fn slowly(time: &[i64], sizes: &[Option<i64>], run: &Range<usize>, bytes: i64) -> Vec<Brief> {
         let enough = |i: usize| sizes[i].is_some_and(|size| size >= bytes);
-        // A neighbour without the size: `None` if nothing is known of it.
+        // True if the neighbour's memory is too small; `None` if it is unknown.
         let lacks = |i: Option<usize>| {
             let i = i.filter(|i| run.contains(i))?;
             sizes[i].map(|size| size < bytes)

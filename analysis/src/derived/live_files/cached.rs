@@ -1,7 +1,8 @@
-//! Cached part of each file at each sample, summed over the files that count there.
+//! Cached part of each file at each sample, summed over the files that are live there.
 //!
-//! Of a file in use the trace has the cached bytes. Of one that is not, the last known in that run of samples
-//! stand for them, else the next known there: an estimate, too high where the kernel has dropped pages meanwhile.
+//! The trace has the cached bytes of a file in use. For a file not in use, the last known value in that run
+//! of samples stands in, else the next known value there: an estimate, too high if the kernel has dropped
+//! pages meanwhile.
 
 use super::stretches::Stretches;
 use std::ops::Range;
@@ -11,7 +12,7 @@ use std::ops::Range;
 pub(super) struct Change {
     pub(super) file_id: i64,
     pub(super) sample: usize,
-    /// The first sample at which it holds no longer.
+    /// The first sample at which the row no longer holds.
     pub(super) until: usize,
     /// Open or mapped in an active process, or opened since the sample before.
     pub(super) in_use: bool,
@@ -28,14 +29,14 @@ struct Piece {
     bytes: i128,
 }
 
-/// For each sample, the cached bytes of all files that count there by lookahead. `changes` are in the order of
-/// recording; runs of samples are `segments`.
+/// For each sample, the cached bytes of all files that are live there by lookahead. `changes` are in the
+/// order of recording; `segments` are the runs of samples.
 pub(super) fn live_bytes(
     changes: &[Change],
     segments: &[Range<usize>],
     stretches: &Stretches,
 ) -> Vec<i128> {
-    // Pairs sort faster than rows, and their second part keeps a file's rows in order.
+    // Pairs sort faster than rows; the index keeps a file's rows in order.
     let mut order: Vec<(i64, usize)> = changes.iter().map(|c| c.file_id).zip(0..).collect();
     order.sort_unstable();
     let changes: Vec<Change> = order.into_iter().map(|(_, row)| changes[row]).collect();
@@ -59,7 +60,7 @@ pub(super) fn live_bytes(
     running.take(stretches.samples_count()).collect()
 }
 
-/// Adds one file in one run of samples; `grows` is by how much the sum is larger than at the sample before.
+/// Adds one file in one run of samples. `grows` holds each sample's difference from the sample before.
 fn add_run(run: &[Change], segment: &Range<usize>, stretches: &Stretches, grows: &mut [i128]) {
     let pieces = pieces(run, segment);
     let accessed = pieces.iter().filter(|p| p.in_use);
@@ -77,13 +78,13 @@ fn add_run(run: &[Change], segment: &Range<usize>, stretches: &Stretches, grows:
     }
 }
 
-/// The whole run in pieces; none where the file's cached bytes are not known in it.
+/// The whole run in pieces; none if the file's cached bytes are unknown throughout the run.
 fn pieces(run: &[Change], segment: &Range<usize>) -> Vec<Piece> {
     let known = |c: &Change| Some((c.cached_bytes?, c.mapped_cached_bytes.unwrap_or(0)));
     let (Some(mut size), Some(first)) = (run.iter().find_map(known), run.first()) else {
         return Vec::new();
     };
-    // Cached pages that active processes map count as theirs.
+    // Cached pages that active processes map count as the processes' memory.
     let bytes = |(cached, mapped): (i64, i64), is_mapped: bool| {
         let mapped = if is_mapped { mapped.max(0) } else { 0 };
         (i128::from(cached) - i128::from(mapped)).max(0)
@@ -119,7 +120,7 @@ mod tests {
     use gleaner_schemas::findings::EndCause;
     use proptest::prelude::*;
 
-    /// (samples, idle, end cut) of each stretch.
+    /// Stretches from (samples, is idle, end is cut) of each.
     fn stretches(count: usize, all: &[(Range<usize>, bool, bool)]) -> Stretches {
         let idle: Vec<IdlePeriod> = all
             .iter()
@@ -166,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Away 0-3, there 3-5, away 5-7, there 7-9 up to a gap; away 9-11, and there the trace ends.
+    /// Idle 0-3, busy 3-5, idle 5-7, busy 7-9 up to a gap; idle 9-11, where the trace ends.
     fn week() -> (Vec<Range<usize>>, Stretches) {
         let all = [
             (0..3, true, false),
@@ -185,24 +186,24 @@ mod tests {
 
     #[test]
     fn lookahead_by_hand() {
-        // Used in the first presence only: alive in the absence before it, with the next known size.
+        // Used in the first busy period only: live in the idle period before it, with the next known size.
         let once = [open(1, 4, 9, Some(10)), closed(1, 5, 9)];
         assert_eq!(of(&once), [10, 10, 10, 10, 10, 0, 0, 0, 0, 0, 0]);
-        // Used in the presence after next: dead in the first absence and presence, alive from the second absence.
+        // Used in the second busy period only: live from the idle period before that on.
         let later = [open(1, 8, 9, Some(10))];
         assert_eq!(of(&later), [0, 0, 0, 0, 0, 10, 10, 10, 10, 0, 0]);
-        // Used while away alone: alive in that absence, with the last known size after its end there.
+        // Used in an idle period only: live in that period, with the last known size after the use ends.
         let away = [open(1, 5, 9, Some(10)), closed(1, 6, 9)];
         assert_eq!(of(&away), [0, 0, 0, 0, 0, 10, 10, 0, 0, 0, 0]);
-        // After the gap the earlier use is unknown, and before it the later one.
+        // A file used before the gap is unknown after it, and the reverse.
         let after = [open(1, 10, 11, Some(7)), open(2, 0, 9, Some(1))];
         assert_eq!(of(&after), [1, 1, 1, 1, 1, 1, 1, 1, 1, 7, 7]);
     }
 
     #[test]
     fn sizes_by_hand() {
-        // 10, then 30 bytes while open in the first presence: the next known before, the last known after, and
-        // in the second absence it counts for nothing.
+        // 10, then 30 bytes while open in the first busy period. Before: the next known size; after: the last
+        // known. In the second idle period the file is not live.
         let grows = [
             open(1, 3, 9, Some(10)),
             open(1, 4, 9, Some(30)),
@@ -219,7 +220,7 @@ mod tests {
             closed(1, 4, 9),
         ];
         assert_eq!(of(&mapped), [10, 10, 10, 2, 10, 0, 0, 0, 0, 0, 0]);
-        // Open with an unknown size, known later; and one never known.
+        // A file open with an unknown size that is known later; and one whose size is never known.
         let unknown = [
             open(1, 3, 9, None),
             open(1, 4, 9, Some(5)),
@@ -228,7 +229,7 @@ mod tests {
             open(2, 0, 9, None),
         ];
         assert_eq!(of(&unknown), [5, 5, 5, 5, 5, 5, 5, 0, 0, 0, 0]);
-        // Forgotten at a whole sample that does not name it: the size still stands.
+        // Dropped from the list by a full sample that does not name it: its size still stands.
         let forgotten = [open(1, 3, 4, Some(5))];
         assert_eq!(of(&forgotten), [5, 5, 5, 5, 5, 0, 0, 0, 0, 0, 0]);
     }
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(of(&[]), [0; 11]);
     }
 
-    /// The definition, evaluated anew for each sample and file.
+    /// The definition, evaluated separately for each sample and file.
     fn slowly(
         changes: &[Change],
         segments: &[Range<usize>],
@@ -294,8 +295,8 @@ mod tests {
     proptest! {
         #[test]
         fn equals_the_slow_version(
-            // Of each segment: the lengths of its stretches (0 is a visit, which only a presence is), whether the
-            // first is an absence, and samples in its middle that cannot tell.
+            // For each segment: the lengths of its stretches (0 is a visit, always busy), whether the first
+            // is idle, and the number of samples in its middle with unknown idleness.
             plan in prop::collection::vec((prop::collection::vec(0..4usize, 1..6), any::<bool>(), 0..2usize), 1..4),
             rows in prop::collection::vec(
                 (0..4i64, 0..40usize, 1..12usize, any::<bool>(), any::<bool>(), prop::option::of(0..100i64), prop::option::of(0..100i64)),

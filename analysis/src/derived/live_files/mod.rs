@@ -1,16 +1,16 @@
 //! Live file cache: page cache of files that will be used again soon (Acharya & Setia, section 2).
 //!
-//! The measure looks ahead. In a busy period the files accessed anywhere in it count for the whole of it; in an idle
-//! period those accessed in it or in the busy period that follows. A file is accessed in a sample in which an
-//! active process has it open or mapped, or in which it was opened since the sample before. What active
-//! processes map counts as theirs, not as file cache. Nothing is carried across a gap: an idle period at the end of a
-//! run of samples has nothing known to follow, and its figures are lower bounds
-//! ([`gleaner_schemas::findings::LiveFileCache::cut_samples_count`]).
+//! The measure looks ahead. In a busy period, the files accessed anywhere in it count for the whole of it; in
+//! an idle period, those accessed in it or in the busy period that follows. A file is accessed in a sample in
+//! which an active process has it open or mapped, or if it was opened since the sample before. Pages that
+//! active processes map count as process memory, not as file cache. No state is carried across a gap: for an
+//! idle period at the end of a run of samples no busy period is known to follow, and its figures are lower
+//! bounds ([`gleaner_schemas::findings::LiveFileCache::cut_samples_count`]).
 //!
-//! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is held to what memory was there:
-//! never below the page cache of files in use, which are live by definition, and never above
-//! that and all available memory, so that the categories still sum to physical memory when
-//! `live_file_cache` and `available_paper` take the places of `file_cache` and `available`.
+//! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is limited to plausible
+//! values: at least the page cache of files in use, which are live by definition, and at most that and all
+//! available memory, so that the categories still sum to physical memory when `live_file_cache` and
+//! `available_paper` replace `file_cache` and `available`.
 
 mod cached;
 mod stretches;
@@ -29,7 +29,7 @@ pub(crate) struct LiveFiles {
     pub(crate) file_cache_bytes: Vec<Option<i64>>,
     /// Available by the paper's notion: available now, less the live files that are not in use now.
     pub(crate) available_bytes: Vec<Option<i64>>,
-    /// True if a part of the files that count for the sample could not be seen.
+    /// True if some files that may be live at the sample are unknown.
     pub(crate) is_cut: Vec<bool>,
 }
 

@@ -7,10 +7,9 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) samples: Range<usize>,
-    /// True if the files accessed in the next stretch count for this one: it is an absence, and its end was
-    /// seen.
+    /// True if the files accessed in the next stretch count for this one: an idle period whose end was seen.
     pub(super) leads: bool,
-    /// True if a part of the files that count for it could not be seen.
+    /// True if some files that may count for the stretch are unknown.
     pub(super) cut: bool,
 }
 
@@ -18,9 +17,9 @@ pub(super) struct Stretch {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretches {
     pub(super) all: Vec<Stretch>,
-    /// For each sample, the first stretch that does not end before it.
+    /// For each sample, the first stretch that does not end before the sample.
     next: Vec<usize>,
-    /// For each stretch, the last one up to which stretches join it without a sample between them.
+    /// For each stretch, the last of the stretches that follow it without a sample between them.
     joined: Vec<usize>,
 }
 
@@ -37,7 +36,7 @@ impl Stretches {
             cut: p.start_cut || p.end_cut,
         });
         let mut all: Vec<Stretch> = away.chain(there).collect();
-        // A visit between two samples has none, and stands before the absence that begins there.
+        // A visit between two samples has no samples, and comes before the idle period that begins there.
         all.sort_by_key(|s| (s.samples.start, s.samples.end));
         for i in 1..all.len() {
             all[i - 1].cut |= all[i - 1].leads && all[i].cut;
@@ -57,7 +56,7 @@ impl Stretches {
         Self { all, next, joined }
     }
 
-    /// The stretch of a sample; `None` where idleness cannot be told.
+    /// The stretch of a sample; `None` if idleness is unknown.
     pub(super) fn of_sample(&self, sample: usize) -> Option<&Stretch> {
         let stretch = self.all.get(*self.next.get(sample)?)?;
         stretch.samples.contains(&sample).then_some(stretch)
@@ -67,8 +66,8 @@ impl Stretches {
         self.next.len()
     }
 
-    /// The samples for which a file counts that is accessed in the samples of `accessed`, which are in order and
-    /// not empty: in order, apart and not empty.
+    /// The samples at which a file is live if it is accessed in `accessed` (sorted, not empty): ranges in
+    /// order, disjoint and not empty.
     pub(super) fn live(&self, accessed: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
         let mut live: Vec<Range<usize>> = Vec::new();
         let mut reached = 0;
@@ -130,7 +129,8 @@ mod tests {
 
     #[test]
     fn an_absence_looks_ahead_to_the_next_presence_and_no_further() {
-        // Away 0-2, there 2-4, away 4-6, there 6-8; a gap; there 8-9, away to the end at 11; 11 cannot tell.
+        // Idle 0-2, busy 2-4, idle 4-6, busy 6-8; a gap; busy 8-9, idle 9-11 to the end; at 11 idleness is
+        // unknown.
         let stretches = Stretches::new(
             12,
             &[idle(0..2, false), idle(4..6, false), idle(9..11, true)],
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(live(&[10..12]), [9..11]);
         assert!(live(&[11..12]).is_empty());
         let cut: Vec<bool> = stretches.all.iter().map(|s| s.cut).collect();
-        // The second absence looks ahead to a presence that the gap cut.
+        // The second idle period looks ahead to a busy period that the gap cuts.
         assert_eq!(cut, [false, false, true, true, false, true]);
     }
 

@@ -1,4 +1,4 @@
-//! A client that wants one lease, by one key, and repeats its request without an answer.
+//! A client that wants one lease, with one key, and repeats its request until it is answered.
 
 use super::{SLAB, TERM_MS};
 use crate::lending::Event;
@@ -7,13 +7,13 @@ use gleaner_schemas::lending::{GrantRequest, Lease, Request, RequestKind};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Client {
     wants_slabs: u64,
-    /// Number of times that it may still ask for a lease, renew it, and release it.
+    /// Remaining numbers of requests for a lease, renewals and releases.
     left: [u8; 3],
-    /// Lease that it believes to have: id and generation.
+    /// Lease that the client believes it has: id and generation.
     pub(super) lease: Option<(String, u64)>,
 }
 
-/// A request under way.
+/// A request in transit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Message {
     pub(super) client: usize,
@@ -53,7 +53,7 @@ impl Client {
         self.lease.is_some() && self.left[2] > 0
     }
 
-    /// Through one recruiter, then through the other.
+    /// Messages alternate between the two recruiters.
     fn message(&self, client: usize, what: RequestContent) -> Message {
         let link = self.left.iter().map(|n| usize::from(*n)).sum::<usize>() % 2;
         Message { client, link, what }
@@ -70,14 +70,14 @@ impl Client {
         Some(self.message(client, RequestContent::Renew(lease_id)))
     }
 
-    /// The client stops using the lease, and may ask again.
+    /// The client stops using the lease, and may request another.
     pub(super) fn release(&mut self, client: usize) -> Option<Message> {
         self.left[2] -= 1;
         let (lease_id, _) = self.lease.take()?;
         Some(self.message(client, RequestContent::Release(lease_id)))
     }
 
-    /// The client believes every message, however old it is.
+    /// The client believes every message, however old.
     pub(super) fn hear(&mut self, lease: &Lease) {
         self.lease = Some((lease.lease_id.clone(), lease.generation));
     }

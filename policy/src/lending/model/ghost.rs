@@ -1,4 +1,4 @@
-//! The history, as an observer of everything would have written it down.
+//! The history as an all-seeing observer records it.
 
 use super::client::client_name;
 use super::{GRACE_MS, SLAB, TERM_MS, TICK_MS, number};
@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// Rules that were broken.
+    /// Properties that were violated.
     pub(super) broken: BTreeSet<&'static str>,
-    /// Scenes of this step; emptied after it, so that it tells no two states apart.
+    /// Scenes of this step; emptied afterwards, so that they distinguish no states.
     pub(super) scenes: Vec<&'static str>,
-    /// End of each lease, by the clock below.
+    /// End of each lease, by `clock_ms`.
     ends_ms: BTreeMap<u8, i64>,
     pub(super) ended: BTreeSet<u8>,
-    /// Time in which leases run.
+    /// Clock by which leases run.
     clock_ms: i64,
     pub(super) outage_ms: i64,
 }
@@ -103,14 +103,14 @@ impl Ghost {
         }
     }
 
-    /// After a revocation: leases of others, and no more.
+    /// Checks, after a revocation, that exactly the leases of others remain.
     pub(super) fn left(&mut self, leases: &[Lease], others: &[Lease]) {
         if leases != others {
             self.broken.insert(SPARED);
         }
     }
 
-    /// After every step.
+    /// Checks the properties after every step.
     pub(super) fn look(
         &mut self,
         leases: &[Lease],

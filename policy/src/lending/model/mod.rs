@@ -1,8 +1,9 @@
-//! Every interleaving of a small case: the real [`Lender`], a store that performs the actions, two clients,
-//! two links, a network that loses, repeats, delays and reorders messages, an owner who leaves and returns,
-//! memory that runs short, time, outages of the recruiters, and memory servers that are killed.
+//! Model check of every interleaving of a small case: the real [`Lender`], a store that performs the
+//! actions, two clients, two links, a network that loses, repeats, delays and reorders messages, an owner
+//! who leaves and returns, memory that runs short, time, outages of the recruiters, and memory servers that
+//! are killed.
 //!
-//! The properties in `properties` are in terms of the history (the `Ghost`), never of the lender's memory.
+//! The properties in `properties` are about the history (the `Ghost`), never about the lender's own state.
 
 mod client;
 mod ghost;
@@ -24,24 +25,24 @@ const TICK_MS: i64 = 10_000;
 const TERM_MS: i64 = 2 * TICK_MS;
 const GRACE_MS: i64 = TICK_MS;
 const PHYSICAL: u64 = 8;
-/// Slabs that are lent at most, and once memory has run short.
+/// Maximum slabs lent, normally and while memory is short.
 const ROOM: u64 = 3;
 const LESS_ROOM: u64 = 1;
 
 /// Size of the case.
 #[derive(Clone, Debug, Default)]
 struct Case {
-    /// Slabs that each client asks for.
+    /// Slabs that each client requests.
     wants: [u64; 2],
-    /// Number of times that each may ask for a lease, renew it, and release it.
+    /// For each client, how often it may request a lease, renew it, and release it.
     asks: [[u8; 3]; 2],
     ends_at_ms: i64,
     budget: Budget,
-    /// Scenes seen on any path.
+    /// Scenes observed on any path.
     seen: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
-/// Number of times that each failure may happen.
+/// How often each failure may happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Budget {
     returns: u8,
@@ -58,11 +59,11 @@ struct State {
     lender: Lender,
     generation: u64,
     now_ms: i64,
-    /// Slabs of each lease, by its number; of this generation alone.
+    /// Slabs of each lease of this generation, by the lease's number.
     store: BTreeMap<u8, u64>,
-    /// Bytes that the store has given back but not reported yet.
+    /// Bytes that the store has reclaimed but not reported yet.
     given_back: Option<Vec<(u8, u64)>>,
-    /// Messages under way, in no order.
+    /// Messages in transit, in no order.
     requests: Vec<Message>,
     answers: Vec<(usize, Lease)>,
     clients: [Client; 2],
@@ -81,10 +82,10 @@ enum Step {
     Deliver(usize),
     DeliverACopy(usize),
     Answer(usize),
-    /// The store reports the bytes that it has given back.
+    /// The store reports the bytes that it has reclaimed.
     TellGivenBack,
     OwnerReturns,
-    /// A sample says idle that was under way when the owner came back.
+    /// A sample taken before the owner returned arrives afterwards and says idle.
     StaleSample,
     OwnerLeaves,
     MemoryRunsShort,
@@ -124,7 +125,7 @@ impl Case {
 }
 
 impl State {
-    /// Room that the owner leaves, in slabs.
+    /// Slabs that the owner leaves for lending.
     fn room(&self) -> u64 {
         match (self.is_idle, self.has_less_room) {
             (false, _) => 0,
@@ -154,7 +155,7 @@ impl State {
         });
     }
 
-    /// The lender takes it in, and the memory server does what it says.
+    /// The lender handles the event, and the memory server performs the actions.
     fn step(&mut self, event: &Event) {
         for action in self.lender.step(event, self.now_ms) {
             match action {
@@ -183,7 +184,7 @@ impl State {
                     outcome,
                 } => {
                     self.ghost.answered(link, request_id, &outcome);
-                    // A client learns nothing from the others.
+                    // A client learns nothing from answers other than grants.
                     if let Outcome::Granted { lease } = outcome {
                         self.answers.push((request_id as usize % 2, lease));
                     }
@@ -196,7 +197,7 @@ impl State {
         self.ghost.look(&leases, &self.store, not_told_of);
     }
 
-    /// The oldest first.
+    /// Reclaims slabs of the oldest leases first.
     fn shrink(&mut self, mut slabs: u64) {
         let mut given_back = Vec::new();
         for (id, held) in &mut self.store {
@@ -211,7 +212,7 @@ impl State {
         self.given_back = Some(given_back);
     }
 
-    /// The memory server knows which leases this client has read and written: here all of its own.
+    /// The memory server knows which leases this client has read and written: here, all of its own.
     fn revoke_certificate(&mut self, client: usize) {
         let theirs = client_name(client);
         let leases = self.lender.leases(self.now_ms);
@@ -357,8 +358,8 @@ impl Model for Case {
                 next.generation += 1;
                 next.lender = Self::lender(next.generation);
                 next.given_back = None;
-                next.is_idle = false; // as far as it knows
-                next.budget.stale_samples = 0; // it saw no return that a sample could be older than
+                next.is_idle = false; // it knows of no return that a sample could precede
+                next.budget.stale_samples = 0; // the new server knows of no return that a sample could precede
                 for id in std::mem::take(&mut next.store).into_keys() {
                     next.ghost.ended(id);
                 }
@@ -387,7 +388,7 @@ impl Model for Case {
     }
 }
 
-/// Facts that tell two states apart: all that has a say in the next step.
+/// Hashes everything that can influence the next step.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let lender = &self.lender;

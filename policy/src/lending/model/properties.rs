@@ -1,4 +1,5 @@
-//! Properties that must hold always, and states that must be reachable for that to mean anything.
+//! Properties that must always hold, and states that must be reachable, without which the
+//! properties would prove little.
 
 use super::client::{Client, client_name};
 use super::ghost::{DOUBLE_GRANT, LEAK, MISDIRECTED, RUNS_OUT, SPARED};
@@ -38,7 +39,7 @@ pub(super) fn all() -> Vec<Property<Case>> {
 }
 
 impl State {
-    /// The store's check when a client comes for its pages.
+    /// The store's check when a client requests its pages.
     pub(super) fn is_served(&self, client: &Client) -> bool {
         client.lease.as_ref().is_some_and(|(lease_id, generation)| {
             *generation == self.generation && self.store.contains_key(&number(lease_id))

@@ -1,4 +1,4 @@
-//! Any events, in any order.
+//! Random events, in any order.
 
 use super::*;
 use proptest::prelude::*;
@@ -125,7 +125,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// No panic, whole slabs, grants within the quota, no readable word missing.
+    /// No panic; only whole slabs; grants within the quota; every refusal has a text.
     #[test]
     fn nothing_upsets_it(
         mode in mode(),
@@ -158,7 +158,7 @@ proptest! {
             }
             if let Event::CertificateRevoked(revoked) = &event {
                 prop_assert!(leases.iter().all(|l| !revoked.contains(&l.lease_id)));
-                // Others go on as they were, but for those that run out now or are shrunk.
+                // Other leases continue, except those that expire now or are shrunk.
                 let is_over = |id: &String| actions.iter().any(|action| match action {
                     Action::RevokeAll(_) => true,
                     Action::Revoke { lease_id, .. } => lease_id == id,

@@ -1,4 +1,4 @@
-//! A memory server of the tests' own, with 16 slabs of physical memory.
+//! A simulated memory server for the tests, with 16 slabs of physical memory.
 
 use super::super::*;
 use crate::accounting::Categories;
@@ -20,7 +20,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-/// A memory server that does as it is told, and reports.
+/// A memory server that performs the lender's actions, and reports.
 pub(super) struct Host {
     pub(super) lender: Lender,
     ids: u64,

@@ -1,4 +1,5 @@
-//! Scenes worked by hand: 16 slabs of physical memory, of which the agent holds back 2 (headroom 1/8).
+//! Scenarios worked by hand: 16 slabs of physical memory, of which the agent holds back 2 (headroom
+//! 1/8).
 
 mod anything;
 mod host;
@@ -37,7 +38,7 @@ fn an_idle_host_lends_and_takes_all_back() {
     };
     assert_eq!(actions, [open]);
     assert_eq!(host.quota(1), (8, 3, 5, QuotaReason::Idle));
-    // The same key gives the same lease, and opens nothing. Its term goes on.
+    // The same key gives the same lease, and opens nothing. The lease's term continues.
     let again = host.grant("a", 3, 51);
     let lease = Lease {
         expires_in_ms: 250,
@@ -62,7 +63,7 @@ fn an_idle_period_from_before_the_return_says_nothing() {
     assert_eq!(host.quota(400_002).0, 0);
     host.step(&Event::Idle { since_ms: 400_000 }, 700_000);
     assert_eq!(host.quota(700_000), (8, 0, 8, QuotaReason::Idle));
-    // The agent's silence is over: the owner had not moved.
+    // The agent reports again: the owner had not moved.
     host.step(&Event::Returned(Cause::AgentLost), 700_001);
     assert_eq!(host.quota(700_001).3, QuotaReason::Unknown);
     host.sample(10, 0, Verdict::Idle { since_ms: 400_000 }, 700_002);
@@ -78,26 +79,26 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
         change(&mut settings);
         Event::Settings(settings)
     };
-    // The same event again changes nothing.
+    // Repeating the same event changes nothing.
     assert_eq!(host.step(&with(|_| {}), 10), []);
     assert_eq!(host.quota(10), (8, 6, 2, QuotaReason::Idle));
-    // A lower cap: step by step.
+    // A lower cap is applied step by step.
     let capped = with(|s| s.limits.cap_bytes = Some(3 * SLAB));
     assert_eq!(host.step(&capped, 20), shrink(2, Cause::Quota));
     assert_eq!(host.quota(20), (3, 6, 0, QuotaReason::Idle));
     host.step(&Event::Shrunk(vec![(format!("{:032x}", 1), 2 * SLAB)]), 20);
     assert_eq!(host.step(&Event::Tick, 30), shrink(1, Cause::Quota));
     host.step(&Event::Shrunk(vec![(format!("{:032x}", 1), SLAB)]), 30);
-    // Lifted: a cap was never a part of what rises slowly.
+    // The cap is lifted: the quota rises immediately, since caps are not subject to the delay.
     assert_eq!(host.step(&with(|_| {}), 40), []);
     assert_eq!(host.quota(40), (8, 3, 5, QuotaReason::Idle));
-    // More held back holds at once, less after a while.
+    // A larger headroom holds immediately, a smaller one after a delay.
     host.step(&with(|s| s.limits.headroom_share = 0.25), 50);
     assert_eq!(host.quota(50), (6, 3, 3, QuotaReason::Idle));
     host.step(&with(|_| {}), 60);
     assert_eq!(host.quota(159).0, 6);
     assert_eq!(host.quota(160).0, 8);
-    // No more grants, and what is lent goes on.
+    // No new grants; existing leases continue.
     host.step(&with(|s| s.grants = false), 170);
     assert_eq!(host.quota(170), (8, 3, 0, QuotaReason::Idle));
     assert_eq!(host.held(170), [3]);
@@ -106,7 +107,7 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
 #[test]
 fn another_grace_lets_no_time_pass_that_stood_still() {
     let mut host = Host::idle(10);
-    host.granted("a", 1, 0); // for 300 ms
+    host.granted("a", 1, 0); // with a term of 300 ms
     host.step(&Event::Linked(false), 100);
     let grace = |outage_grace_ms| {
         Event::Settings(Settings {
@@ -218,7 +219,7 @@ fn leases_are_renewed_released_and_run_out() {
         Outcome::Renewed { lease } => lease.expires_in_ms,
         other => panic!("{other:?}"),
     };
-    // From now, never for less than it had, and no longer than the most.
+    // Counted from now; a renewal never shortens the term, nor exceeds the maximum.
     assert_eq!(ends(host.ask(renew(Some("c"), &a, 300), 100).1), 300);
     assert_eq!(ends(host.ask(renew(Some("c"), &a, 5), 100).1), 300);
     assert_eq!(ends(host.ask(renew(None, &a, 9999), 100).1), 1000);
@@ -261,9 +262,9 @@ fn a_revoked_certificate_ends_its_leases_and_no_other() {
     assert_eq!(host.quota(10), (8, 2, 6, QuotaReason::Idle));
     assert_eq!(host.lender.leases(10)[0].lease_id, b.lease_id);
     assert_eq!(host.step(&revoked(&[&a, &c]), 11), []);
-    // Its key is free: a grant with the key is another lease.
+    // The revoked lease's key is free: a grant with the key is another lease.
     assert_ne!(host.granted("a", 2, 12).lease_id, a.lease_id);
-    // A recruiter learns of it.
+    // The recruiter is informed.
     let actions = host.lender.step(&revoked(&[&b]), 13);
     assert_eq!(actions.last(), Some(&Action::Announce));
 }
@@ -276,7 +277,7 @@ fn an_outage_of_the_recruiters_costs_no_lease() {
     host.step(&Event::Linked(false), 200);
     host.step(&Event::Linked(false), 300);
     assert_eq!((left(&host, 200), left(&host, 700)), (100, 100));
-    // 500 ms at most.
+    // The grace is at most 500 ms.
     assert_eq!(left(&host, 750), 50);
     assert_eq!(host.lender.next_tick_ms(), Some(800));
     host.step(&Event::Linked(true), 600);
@@ -295,10 +296,10 @@ fn a_smaller_quota_is_given_back_step_by_step() {
     let mut host = Host::idle(10);
     let a = host.granted("a", 5, 0);
     let b = host.granted("b", 3, 0);
-    // 5 too many: the owner's other memory grew, as the kernel says now.
+    // 5 slabs too many are lent: by the kernel's current figure, the owner's other memory grew.
     assert_eq!(host.available(1, 4, 10), shrink(2, Cause::Quota));
     assert_eq!(host.quota(10), (3, 8, 0, QuotaReason::Idle));
-    // No step before the last one is done, nor too soon after it.
+    // No step starts before the last one is done, nor too soon after it.
     assert_eq!(host.step(&Event::Tick, 20), []);
     let given_back = |lease: &Lease, slabs: u64| (lease.lease_id.clone(), slabs * SLAB);
     let shrunk = Event::Shrunk(vec![given_back(&a, 2)]);
@@ -309,7 +310,7 @@ fn a_smaller_quota_is_given_back_step_by_step() {
     assert_eq!(host.step(&Event::Tick, 30), shrink(1, Cause::Quota));
     assert_eq!(host.step(&Event::Shrunk(vec![given_back(&a, 1)]), 31), []);
     assert_eq!(host.held(31), [1, 2]);
-    // The first lease has no memory any more: it has ended.
+    // The first lease has no memory left: it ends.
     assert_eq!(host.available(0, 3, 50), shrink(2, Cause::Quota));
     let shrunk = Event::Shrunk(vec![given_back(&a, 1), given_back(&b, 1)]);
     assert_eq!(host.step(&shrunk, 51), revoke(&a, Cause::Quota));
@@ -323,9 +324,9 @@ fn the_quota_falls_at_once_and_rises_late() {
     assert_eq!(host.quota(10).0, 4);
     host.available(12, 0, 20);
     assert_eq!(host.quota(119).0, 4);
-    // The sample's share of available is the bound now.
+    // Now the sample's available memory is the bound.
     assert_eq!(host.quota(120).0, 8);
-    // The pair that was just looked up is preferred to the agent's, which may not have seen the guests.
+    // Figures just read are preferred to the agent's, which may not include the guests.
     host.granted("a", 4, 130);
     host.available(6, 4, 140);
     host.sample(10, 0, IDLE, 150);
@@ -381,12 +382,12 @@ fn mode_spare_keeps_what_a_busy_host_can_spare() {
     host.sample(14, 0, IDLE, 0);
     assert_eq!(host.quota(0), (12, 0, 12, QuotaReason::Idle));
     let a = host.granted("a", 7, 0);
-    // Half of 16 is held back: 6 of the 14 are left.
+    // Half of 16 is held back: of 14, 6 remain.
     let back = host.step(&Event::Returned(Cause::Owner), 1);
     assert_eq!(back, shrink(1, Cause::Owner));
     host.step(&Event::Shrunk(vec![(a.lease_id, SLAB)]), 1);
     assert_eq!(host.quota(1), (6, 6, 0, QuotaReason::Spare));
-    // With nothing to spare all goes at once, as with every other reason.
+    // If nothing may be lent of a busy host, all is reclaimed immediately, as with every other reason.
     let back = host.sample(2, 6, Verdict::Waiting { at_ms: 9 }, 2);
     assert_eq!(back, [Action::RevokeAll(Cause::Owner)]);
     for taken in [

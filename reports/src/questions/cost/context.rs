@@ -1,4 +1,4 @@
-//! Memory context: memory to page in again at returns.
+//! Memory context: memory that must be paged in again at returns.
 
 use super::{MODES, class_cell, mode_words};
 use crate::page::table::{self, Cell, Table, numbers};
@@ -6,7 +6,7 @@ use crate::view::View;
 use crate::wording::{bytes, count, share};
 use gleaner_schemas::findings::{Findings, LendingMode, MemoryContext};
 
-/// Hosts of all sizes together, in one mode.
+/// Memory context of hosts of all sizes together, in one mode.
 pub(super) fn pooled(findings: &Findings, mode: LendingMode) -> Option<&MemoryContext> {
     of_class(findings, "all", mode)
 }

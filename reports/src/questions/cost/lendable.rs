@@ -1,4 +1,4 @@
-//! Memory that could have been lent over the week, by all hosts together and by each.
+//! Memory that could have been lent over the week, by all hosts together and by each host.
 
 use super::{MODES, decimal};
 use crate::fleet::{earlier_points, mean, runs};
@@ -12,13 +12,13 @@ use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 use std::collections::HashMap;
 
-/// A number of a point of all hosts together.
+/// A value of a point of all hosts together.
 type PointValue = fn(&ClusterPoint) -> Option<f64>;
 
 const PAPER: PointValue = |p| p.idle_recruitable_bytes;
 const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
-/// Figure over the week, with a pale line for the week before; absent if idle periods are known for no host.
+/// Figure over the week, with a pale line for the week before; absent if no host's idle periods are known.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let points = &view.findings.cluster_over_time;
     let (first_ms, last_ms) = (points.first()?.time_ms, points.last()?.time_ms);
@@ -75,7 +75,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         "harvestable",
         "lent with the gentle policy",
     );
-    // This week's figures first.
+    // This week's entries first.
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
@@ -127,7 +127,7 @@ fn sentence(view: &View, of: PointValue) -> String {
     )
 }
 
-/// Table of each host: memory that it would have lent while idle, and the cost of that.
+/// Table of the memory that each host would have lent while idle, and the cost of that.
 pub(super) fn by_host(view: &View) -> Option<Table> {
     let f = view.findings;
     let contexts = contexts_by_host(f);
@@ -190,7 +190,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     )))
 }
 
-/// Contexts by host id, and whether the mode is the paper's.
+/// Contexts by host id and mode; true: the paper's mode.
 fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
     let all = f.memory_context.iter();
     all.filter_map(|c| Some(((c.host.as_deref()?, c.mode == LendingMode::Paper), c)))

@@ -47,7 +47,7 @@ pub(super) fn words(view: &View) -> Option<String> {
     }
 }
 
-/// Returns beside the busy time that follows, lent and not.
+/// Table of returns and of the busy time that follows, with and without lent memory.
 pub(super) fn table(view: &View) -> Option<Table> {
     let any_lent = pooled(view.findings).any(|c| c.lent);
     let rows = pooled(view.findings).map(|c| {

@@ -87,7 +87,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// Sentence with the rate of owners' returns, and the cost of each, against the week before.
+/// Sentence with the rate of owners' returns and the cost of each, compared with the week before.
 fn answer(view: &View) -> String {
     let f = view.findings;
     let Some(now) = reclaims::pooled(f) else {
@@ -134,7 +134,7 @@ fn answer(view: &View) -> String {
     text
 }
 
-/// `2.3 more than in`, `as in`.
+/// Words for a change of a number: `2.3 more than in`, `as in`.
 fn number_words(now: f64, before: f64) -> String {
     let difference = ((now - before) * 10.0).round() / 10.0;
     if difference > 0.0 {
@@ -146,12 +146,12 @@ fn number_words(now: f64, before: f64) -> String {
     }
 }
 
-/// A plain number with one decimal.
+/// Cell with a number with one decimal.
 fn decimal(number: f64) -> Cell {
     Cell::of(Kind::Number, format!("{number:.1}"), "", number)
 }
 
-/// A difference of plain numbers, with its sign.
+/// Cell with a difference of numbers, with its sign.
 fn decimal_change(difference: f64) -> Cell {
     let rounded = (difference * 10.0).round() / 10.0;
     let sign = match rounded {
@@ -167,7 +167,7 @@ fn decimal_change(difference: f64) -> Cell {
     )
 }
 
-/// A class of hosts, on one line.
+/// Cell with a class of hosts, without line breaks.
 fn class_cell(class: &str) -> Cell {
     Cell::text(class.replace(' ', "\u{a0}"))
 }

@@ -8,7 +8,7 @@ use crate::view::View;
 use crate::wording::seconds;
 use gleaner_schemas::findings::{Findings, Reclaims};
 
-/// Hosts of all sizes together.
+/// Rate of returns of hosts of all sizes together.
 pub(super) fn pooled(findings: &Findings) -> Option<&Reclaims> {
     of_class(findings, "all")
 }
@@ -18,12 +18,12 @@ fn of_class<'a>(findings: &'a Findings, class: &str) -> Option<&'a Reclaims> {
     all.find(|r| r.host.is_none() && r.size_class == class && r.observed_days > 0.0)
 }
 
-/// Table by class of hosts, and of all.
+/// Table by class of hosts, including all hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let before = view.before.filter(|b| pooled(b).is_some());
     let classes: Vec<&Reclaims> = f.reclaims.iter().filter(|r| r.host.is_none()).collect();
-    // A single class equals all hosts.
+    // A single class has the same values as all hosts.
     let one = classes.len() <= 2;
     let rows = classes
         .into_iter()
@@ -63,7 +63,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     ))
 }
 
-/// Returns per hour of idle time, by hour of the week.
+/// Map of returns per hour of idle time, by hour of the week.
 pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let hours = view.findings.reclaims_by_hour.iter();
     let week = Week::of(
@@ -92,7 +92,7 @@ pub(super) fn by_hour(view: &View) -> Option<Figure> {
     })
 }
 
-/// Mean duration of a lease, from the rate of returns per hour.
+/// Words for the mean length of a lease, from the rate of returns per hour.
 fn lasts(per_hour: f64) -> String {
     if per_hour <= 0.0 {
         return "for the whole observed time".into();

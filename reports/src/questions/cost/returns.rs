@@ -1,4 +1,4 @@
-//! Owners that return at the same time.
+//! Owners who return at the same time.
 
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
@@ -9,7 +9,7 @@ use plotly::common::{Marker, MarkerSymbol, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Bar, Scatter, Trace};
 
-/// Mean and most over the working days, by hour of the day.
+/// Hour of the day, with mean and maximum over the working days.
 fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
     let days: Vec<&ReturnsByHour> = view
         .findings
@@ -31,7 +31,7 @@ fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
         .collect()
 }
 
-/// Length of a cell of the grid, where it is known.
+/// Length of a cell of the grid, in words, if known.
 fn cell_words(view: &View) -> String {
     match view.findings.parameters.cluster_cell_s {
         s if s > 0.0 => seconds(s),
@@ -39,7 +39,8 @@ fn cell_words(view: &View) -> String {
     }
 }
 
-/// Hosts that stop being idle within one cell, Monday to Friday; absent without any return.
+/// Figure of hosts that stop being idle within one cell, Monday to Friday; absent without any
+/// return.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let hours = by_hour(view);
     let peak = hours

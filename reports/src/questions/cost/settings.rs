@@ -43,10 +43,10 @@ impl Cost {
     }
 }
 
-/// Largest visible cost, as a multiple of the highest cost among the best settings.
+/// Maximum visible cost, as a multiple of the highest cost among the best settings.
 const ROOM: f64 = 1.25;
 
-/// The settings, each once, whose cost is known; as the analysis has them.
+/// The settings with a known cost, each once, in the order of the analysis.
 fn settings(f: &Findings) -> Vec<&WhatIf> {
     let cost = Cost::of(f);
     let mut seen = std::collections::HashSet::new();
@@ -61,7 +61,8 @@ fn is_default(setting: &WhatIf) -> bool {
     setting.varied == "none"
 }
 
-/// `idle after 10 min, headroom 5 %`: these two, and every limit that differs from the current one.
+/// Words for a setting: `idle after 10 min, headroom 5 %`, and every other limit that differs from the
+/// current one.
 fn setting_words(w: &WhatIf, today: &Parameters) -> String {
     let mut said = Vec::new();
     if w.scope == Scope::Idle {
@@ -87,13 +88,13 @@ fn setting_words(w: &WhatIf, today: &Parameters) -> String {
     said.join(", ")
 }
 
-/// Memory gained against cost: every setting a mark, the best joined by a line.
+/// Figure of memory gained against cost: each setting is a mark, and a line joins the best settings.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
     let cost = Cost::of(f);
     let all = settings(f);
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
-    // Settings that lend less at many times the cost of the best are visible only after zooming out.
+    // Settings that lend less at many times the best settings' cost are visible only after zooming out.
     let told = all.iter().filter(|w| w.on_frontier || is_default(w));
     let most = ROOM * told.map(|w| cost_of(w)).reduce(f64::max)?;
     let beyond = all.iter().filter(|w| cost_of(w) > most && most > 0.0);
@@ -282,7 +283,7 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
     )
 }
 
-/// The best settings, and today's.
+/// Table of the best settings, and of the current one.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let cost = Cost::of(f);

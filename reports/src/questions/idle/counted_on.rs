@@ -1,4 +1,4 @@
-//! Memory that stayed available: its distribution over time, and how long it stayed.
+//! Memory that stayed available: its distribution over time, and the time for which it stayed.
 
 use crate::fleet::available;
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout};
@@ -18,7 +18,7 @@ const PROBABILITIES: [(f64, &str); 3] = [
 ];
 /// Probability that answers use.
 const USUAL_PROBABILITY: f64 = 0.9;
-/// Time ahead that answers use, in s.
+/// Horizon that answers use, in s.
 const USUAL_AHEAD_S: f64 = 3600.0;
 const SCOPES: [Scope; 2] = [Scope::All, Scope::Idle];
 
@@ -80,7 +80,7 @@ fn at(view: &View, scope: Scope, ahead_s: f64, probability: f64) -> Option<i64> 
         .map(|g| g.bytes)
 }
 
-/// Answer in one sentence; absent without the usual probability and time ahead.
+/// Answer in one sentence; absent without the usual probability and horizon.
 pub(super) fn answer(view: &View) -> Option<String> {
     let of = |scope| at(view, scope, USUAL_AHEAD_S, USUAL_PROBABILITY);
     let all = of(Scope::All)?;
@@ -107,7 +107,7 @@ fn aheads(view: &View) -> Vec<f64> {
     aheads
 }
 
-/// Figure of bytes by time ahead, one line for each probability.
+/// Figure of bytes by horizon, one line per probability.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let aheads = aheads(view);
     if aheads.len() < 2 {

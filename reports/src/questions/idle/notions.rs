@@ -21,7 +21,7 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &NotionSizes> {
     findings.notions.iter().filter(|n| n.size_class == "all")
 }
 
-/// Means a host, by notion and scope.
+/// Table of means per host, by notion and scope.
 pub(super) fn table(view: &View) -> Option<Table> {
     let mut sizes: Vec<&NotionSizes> = pooled(view.findings).collect();
     sizes.sort_by_key(|n| (n.scope == Scope::Idle, n.notion));

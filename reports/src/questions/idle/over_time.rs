@@ -1,4 +1,5 @@
-//! All hosts together over time: memory available on idle hosts and on hosts in use, below their owners' use.
+//! All hosts together over time: memory available on idle hosts and on hosts in use, and the memory that
+//! owners use.
 
 use crate::fleet::{self, earlier_points, mean, runs};
 use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout, time_axis};
@@ -9,7 +10,7 @@ use plotly::common::{DashType, Line, Marker, Mode};
 use plotly::layout::{HoverMode, RangeMode};
 use plotly::{Scatter, Trace};
 
-/// Value of a stretch, shown as one line or area.
+/// Value of a stretch, drawn as one line or area.
 type Value = fn(&ClusterPoint) -> Option<f64>;
 
 struct Area {
@@ -118,7 +119,7 @@ fn harvestable(p: &ClusterPoint) -> Option<f64> {
     p.harvestable_bytes
 }
 
-/// Areas from the bottom up. If idle hosts are not known, available memory is one area.
+/// Areas from the bottom up. If idle hosts are unknown, available memory is one area.
 fn areas(points: &[ClusterPoint]) -> Vec<Area> {
     let area = |label, colour, value| Area {
         label,

@@ -1,4 +1,4 @@
-//! Hosts that have the memory, and savings of hosts that share theirs.
+//! Distribution of available memory over hosts, and savings if hosts share their memory.
 
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
@@ -8,7 +8,7 @@ use gleaner_schemas::findings::{Peak, Pooling, RankContribution, Scope};
 use plotly::common::{DashType, Line, Mode};
 use plotly::{Scatter, Trace};
 
-/// Share of available memory that the sentence reports on.
+/// Share of available memory that the sentence is about.
 const HALF: f64 = 0.5;
 
 fn percent(share: f64) -> f64 {
@@ -98,7 +98,7 @@ pub(super) fn ranks(view: &View) -> Option<Figure> {
     })
 }
 
-/// `6 of 29 hosts have half of it.`
+/// Sentence on the distribution: `6 of 29 hosts have half of it.`
 fn spread_sentence(ranks: &[RankContribution]) -> String {
     let all = ranks.iter().map(|r| r.hosts_count).max().unwrap_or(0);
     match ranks.iter().find(|r| r.available_share >= HALF) {
@@ -131,7 +131,7 @@ pub(super) fn pooling_sentence(view: &View) -> Option<String> {
     ))
 }
 
-/// Table by size of the pools.
+/// Table by pool size.
 pub(super) fn pooling(view: &View) -> Option<Table> {
     let rows = of_peak(view, Peak::Max)
         .filter(|p| p.pool_hosts_count > 1)

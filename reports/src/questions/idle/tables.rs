@@ -1,12 +1,12 @@
-//! Use by category, and by class of memory size.
+//! Use of memory by category, and by class of memory size.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use gleaner_schemas::findings::{Category, Findings, MemoryUsage, Scope};
 
-/// Mean use by category, over all hosts.
+/// Table of the mean use by category, over all hosts.
 pub(super) fn usage(view: &View) -> Option<Table> {
-    // A category that no host has (balloon, guest) gets no row for people.
+    // A category that no host has (balloon, guest) gets no row.
     let mut rows: Vec<&MemoryUsage> = of_class(view.findings, ALL)
         .filter(|u| u.max_bytes != 0)
         .collect();
@@ -17,7 +17,7 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         hosts => format!("Memory by category, over all samples of all {hosts} hosts"),
     };
     let before = view.before.filter(|b| of_class(b, ALL).next().is_some());
-    // A trace of another program may have available and physical memory alone.
+    // Other programs' traces may have only available and physical memory.
     let is_part = |u: &&MemoryUsage| category_named(&u.category).is_some();
     let has_parts = rows.iter().copied().filter(|u| is_part(u)).count() > 1;
     let mut columns = vec![
@@ -47,7 +47,7 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         .with_rows(rows.into_iter().map(row).collect())
 }
 
-/// The pool of all hosts, beside the classes.
+/// Class name for all hosts pooled, in addition to the classes.
 const ALL: &str = "all";
 
 fn of_class<'a>(
@@ -60,7 +60,8 @@ fn of_class<'a>(
         .filter(move |u| u.size_class == class)
 }
 
-/// Shares by class of memory size, and each class's part of the total; absent with one class.
+/// Table of shares by class of memory size, with each class's part of the total; absent if there is
+/// one class.
 pub(super) fn classes(view: &View) -> Option<Table> {
     const CATEGORIES: [&str; 5] = [
         "kernel",
@@ -137,7 +138,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// A row; `has_parts` if the rows before it sum to physical memory.
+/// A row of the table; `has_parts` is true if the preceding rows sum to physical memory.
 fn usage_row(usage: &MemoryUsage, has_parts: bool) -> Vec<Cell> {
     let share = Cell::share(usage.mean_share);
     let (name, share) = match (category_named(&usage.category), usage.category.as_str()) {
@@ -176,7 +177,7 @@ fn category_named(name: &str) -> Option<Category> {
     Category::ALL.into_iter().find(stem)
 }
 
-/// Order of the rows: the categories, their sum, then other measures.
+/// Position of a row: first the categories, then their sum, then other measures.
 fn place(category: &str) -> usize {
     let after = Category::ALL.len();
     match (category_named(category), category) {
@@ -187,7 +188,7 @@ fn place(category: &str) -> usize {
     }
 }
 
-/// The name of a category's colour in `style.css`.
+/// Name of a category's colour in `style.css`.
 pub(crate) const fn colour(category: Category) -> &'static str {
     match category {
         Category::StaticKernel => "static-kernel",

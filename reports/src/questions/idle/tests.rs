@@ -12,7 +12,8 @@ const WEEK_MS: i64 = 168 * HOUR_MS;
 /// Monday 16 November 2026, 00:00 UTC.
 const START_MS: i64 = 1_794_787_200_000;
 
-/// Four hosts of 8 GiB for a week: at work, little lies on idle hosts. `more_gib` available on top.
+/// Four hosts of 8 GiB for a week; in working hours, idle hosts have little. `more_gib` is
+/// additionally available.
 fn findings(from_ms: i64, more_gib: f64) -> Findings {
     let mut f = Findings {
         parameters: Parameters {
@@ -174,7 +175,7 @@ fn a_dip_within_a_stretch_stays_in_the_figure() {
 
 #[test]
 fn the_week_before_lies_under_this_one_hour_by_hour() {
-    // In the week before, clocks were set back: it was an hour longer.
+    // The week before was one hour longer, since clocks were set back.
     let earlier_ms = START_MS - WEEK_MS - HOUR_MS;
     let (now, before) = (findings(START_MS, 0.0), findings(earlier_ms, -2.0));
     let section = answered(&now, Some(&before));

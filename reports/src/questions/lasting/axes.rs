@@ -1,10 +1,10 @@
-//! Axes of lengths of time, from minutes to weeks.
+//! Logarithmic axes for lengths of time, from minutes to weeks.
 
 use crate::page::figure::axis;
 use crate::wording::seconds;
 use plotly::layout::{Axis, AxisType};
 
-/// Marks on an axis of lengths, the most telling first.
+/// Ticks for an axis of lengths, the most useful first.
 const MARKS_S: [f64; 20] = [
     3600.0,
     86_400.0,
@@ -28,10 +28,10 @@ const MARKS_S: [f64; 20] = [
     900.0,
 ];
 
-/// Marks closer than this, as a share of the axis, would run into each other on a phone.
+/// Minimum distance of ticks, as a share of the axis: closer labels would overlap on a phone.
 const APART_SHARE: f64 = 0.13;
 
-/// A logarithmic axis from one length to another, with marks that read well.
+/// A logarithmic axis from one length to another, with readable ticks.
 pub(super) fn log_time_axis(title: &str, from_s: f64, to_s: f64) -> Axis {
     let (low, high) = (from_s.max(0.001).log10(), to_s.max(0.002).log10());
     let mut marks: Vec<f64> = Vec::new();

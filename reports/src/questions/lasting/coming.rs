@@ -1,4 +1,5 @@
-//! Forecast of the coming week by its hours, assuming that it is like this week, and the quality of that rule last week.
+//! Forecast of the coming week by hour, assuming that it is like this week, and how well that rule worked
+//! last week.
 
 use super::hours::{idle, memory, region};
 use super::odds::{percent, share_axis};
@@ -14,10 +15,10 @@ use plotly::common::{DashType, Line, Marker, MarkerSymbol, Mode};
 use plotly::layout::RangeMode;
 use plotly::{Scatter, Trace};
 
-/// Fewest hours that a forecast needs: two days.
+/// Minimum number of hours that a forecast needs: two days.
 const LEAST_HOURS: usize = 48;
 
-/// The forecast as figure and text, and the quality of the same rule last week.
+/// The forecast as figure and text, and how well the same rule worked last week.
 pub(super) fn parts(view: &View) -> Vec<Part> {
     let mut parts: Vec<Part> = expected(view).map(Part::figure).into_iter().collect();
     if parts.is_empty() {
@@ -30,7 +31,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     parts
 }
 
-/// Available and harvestable memory of a host in each hour of the coming week.
+/// Figure of a host's available and harvestable memory in each hour of the coming week.
 fn expected(view: &View) -> Option<Figure> {
     let available = memory(view.findings, "available");
     let harvestable = memory(view.findings, "harvestable");
@@ -139,7 +140,7 @@ fn hour_names() -> Vec<String> {
         .collect()
 }
 
-/// A measure, whose hours in the week before serve as a forecast of this week's.
+/// A measure whose hours in the week before serve as a forecast of this week's hours.
 struct Rule {
     label: String,
     measure: Measure,
@@ -148,7 +149,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Mean absolute error of the hours, and of one mean for all of them.
+    /// Mean absolute errors: of the forecast by hours, and of a single mean for all hours.
     fn errors(&self) -> (f64, f64) {
         let n = self.hours.len().max(1) as f64;
         let level = self.hours.iter().map(|(forecast, _)| forecast).sum::<f64>() / n;
@@ -160,7 +161,7 @@ impl Rule {
     }
 }
 
-/// Function that takes a value for each hour of the week from findings.
+/// Function that returns a value for each hour of the week, from findings.
 type Hours<'a> = Box<dyn Fn(&Findings) -> Week + 'a>;
 
 fn rules(view: &View) -> Vec<Rule> {
@@ -233,7 +234,7 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
         let (by_hour, flat) = rule.errors();
         let cell = |value| match rule.measure {
             Measure::Bytes => Cell::bytes(value),
-            // Errors of shares: points of a hundred.
+            // Errors of shares, in percentage points.
             _ => Cell::of(
                 crate::page::table::Kind::Share,
                 format!("{:.1}", 100.0 * value),
@@ -264,7 +265,7 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Figure of forecast shares in tenths against observed shares; absent without forecasts of shares.
+/// Figure of forecast shares, in tenths, against observed shares; absent without forecasts of shares.
 fn calibration(view: &View, rules: &[Rule]) -> Option<Figure> {
     let mut bins: [(f64, f64, usize); 10] = [(0.0, 0.0, 0); 10];
     let shares = rules.iter().filter(|r| r.measure == Measure::Share);
@@ -325,7 +326,7 @@ pub(super) fn diagonal() -> Box<dyn Trace> {
         .hover_info(plotly::common::HoverInfo::Skip)
 }
 
-/// Dots from (forecast, observed, weight, basis): more weight makes a larger dot.
+/// Dots from (forecast, observed, weight, basis); a larger weight gives a larger dot.
 pub(super) fn dots(
     colour: &str,
     symbol: MarkerSymbol,

@@ -7,7 +7,7 @@ use crate::view::View;
 use crate::wording::{seconds, share, size};
 use gleaner_schemas::findings::{Copies, Scope};
 
-/// Copies of the reported size: the section's middle size if it is known, otherwise the largest.
+/// Copies of the reported size: the section's middle size if known, otherwise the largest.
 fn told<'a>(view: &'a View) -> Vec<&'a Copies> {
     let all = &view.findings.copies;
     let middle = regions::middle(view.findings);
@@ -46,7 +46,7 @@ pub(super) fn sentence(view: &View) -> Option<String> {
     ))
 }
 
-/// Probability of losing one copy, and all of them.
+/// Table of the probabilities of losing one copy, and all copies.
 pub(super) fn table(view: &View) -> Option<Table> {
     let told = told(view);
     let region = told.first()?.region_bytes;

@@ -1,4 +1,4 @@
-//! Lengths of periods: survival curves, and lower bounds.
+//! Lengths of availability periods: survival curves, and lower bounds.
 
 use super::axes::log_time_axis;
 use super::odds::{SIZES, band, ends, percent, scope_cell, scope_keys, scope_words, share_axis};
@@ -18,10 +18,10 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &SurvivalPoint> {
     points.filter(|p| p.size_class == "all" && p.age_s > 0.0)
 }
 
-/// Share of the periods that last longer than each age, by size; absent without curves.
+/// Figure of the share of periods that last longer than each age, by size; absent without curves.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
-    // Without a period that was seen to end there is no curve to draw.
+    // If no period was seen to end, there is no curve to draw.
     pooled(f).find(|p| p.ended > 0)?;
     let (from_s, to_s) = ends(pooled(f).map(|p| p.age_s))?;
     let mut sizes: Vec<i64> = pooled(f).map(|p| p.region_bytes).collect();
@@ -55,7 +55,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             if curve.is_empty() {
                 continue;
             }
-            // All periods last until the first end.
+            // Up to the first end, all periods last.
             let ages = std::iter::once(from_s / 1.5).chain(curve.iter().map(|p| p.age_s));
             let shares = std::iter::once(100.0).chain(curve.iter().map(|p| percent(p.survival)));
             let label = format!("{}, {}", size(*region), scope_words(scope));
@@ -105,7 +105,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// A level stretch between points, for an area that has no steps of its own.
+/// Points of a step function between the curve's points, for an area, which Plotly cannot draw in
+/// steps.
 fn steps(
     curve: &[&SurvivalPoint],
     limits: impl Fn(&SurvivalPoint) -> (f64, f64),
@@ -182,7 +183,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
     format!("{halves}.{}", cut.unwrap_or_default())
 }
 
-/// Table of lower bounds by size, with the validity of each.
+/// Table of lower bounds by size, with each bound's validity.
 pub(super) fn bounds(view: &View) -> Option<Table> {
     let bounds = &view.findings.period_bounds;
     let pooled = |quantile: f64| {
@@ -228,7 +229,7 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
         ],
     )
     .with_rows(rows.collect())?;
-    // Other sizes are much like these.
+    // Other sizes have similar values.
     if shown_count > 0 {
         table.rows_shown = shown_count;
     }

@@ -1,4 +1,4 @@
-//! Causes that end the time in which memory is available.
+//! Causes that end availability periods.
 
 use super::odds::{HOUR_S, first_kind, in_order, percent, scope_cell, scope_words};
 use super::regions::{self, pooled};
@@ -36,7 +36,8 @@ fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
     }
 }
 
-/// Figure of the outcomes for the middle size, by time ahead: still available, or lost to a cause. In idle time, if known.
+/// Figure of the outcomes for the middle size, by horizon: still available, or lost to a cause; for idle time
+/// if known.
 pub(super) fn causes(view: &View) -> Option<Figure> {
     let f = view.findings;
     let region = regions::middle(f)?;
@@ -135,7 +136,7 @@ fn causes_sentence(hour: &AvailabilityOdds) -> String {
 /// Table of losses by cause.
 pub(super) fn losses(view: &View) -> Option<Table> {
     let sorted = in_order(view.findings);
-    // Idle time has all the causes.
+    // Idle time can end by all of the causes.
     let idle = sorted.iter().any(|o| o.scope == Scope::Idle);
     let (mut told, others): (Vec<_>, Vec<_>) = sorted
         .into_iter()

@@ -1,4 +1,4 @@
-//! Time that regions stay available, by size.
+//! Time for which regions stay available, by size.
 
 use super::axes::log_time_axis;
 use crate::page::figure::{Figure, Key, Plot, axis, layout};
@@ -11,7 +11,8 @@ use plotly::{Scatter, Trace};
 /// Factor by which the axis extends beyond the shortest and longest mark, so that a tick is visible.
 const ROOM: f64 = 2.3;
 
-/// Mean availability period by region size, all time and idle time; absent without any period.
+/// Figure of the mean availability period by region size, for all time and idle time; absent if there are no
+/// periods.
 pub(crate) fn periods(view: &View) -> Option<Figure> {
     let all = &view.findings.availability_periods;
     let pooled: Vec<&AvailabilityPeriods> = all
@@ -134,7 +135,7 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
     })
 }
 
-/// The mean that counts what the cut periods at least lasted, where it could be worked out.
+/// The mean that counts cut periods as at least their seen length, if it could be computed.
 fn length_s(periods: &AvailabilityPeriods) -> Option<f64> {
     periods
         .restricted_mean_s
@@ -142,7 +143,8 @@ fn length_s(periods: &AvailabilityPeriods) -> Option<f64> {
         .filter(|s| *s > 0.0)
 }
 
-/// The mean of those alone whose start was seen, where it is far from the other: the truth lies between the two.
+/// The mean of only the periods whose start was seen, if it is far from the other mean: the true mean lies
+/// between the two.
 fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
     const FAR: f64 = 1.25;
     let other = periods.restricted_mean_start_seen_s.filter(|s| *s > 0.0)?;

@@ -7,12 +7,12 @@ use crate::view::View;
 use crate::wording::size;
 use gleaner_schemas::findings::{AvailabilityByHour, Findings, Scope};
 
-/// Mean deviation of the cells from their mean below which a sentence replaces the map.
+/// Mean deviation of the cells from their mean, below which a sentence replaces the map.
 const FLAT_SHARE: f64 = 0.01;
-/// Fewest hours of the week that a map needs.
+/// Minimum number of hours of the week that a map needs.
 const LEAST_HOURS: usize = 24;
 
-/// Hours of one category of memory: mean of a host.
+/// Mean per host of one category of memory, by hour.
 pub(super) fn memory(findings: &Findings, category: &str) -> Week {
     let hours = findings.memory_usage_by_hour.iter();
     Week::of(
@@ -22,7 +22,7 @@ pub(super) fn memory(findings: &Findings, category: &str) -> Week {
     )
 }
 
-/// Hours in which owners are away.
+/// Share of time in which owners are away, by hour.
 pub(super) fn idle(findings: &Findings) -> Week {
     let hours = findings.idle_by_hour.iter();
     Week::of(
@@ -32,7 +32,7 @@ pub(super) fn idle(findings: &Findings) -> Week {
     )
 }
 
-/// Hours of one region.
+/// Availability of one region size, by hour.
 pub(super) fn region(
     findings: &Findings,
     scope: Scope,
@@ -47,7 +47,7 @@ pub(super) fn region(
     )
 }
 
-/// The maps; a sentence replaces a map that would have one colour.
+/// Parts with the maps; a sentence replaces a map that would have a single colour.
 pub(super) fn maps(view: &View) -> Vec<Part> {
     let f = view.findings;
     let traced = memory(f, "available").known().count();

@@ -67,7 +67,7 @@ pub(crate) fn section(view: &View) -> Section {
     }
 }
 
-/// Reason for missing results on periods, and the parts on periods.
+/// Reason why periods are missing, and the page's period parts.
 fn stays(view: &View) -> (Option<String>, Vec<Part>) {
     let periods: Vec<_> = view
         .findings
@@ -100,11 +100,11 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
         Some(_) => None,
     };
     let figure = words.is_none().then(|| figures::periods(view)).flatten();
-    // Without a single period the table would be rows of dashes.
+    // Without any period, the table would contain only dashes.
     let table = largest.and_then(|_| tables::availability(view));
     let has_odds = odds::answer(view).is_some();
     let lengths = parts([
-        // If there are odds, they are the answer, and this sentence follows here.
+        // If there are odds, they are the answer, and this sentence comes here.
         words.clone().filter(|_| has_odds).map(Part::Say),
         curves::figure(view).map(Part::figure),
         figure.map(Part::figure),

@@ -18,7 +18,7 @@ pub(super) const SIZES: [(&str, MarkerSymbol, &str); 3] = [
     ("size-3", MarkerSymbol::Diamond, "diamond"),
 ];
 
-/// Times ahead in tables and bars, in s.
+/// Horizons in tables and bars, in s.
 const TOLD_S: [f64; 5] = [600.0, 3600.0, 14_400.0, 43_200.0, 86_400.0];
 
 pub(super) const HOUR_S: f64 = 3600.0;
@@ -74,7 +74,7 @@ pub(super) fn answer(view: &View) -> Option<String> {
     Some(text)
 }
 
-/// `1.2 points less than in the week before`, `as in the week before`.
+/// Words for a change: `1.2 points less than in the week before`, `as in the week before`.
 fn change(view: &View, now: f64, before: f64) -> String {
     match share_words(now, before).as_str() {
         "no change" => format!("as in {}", view.before_label()),
@@ -82,13 +82,13 @@ fn change(view: &View, now: f64, before: f64) -> String {
     }
 }
 
-/// ` (94 to 98 %)`.
+/// Interval in words: ` (94 to 98 %)`.
 fn interval(odds: &AvailabilityOdds) -> Option<String> {
     let (low, high) = (odds.low?, odds.high?);
     Some(format!(" ({} to {})", share(low), share(high)))
 }
 
-/// The odds by size over the time ahead; absent without any.
+/// Figure of the odds by size over the horizon; absent without odds.
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
     let regions = regions::shown(f);
@@ -175,7 +175,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-/// Meaning of solid and dashed lines.
+/// Key entries for solid and dashed lines.
 pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     let entry = |mark, label: &str| Key {
         colour: "idle",
@@ -193,7 +193,7 @@ pub(super) fn scope_keys(idle: bool) -> Vec<Key> {
     }
 }
 
-/// An area between low and high, under the lines.
+/// An area between low and high limits, behind the lines.
 pub(super) fn band(limits: &[(f64, f64, f64)]) -> Box<dyn Trace> {
     let there = limits.iter().map(|(x, low, _)| (*x, percent(*low)));
     let back = limits.iter().rev().map(|(x, _, high)| (*x, percent(*high)));
@@ -254,7 +254,7 @@ pub(super) fn scope_cell(scope: Scope) -> Cell {
 pub(super) const SCOPE_NOTE: &str =
     "Time: “all” is all time; “idle” is idle time only, and the owner’s return counts as a loss.";
 
-/// The odds of some sizes at a few times ahead, and how that of an hour changed.
+/// Table of the odds of some sizes at a few horizons, with the change for one hour.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let shown = regions::shown(f);
@@ -316,7 +316,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     ))
 }
 
-/// All odds, beginning with the size of the sentences.
+/// All odds, beginning with those of the size used in sentences.
 pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     let middle = regions::middle(f);
     let mut sorted: Vec<&AvailabilityOdds> = pooled(f).collect();
@@ -331,7 +331,7 @@ pub(super) fn in_order(f: &Findings) -> Vec<&AvailabilityOdds> {
     sorted
 }
 
-/// Number of odds on the page: those of the first size, in one kind of time.
+/// Number of odds shown on the page: those of the first size in one scope.
 pub(super) fn first_kind(sorted: &[&AvailabilityOdds]) -> usize {
     let kind = |o: &AvailabilityOdds| (o.region_bytes, o.scope);
     let first = sorted.first().map(|o| kind(o));

@@ -1,4 +1,4 @@
-//! Forecasts from the last samples on: memory that stays available, and the quality of such forecasts.
+//! Forecasts from the last samples on: memory expected to stay available, and the quality of such forecasts.
 
 use super::coming::{calibration_layout, diagonal, dots};
 use super::odds::{SCOPE_NOTE, scope_cell};
@@ -12,19 +12,20 @@ use plotly::Trace;
 use plotly::common::MarkerSymbol;
 use std::collections::HashSet;
 
-/// Share of each host's memory in the summary.
+/// Share of each host's memory that the summary is about.
 const HALF: f64 = 0.5;
 
-/// Largest age of a host's last sample, before the last of all hosts, at which there are forecasts for the host.
+/// Maximum time between a host's last sample and the last sample of all hosts at which the host has
+/// forecasts.
 const LEFT_MS: i64 = 3_600_000;
 
-/// Probability of memory that the page calls lasting.
+/// Minimum probability of memory that the page calls lasting.
 const SURE: f64 = 0.9;
 
-/// Fewest instants of a bin that a sentence mentions.
+/// Minimum number of instants of a bin that a sentence mentions.
 const FEW_INSTANTS: i64 = 30;
 
-/// Smallest distance of a calibration slope from 1 that a sentence mentions.
+/// Minimum distance of a calibration slope from 1 that a sentence mentions.
 const SLOPE_OFF: f64 = 0.25;
 
 const AHEAD_S: [i64; 3] = [3600, 14_400, 86_400];
@@ -50,7 +51,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     parts
 }
 
-/// Forecasts for half of a host's memory, of hosts present at the end.
+/// Forecasts for half of a host's memory, for hosts present at the end.
 fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
     let end_ms = view.span_ms().map_or(0, |(_, to)| to);
     let halves = view.findings.forecasts.iter();
@@ -59,7 +60,7 @@ fn current<'a>(view: &'a View) -> Vec<&'a Forecast> {
         .collect()
 }
 
-/// Hosts and bytes of one scope that stay available for a time.
+/// Hosts and bytes of one scope that are expected to stay available for a time.
 #[derive(Default)]
 struct RemainingMemory {
     hosts: i64,
@@ -164,7 +165,7 @@ fn stays(view: &View) -> Option<Table> {
     ))
 }
 
-/// The score of one model for half of a host's memory.
+/// Brier score of one model for half of a host's memory.
 fn score(f: &Findings, scope: Scope, ahead_s: i64, model: &str) -> Option<f64> {
     quality_of(f, scope, ahead_s, model).map(|q| q.brier_score)
 }
@@ -232,7 +233,7 @@ fn quality_words(f: &Findings) -> Option<String> {
     ))
 }
 
-/// A sentence where the calibration slope is far from 1.
+/// Sentence on a calibration slope that is far from 1.
 fn slope_words(slope: f64) -> String {
     if slope > 1.0 + SLOPE_OFF {
         format!(
@@ -249,7 +250,7 @@ fn slope_words(slope: f64) -> String {
     }
 }
 
-/// Brier scores of all models, and the calibration of these forecasts.
+/// Table of the Brier scores of all models, and the calibration of these forecasts.
 fn quality(view: &View) -> Option<Table> {
     let f = view.findings;
     let rows = [Scope::All, Scope::Idle].into_iter().flat_map(|scope| {
@@ -297,7 +298,7 @@ fn quality(view: &View) -> Option<Table> {
     ))
 }
 
-/// Figure of forecast against observed share, for three times ahead; absent without forecasts.
+/// Figure of forecast against observed share, for three horizons; absent without forecasts.
 fn calibration(view: &View) -> Option<Figure> {
     const MARKS: [(&str, MarkerSymbol, &str); 3] = [
         ("size-1", MarkerSymbol::Circle, "dot"),

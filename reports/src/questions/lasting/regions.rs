@@ -1,15 +1,15 @@
-//! Region sizes in figures and sentences: few, with different odds.
+//! Region sizes in figures and sentences: a few with different odds.
 
 use gleaner_schemas::findings::{AvailabilityOdds, Findings, Notion, Scope};
 use std::collections::BTreeMap;
 
-/// Most sizes in one figure.
+/// Maximum number of sizes in one figure.
 const MOST: usize = 3;
 
-/// Difference of odds below which two sizes count as alike.
+/// Difference of odds below which two sizes count as equal.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// The odds of all hosts, of what is available at the moment.
+/// Odds of all hosts, for memory available now.
 pub(super) fn pooled(findings: &Findings) -> impl Iterator<Item = &AvailabilityOdds> {
     findings
         .availability_odds
@@ -28,8 +28,8 @@ pub(super) fn odds_of(
         .find(|o| o.scope == scope && o.region_bytes == region_bytes && o.ahead_s == ahead_s)
 }
 
-/// The size in sentences: the middle one of the sizes that have values by hour and are available for half of the time or
-/// more.
+/// The size in sentences: of the sizes that have values by hour and are available for at least half of the
+/// time, the middle one.
 pub(super) fn middle(findings: &Findings) -> Option<i64> {
     const OFTEN_SHARE: f64 = 0.5;
     let mut shares: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
@@ -48,14 +48,14 @@ pub(super) fn middle(findings: &Findings) -> Option<i64> {
     list.get(list.len() / 2).copied()
 }
 
-/// Up to three sizes, the middle one first, whose odds differ.
+/// Up to three sizes with different odds, the middle size first.
 pub(super) fn shown(findings: &Findings) -> Vec<i64> {
     let Some(middle) = middle(findings) else {
         return Vec::new();
     };
     let mut others = sizes(pooled(findings).map(|o| o.region_bytes)).into_iter();
     let mut shown = vec![middle];
-    // From both ends inwards: they are the bounds of what there is.
+    // From both ends inwards, since the ends bound the range of sizes.
     while let Some(largest) = others.next_back() {
         for size in [Some(largest), others.next()].into_iter().flatten() {
             if shown.len() < MOST && shown.iter().all(|s| !alike(findings, *s, size)) {
@@ -67,7 +67,7 @@ pub(super) fn shown(findings: &Findings) -> Vec<i64> {
     shown
 }
 
-/// Returns true if two sizes have the same odds at every time ahead.
+/// Returns true if two sizes have the same odds at every horizon.
 fn alike(findings: &Findings, a: i64, b: i64) -> bool {
     let of = |size| {
         pooled(findings)

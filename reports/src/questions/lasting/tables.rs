@@ -1,10 +1,10 @@
-//! Time that memory stays available, and time that owners stay away.
+//! Time for which memory stays available, and time for which owners are away.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use gleaner_schemas::findings::{AvailabilityPeriods, Notion, Scope};
 
-/// Availability periods by region size, all classes.
+/// Table of availability periods by region size, for all classes.
 pub(crate) fn availability(view: &View) -> Option<Table> {
     let periods = &view.findings.availability_periods;
     let mut classes: Vec<&str> = periods.iter().map(|p| p.size_class.as_str()).collect();
@@ -16,7 +16,8 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
         .filter(|p| p.notion == Notion::Available)
         .filter(|p| !one_class || p.size_class == "all" || classes.len() == 1)
         .collect();
-    // All hosts together first: these are on the page, and the classes if there is room.
+    // All hosts together come first: these rows are on the page, and those of classes if there is
+    // room.
     shown.sort_by_key(|p| p.size_class != "all");
     let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![

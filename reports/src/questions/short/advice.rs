@@ -1,20 +1,20 @@
 //! Advice on a host's memory: add, move, keep or watch. Pure functions from observations to advice.
 
-/// Share of a host's memory; a sample with less available counts as short.
+/// Share of a host's memory below which a sample's available memory counts as short.
 pub(crate) const SHORT_SHARE: f64 = 0.10;
-/// Share of short samples from which a host is short.
+/// Minimum share of short samples at which a host counts as short.
 pub(crate) const SHORT_SAMPLES_SHARE: f64 = 0.01;
-/// Share of its memory; a host that never used more has too much.
+/// Share of a host's memory; a host that never used more has too much.
 pub(crate) const SPARE_BELOW_SHARE: f64 = 0.5;
-/// The value of [`SPARE_BELOW_SHARE`] in a word.
+/// [`SPARE_BELOW_SHARE`] as a word.
 pub(crate) const SPARE_BELOW: &str = "half";
-/// Share that a host keeps free at its worst moment, after memory was added or taken.
+/// Share of memory that a host keeps free at its worst moment, after memory was added or removed.
 pub(crate) const ROOM_SHARE: f64 = 0.25;
-/// Rest that may be left in a host, as parts of its memory: modules come in halves and quarters.
+/// Parts of its memory that may remain in a host: modules come in halves and quarters.
 pub(crate) const REST_SHARES: [f64; 3] = [0.25, 0.5, 0.75];
-/// Fewest calendar days with samples that advice needs.
+/// Minimum number of calendar days with samples that advice needs.
 pub(crate) const LEAST_DAYS: i64 = 5;
-/// Shortest traced time that advice needs, in s.
+/// Minimum traced time that advice needs, in s.
 pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 
 /// Observations of a host.
@@ -22,13 +22,13 @@ pub(crate) const LEAST_TRACED_S: f64 = 20.0 * 3600.0;
 pub(crate) struct Observations {
     pub physical_bytes: f64,
     pub least_available_bytes: f64,
-    /// Largest amount in use at a sample, of the memory that the host had then.
+    /// Maximum memory in use at a sample, of the memory that the host had then.
     pub most_used_bytes: f64,
-    /// Share of its samples with less than [`SHORT_SHARE`] available; absent if they were not counted.
+    /// Share of the host's samples with less than [`SHORT_SHARE`] available; absent if they were not counted.
     pub short_samples_share: Option<f64>,
-    /// True if the sizes are the host's; false if an importer made them up.
+    /// True if the sizes are the host's own; false if an importer invented them.
     pub has_sizes: bool,
-    /// Days of the calendar with samples.
+    /// Number of calendar days with samples.
     pub days: i64,
     pub traced_s: f64,
 }
@@ -36,11 +36,11 @@ pub(crate) struct Observations {
 /// Advice for a host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Advice {
-    /// The host is short: this many more bytes would have left room at its worst moment.
+    /// The host is short: `bytes` more would have left room at its worst moment.
     Add { bytes: f64 },
-    /// The host never used half of its memory: this many bytes could go to a host that is short.
+    /// The host never used half of its memory: `bytes` could go to a host that is short.
     Move { bytes: f64 },
-    /// The host never used half of its memory, and no host needs it: this many bytes could be lent.
+    /// The host never used half of its memory, and no host needs it: `bytes` could be lent.
     Spare { bytes: f64 },
     /// No change is advised.
     Keep,
@@ -49,7 +49,7 @@ pub(crate) enum Advice {
 }
 
 impl Advice {
-    /// The advice, in a word.
+    /// The advice as one word.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
@@ -61,8 +61,8 @@ impl Advice {
 }
 
 impl Observations {
-    /// Largest use at a sample, as a share of the memory that the host has now; at most 1, also if it had and used
-    /// more then.
+    /// Maximum use at a sample, as a share of the memory that the host has now; at most 1, even if the host
+    /// had and used more then.
     pub(crate) fn most_used_share(&self) -> f64 {
         match self.physical_bytes > 0.0 {
             true => (self.most_used_bytes / self.physical_bytes).clamp(0.0, 1.0),
@@ -70,7 +70,7 @@ impl Observations {
         }
     }
 
-    /// Advice for this host by itself; [`pairs`] says whether the memory that it has to spare is needed.
+    /// Advice for this host alone; [`pairs`] decides whether memory that it can spare is needed elsewhere.
     pub(crate) fn advice(&self) -> Advice {
         if !self.has_sizes
             || self.days < LEAST_DAYS
@@ -84,7 +84,7 @@ impl Observations {
             Some(share) if share >= SHORT_SAMPLES_SHARE => Advice::Add {
                 bytes: self.most_used_bytes / (1.0 - ROOM_SHARE) - self.physical_bytes,
             },
-            // Below half there is no sample that could be short.
+            // If use stays below half, no sample can be short.
             _ if used < SPARE_BELOW_SHARE => Advice::Spare {
                 bytes: self.physical_bytes * (1.0 - rest_share(used)),
             },
@@ -94,13 +94,14 @@ impl Observations {
     }
 }
 
-/// The least part of its memory that leaves a host room at its worst moment.
+/// The smallest part of its memory that leaves a host room at its worst moment.
 fn rest_share(used_share: f64) -> f64 {
     let leaves_room = |rest: &f64| used_share <= (1.0 - ROOM_SHARE) * rest;
     REST_SHARES.into_iter().find(leaves_room).unwrap_or(1.0)
 }
 
-/// Index of the host that could give memory to each short host: the neediest first, and from as few hosts as possible.
+/// For each short host, the index of the host that could give it memory: the neediest host first, with as few
+/// givers as possible.
 pub(crate) fn pairs(advices: &[Advice]) -> Vec<Option<usize>> {
     let mut needs: Vec<(usize, f64)> = Vec::new();
     let mut left: Vec<(usize, f64, bool)> = Vec::new();
@@ -147,7 +148,7 @@ mod tests {
     fn advice_by_what_was_seen() {
         let gib = |n: f64| n * GIB;
         let cases = [
-            // (seen, advised)
+            // (observed, advised)
             (
                 seen(16.0, 1.0, Some(0.032)),
                 Advice::Add { bytes: gib(4.0) },
@@ -189,7 +190,7 @@ mod tests {
             for used in 0..=1000 {
                 let used = f64::from(used) / 1000.0;
                 for short in [None, Some(0.0), Some(0.009), Some(0.01), Some(1.0)] {
-                    // If samples are short, the smallest is.
+                    // If any sample is short, the one with the least available memory is.
                     if short.is_some_and(|s| s > 0.0) && used <= 1.0 - SHORT_SHARE {
                         continue;
                     }
@@ -238,7 +239,7 @@ mod tests {
             [Some(2), None, None]
         );
         assert_eq!(pairs(&[spare(8.0)]), [None]);
-        // No host gives more than it has to spare.
+        // No host gives more than it can spare.
         let many: Vec<Advice> = (0..200)
             .map(|i| match i % 3 {
                 0 => spare(f64::from(i % 17)),

@@ -1,4 +1,4 @@
-//! Hosts as dots, and the hours of the week in which memory is short.
+//! Figures of hosts as dots, and of the hours of the week in which memory is short.
 
 use super::advice::{Advice, SHORT_SHARE, SPARE_BELOW, SPARE_BELOW_SHARE};
 use super::hosts::Host;
@@ -11,7 +11,7 @@ use plotly::common::{DashType, Marker, MarkerSymbol, Mode};
 use plotly::layout::{HoverMode, Shape, ShapeLayer, ShapeLine, ShapeType};
 use plotly::{Scatter, Trace};
 
-/// A group of hosts with dots of one look.
+/// A group of hosts whose dots look the same.
 struct Group {
     label: &'static str,
     colour: &'static str,
@@ -57,7 +57,7 @@ fn percent(share: f64) -> f64 {
     (share * 1000.0).round() / 10.0
 }
 
-/// All hosts as dots: mean use on the horizontal axis, peak use on the vertical one.
+/// Figure of all hosts as dots: mean use horizontally, peak use vertically.
 pub(super) fn used(view: &View, hosts: &[Host]) -> Option<Figure> {
     let seen = |host: &Host| Some((host.memory.clone()?, host.seen?));
     if hosts.iter().filter_map(seen).count() < 2 {
@@ -164,7 +164,7 @@ fn used_sentence(hosts: &[Host]) -> String {
     )
 }
 
-/// Hours of the week in which memory is short: by hour, the share of all samples.
+/// Map of the hours of the week in which memory is short: the share of all samples, by hour.
 pub(super) fn by_hour(view: &View) -> Option<Figure> {
     let week = short_by_hour(view.findings);
     let (_, most) = week.range()?;

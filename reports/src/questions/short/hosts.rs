@@ -7,29 +7,29 @@ use crate::wording::{bytes, count, list, seconds, share, size};
 use gleaner_schemas::findings::{Dip, DipProcess, HostSummary, WorstDip};
 use std::collections::{HashMap, HashSet};
 
-/// Most hosts that a reason names; further hosts are counted.
+/// Maximum number of hosts that a reason names; further hosts are counted.
 const MOST_NAMED: usize = 3;
 
 /// A host with its advice.
 pub(crate) struct Host<'a> {
     pub summary: &'a HostSummary,
-    /// Memory of the host; absent without samples, as is `seen`.
+    /// Memory of the host; absent without samples, like `seen`.
     pub memory: Option<Memory>,
     pub seen: Option<Observations>,
     /// Time of the least available memory, in ms.
     pub least_time_ms: Option<i64>,
-    /// Sample intervals in which the host was short; absent if they were not counted.
+    /// Number of sample intervals in which the host was short; absent if they were not counted.
     pub short_intervals: Option<i64>,
-    /// Deepest time of being short.
+    /// Deepest dip in which the host was short.
     pub worst: Option<&'a WorstDip>,
-    /// Programs active at that time, largest first.
+    /// Programs active in that dip, largest first.
     pub ran: Vec<&'a DipProcess>,
     pub advice: Advice,
-    /// Indexes of the host that could give it memory, or of the hosts that could take its memory.
+    /// Indices of the host that could give it memory, or of the hosts that could take its memory.
     pub partners: Vec<usize>,
 }
 
-/// All hosts, in the order of the findings. Linear in the number of records.
+/// All hosts, in the order of the findings. Takes time linear in the number of records.
 pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
     let findings = view.findings;
     let mut memories = view.memories();
@@ -99,7 +99,7 @@ fn short_share(dip: &Dip) -> f64 {
     dip.intervals as f64 / dip.samples_count.max(1) as f64
 }
 
-/// The days of the calendar on which each host has samples.
+/// Calendar days on which each host has samples.
 fn days<'a>(view: &View<'a>) -> HashMap<&'a str, HashSet<String>> {
     let mut days: HashMap<&str, HashSet<String>> = HashMap::new();
     for point in &view.findings.memory_over_time {
@@ -133,7 +133,7 @@ fn seen(
     }
 }
 
-/// Pairs hosts that can spare memory with hosts that need some.
+/// Pairs hosts that can spare memory with hosts that need it.
 fn share_out(hosts: &mut [Host]) {
     let advices: Vec<Advice> = hosts.iter().map(|h| h.advice).collect();
     for (needs, gives) in pairs(&advices).into_iter().enumerate() {
@@ -208,11 +208,12 @@ impl Host<'_> {
         }
     }
 
-    /// `less than 10 % of its memory available in 3.2 % of samples, at worst 0.4 GiB on Tue 17 Nov, 14:10 while code held 11 GiB`.
+    /// Words for a shortage: `less than 10 % of its memory available in 3.2 % of samples, at worst 0.4 GiB on
+    /// Tue 17 Nov, 14:10 while code held 11 GiB`.
     fn short_words(&self, view: &View, seen: &Observations) -> String {
-        // If the least was reached several times, the time that is explained.
+        // If the minimum was reached several times, the explained time is named.
         let worst = self.worst.map(|w| w.min_time_ms).or(self.least_time_ms);
-        // It may wrap, since cells are narrow.
+        // The moment may wrap, since cells are narrow.
         let moment = |t| view.clock.moment_to_minute(t).replace('\u{a0}', " ");
         let when = worst.map(|t| format!(" on {}", moment(t)));
         let program = self.ran.first().map(|p| {
@@ -230,7 +231,7 @@ impl Host<'_> {
     }
 }
 
-/// `otter, heron and wren`, `otter, heron, wren and 4 others`.
+/// Names in words: `otter, heron and wren`, `otter, heron, wren and 4 others`.
 pub(super) fn named(mut names: Vec<String>) -> String {
     let others = names.len().saturating_sub(MOST_NAMED) as i64;
     if others > 1 {

@@ -1,4 +1,4 @@
-//! Programs that use the memory, over all hosts.
+//! Programs that use memory, over all hosts.
 
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
@@ -7,11 +7,11 @@ use std::collections::HashMap;
 /// Number of programs on the page; the companions have all.
 const ROWS_SHOWN: usize = 15;
 
-/// One program on all hosts together.
+/// One program, over all hosts.
 #[derive(Default)]
 struct Program {
     hosts: i64,
-    /// Mean memory over all time, summed over hosts: 0 while the program was not active.
+    /// Mean memory over all time, 0 while the program was not active; summed over hosts.
     mean_bytes: f64,
     most_bytes: i64,
     cpu_s: f64,
@@ -33,7 +33,7 @@ fn programs<'a>(view: &View<'a>) -> HashMap<&'a str, Program> {
     programs
 }
 
-/// Table by memory held, the largest first.
+/// Table by mean memory, largest first.
 pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let found = programs(view);
     let before = earlier.map(programs).filter(|p| !p.is_empty());

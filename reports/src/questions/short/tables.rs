@@ -9,7 +9,7 @@ use crate::wording::bytes;
 use gleaner_schemas::findings::{DipProcess, WorstDip};
 use std::collections::HashMap;
 
-/// Rows of the hosts, those that are short first; all rows are shown, since readers look up hosts in this table.
+/// Table of the hosts, short ones first; all rows are shown, since readers look up hosts in it.
 pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> Option<Table> {
     let then: HashMap<&str, &Memory> = before
         .unwrap_or_default()
@@ -17,7 +17,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         .filter_map(|h| Some((h.summary.host.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
-    // Within each advice those first to whom it applies most.
+    // Within each advice, the hosts to which it applies most come first.
     let place = |host: &Host| {
         let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
         match host.advice {
@@ -104,11 +104,11 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     table.with_rows(rows.collect())
 }
 
-/// Each host's time with least memory available, and the programs of that time: the deepest first.
+/// Table of each host's dip with the least available memory, and the programs active then; the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
-        // Share of the host's memory at that time, which its last sample does not have if memory was added or
-        // removed.
+        // Share of the host's memory at that time, which differs from that at the last sample if memory was
+        // added or removed.
         let then = dip
             .threshold_share
             .filter(|share| *share > 0.0 && dip.threshold_bytes > 0)
@@ -163,10 +163,10 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Most programs in a cell.
+/// Maximum number of programs in a cell.
 const MOST_PROGRAMS: usize = 3;
 
-/// `code 11 GiB (usually 2.1 GiB), chrome 3.0 GiB (usually 2.9 GiB)`.
+/// Cell with programs: `code 11 GiB (usually 2.1 GiB), chrome 3.0 GiB (usually 2.9 GiB)`.
 fn ran(programs: &[&DipProcess]) -> Cell {
     let present = programs.iter().filter(|p| p.bytes > 0);
     let said = present.take(MOST_PROGRAMS).map(|p| {

@@ -66,7 +66,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
                 usual_process_bytes: Some((2 * GIB) as f64),
                 ..WorstDip::default()
             });
-            // In arbitrary order, not by rank.
+            // In arbitrary order instead of by rank.
             for (rank, name, gib) in [(2, "chrome", 2), (1, "code", 11)] {
                 f.dip_processes.push(DipProcess {
                     host: host(),
@@ -222,7 +222,7 @@ fn a_time_of_being_short_says_what_held_the_memory() {
     );
 }
 
-/// The share is of what the host had then.
+/// The share is of the memory that the host had then.
 #[test]
 fn a_host_that_was_given_less_memory_later_was_short_of_what_it_had() {
     let mut shrunk = fleet();

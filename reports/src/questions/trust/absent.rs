@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 /// The measure under which the analysis lists hosts without samples.
 const HOSTS: &str = "hosts";
 
-/// Hosts of the week before that are not in this one.
+/// Hosts of the week before that are missing in this week.
 pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
     let here: HashSet<&str> = view
         .findings
@@ -27,7 +27,7 @@ pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
         .collect()
 }
 
-/// Ids of hosts that the dataset lists without a sample.
+/// Ids of hosts that the dataset lists without samples.
 pub(super) fn without_samples<'a>(view: &View<'a>) -> Vec<&'a str> {
     let missing = view.findings.not_measured.iter();
     missing
@@ -145,7 +145,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
     let rows = groups.into_iter().map(|((measure, form), told)| {
         let all = told.iter().any(|(host, _)| *host == "all");
         let hosts: HashSet<&str> = told.iter().map(|(host, _)| *host).collect();
-        // If one reason has several numbers, none of them applies to all.
+        // If the reasons differ in their numbers, no number applies to all hosts.
         let same = told.iter().all(|(_, reason)| *reason == told[0].1);
         let reason = if same { told[0].1.to_owned() } else { form };
         let whole = if all {
@@ -171,14 +171,14 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-/// Sentence for a report without any missing time.
+/// Sentence for a report in which nothing is missing.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
     let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
     nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 
-/// The reason, with every number replaced by `…`.
+/// The reason with every number replaced by `…`.
 fn without_numbers(reason: &str) -> String {
     let mut text = String::with_capacity(reason.len());
     for c in reason.chars() {

@@ -1,4 +1,4 @@
-//! Figures based on estimates, and the possible error.
+//! Figures based on estimates, and their possible error.
 
 use crate::view::View;
 use crate::wording::{bytes, count, share};
@@ -9,7 +9,7 @@ pub(super) fn words(view: &View) -> Vec<String> {
     said.into_iter().flatten().collect()
 }
 
-/// Sentence on periods that were cut short.
+/// Sentence on periods that were cut.
 fn cut(view: &View) -> Option<String> {
     let periods = view.findings.availability_periods.iter().filter(|p| {
         p.size_class == "all" && p.scope == Scope::All && p.notion == Notion::Available
@@ -39,7 +39,7 @@ fn unknown(view: &View) -> Option<String> {
     })
 }
 
-/// Sentence on the difference between the two methods of counting available memory.
+/// Sentence on the difference between the two ways to count available memory.
 fn residual(view: &View) -> Option<String> {
     let residuals = &view.findings.residuals;
     let worst = residuals

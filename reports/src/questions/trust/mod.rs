@@ -11,7 +11,7 @@ use crate::view::View;
 use crate::wording::{count, list, share};
 use time::HostTime;
 
-/// Most hosts named in a sentence.
+/// Maximum number of hosts named in a sentence.
 const NAMED: usize = 3;
 
 pub(crate) fn section(view: &View) -> Section {
@@ -87,7 +87,7 @@ fn verdict(view: &View, times: &[HostTime]) -> String {
     }
 }
 
-/// `birch, cedar and 4 others`.
+/// Names in words: `birch, cedar and 4 others`.
 fn named(names: &[String]) -> String {
     if names.len() <= NAMED + 1 {
         return list(names);

@@ -1,5 +1,5 @@
-//! Observed time of the hosts, and items that could not be read on them: counted over the fleet, without a row for each
-//! host.
+//! Observed time of the hosts, and items that could not be read on them: counted over the fleet, without a
+//! row for each host.
 
 use super::time::{self, HostTime};
 use crate::imported::Recorders;
@@ -103,7 +103,7 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     table.with_rows(rows.collect())
 }
 
-/// Gaps by cause.
+/// Table of gaps by cause.
 pub(super) fn gaps(view: &View) -> Option<Table> {
     let causes = time::by_cause(&view.findings.gaps);
     let recorders = Recorders::of(view);

@@ -1,32 +1,33 @@
-//! Covered share of the requested time for each host, and the reasons for the rest.
+//! Covered share of the requested time for each host, and the reasons for missing time.
 
 use crate::imported::Recorders;
 use crate::view::View;
 use gleaner_schemas::findings::{Gap, HostSummary};
 use std::collections::{BTreeMap, HashMap};
 
-/// Largest share of the time in gaps, other than sleep and power-off, at which a host's data is trusted.
+/// Maximum share of the time in gaps, other than sleep and power-off, at which a host's data are trusted.
 pub(super) const UNKNOWN_LIMIT: f64 = 0.1;
-/// Largest share of the time before the first sample and after the last at which a host's data is trusted: a weekend is a
-/// third of a week.
+/// Maximum share of the time before the first and after the last sample at which a host's data are trusted: a
+/// weekend is a third of a week.
 pub(super) const OUTSIDE_LIMIT: f64 = 0.5;
-/// A host is silent when its last sample is this share of the time before the end.
+/// Share of the time: a host whose last sample is earlier than this before the end counts as silent.
 const SILENT_SHARE: f64 = 0.02;
 
-/// Time of one host, in seconds.
+/// Division of the requested time for one host, in seconds.
 #[derive(Clone, Debug)]
 pub(super) struct HostTime<'a> {
     pub host: &'a HostSummary,
     /// Requested time, in seconds.
     pub asked_s: f64,
     pub covered_s: f64,
-    /// Asleep or switched off.
+    /// Time in which the host was asleep or switched off.
     pub off_s: f64,
-    /// The agent did not run, or ran late.
+    /// Time in which the agent did not run, or ran late.
     pub agent_s: f64,
-    /// Gaps of no known cause.
+    /// Time in gaps without a known cause.
     pub unknown_s: f64,
-    /// Before the first sample and after the last; the cause is known once the host sends samples again.
+    /// Time before the first sample and after the last; its cause is known only once the host sends samples
+    /// again.
     pub outside_s: f64,
     /// Time of the last sample, if it was long before the end.
     pub silent_since_ms: Option<i64>,
@@ -37,7 +38,7 @@ impl HostTime<'_> {
         share(self.covered_s, self.asked_s)
     }
 
-    /// A part of its time as a share of the requested time.
+    /// A part's share of the requested time.
     pub(super) fn share(&self, part_s: f64) -> f64 {
         share(part_s, self.asked_s)
     }
@@ -91,7 +92,7 @@ pub(super) fn cause_label(cause: &str, recorders: Recorders) -> String {
     }
 }
 
-/// The requested time; without one, from the first sample of any host to the last.
+/// The requested time; if none was requested, from the first to the last sample of any host.
 pub(super) fn asked_ms(view: &View) -> Option<(i64, i64)> {
     let asked = view.span.map(|span| (span.from_ms, span.until_ms));
     asked.or(view.span_ms())
@@ -115,7 +116,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
             gaps.filter(|gap| cause(gap) == wanted)
                 .fold(0.0, |sum, gap| sum + gap.duration_s)
         };
-        // One sample covers the time to the next.
+        // A sample covers the time to the next sample.
         let interval_s = host.sample_interval_s.unwrap_or(0.0);
         let ends = [
             seconds(from_ms, host.from_time_ms),
@@ -138,7 +139,7 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
     view.findings.hosts.iter().map(of_host).collect()
 }
 
-/// Number of gaps, hosts with one, and total length, by cause.
+/// By cause: number of gaps, number of hosts with such a gap, and total length.
 pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     let mut causes: BTreeMap<&str, (usize, BTreeMap<&str, ()>, f64)> = BTreeMap::new();
     for gap in gaps {

@@ -1,4 +1,5 @@
-//! One host's idle memory daemon: the `Lender` of `policy`, which the memory server runs live, over a traced host's time.
+//! One host's idle memory daemon: `policy`'s `Lender`, which is also the live memory server's, driven by a
+//! traced host's history.
 
 use super::{Cluster, DROPPED, HostEvent, Violation, ms};
 use crate::event::{MS, Ticket};
@@ -13,11 +14,11 @@ pub(super) struct Daemon {
     lender: Lender,
     /// Index of the timeline's next change.
     pub(super) next: usize,
-    /// Time at which something is due without a change.
+    /// Time of the lender's next event without a change of the trace.
     pub(super) due: Option<Ticket>,
-    /// True if the daemon lends, even with nothing to give at the moment.
+    /// True if the daemon lends, even if nothing is free at the moment.
     pub(super) is_recruited: bool,
-    /// Time since which it lends, or does not.
+    /// Time of the last change of `is_recruited`.
     pub(super) since_ns: u64,
     pub(super) quota_bytes: u64,
     /// Part of the quota that is free for new leases.
@@ -27,9 +28,9 @@ pub(super) struct Daemon {
     /// Bytes of the regions in the leases.
     pub(super) leased_bytes: u64,
     pub(super) generation: u32,
-    /// Regions, in the order in which they came.
+    /// Regions in the order of arrival.
     pub(super) held: Vec<u32>,
-    /// Regions that their clients expect here although they are gone.
+    /// Regions that were lost here but that their clients still expect.
     pub(super) believed: Vec<u32>,
     pub(super) served: u64,
 }
@@ -53,7 +54,7 @@ impl Daemon {
         }
     }
 
-    /// Time at which its `Lender` has something to do, or more to give, without anything new from the trace.
+    /// Time at which the `Lender` has an action due, or more to lend, without a change of the trace.
     fn next_ms(&self, now_ms: i64) -> Option<i64> {
         let rise_ms = self.lender.next_rise_ms(now_ms);
         let next_ms = self.lender.next_tick_ms().into_iter().chain(rise_ms).min();
@@ -61,7 +62,7 @@ impl Daemon {
     }
 }
 
-/// A region is named by its number: no host has it twice.
+/// Event for a lease request; the lease is named by the region's number, which no host has twice.
 pub(super) fn grant(client: &str, region: u32, bytes: u64) -> Event {
     Event::Request {
         link: 0,
@@ -94,7 +95,7 @@ pub(super) fn release(region: u32) -> Event {
 }
 
 impl Cluster<'_> {
-    /// Takes in the trace's next change of a host.
+    /// Applies the trace's next change of a host.
     pub(super) fn change(&mut self, at: usize, change: &Change) -> Result<(), Violation> {
         let now_ns = change.at_ns;
         let returns = &self.timelines[at].returns;
@@ -128,7 +129,7 @@ impl Cluster<'_> {
         self.step(at, event, now_ns).map(|_| ())
     }
 
-    /// As `lend`; returns true if a lease was granted.
+    /// Passes an event like `lend`; returns true if a lease was granted.
     pub(super) fn step(
         &mut self,
         at: usize,
@@ -154,7 +155,7 @@ impl Cluster<'_> {
                     Action::Answer { outcome, .. } => {
                         is_granted = matches!(outcome, Outcome::Granted { .. });
                     }
-                    // The region is no longer held by then: it was dropped while shrinking, or released by its client.
+                    // The region is no longer held: it was dropped by a shrink, or released by its client.
                     Action::Revoke { .. } | Action::Open { .. } | Action::Announce => {}
                 }
             }
@@ -175,7 +176,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Works out the bytes that may be lent now, and the time when they change by themselves.
+    /// Updates the bytes that may be lent now, and the time of their next change without an event.
     fn refresh(&mut self, at: usize, now_ns: u64) -> Result<(), Violation> {
         let now_ms = ms(now_ns);
         let host = &mut self.hosts[at];
@@ -194,7 +195,7 @@ impl Cluster<'_> {
             (host.is_recruited, host.since_ns) = (is_recruited, now_ns);
             host.served = 0;
         }
-        // Only between two steps of shrinking may more be lent than the quota.
+        // Only between two steps of a shrink may lent memory exceed the quota.
         if quota.lent_bytes > quota.quota_bytes && host.lender.next_tick_ms().is_none() {
             return Err(Violation::Quota {
                 host: self.timelines[at].host_id.clone(),
@@ -217,7 +218,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Ends all leases of the daemon, and returns the number of their regions.
+    /// Ends all leases of the daemon, and returns the number of lost regions.
     fn end_leases(&mut self, at: usize) -> u64 {
         let host = &mut self.hosts[at];
         let gone = host.held.len() as u64;
@@ -231,11 +232,11 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Drops whole regions, each with its lease and data, until this much is returned.
+    /// Drops whole regions, each with its lease and data, until at least `bytes` are returned.
     fn shrink(&mut self, at: usize, bytes: u64) -> Vec<(String, u64)> {
         let mut gone = Vec::new();
         let mut freed_bytes = 0;
-        // Clients do not know yet what is dropped here, and keep their order.
+        // A copy: clients do not know yet which regions are lost, and keep their order.
         let mut order = self.order.clone();
         while freed_bytes < bytes {
             let host = &mut self.hosts[at];
@@ -258,7 +259,7 @@ impl Cluster<'_> {
         gone
     }
 
-    /// Notes whether a client works on this host, which lends nothing meanwhile.
+    /// Records whether a client works on this host; meanwhile the host lends nothing.
     pub(in crate::dodo) fn borrows(
         &mut self,
         at: usize,

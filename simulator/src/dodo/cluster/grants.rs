@@ -1,4 +1,4 @@
-//! Grants of memory, and the victims that leave for them.
+//! Grants of memory, and the regions that are evicted for them.
 
 use super::{Cluster, NEVER, NOWHERE, Region, RegionPlace, Violation, daemon, ms};
 use crate::event::SECOND;
@@ -7,7 +7,8 @@ use gleaner_policy::placement::{Request, place};
 use rand::Rng;
 
 impl Cluster<'_> {
-    /// Asks for memory for a region that no host has. Returns the number of the storing if there is room.
+    /// Requests memory for a region that no host has. Returns the number of the storing; `None` if there
+    /// is no room.
     pub(in crate::dodo) fn ask(
         &mut self,
         region: u32,
@@ -54,7 +55,7 @@ impl Cluster<'_> {
         Ok(Some(self.storings))
     }
 
-    /// Chooses a host as the manager does; without one, the client's refraction period begins.
+    /// Chooses a host as the manager does; if there is none, the client's refraction period begins.
     fn place(&mut self, client: usize, bytes: u64, now_ns: u64) -> Option<usize> {
         let client = &mut self.clients[client];
         let hosts = self.hosts.iter().zip(&client.leased_bytes);
@@ -91,7 +92,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Deletes the client's regions that leave first until there is room on the host of the last one.
+    /// Deletes the client's regions in the order of eviction until the host of the last one has room.
     fn replace(
         &mut self,
         client: usize,
@@ -101,7 +102,7 @@ impl Cluster<'_> {
         loop {
             let mut order = self.order.take();
             let own = &self.clients[client].regions;
-            // Regions that are being stored stay.
+            // Regions that are being stored are not evicted.
             let may_leave = |region| {
                 own.contains(&region)
                     && !matches!(self.find(region, now_ns), RegionPlace::Coming(_))

@@ -1,8 +1,9 @@
-//! The central manager, the idle memory daemons and the regions on them, over time.
+//! The central manager, the idle memory daemons and their regions, over time.
 //!
-//! A host's daemon does as `policy`'s `Lender` says, the one that runs live: `daemon` steps it through what the trace has. Its
-//! generation changes whenever all is given back: what a client knows of an earlier one is wrong, and it finds that out when it
-//! asks for a region. Clients have regions of their own, numbered one client after the other; each is a lease.
+//! A host's daemon follows `policy`'s `Lender`, as live: `daemon` drives it with the trace's events. A
+//! daemon's generation changes whenever all its memory is reclaimed: a client's knowledge of an earlier
+//! generation is wrong, which the client notices at its next request for a region. Each client has its own
+//! regions, numbered client by client; each region is a lease.
 
 mod daemon;
 mod grants;
@@ -25,9 +26,9 @@ use std::ops::Range;
 
 /// Time of an event that never happens.
 pub(super) const NEVER: u64 = u64::MAX;
-/// Host number of a region that no host has.
+/// Host number of a region that is on no host.
 const NOWHERE: u32 = u32::MAX;
-/// The generation of a region that its daemon dropped.
+/// Generation of a region that its daemon dropped.
 const DROPPED: u32 = u32::MAX;
 
 /// Actual state of a region, and the client's view of it.
@@ -35,47 +36,47 @@ const DROPPED: u32 = u32::MAX;
 struct Region {
     client: u32,
     host: u32,
-    /// Generation of the daemon that it was given to.
+    /// Generation of the host's daemon when the region was stored.
     generation: u32,
-    /// Time from which it is stored whole.
+    /// Time from which the region is stored completely.
     ready_ns: u64,
-    /// Number of the storing among all.
+    /// Number of the region's last storing, among all storings.
     storing: u64,
     bytes: u64,
 }
 
 impl Region {
-    /// Memory is lent in whole slabs.
+    /// Size in memory that is lent: whole slabs.
     const fn slabs_bytes(&self) -> u64 {
         self.bytes.next_multiple_of(SLAB_BYTES)
     }
 }
 
-/// A client, as the manager and the daemons know it.
+/// The manager's and the daemons' view of a client.
 #[derive(Clone, Debug)]
 struct Borrower {
     name: String,
-    /// Regions of the client.
+    /// Numbers of the client's regions.
     regions: Range<u32>,
     refraction: Refraction,
-    /// Bytes that it has on each host.
+    /// Bytes that the client has leased on each host.
     leased_bytes: Vec<u64>,
 }
 
-/// Place of a region, for the client that asks.
+/// Place of a region, as its client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RegionPlace {
     /// No host has the region.
     Nowhere,
-    /// The region is being stored and is available from this time on ([`NEVER`] while that time is unknown).
+    /// The region is being stored, and is available from this time on ([`NEVER`] while that time is unknown).
     Coming(u64),
-    /// A host has the region.
+    /// The region is on a host.
     Held,
     /// The client expects the region on a host that no longer has it.
     Lost,
 }
 
-/// All hosts, clients and regions, and the manager.
+/// All hosts, clients and regions, with the manager.
 pub(super) struct Cluster<'a> {
     timelines: &'a [Timeline],
     recruitment: Recruitment,
@@ -84,13 +85,13 @@ pub(super) struct Cluster<'a> {
     hosts: Vec<Daemon>,
     regions: Vec<Region>,
     changes: Queue<HostEvent>,
-    /// Time at which anything about the hosts changes next.
+    /// Time of the hosts' next change.
     pub(super) next_ns: u64,
     candidates: Vec<Candidate>,
     state: State,
     dice: ChaCha8Rng,
     clients: Vec<Borrower>,
-    /// Order in which regions leave; `None` where none ever does.
+    /// Order in which regions are evicted; `None` if none ever is.
     order: Option<Order>,
     storings: u64,
     told: Regions,
@@ -98,12 +99,12 @@ pub(super) struct Cluster<'a> {
     over_time: MemoryIntegral,
 }
 
-/// Event of a host that is due.
+/// A scheduled event of a host.
 #[derive(Clone, Copy, Debug)]
 enum HostEvent {
     /// Next change of the host's timeline.
     Change(usize),
-    /// Event of its `Lender` alone, or of growing quotas.
+    /// The lender's own event, or a rise of its quota.
     Lending(usize),
 }
 
@@ -127,7 +128,7 @@ impl MemoryIntegral {
 }
 
 impl<'a> Cluster<'a> {
-    /// Hosts over time, and regions of these sizes, none of which is stored.
+    /// Cluster for one client with regions of these sizes; none is stored yet.
     pub(super) fn new(
         timelines: &'a [Timeline],
         recruitment: &Recruitment,
@@ -139,7 +140,7 @@ impl<'a> Cluster<'a> {
         Self::shared(timelines, recruitment, remote, [only], seed)
     }
 
-    /// Cluster for several clients: their names and the sizes of their regions.
+    /// Cluster for several clients, given their names and the sizes of their regions.
     pub(super) fn shared<R: Iterator<Item = u64>>(
         timelines: &'a [Timeline],
         recruitment: &Recruitment,
@@ -186,7 +187,7 @@ impl<'a> Cluster<'a> {
             next_ns: changes.next_ns().unwrap_or(NEVER),
             changes,
             candidates: timelines.iter().map(candidate).collect(),
-            // Hosts never fail here: the manager knows when one is no longer idle.
+            // Hosts never fail here: the manager knows when a host is no longer idle.
             state: State::new(0),
             dice: stream(seed, 1),
             clients: borrowers,
@@ -200,7 +201,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Processes all events of the hosts until `now_ns`.
+    /// Processes all events of the hosts up to `now_ns`.
     #[cold]
     pub(super) fn advance(&mut self, now_ns: u64) -> Result<(), Violation> {
         while let Some((at_ns, due)) = self.changes.pop_until(now_ns) {
@@ -226,7 +227,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Removes the region from the host's leases.
+    /// Removes the region from the host's accounts.
     fn release(&mut self, at: usize, region: u32) {
         let Region { client, bytes, .. } = self.regions[region as usize];
         self.hosts[at].leased_bytes -= bytes;
@@ -234,7 +235,7 @@ impl<'a> Cluster<'a> {
         self.over_time.leased_bytes -= bytes;
     }
 
-    /// Tells the host that the client no longer needs the region.
+    /// Releases the region's lease, which the client no longer needs.
     fn give_back(&mut self, at: usize, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.release(at, region);
         self.lend(at, &daemon::release(region), now_ns)
@@ -256,7 +257,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Counts an answer of the region's host; an error if that host has reclaimed its memory.
+    /// Counts an answer of the region's host; returns an error if the host has reclaimed its memory.
     #[inline]
     pub(super) fn serve(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         let at = self.regions[region as usize].host as usize;
@@ -275,7 +276,8 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns true if the manager may be asked for memory for the region now, or another region replaced.
+    /// Returns true if memory for the region may be requested now, from the manager or by evicting another
+    /// region.
     #[inline]
     pub(super) fn may_ask(&self, region: u32, now_ns: u64) -> bool {
         self.order.is_some() || self.client(region).refraction.may_ask(ms(now_ns))
@@ -286,7 +288,7 @@ impl<'a> Cluster<'a> {
         &self.clients[self.regions[region as usize].client as usize]
     }
 
-    /// Marks the region as stored whole from `ready_ns` on, unless the storing was cancelled meanwhile.
+    /// Marks the region as stored from `ready_ns` on, unless the storing was cancelled meanwhile.
     pub(super) fn stored(&mut self, region: u32, storing: u64, ready_ns: u64) {
         let region = &mut self.regions[region as usize];
         if region.storing == storing {
@@ -301,7 +303,7 @@ impl<'a> Cluster<'a> {
         region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
     }
 
-    /// Handles a region that the client found gone: gives up the regions that the scenario says.
+    /// Handles a region that the client found lost: gives up regions as the scenario's `lost_region` says.
     #[cold]
     pub(super) fn give_up(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
@@ -331,7 +333,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Deletes all regions of the only client.
+    /// Deletes all regions of all clients.
     pub(super) fn delete_all(&mut self, now_ns: u64) -> Result<(), Violation> {
         (0..self.clients.len()).try_for_each(|client| self.delete(client, now_ns))
     }
@@ -356,7 +358,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Checks that hosts lend exactly the bytes that they hold, for each client and in total.
+    /// Checks, for each client and in total, that hosts lend exactly the bytes of their regions.
     pub(super) fn check(&self) -> Result<(), Violation> {
         let mut of_clients = vec![0; self.clients.len()];
         for (at, host) in self.hosts.iter().enumerate() {
@@ -378,7 +380,7 @@ impl<'a> Cluster<'a> {
             if host.leased_bytes != held_bytes {
                 return Err(violation(host.leased_bytes, held_bytes));
             }
-            // The daemon's own account: whole slabs.
+            // The daemon's own account is in whole slabs.
             let slabs = host.held.iter().map(|r| &self.regions[*r as usize]);
             let slabs_bytes = slabs.map(Region::slabs_bytes).sum();
             if host.lent_bytes != slabs_bytes {
@@ -388,7 +390,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Returns the outcome, until `end_ns`.
+    /// Returns the outcome at `end_ns`.
     pub(super) fn finish(mut self, end_ns: u64, page_in: PageIn) -> (Regions, Owners) {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;

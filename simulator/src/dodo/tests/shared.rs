@@ -1,4 +1,4 @@
-//! Several clients at once.
+//! Several concurrent clients.
 
 use super::*;
 
@@ -43,9 +43,10 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
     let [first, second] = &outcome.clients[..] else {
         panic!("{outcome:?}")
     };
-    // As alone: asked at 1000, stored at 2115; then twice 1020.
+    // As if alone: requested at 1000, stored at 2115; then twice 1020.
     assert_eq!(end_and_answers(first), (Some(4155), [0, 2, 1]));
-    // Refused at 1500, told at 1510, read at 1610; then it does not ask for a minute: twice 1000 and 100.
+    // Refused at 1500, known at 1510, read at 1610; for a minute it makes no more requests: twice 1000 and
+    // 100.
     assert_eq!(end_and_answers(second), (Some(3810), [0, 0, 3]));
     let regions = outcome.regions;
     assert_eq!(
@@ -64,9 +65,9 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
         (outcome.counts.requests, answered(&outcome.counts)),
         (6, [0, 2, 4])
     );
-    // Lent 1000 bytes from 1000 to the first one's end.
+    // 1000 bytes are lent from 1000 to the first client's end.
     assert_eq!(regions.mean_leased_bytes, 1000.0 * 3155.0 / SECOND as f64);
-    // Once the first one has ended, its room is another's.
+    // After the first client has ended, another can use the slab.
     let late = borrower("late", 4155, &[0, 0, 7]);
     let outcome = shared(&[clients[0].clone(), late], &hosts);
     let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
@@ -75,7 +76,7 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
 
 #[test]
 fn what_one_client_lost_takes_nothing_of_another_ones() {
-    // From 6000 on the host may keep the region that came first: it drops the second client's.
+    // From 6000 on the host may keep only the region that came first: it drops the second client's.
     let less = vec![
         change(0, Presence::Idle, ROOM, None),
         change(6000, Presence::Idle, SLAB_BYTES + 1500, None),
@@ -89,7 +90,8 @@ fn what_one_client_lost_takes_nothing_of_another_ones() {
         panic!("{outcome:?}")
     };
     assert_eq!(end_and_answers(first), (Some(2115 + 8 * 1020), [0, 8, 1]));
-    // Stored at 2615; three more by 5675; at 6675 in vain, at 6685 refused, read at 6795; four times 1100.
+    // Stored at 2615; three more reads by 5675; a failed request at 6675, a refusal at 6685, read at 6795;
+    // four times 1100.
     assert_eq!(end_and_answers(second), (Some(6795 + 4 * 1100), [0, 3, 6]));
     let regions = outcome.regions;
     assert_eq!(
@@ -104,13 +106,13 @@ fn a_clients_own_host_lends_nothing_until_it_has_ended() {
     let own = on("always", borrower("own", 0, &[0, 0, 7]));
     let outcome = shared(&[own.clone(), borrower("other", 0, &[0, 0, 7])], &hosts);
     let ends: Vec<_> = outcome.clients.iter().map(end_and_answers).collect();
-    // Both are refused at 1000, and told at 1010.
+    // Both are refused at 1000, and know it at 1010.
     assert_eq!(ends, [(Some(3310), [0, 0, 3]), (Some(3310), [0, 0, 3])]);
     assert_eq!(outcome.owners.returns, 0);
     let outcome = shared(&[own.clone(), borrower("other", 3310, &[0, 0, 7])], &hosts);
     let other = &outcome.clients[1];
     assert_eq!(end_and_answers(other), (Some(3310 + 4155), [0, 2, 1]));
-    // Two on one host: the second one still borrows when the first has ended.
+    // Two clients on one host: when the first has ended, the second one still works there.
     let second = on("always", borrower("second", 0, &[0; 9]));
     let outcome = shared(&[own, second, borrower("other", 3310, &[0, 0, 7])], &hosts);
     assert_eq!(answered(&outcome.clients[2].counts), [0, 0, 3]);
@@ -126,7 +128,7 @@ fn a_clients_own_host_lends_nothing_until_it_has_ended() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// A client alone is as it is by itself.
+    /// A single client gives the same as a simulation of one program.
     #[test]
     fn one_of_one_is_as_alone(
         hosts in prop::collection::vec(any_host(), 1..4),
@@ -141,8 +143,8 @@ proptest! {
         prop_assert_eq!((outcome.clients[0].end_ns, outcome.clients[0].counts), (Some(end_ns), counts));
     }
 
-    /// Whatever several do: each one's requests are answered once, what hosts lend is what all of them have there (each an error of
-    /// the simulation), and the same again is the same.
+    /// For any clients: each one's requests are answered once, hosts lend exactly what all clients have there
+    /// (each violation would be an error of the simulation), and a repetition gives the same result.
     #[test]
     fn it_holds_for_several(
         hosts in prop::collection::vec(any_host(), 1..4),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A host of 100 MiB whose owner was active `owner_idle_s` ago.
+/// A sample of a 100 MiB host whose owner was active `owner_idle_s` ago.
 fn sample(time_s: i64, owner_idle_s: i64, load5: f64, available_mib: u64) -> Sample {
     Sample {
         time_ms: time_s * 1000,
@@ -64,7 +64,7 @@ fn an_absence_from_its_start_to_the_return() {
     let gentle: Vec<u64> = (found.changes.iter())
         .map(|c| c.lendable.bytes(Mode::Gentle) / MIB)
         .collect();
-    // The smaller of 40 − 15 and what the paper's mode has.
+    // The minimum of 40 − 15 and the paper's mode.
     assert_eq!(gentle, [0, 25, 25, 0, 0]);
     assert_eq!(found.idle_ns(u64::MAX), 240 * SECOND);
     let [back] = found.returns[..] else { panic!() };
@@ -88,7 +88,7 @@ fn load_ends_it_with_its_sample_and_a_visit_between_two() {
         Some(0),
         "the end of the run hides no return"
     );
-    // Here at 1200, and gone again for long enough before the next sample.
+    // Back at 1200, and away again for long enough before the next sample.
     let visited = [
         sample(0, 900, 0.1, 50),
         sample(300, 1200, 0.1, 50),
@@ -153,7 +153,7 @@ fn what_came_before_the_begin_is_its_state() {
 }
 
 proptest! {
-    /// Changes go forward, differ from what was before, and lend only where the host is idle.
+    /// Changes are in order of time, differ from the state before, and lend only where the host is idle.
     #[test]
     fn changes_are_in_order_and_change_something(
         steps in prop::collection::vec((1..400i64, 0..900i64, 0.0..0.5f64, 0..90u64, any::<bool>()), 0..60)
@@ -186,7 +186,7 @@ mod foresight {
     use jiff::tz::TimeZone;
     use std::sync::Arc;
 
-    /// A table's cell of a region that is this old, with this margin and low water.
+    /// A table's cell for regions with these bins of age, margin and low water.
     fn cell(scope: Scope, bins: [Option<i64>; 3], ahead_s: i64, probability: f64) -> ForecastCell {
         ForecastCell {
             scope,
@@ -213,7 +213,7 @@ mod foresight {
         }
     }
 
-    /// A young region is the surer the more there is beside it; one of half an hour stays.
+    /// A young region is more certain with a larger margin; one of half an hour stays.
     fn young_and_old() -> [ForecastCell; 4] {
         [
             cell(Scope::Idle, [Some(0), Some(0), None], 600, 0.5),
@@ -245,7 +245,8 @@ mod foresight {
             ];
             all.to_vec()
         };
-        // Sixteenths of 45 MiB in whole slabs, with 15 held back, out of 60: 32 + 15 have a margin of 1.25, and 38 + 15 of 1.1.
+        // Sixteenths of 45 MiB in whole slabs, with 15 held back, out of 60: 32 + 15 have a margin of 1.25,
+        // and 38 + 15 of 1.1.
         assert_eq!(lent(0.9), expected(32, 44, 24));
         assert_eq!(lent(0.8), expected(38, 44, 24));
         let never = [
@@ -255,13 +256,13 @@ mod foresight {
             (2000, Unseen, 0),
         ];
         assert_eq!(lent(0.96), never);
-        // Young or old, 44 are sure enough.
+        // Young or old, 44 are certain enough.
         let all = lent(0.5);
         assert_eq!(all[1..3], [(300, Idle, 44), (1900, Idle, 24)]);
-        // Nothing was learnt of an hour.
+        // Nothing was learnt for one hour.
         let reading = expecting(&young_and_old(), 3600, 0.1);
         assert_eq!(folded(&samples, &reading), never);
-        // By the gentle mode there are 40 − 15: 16 + 15 have a margin of 1.25.
+        // The gentle mode has 40 − 15: 16 + 15 have a margin of 1.25.
         let reading = expecting(&young_and_old(), 600, 0.9);
         let found = timeline("h", &samples, &Processes::default(), &reading);
         let gentle = found.changes.iter().map(|c| c.lendable.gentle_bytes / MIB);
@@ -271,7 +272,7 @@ mod foresight {
 
     #[test]
     fn the_lowest_of_a_day_counts_across_gaps() {
-        // 44 + 15 MiB: what was never below them stays.
+        // 44 + 15 MiB: memory whose low water was never below this stays.
         let cells = [
             cell(Scope::Idle, [Some(0), Some(0), Some(0)], 600, 0.3),
             cell(Scope::Idle, [Some(0), Some(0), Some(2)], 600, 0.95),
@@ -285,13 +286,13 @@ mod foresight {
         samples[1].follows_gap = true;
         let reading = expecting(&cells, 600, 0.9);
         let lent: Vec<_> = folded(&samples, &reading).into_iter().skip(1).collect();
-        // The run's last sample is its end: nothing is lent from there on.
+        // The run ends with its last sample: from there on nothing is lent.
         assert_eq!(lent, [(86_300, Idle, 0), (87_300, Unseen, 0)]);
         let longer = [&samples[..], &[sample(87_400, 1500, 0.1, 60)]].concat();
         let lent: Vec<_> = folded(&longer, &reading).into_iter().skip(1).collect();
         let expected = [(86_300, Idle, 0), (87_300, Idle, 44), (87_400, Unseen, 0)];
         assert_eq!(lent, expected);
-        // What is only read for that is not simulated.
+        // Samples that are read only for the low water are not simulated.
         assert!(reading.lead_ms() <= super::reading().lead_ms() - 86_400_000);
     }
 
@@ -302,7 +303,7 @@ mod foresight {
             mem_available_bytes: Some(90 * MIB),
             ..sample(time_s, 0, 0.1, 90)
         };
-        // 90 − 50 of a host in use, of which it never had less: as old as a day.
+        // 90 − 50 of a host in use, which never had less: its region counts as a day old.
         let spare = |scope| {
             let samples = [busy(0), busy(100)];
             let reading = expecting(&[of(scope)], 600, 0.9);
@@ -318,7 +319,7 @@ mod foresight {
             };
             folded(&samples, &reading)[0]
         };
-        // Of 50 − 15 whole slabs.
+        // 50 − 15, in whole slabs.
         assert_eq!(always(Scope::All), (0, Idle, 34));
         assert_eq!(always(Scope::Idle), (0, Idle, 0));
     }
@@ -340,8 +341,8 @@ mod foresight {
     }
 
     proptest! {
-        /// No host ever lends more with a forecast than without, nor for longer, nor with more confidence; and owners come back
-        /// as ever.
+        /// With a forecast, no host ever lends more than without, nor more for a longer time or a higher
+        /// confidence; and returns do not change.
         #[test]
         fn forecasts_never_lend_more(
             steps in prop::collection::vec(
@@ -361,7 +362,7 @@ mod foresight {
             }).collect();
             let cells: Vec<_> = cells.into_iter().map(|(idle, age, margin, ahead, p)| {
                 let scope = if idle { Scope::Idle } else { Scope::All };
-                // The table asks for the age first.
+                // A cell by margin must name the age too.
                 cell(scope, [age, age.and(margin), None], AHEAD_S[ahead], p)
             }).collect();
             let of = |reading: &Reading| timeline("h", &samples, &Processes::default(), reading);

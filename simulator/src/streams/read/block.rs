@@ -3,11 +3,11 @@
 use crate::Request;
 use crate::streams::{Client, StreamRequest};
 
-/// The size of the blocks that requests to volumes are told in.
+/// Block size in which requests to volumes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockBytes(u32);
 
-/// Bits of an object's number for its block in a volume; the others number the volume.
+/// Bits of an object's number that give its block in a volume; the other bits give the volume.
 const BLOCK_BITS: u32 = 44;
 
 impl BlockBytes {
@@ -23,7 +23,7 @@ impl BlockBytes {
         self.0
     }
 
-    /// Block of its client's volume that an object is.
+    /// Block number of an object in its client's volume.
     #[must_use]
     pub const fn block(object: u64) -> u64 {
         object & ((1 << BLOCK_BITS) - 1)
@@ -37,7 +37,7 @@ impl Default for BlockBytes {
     }
 }
 
-/// Rest of a request to a volume: bytes from an offset on, block by block.
+/// Remainder of a request to a volume: bytes from an offset on, taken block by block.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Blocks {
     offset_bytes: u64,
@@ -46,7 +46,7 @@ pub(super) struct Blocks {
     first: StreamRequest,
 }
 
-/// No blocks remain.
+/// Remainder without blocks.
 pub(super) const TOLD: Blocks = Blocks {
     offset_bytes: 0,
     left_bytes: 0,
@@ -64,7 +64,8 @@ pub(super) const TOLD: Blocks = Blocks {
 };
 
 impl Blocks {
-    /// The request `recorded`, whose object does not matter, from this offset of its client's volume on.
+    /// Blocks of the request `recorded` (its object is ignored), from this offset of its client's volume
+    /// on.
     ///
     /// # Errors
     /// The volume has no such blocks.
@@ -89,7 +90,7 @@ impl Blocks {
         }
     }
 
-    /// The request for the next block. A request of no bytes is one, for none of its block's bytes.
+    /// The request for the next block. A request of 0 bytes gives one request, for 0 bytes of its block.
     pub(super) fn next(&mut self, block: BlockBytes) -> Option<StreamRequest> {
         if self.is_told {
             return None;
@@ -97,7 +98,7 @@ impl Blocks {
         let block_bytes = u64::from(block.0);
         let number = self.offset_bytes / block_bytes;
         let room_bytes = block_bytes - self.offset_bytes % block_bytes;
-        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // no more than is left
+        let bytes = u64::from(self.left_bytes).min(room_bytes) as u32; // at most what is left
         let recorded = StreamRequest {
             request: Request {
                 object: u64::from(self.first.client.number()) << BLOCK_BITS | number,

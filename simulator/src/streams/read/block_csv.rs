@@ -1,5 +1,6 @@
-//! Requests to volumes as plain CSV. The header names the columns, in any order: `time_s`, `offset_bytes` and `bytes` are needed, `op`
-//! (read where there is none) and `client` (0) are not; others are not looked at. A client has a volume of its own.
+//! Requests to volumes as plain CSV. The header names the columns, in any order. Required are `time_s`,
+//! `offset_bytes` and `bytes`; optional are `op` (default: read) and `client` (default: 0). Other columns are
+//! ignored. Each client has its own volume.
 
 use super::block::{BlockBytes, Blocks, TOLD};
 use super::clock::Clock;
@@ -10,7 +11,7 @@ use super::{Reading, number};
 use crate::Request;
 use crate::streams::{StreamError, StreamRequest};
 
-/// Reads such a file.
+/// Reader of such a file.
 pub(super) struct BlockCsv {
     rows: Rows,
     places: Places,
@@ -20,7 +21,7 @@ pub(super) struct BlockCsv {
     clock: Clock,
 }
 
-/// Places of the columns, from 0.
+/// Indices of the columns, from 0.
 #[derive(Default)]
 struct Places {
     time: usize,
@@ -34,11 +35,11 @@ impl BlockCsv {
     /// Reads the header.
     ///
     /// # Errors
-    /// It lacks a column.
+    /// A required column is missing.
     pub(super) fn new(input: Input, block: BlockBytes, file: u32) -> Result<Self, StreamError> {
         let mut rows = Rows::new(input, b',');
         let mut places = Places::default();
-        // A file without a line has no rows either.
+        // A file without lines has no rows and needs no header.
         if rows.next()? {
             let needed = |name: &str| {
                 let advice =

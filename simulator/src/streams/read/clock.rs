@@ -1,4 +1,4 @@
-//! Time that each client waited with its next request.
+//! Time between each client's requests.
 
 use crate::Request;
 use crate::streams::{Client, StreamRequest};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     last_ns: HashMap<Client, u64>,
-    /// Most streams have one client: the last one is looked at before all are.
+    /// The last client and its time, checked first: most streams have one client.
     newest: Option<(Client, u64)>,
 }
 
@@ -64,7 +64,7 @@ mod tests {
                 recorded.request.think_ns
             })
             .collect();
-        // The sixth goes back in time.
+        // The sixth request goes back in time.
         assert_eq!(thinks, [0, 2, 0, 3, 0, 0, 3]);
     }
 }

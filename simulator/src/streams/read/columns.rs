@@ -1,12 +1,12 @@
-//! Meaning of the columns of a text, as libCacheSim's `--trace-type-params` says it.
+//! Columns of a text, as in libCacheSim's `--trace-type-params`.
 
 use super::number::TimeUnit;
 use crate::streams::StreamError;
 
-/// Places of columns, and their contents. Columns that are not named are not looked at.
+/// Numbers of columns, and their contents. Columns that are not named are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns {
-    /// Places count from 1, as libCacheSim counts them.
+    /// Numbers start at 1, as in libCacheSim.
     pub(super) object: usize,
     pub(super) time: Option<usize>,
     pub(super) bytes: Option<usize>,
@@ -36,11 +36,12 @@ impl Columns {
         }
     }
 
-    /// From libCacheSim's parameters, such as `time-col=2, obj-id-col=5, obj-size-col=4, has-header=true, delimiter=,`: its keys (`-field`
-    /// for `-col` and `_` for `-` as well), and three of ours: `op-col`, `client-col` and `time-unit`.
+    /// Parses libCacheSim's parameters, such as `time-col=2, obj-id-col=5, obj-size-col=4, has-header=true,
+    /// delimiter=,`: its keys (also with `-field` for `-col` and `_` for `-`), and Gleaner's `op-col`,
+    /// `client-col` and `time-unit`.
     ///
     /// # Errors
-    /// [`StreamError::Setting`] with the keys that there are.
+    /// [`StreamError::Setting`], which lists the known keys.
     pub fn of(text: &str) -> Result<Self, StreamError> {
         let mut columns = Self {
             object: 0,
@@ -90,7 +91,7 @@ impl Columns {
             Some("obj-size" | "size") => self.bytes = Some(place()?),
             Some("op") => self.op = Some(place()?),
             Some("client") => self.client = Some(place()?),
-            Some("next-access") => _ = place()?, // it follows from the stream
+            Some("next-access") => _ = place()?, // follows from the stream
             _ => match key {
                 "has-header" | "header" => self.has_header = flag()?,
                 "obj-id-is-num" => self.object_is_number = flag()?,
@@ -103,7 +104,7 @@ impl Columns {
     }
 }
 
-/// A comma, which ends a value, leaves nothing of it.
+/// An empty value stands for a comma, since a comma ends a value.
 fn delimiter(value: &str) -> Option<u8> {
     match value.as_bytes() {
         [] | [b'\\'] => Some(b','),

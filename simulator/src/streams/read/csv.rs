@@ -1,4 +1,4 @@
-//! Text with a request a line, in libCacheSim's sense: the columns as set.
+//! Text with one request per line, in libCacheSim's sense: the columns are configured.
 
 use super::clock::Clock;
 use super::columns::Columns;
@@ -8,7 +8,7 @@ use super::{Reading, number};
 use crate::Request;
 use crate::streams::{Client, StreamError, StreamRequest};
 
-/// Reads such a file.
+/// Reader of such a file.
 pub(super) struct Csv {
     rows: Rows,
     columns: Columns,
@@ -28,7 +28,7 @@ impl Csv {
         }
     }
 
-    /// The field in column `place`, from 1; what stands for it where there is no such column.
+    /// Returns the field in column `place`, from 1; a default if there is no such column.
     fn field<T>(
         &self,
         place: Option<usize>,
@@ -77,8 +77,8 @@ impl Reading for Csv {
     }
 }
 
-/// An object's number by its name: FNV-1a of 64 bits, with its bits mixed. Of ten million names, two have the same number once in
-/// 400,000 traces.
+/// Number of an object from its name: 64-bit FNV-1a with mixed bits. With ten million names, one trace in
+/// 400,000 has two names with the same number.
 fn hashed(name: &str) -> u64 {
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,9 +1,10 @@
-//! The fields of a line, quoted ones included (RFC 4180). A line is a row: a quote that is left open spoils no other.
+//! Fields of a line, quoted ones included (RFC 4180). Each line is a row: an unclosed quote affects no other
+//! line.
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use std::ops::Range;
 
-/// Splits lines, into memory that is used again.
+/// Splits lines; its memory is reused.
 pub(super) struct Fields {
     delimiter: u8,
     reader: Reader,
@@ -45,7 +46,7 @@ impl Fields {
 
     fn unquote(&mut self, line: &str) {
         self.reader.reset();
-        // No field is longer than the line, and there are no more of them than characters and one.
+        // No field is longer than the line, and there are at most as many fields as characters plus one.
         self.text.resize(line.len(), 0);
         self.ends.resize(line.len() + 2, 0);
         let (result, _, written, mut count) =
@@ -63,10 +64,10 @@ impl Fields {
         }
     }
 
-    /// The field at this place, from 0, without blanks around it.
+    /// Field with this index, from 0, without surrounding blanks.
     pub(super) fn get(&self, place: usize) -> Option<&str> {
         let bytes = self.text.get(self.fields.get(place)?.clone())?;
-        // Cut at characters of ASCII alone, what was UTF-8 stays it.
+        // Split only at ASCII characters, UTF-8 text stays valid.
         std::str::from_utf8(bytes).ok().map(str::trim)
     }
 

@@ -1,4 +1,4 @@
-//! The bytes of a file, decompressed where its name says so.
+//! The bytes of a file, decompressed if its name says that it is compressed.
 
 use crate::streams::StreamError;
 use std::borrow::Cow;
@@ -61,7 +61,7 @@ pub(super) fn name(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Name of a compressed file once it is decompressed.
+/// Name of the decompressed file; `None` if the name is not that of a compressed file.
 pub(super) fn decompressed(name: &str) -> Option<&str> {
     let before = name.strip_suffix(".zst");
     before.or_else(|| name.strip_suffix(".zst.22"))

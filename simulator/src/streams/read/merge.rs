@@ -1,15 +1,16 @@
-//! Several files as one stream, in the order of time.
+//! Several files as one stream, in order of time.
 
 use super::{Format, Requests, open};
 use crate::streams::{Client, StreamError, StreamRequest};
 use std::path::PathBuf;
 
-/// Opens files that were recorded at once, on one clock, each with clients of its own ([`Client`]). Requests come in the order of time,
-/// those of one time in the order of files; a file whose clock goes back stays in its own order. Objects are the same in every
-/// file where a format names them, and are each client's own where it names places on volumes.
+/// Opens files that were recorded concurrently, with one clock; each has its own clients ([`Client`]).
+/// Requests come in order of time; of the same time, in the order of files. A file whose clock goes back
+/// keeps its own order. Objects are the same in every file if a format names them; if it names places on
+/// volumes, they are each client's own.
 ///
 /// # Errors
-/// What [`open`] says of a file; more files than [`Client::FILES`].
+/// The errors of [`open`] for a file; more files than [`Client::FILES`].
 pub fn open_all(paths: &[PathBuf], format: &Format) -> Result<Requests, StreamError> {
     if let [path] = paths {
         return open(path, format, 0);
@@ -32,7 +33,7 @@ pub(super) fn too_many_files(file: u32) -> StreamError {
     }
 }
 
-/// The files, each with the request that it has next.
+/// The files, each with its next request.
 struct Merge {
     files: Vec<(StreamRequest, Requests)>,
     /// Error of the first read.

@@ -28,24 +28,24 @@ use input::Input;
 use spc::Spc;
 use std::path::Path;
 
-/// A stream's requests in the order of the recording. After an error there are no more.
+/// A stream's requests in the order of the recording. It ends after the first error.
 pub type Requests = Box<dyn Iterator<Item = Result<StreamRequest, StreamError>> + Send>;
 
 /// Format of a recorded stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// libCacheSim's binary format, 24 bytes a request.
+    /// libCacheSim's binary format, 24 bytes per request.
     OracleGeneral,
-    /// Text, a request a line, the columns as set.
+    /// Text with one request per line; the columns are configured.
     Csv(Columns),
-    /// The Storage Performance Council's: ASU, LBA, size, opcode, timestamp.
+    /// Format of the Storage Performance Council: ASU, LBA, size, opcode, timestamp.
     Spc(BlockBytes),
-    /// Requests to volumes with a header: `time_s`, `client`, `op`, `offset_bytes`, `bytes`.
+    /// CSV of requests to volumes, with a header: `time_s`, `client`, `op`, `offset_bytes`, `bytes`.
     BlockCsv(BlockBytes),
 }
 
-/// Opens a stream: the file numbered `file` of those that are read together, from 0. A name that ends in `.zst` (or, as of some public
-/// traces, in `.zst.22`) is decompressed.
+/// Opens a stream; `file` is the file's number among those that are read together, from 0. A file whose name
+/// ends in `.zst` (or, like some public traces, in `.zst.22`) is decompressed.
 ///
 /// # Errors
 /// The system's error, or a header without the required columns.
@@ -59,13 +59,13 @@ pub fn open(path: &Path, format: &Format, file: u32) -> Result<Requests, StreamE
     })
 }
 
-/// Reader of one request after the other.
+/// Reader that returns one request after the other.
 trait Reading {
-    /// The next request; none at the end.
+    /// Returns the next request; `None` at the end.
     fn read(&mut self) -> Result<Option<StreamRequest>, StreamError>;
 }
 
-/// An iterator that ends with the first error.
+/// Iterator that ends after the first error.
 struct UntilError<R>(Option<R>);
 
 impl<R: Reading> UntilError<R> {
@@ -93,7 +93,7 @@ impl<R: Reading> Iterator for UntilError<R> {
     }
 }
 
-/// The client `within` the file, or the error in words.
+/// The client numbered `within` in the file, or an error text.
 fn client(file: u32, within: u64) -> Result<Client, String> {
     let client = u32::try_from(within)
         .ok()

@@ -4,16 +4,16 @@ use super::input::{decompressed, name};
 use serde::Deserialize;
 use std::path::Path;
 
-/// A format's name, as `gleaner export --stream-format` and scenarios have it.
+/// Name of a format, as in `gleaner export --stream-format` and in scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum FormatName {
     /// libCacheSim's binary format.
     #[serde(rename = "oracleGeneral")]
     OracleGeneral,
-    /// Text, a request a line.
+    /// Text with one request per line.
     #[serde(rename = "csv")]
     Csv,
-    /// The Storage Performance Council's.
+    /// Format of the Storage Performance Council.
     #[serde(rename = "spc")]
     Spc,
     /// CSV of requests to volumes, with a header.
@@ -21,7 +21,7 @@ pub enum FormatName {
     Blocks,
 }
 
-/// Endings of files' names, the longer ones first.
+/// Endings of file names, longer ones first.
 const ENDINGS: [(&str, FormatName); 5] = [
     (".oracleGeneral.bin", FormatName::OracleGeneral),
     (".oracleGeneral", FormatName::OracleGeneral),
@@ -31,7 +31,8 @@ const ENDINGS: [(&str, FormatName); 5] = [
 ];
 
 impl FormatName {
-    /// Format by a file's name, and the name without it: `web` of `traces/web.oracleGeneral.bin.zst`.
+    /// Format from a file's name, and the name without folders and ending: `web` for
+    /// `traces/web.oracleGeneral.bin.zst`.
     #[must_use]
     pub fn of_file(path: &Path) -> (String, Option<Self>) {
         let name = name(path);

@@ -1,16 +1,17 @@
-//! Numbers as traces write them. Each is read exactly, or refused by what it should be.
+//! Numbers as written in traces. Each is read exactly, or refused with a description of valid
+//! values.
 
 /// Unit of a trace's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
-    /// Unit of a second.
+    /// Seconds.
     #[default]
     S,
-    /// Thousandths of a second.
+    /// Milliseconds.
     Ms,
-    /// Millionths of a second.
+    /// Microseconds.
     Us,
-    /// Thousand-millionths of a second.
+    /// Nanoseconds.
     Ns,
 }
 
@@ -24,7 +25,7 @@ impl TimeUnit {
         }
     }
 
-    /// A time in this unit, as ns, rounded down.
+    /// Reads a time in this unit, and returns ns, rounded down.
     pub(super) fn time_ns(self, text: &str) -> Result<u64, &'static str> {
         const WANTED: &str =
             "a time: digits, with or without a point among them, of less than 584 years";
@@ -46,7 +47,7 @@ impl TimeUnit {
     }
 }
 
-/// A whole number below 2⁶⁴, decimal, or hexadecimal after `0x`.
+/// Reads an integer below 2⁶⁴: decimal, or hexadecimal after `0x`.
 pub(super) fn whole(text: &str) -> Result<u64, &'static str> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = hexadecimal.map_or((text, 10), |digits| (digits, 16));
@@ -57,13 +58,13 @@ pub(super) fn whole(text: &str) -> Result<u64, &'static str> {
         .ok_or("a whole number from 0 to below 2^64")
 }
 
-/// A number of bytes below 2³².
+/// Reads a number of bytes below 2³².
 pub(super) fn bytes(text: &str) -> Result<u32, &'static str> {
     let bytes = whole(text).ok().and_then(|bytes| u32::try_from(bytes).ok());
     bytes.ok_or("a number of bytes from 0 to below 2^32")
 }
 
-/// Returns true for a write.
+/// Returns true for a write, false for a read.
 pub(super) fn is_write(text: &str) -> Result<bool, &'static str> {
     const READS: [&str; 3] = ["r", "read", "get"];
     const WRITES: [&str; 4] = ["w", "write", "set", "put"];

@@ -1,5 +1,6 @@
-//! libCacheSim's oracleGeneral: 24 bytes a request, little-endian: time (u32, s), object (u64), size (u32, bytes), and the number of the
-//! next request for the same object (i64, from 1; -1 or 2⁶³ − 1: there is none).
+//! libCacheSim's oracleGeneral: 24 bytes per request, little-endian. The fields are time (u32, s), object
+//! (u64), size (u32, bytes), and the number of the next request for the same object (i64, from 1; -1 or 2⁶³ −
+//! 1 if there is none).
 
 use super::Reading;
 use super::clock::Clock;
@@ -10,19 +11,19 @@ use std::io::{ErrorKind, Read};
 
 /// Size of a request's record, in bytes.
 pub(crate) const RECORD_BYTES: usize = 24;
-/// Bytes of one read: whole records.
+/// Bytes per read: whole records.
 const BUFFER_BYTES: usize = RECORD_BYTES << 12;
-/// No trace has as many requests: a number beyond it says that the file is something else.
+/// No trace has this many requests: a larger number shows that the file has another format.
 const MOST_REQUESTS: i64 = 1 << 48;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Reads such a file.
+/// Reader of such a file.
 pub struct OracleGeneral {
     input: Input,
     client: Client,
     clock: Clock,
     buffer: Box<[u8]>,
-    /// Place in the buffer of the first record that was not returned.
+    /// Position in the buffer of the first record that was not returned.
     at: usize,
     end: usize,
     /// Offset of `at` in the file.
@@ -43,7 +44,7 @@ impl OracleGeneral {
         })
     }
 
-    /// Fills the buffer, of which all has been told; whether there is more.
+    /// Refills the used-up buffer; returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, StreamError> {
         (self.at, self.end) = (0, 0);
         while self.end < self.buffer.len() {
@@ -101,7 +102,7 @@ impl Reading for OracleGeneral {
     }
 }
 
-/// Time, object, size, next.
+/// Fields of a record: time, object, size, next.
 #[inline]
 fn parts(record: &[u8; RECORD_BYTES]) -> (u32, u64, u32, i64) {
     let [

@@ -6,7 +6,7 @@ use crate::streams::StreamError;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 
-/// A longer line is none of a trace.
+/// Maximum length of a line; a trace has no longer lines.
 const LINE_BYTES: u64 = 1 << 16;
 
 /// The rows of a file, one at a time.
@@ -14,7 +14,7 @@ pub(super) struct Rows {
     path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
-    /// The line that the row is, from 1.
+    /// Number of the row's line, from 1.
     number: u64,
     fields: Fields,
 }
@@ -31,10 +31,10 @@ impl Rows {
         }
     }
 
-    /// Goes on to the next row, past lines of blanks; none is left where false.
+    /// Reads the next row, skipping blank lines; returns false at the end.
     ///
     /// # Errors
-    /// The system's error, or a line that is no text or has no end.
+    /// The system's error, or a line that is not text or has no end.
     pub(super) fn next(&mut self) -> Result<bool, StreamError> {
         loop {
             self.line.clear();
@@ -65,10 +65,10 @@ impl Rows {
         }
     }
 
-    /// The row's field at `place`, from 0, read by `of`.
+    /// Field of the row with index `place`, from 0, parsed by `of`.
     ///
     /// # Errors
-    /// The row has no such field, or `of` says what it should be instead.
+    /// The row has no such field, or `of` refuses it, saying what it should be.
     pub(super) fn field<T>(
         &self,
         place: usize,
@@ -88,12 +88,12 @@ impl Rows {
         })
     }
 
-    /// Place of the column of this name, by the row, which is a header.
+    /// Index of the column with this name; the row must be a header.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         (0..self.fields.count()).find(|place| self.fields.get(*place) == Some(name))
     }
 
-    /// Something is wrong with the row.
+    /// Error about the row.
     #[cold]
     pub(super) fn wrong(&self, found: impl Into<String>, advice: &'static str) -> StreamError {
         StreamError::Line {
@@ -108,7 +108,7 @@ impl Rows {
 const IS_TEXT: &str = "the format is text: name the format that the file is in";
 const COLUMNS: &str = "say which columns and which header the file has, or mend the line";
 
-/// Cuts a text to the length that fits a message.
+/// Truncates a text to a length that fits a message.
 fn cut(text: &str) -> String {
     const CHARACTERS: usize = 40;
     let mut cut: String = text.chars().take(CHARACTERS).collect();

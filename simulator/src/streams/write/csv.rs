@@ -1,5 +1,6 @@
-//! CSV with the header `time,obj_id,obj_size,op,client`: time in seconds, to the nanosecond, `op` read or write. Every word of a stream is
-//! kept: [`Columns::ours`](crate::streams::read::Columns::ours) reads it back as it was.
+//! CSV with the header `time,obj_id,obj_size,op,client`; the time is in seconds, to the nanosecond, and `op`
+//! is read or write. Nothing is lost: [`Columns::ours`](crate::streams::read::Columns::ours) reads the same
+//! stream back.
 
 use super::StreamSummary;
 use super::unfinished::{Output, UnfinishedStream};
@@ -12,7 +13,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// Writes a stream to `place`.
 ///
 /// # Errors
-/// The stream's error or the system's; `place` is unchanged then.
+/// The stream's error or the system's; `place` is then unchanged.
 pub fn csv(
     place: &Path,
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,

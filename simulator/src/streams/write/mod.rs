@@ -1,5 +1,5 @@
-//! Writes streams in formats of others. A file is written beside its place and put there when it is whole; one that is there is
-//! replaced. A name that ends in `.zst` is compressed.
+//! Writes streams in other programs' formats. A file is written next to its place and moved there when it is
+//! complete, replacing an existing file. If the name ends in `.zst`, the file is compressed.
 
 mod csv;
 mod oracle_general;

@@ -1,7 +1,8 @@
-//! libCacheSim's oracleGeneral: time (s), object, size, and the next request for the same object.
+//! libCacheSim's oracleGeneral: time (s), object, size, and number of the next request for the same object.
 //!
-//! The next request is known only afterwards. The stream is written first as it comes, without; then the file is gone through from its
-//! end, piece by piece, with the number of each object's next request in memory: one number an object, however many requests there are.
+//! The next request is known only later. So the stream is first written without these numbers; then the file
+//! is processed from its end, piece by piece. Only one number per object is kept in memory, however many
+//! requests there are.
 
 use super::StreamSummary;
 use super::unfinished::{Output, UnfinishedStream, is_compressed};
@@ -11,20 +12,21 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 const RECORD_BYTES: usize = 24;
-/// Records that are gone through at once.
+/// Number of records that are processed at a time.
 const PIECE_RECORDS: usize = 1 << 13;
-/// Bytes of the object in a record, and of the object's next request.
+/// Bytes in a record of the object, and of the object's next request.
 const OBJECT: std::ops::Range<usize> = 4..12;
 const NEXT: std::ops::Range<usize> = 16..24;
 /// Value for an object without a next request.
 const NEVER: i64 = -1;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// Writes a stream to `place`. Whole seconds, object and size of each request are kept; who made it and whether it wrote are not.
+/// Writes a stream to `place`. Whole seconds, object and size of each request are kept; client and kind of
+/// access are lost.
 ///
 /// # Errors
-/// The stream's own; [`StreamError::Unsayable`] of a time from 2³² s on, or of more objects than are told apart; what the system refused.
-/// Nothing is at `place` then that was not before.
+/// The stream's own error; [`StreamError::Unsayable`] for a time of 2³² s or more, or for more objects than
+/// can be numbered; or the system's error. `place` is then unchanged.
 pub fn oracle_general(
     place: &Path,
     stream: impl Iterator<Item = Result<StreamRequest, StreamError>>,
@@ -78,10 +80,10 @@ fn record(
     Ok(record)
 }
 
-/// Fills in the next requests, from the end on; whether all objects could be told apart.
+/// Fills in the next requests, from the end of the file on; returns false if there are too many objects.
 fn link(file: &mut File, requests: u64) -> io::Result<bool> {
     let mut objects = Objects::default();
-    // By object: the number of the request seen last, which is the next one for those before it.
+    // By object: number of the last request seen, which is the next one for the requests before it.
     let mut seen: Vec<i64> = Vec::new();
     let mut piece = vec![0; PIECE_RECORDS * RECORD_BYTES];
     let mut left = requests;

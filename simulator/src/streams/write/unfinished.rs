@@ -1,11 +1,11 @@
-//! A file that is not whole yet.
+//! A file that is not complete yet.
 
 use crate::streams::StreamError;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Lies beside its place until it is finished; removed if it never is.
+/// File next to its final place until it is finished; removed if it never is.
 pub(super) struct UnfinishedStream {
     place: PathBuf,
     path: PathBuf,
@@ -13,7 +13,7 @@ pub(super) struct UnfinishedStream {
 }
 
 impl UnfinishedStream {
-    /// Begins a file that shall lie at `place`; `what` tells several for one place apart.
+    /// Begins a file for `place`; `what` distinguishes several files for one place.
     pub(super) fn begin(place: &Path, what: &str) -> Result<(Self, File), StreamError> {
         let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(what);
@@ -49,13 +49,13 @@ impl Drop for UnfinishedStream {
     }
 }
 
-/// Writes to a file, compressed where its place says so.
+/// Writer to a file, compressed if the name of its place says so.
 pub(super) enum Output {
     Plain(BufWriter<File>),
     Compressed(Box<zstd::Encoder<'static, BufWriter<File>>>),
 }
 
-/// zstd's own default: a third of what larger ones take.
+/// zstd's default level: a third of the time of higher levels.
 const LEVEL: i32 = 3;
 const BUFFER_BYTES: usize = 1 << 17;
 
