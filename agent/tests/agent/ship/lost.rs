@@ -1,4 +1,4 @@
-//! Records lost here and known at the collector: their numbers are not used again.
+//! Records lost here and known to the collector: their numbers are not reused.
 
 use super::{is_whole, last_sequence, ship, traced};
 use crate::collector::Collector;
@@ -68,7 +68,7 @@ fn a_database_put_back_from_an_older_copy_goes_on_beyond_what_the_collector_has(
     assert_eq!(samples.range(mark + 1..).count(), 2);
 }
 
-/// The same under a running sampler: its next sample takes the new number.
+/// The same with a running sampler: its next sample uses the new number.
 #[test]
 fn a_running_sampler_heeds_the_numbers_that_are_taken() {
     let folder = tempfile::tempdir().unwrap();
