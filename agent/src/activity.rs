@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Two activities reported within this time count as one: a reporter repeats an activity, and each time
-/// computes its moment anew from its age.
+/// recomputes its moment from its age.
 pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
 /// A source of the owner's activity for samples: a watch, or the thread that has one.
@@ -91,7 +91,7 @@ impl Roots {
 }
 
 impl ActivityWatch {
-    /// Begins to watch at the wall-clock time `now_ms`: input devices queue events from then on.
+    /// Begins to watch at the wall-clock time `now_ms`: input devices queue later events.
     #[must_use]
     pub fn new(roots: Roots, now_ms: i64) -> Self {
         let mut watch = Self {

@@ -115,7 +115,7 @@ impl Owner {
             })),
             (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
-                // The owner has not returned; the rule begins anew, since nothing is assumed across a gap.
+                // The owner has not returned; the rule starts over, since nothing is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
                 Some(self.active(now.time_ms, None, source))
             }

@@ -1,6 +1,7 @@
 //! Messages to the service manager (sd_notify(3)): readiness, state and signs of life.
 //!
-//! They use one socket that never blocks: a hung service manager must not delay the return of memory to its owner.
+//! Messages use one socket that never blocks: a hung service manager must not delay the return of memory to its
+//! owner.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};

@@ -129,7 +129,7 @@ impl Config {
     /// URL at which a recruiter with this configuration answers without TLS; `None` if there is none.
     ///
     /// # Errors
-    /// Those of [`Self::resolve`].
+    /// Errors of [`Self::resolve`].
     pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
         let args = Serve {
             config: config.map(Path::to_owned),

@@ -243,7 +243,7 @@ fn bounded<T: From<i8>>(done: impl FnOnce() -> Result<T, Failure>) -> T {
     };
     let said = CString::new(said.replace('\0', "?")).unwrap_or_default();
     let _ = SAID.try_with(|last| last.replace(said)); // a thread that is ending needs no text
-    // SAFETY: the address of this thread's errno.
+    // SAFETY: the address is that of this thread's errno.
     unsafe { *libc::__errno_location() = errno };
     T::from(-1_i8)
 }

@@ -35,7 +35,7 @@ pub enum RegionError {
         /// Size of the region, in bytes.
         region_bytes: u64,
     },
-    /// These values define no region.
+    /// File, offset or length define no region.
     #[error("no region: {what}")]
     Unfit {
         /// Fault of file, offset or length.

@@ -31,7 +31,7 @@ pub enum OnLoss {
     /// Regions read their files.
     #[default]
     File,
-    /// As in Dodo: reading and writing fails from then on. Written data are in the file nevertheless.
+    /// As in Dodo: later reads and writes fail. Written data are in the file nevertheless.
     Error,
 }
 

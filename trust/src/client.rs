@@ -190,7 +190,7 @@ impl ClientTrust {
         }))
     }
 
-    /// Credentials for connecting. A client that keeps its settings (like a `ureq::Agent`) must be made anew when [`Self::generation`]
+    /// Credentials for connecting. A client that keeps its settings (like a `ureq::Agent`) must be recreated when [`Self::generation`]
     /// changes.
     pub fn credentials(&self) -> Arc<Credentials> {
         self.watched.get()

@@ -100,7 +100,7 @@ impl HttpClient {
     /// Loads certificates that were replaced, in this process or by another client of the same [`ClientTrust`].
     ///
     /// # Errors
-    /// Those of [`ClientTrust::reload_if_changed`] if new files are unusable: the old ones stay in use.
+    /// Errors of [`ClientTrust::reload_if_changed`] if new files are unusable: the old ones stay in use.
     pub fn follow_files(&mut self) -> Result<()> {
         let Some(followed) = &mut self.trust else {
             return Ok(());

@@ -204,7 +204,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Returns true for our scheme in any case: a name that only resembles ours must not pass as a foreign name.
+/// Returns true for our scheme in any letter case: a name that resembles ours must not pass as foreign.
 fn is_of_scheme(uri: &str) -> bool {
     uri.get(..SCHEME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))

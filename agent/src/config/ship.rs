@@ -8,7 +8,8 @@ use std::time::Duration;
 /// File of the authority's certificate.
 pub(crate) const AUTHORITY: &str = "authority.crt";
 
-/// File with this host's certificate and private key: one file, so that both are replaced at once.
+/// File with this host's certificate and private key: one file, so that both are replaced
+/// together.
 pub(crate) const HOST: &str = "host.pem";
 
 /// Default interval of shipping, the tracing interval: more frequent batches would be empty.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// Major numbers of pseudo-terminals (`Documentation/admin-guide/devices.txt`), 256 terminals each.
 const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
 
-/// Result of the terminals' access times.
+/// Result of reading the terminals' access times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminals {
     /// Newest access, wall clock; `None` if no terminal was examined.

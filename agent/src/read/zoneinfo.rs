@@ -92,8 +92,8 @@ impl Zones {
 }
 
 impl Node {
-    /// Returns sums that include every zone: without one zone's figure, a sum would be too small
-    /// unnoticed.
+    /// Returns sums that include every zone: without one zone's figure, a sum would silently be
+    /// too small.
     fn sums(&self) -> Zones {
         let of_all_zones = |sum: Sum| (sum.figures == self.zones).then_some(sum.pages);
         Zones {

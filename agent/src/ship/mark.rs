@@ -59,7 +59,7 @@ impl ShippingProgress {
     /// Reads the progress from the trace open as `connection`.
     ///
     /// # Errors
-    /// Those of SQLite.
+    /// Errors of SQLite.
     pub(crate) fn read(connection: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
         let number = |key| -> rusqlite::Result<Option<i64>> {
             Ok(meta(connection, key)?.and_then(|text| text.parse().ok()))

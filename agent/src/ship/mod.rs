@@ -86,7 +86,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
 /// Ships all present records, and returns a summary.
 ///
 /// # Errors
-/// Those of [`run`], and [`Error::Unshipped`] if not all could be shipped.
+/// Errors of [`run`], and [`Error::Unshipped`] if not all could be shipped.
 pub fn once(config: &Config) -> Result<Summary, Error> {
     let _lock = lock(config)?;
     let mut shipper = Shipper::new(config, Arc::default())?;

@@ -37,7 +37,7 @@ pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
 /// Opens an existing trace for writing, without migrating it.
 ///
 /// # Errors
-/// Those of [`open_to_read`].
+/// Errors of [`open_to_read`].
 pub(crate) fn open_to_write(path: &Path) -> Result<Connection, Error> {
     drop(open_to_read(path)?);
     let database = Error::database(path);
@@ -75,7 +75,7 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
 /// without one.
 ///
 /// # Errors
-/// Those of [`crate::trace::store::Store::open`].
+/// Errors of [`crate::trace::store::Store::open`].
 pub(crate) fn migrate(
     path: &Path,
     connection: &mut Connection,
@@ -147,7 +147,7 @@ fn step_up(
 /// Returns an entry of the `meta` table.
 ///
 /// # Errors
-/// Those of SQLite.
+/// Errors of SQLite.
 pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     let query = "SELECT value FROM meta WHERE key = ?";
     connection
@@ -163,7 +163,7 @@ pub(crate) const FLOOR: &str = "sequence_floor";
 /// later.
 ///
 /// # Errors
-/// Those of SQLite.
+/// Errors of SQLite.
 pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     connection
         .prepare("SELECT name FROM pragma_table_info(?)")?
@@ -174,7 +174,7 @@ pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Str
 /// Sequence number of the last record; 0 without records.
 ///
 /// # Errors
-/// Those of SQLite.
+/// Errors of SQLite.
 pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
     records_tables(connection)?
         .iter()
@@ -188,7 +188,7 @@ pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
 /// Tables of the database whose rows are records of their own, with a time.
 ///
 /// # Errors
-/// Those of SQLite.
+/// Errors of SQLite.
 pub fn records_tables(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
     let mut found = Vec::new();
     for table in TABLES.iter().filter(|t| t.has_own_time()) {

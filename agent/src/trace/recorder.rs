@@ -31,7 +31,7 @@ impl Recorder {
     /// Opens the trace.
     ///
     /// # Errors
-    /// Those of [`Store::open`].
+    /// Errors of [`Store::open`].
     pub(crate) fn open(config: Arc<Config>) -> Result<Self, Error> {
         let mut recorder = Self {
             config,
@@ -53,7 +53,7 @@ impl Recorder {
     /// Skips record numbers if this is another boot: see [`Store::begin_boot`].
     ///
     /// # Errors
-    /// Errors that do not pass by themselves.
+    /// Errors that do not pass without intervention.
     pub(crate) fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map_or(Ok(()), |store| store.begin_boot(boot_id)) {
@@ -65,7 +65,7 @@ impl Recorder {
     /// Stores a sample. Returns false if it could not be stored.
     ///
     /// # Errors
-    /// Errors that do not pass by themselves.
+    /// Errors that do not pass without intervention.
     pub(crate) fn sample(&mut self, sample: Sample) -> Result<bool, Error> {
         let now = sample.moment;
         match self.try_sample(sample) {

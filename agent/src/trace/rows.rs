@@ -30,7 +30,7 @@ impl Trace {
     /// until this is dropped. Meanwhile the agent's log cannot wrap around: drop the view soon.
     ///
     /// # Errors
-    /// Those of [`open_to_read`]; [`Error::Row`] if the trace lacks its host or database id.
+    /// Errors of [`open_to_read`]; [`Error::Row`] if the trace lacks its host or database id.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = open_to_read(path)?;
         let begun = connection.execute_batch("BEGIN");

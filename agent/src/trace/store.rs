@@ -124,7 +124,7 @@ impl Store {
     /// Sets the database aside, which `cause` shows to be damaged, and begins a new one.
     ///
     /// # Errors
-    /// Those of [`Store::open`]; the database is closed.
+    /// Errors of [`Store::open`]; the database is closed.
     pub fn begin_anew(
         self,
         host_id: Option<&str>,

@@ -160,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Waits for a sample that finds the owner away: the agent waits for their return from then on.
+    /// Waits for a sample that finds the owner away: after it, the agent waits for the owner's return.
     pub(crate) fn until_away(&mut self) {
         while self
             .next_sample()

@@ -157,7 +157,7 @@ fn a_process_id_that_is_used_again_is_another_process() {
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     wait_for_cpu(&root.join("100/stat"), 50);
-    // The sleeper's CPU time does not count for the new process, but the new one's whole life does.
+    // The sleeper's CPU time does not count for the new process; all of its own does.
     let (name, cpu_ms, started_ms) = hundred().unwrap();
     assert_eq!((name.as_str(), cpu_ms), ("sh", None));
     namespace.tell("kill 100; wait 100 || true");
@@ -289,7 +289,7 @@ fn twenty_thousand_processes_are_counted_in_bounded_memory() {
     );
 }
 
-/// The same with real processes: `cargo test --release -p gleaner-agent -- --ignored --nocapture
+/// Traces real processes: `cargo test --release -p gleaner-agent -- --ignored --nocapture
 /// twenty_thousand`.
 #[test]
 #[ignore = "takes some 3 GB of memory and a minute: for the soak"]

@@ -142,7 +142,7 @@ fn vacuum_gives_all_free_pages_back_and_waits_for_the_agent_to_end() {
         (auto_vacuum, rows, sizes(&connection).1)
     };
 
-    // A database of an older agent must be rewritten, and can return pages from then on.
+    // A database of an older agent can return pages only after it is rewritten.
     change("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM");
     change("DELETE FROM files WHERE sequence <= 60");
     let (auto_vacuum, rows, free) = state();

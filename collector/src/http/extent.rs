@@ -9,7 +9,7 @@ use std::time::SystemTime;
 const DAY_MS: i64 = 86_400_000;
 /// Number of last days whose records determine the rate of growth.
 const RATE_DAYS: i64 = 7;
-/// Minimum time of records that determines a rate.
+/// Minimum time span of records from which a rate is computed.
 const LEAST_MS: i64 = 3_600_000;
 
 /// Sizes of the dataset's files.
@@ -166,7 +166,7 @@ mod tests {
         assert!(now().failure.is_some());
         write(r#"{"format_version": 1, "schema_version": 1, "files": []}"#);
         assert_eq!(now().failure, None);
-        // The same length, and perhaps the same tick of the clock.
+        // The manifest has the same length as before, and perhaps the same modification time.
         write(r#"{"format_version": 1, "schema_version": 1, "files": 12}"#);
         assert!(now().failure.is_some());
     }

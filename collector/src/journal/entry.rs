@@ -56,7 +56,7 @@ impl Entry {
         let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
-            // Both are far below 4 GiB: bodies are limited on arrival.
+            // Both lengths are far below 4 GiB: bodies are limited on arrival.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
         to.extend_from_slice(&hash(&header, &self.body));

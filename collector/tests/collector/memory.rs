@@ -136,7 +136,7 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
             .any(|line| line.contains("memory_pressure_ratio"))
     );
 
-    // The same host, not heard since yesterday.
+    // The same host after a day without a batch.
     collector.seal();
     assert_eq!(collector.end(), Some(0));
     let file = folder.path().join("data/hosts.json");

@@ -58,7 +58,7 @@ fn refusal(collector: &Collector, path: &str) -> (u16, String, bool) {
     )
 }
 
-/// The same rows, read from the dataset's folder.
+/// Rows of a selection, read from the dataset's folder.
 fn selected(collector: &Collector, table: &Table, selection: &Selection) -> RecordBatch {
     let dataset = Dataset::open(collector.dataset()).unwrap();
     let rows = dataset.select(table, selection).unwrap();

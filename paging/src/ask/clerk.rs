@@ -23,7 +23,7 @@ pub fn clerk(socket: &Path, patience: Duration) -> io::Result<String> {
 /// more.
 ///
 /// # Errors
-/// Those of [`clerk`], or the answer is no status.
+/// Errors of [`clerk`], or the answer is no status.
 pub fn device(socket: &Path, patience: Duration) -> io::Result<(DeviceStatus, serde_json::Value)> {
     let document: serde_json::Value = serde_json::from_str(&clerk(socket, patience)?)?;
     Ok((DeviceStatus::deserialize(&document)?, document))

@@ -147,7 +147,7 @@ impl Recruiters {
         Err(failed.unwrap_or_else(nobody))
     }
 
-    /// Returns the HTTP agent, made anew after the certificate files were replaced.
+    /// Returns the HTTP agent, recreated after the certificate files were replaced.
     fn agent(&self) -> Agent {
         let mut http = self.http.lock().unwrap_or_else(PoisonError::into_inner);
         // During a replacement the files may not fit each other: then the old certificates stay in use.

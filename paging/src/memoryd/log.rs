@@ -105,7 +105,7 @@ impl Log {
     /// Adds one step of a gradual reclaim, or one of several leases that end.
     ///
     /// # Errors
-    /// Those of [`Self::add`], for earlier lines.
+    /// Errors of [`Self::add`], for earlier lines.
     pub(crate) fn add_step(&mut self, step: ReclaimRecord) -> io::Result<()> {
         let now_ms = step.time_ms;
         let earlier = self.settle(|under_way| under_way.has_ended(now_ms));
@@ -123,7 +123,7 @@ impl Log {
     /// Writes lines of steps that have ended by `now_ms`.
     ///
     /// # Errors
-    /// Those of [`Self::add`].
+    /// Errors of [`Self::add`].
     pub(crate) fn tick(&mut self, now_ms: i64) -> io::Result<()> {
         self.settle(|under_way| under_way.has_ended(now_ms))
     }

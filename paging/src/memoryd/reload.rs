@@ -1,6 +1,6 @@
 //! Reloads the configuration without a restart, which would give back all memory.
 //!
-//! This has a thread of its own, since a file may be slow to read and the core never waits.
+//! Reloading has a thread of its own, since a file may be slow to read and the core never waits.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;

@@ -141,7 +141,7 @@ impl Pages {
     /// written. Other threads wait for the slab, so that `fill` must not block.
     ///
     /// # Errors
-    /// Those of [`Self::write`].
+    /// Errors of [`Self::write`].
     pub fn fill(
         &self,
         offset: u64,

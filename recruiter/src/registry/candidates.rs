@@ -9,7 +9,7 @@ use gleaner_schemas::units::Bytes;
 
 /// Minimum time until a retry: nothing changes sooner.
 const LEAST_RETRY_MS: i64 = 1000;
-/// Maximum time until a retry: by then, circumstances may have changed.
+/// Maximum time until a retry: after it, circumstances may have changed.
 const MOST_RETRY_MS: i64 = 300_000;
 /// Time until a retry if nothing tells when a host will be idle.
 const RETRY_MS: i64 = 30_000;

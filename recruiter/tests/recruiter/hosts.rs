@@ -34,7 +34,8 @@ pub(crate) struct State {
     pub(crate) asked: Vec<RequestKind>,
     /// Reasons for which the recruiter rejected it.
     pub(crate) sent_away: Vec<Refusal>,
-    /// True for memory servers of this release; older ones do not know this message.
+    /// True for memory servers of this release; older ones do not know
+    /// the message with revocation lists.
     pub(crate) takes_revocations: bool,
     /// Revocation lists received.
     pub(crate) revocations: Vec<String>,

@@ -49,7 +49,7 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     assert_eq!(lease["host_id"], host.id);
     assert_eq!(lease["client"], "pager");
     assert_eq!(lease["address"], "127.0.0.1:1");
-    // The same key gives the same lease.
+    // A repeated request with the same key gets the same lease.
     let again = recruiter.lease("pager", &asked(3 * MIB, "a"));
     assert_eq!((again.status, lease_id(&again)), (200, id.clone()));
     // With another size, the request contradicts the key.
@@ -144,7 +144,7 @@ fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
         assert_eq!(granted.body["leases"][0]["host_id"], good.id);
     }
     assert_eq!(good.leases_count(), 8);
-    // The host that failed is avoided from then on; the one that refused is not.
+    // Later requests avoid the host that failed, but not the one that refused.
     let asked_of = |host: &Host| host.state().asked.len();
     assert!(asked_of(&silent) <= 1, "{}", asked_of(&silent));
     good.state().manner = refusing(RefusalKind::NoMemory);

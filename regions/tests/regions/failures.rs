@@ -122,7 +122,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         let _ = fs::remove_file(&socket);
     }
-    // The same result after a refused connection.
+    // A refused connection has the same result.
     let nobody = settings(&format!("nbd+unix:///?socket={}", socket.display()));
     let all = Regions::new(nobody).unwrap();
     for _ in 0..3 {
@@ -207,7 +207,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
 fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let server = memory_server("127.0.0.1:0");
-    // Both use the server as if alone, at the same offset.
+    // Each program uses the server as if alone, at the same offset.
     let (mine, theirs) = (regions(&server.url), regions(&server.url));
     let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);
     let mut load = Load::new(region.unwrap(), 1);

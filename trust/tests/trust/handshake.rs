@@ -31,7 +31,7 @@ fn hosts_and_people_are_let_in_by_role_and_name() {
     assert_eq!(met.by_client.unwrap().len(), 1);
     let met = connect(server.config(), deployment.client(&reader("ada@lab")));
     assert_eq!(peer(&met), Peer::Reader("ada@lab".to_owned()));
-    // One name with two roles: the certificate distinguishes them.
+    // One name with two roles: the certificate tells the role.
     let name = || "ada@lab".to_owned();
     let met = connect(
         server.config(),

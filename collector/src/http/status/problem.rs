@@ -134,7 +134,7 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// `all 1,200 hosts`.
+    /// Text like `all 1,200 hosts`.
     pub(in crate::http) fn all_hosts(&self) -> String {
         format!("all {}", count(self.hosts_count, "host"))
     }

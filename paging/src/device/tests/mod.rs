@@ -118,7 +118,7 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     assert_eq!(from_disk(&world), 2);
 }
 
-/// The same writes, then reads of pages 4 and 0: which pages servers hold depends on the policy.
+/// After the same writes, pages 4 and 0 are read: which pages servers hold depends on the policy.
 #[test]
 fn the_policy_chooses_the_pages_that_servers_have() {
     // One world per page, since reading a page may move it.

@@ -177,7 +177,7 @@ impl Core {
         Ok((core, ends))
     }
 
-    /// Lends until told to end; all memory is given back by then.
+    /// Lends until it is told to end; returns after all memory is given back.
     ///
     /// # Errors
     /// The kernel fails to wait for inputs.

@@ -69,7 +69,7 @@ fn answers_that_the_devices_client_does_not_take_take_little_memory() {
     let victim = attacked.victim();
     let mut held = Vec::new();
     for (command, bytes) in [
-        (Command::Read, 8 << 20), // never written: answered at once
+        (Command::Read, 8 << 20), // never written: answered immediately
         (Command::Flush, 0),
         (Command::Cache, 8 << 20),
         (Command::Trim, 8 << 20),
