@@ -1,4 +1,5 @@
-//! The C library's name within: programs that were linked with it find this one, and no later one with another interface.
+//! Sets the C library's internal name (soname): programs linked with it find this one, and no later one with another
+//! interface.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

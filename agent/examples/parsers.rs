@@ -1,4 +1,4 @@
-//! `cargo run --release -p gleaner-agent --example parsers`: the time per file of our parsers and of the
+//! `cargo run --release -p gleaner-agent --example parsers`: time per file of our parsers and of the
 //! procfs crate's. Both parse the same bytes of this host, read beforehand.
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Values that could not be read, each absent with its reason; never 0 in their place.
+//! Values that could not be read. Each is recorded as absent with its reason, never as 0.
 
 use gleaner_schemas::rows::AbsenceRow;
 use gleaner_schemas::units::stored;
@@ -9,9 +9,9 @@ use std::fmt;
 /// Reason why a value is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// The source vanished before it was read: a process that ended, a file of another machine.
+    /// The source vanished before it was read: a process ended, or the file is of another machine.
     Vanished,
-    /// The agent may not read it.
+    /// The agent lacks the permission to read the source.
     Denied,
     /// The kernel or the machine does not provide the value.
     Unsupported,
@@ -19,7 +19,7 @@ pub enum Reason {
     Malformed,
     /// The value contradicts another of the kernel's figures.
     Contradicted,
-    /// More than the kernel keeps for us, or than one sample holds.
+    /// The value exceeds what the kernel keeps for the agent, or what one sample holds.
     Exceeded,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Absence of one value. The detail never names a file of the owner's.
+/// Absence of one value. The detail never names one of the owner's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
     /// Reason of the absence.
@@ -54,7 +54,7 @@ pub struct AbsentValue {
 }
 
 impl AbsentValue {
-    /// Absent for `reason`.
+    /// Makes an absence for `reason`.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             reason,
@@ -62,7 +62,7 @@ impl AbsentValue {
         }
     }
 
-    /// Absence from an error about something short-lived: a process, a device.
+    /// Makes an absence from an error about something short-lived, such as a process or a device.
     #[must_use]
     pub fn from_errno(what: &str, errno: Errno) -> Self {
         let reason = match errno {
@@ -73,7 +73,7 @@ impl AbsentValue {
         Self::new(reason, format!("{what}: {}", std::io::Error::from(errno)))
     }
 
-    /// Absence from an error about a file that a kernel always or never has.
+    /// Makes an absence from an error about a file that a kernel either always or never has.
     #[must_use]
     pub fn from_kernel_file(name: &str, errno: Errno) -> Self {
         let mut absent = Self::from_errno(name, errno);
@@ -100,7 +100,7 @@ impl Absences {
         entry.1 += 1;
     }
 
-    /// Adds what `other` has noted.
+    /// Adds the absences that `other` has noted.
     pub(crate) fn extend(&mut self, other: Self) {
         for (noted, (detail, count)) in other.by_item {
             let entry = self.by_item.entry(noted).or_insert((detail, 0));
@@ -108,12 +108,12 @@ impl Absences {
         }
     }
 
-    /// The value, or a note that `item` is absent.
+    /// Returns the value, or notes that `item` is absent.
     pub fn keep<T>(&mut self, item: &'static str, read: Result<T, AbsentValue>) -> Option<T> {
         read.map_err(|absent| self.note(item, absent)).ok()
     }
 
-    /// The value, or a note that each of `items` is absent.
+    /// Returns the value, or notes that each of `items` is absent.
     pub fn keep_for<T>(
         &mut self,
         items: &[&'static str],

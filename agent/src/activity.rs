@@ -1,5 +1,4 @@
-//! The owner's activity: what each source says, how long the owner has been idle, and the first sign of
-//! their return.
+//! The owner's activity: reports of each source, the owner's idle time, and the first sign of their return.
 
 use crate::Error;
 use crate::absence::{Absences, AbsentValue, Reason};
@@ -14,8 +13,8 @@ use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Two activities of one reporter closer than this are the same: a reporter repeats an activity, and each
-/// time computes its moment again from its age.
+/// Two activities reported within this time count as one: a reporter repeats an activity, and each time
+/// recomputes its moment from its age.
 pub(crate) const ACTIVITY_JITTER_MS: i64 = 1000;
 
 /// A source of the owner's activity for samples: a watch, or the thread that has one.
@@ -27,20 +26,20 @@ pub trait Activity: Send {
     fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error>;
 }
 
-/// A sample's question about the owner's activity, with the answers that take the sample longest to get.
+/// A sample's question about the owner's activity, together with the answers that take longest to get.
 #[derive(Clone, Debug)]
 pub struct Look {
     /// Wall-clock time of the sample.
     pub now_ms: i64,
     /// Terminals that control a process, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
-    /// Sessions as logind sees them.
+    /// Sessions as reported by logind.
     pub sessions: Result<Sessions, AbsentValue>,
 }
 
-/// Watches all sources and remembers the last activity that each saw.
+/// Watches all sources, and remembers the last activity that each source reported.
 ///
-/// A source that has seen none counts from the first look: the owner has been idle at least since then.
+/// A source without activity counts from the first look: the owner has been idle at least since then.
 #[derive(Debug)]
 pub struct ActivityWatch {
     roots: Roots,
@@ -92,7 +91,7 @@ impl Roots {
 }
 
 impl ActivityWatch {
-    /// Begins to watch at the wall-clock time `now_ms`: input devices queue events from here on.
+    /// Begins to watch at the wall-clock time `now_ms`: input devices queue later events.
     #[must_use]
     pub fn new(roots: Roots, now_ms: i64) -> Self {
         let mut watch = Self {
@@ -108,7 +107,7 @@ impl ActivityWatch {
             input_at_look_ms: None,
             accesses: None,
         };
-        let _ = watch.input(now_ms); // opens; whatever fails is told by each sample
+        let _ = watch.input(now_ms); // opens the devices; each sample reports failures
         watch
     }
 
@@ -133,7 +132,7 @@ impl ActivityWatch {
     }
 
     /// Starts or continues to wait for the owner, also at terminals, reporters and devices that are new since
-    /// the last call. Returns a sign that came between the last look and now.
+    /// the last call. Returns a sign that occurred between the last look and now.
     ///
     /// # Errors
     /// Terminals and reporters cannot be waited for; input devices still can.
@@ -187,8 +186,8 @@ impl ActivityWatch {
         self.devices.wait_on().chain(accesses).collect()
     }
 
-    /// Reads the descriptors of [`Self::wait_on`]. `None` if nothing there was a sign of the owner: a
-    /// reporter repeated itself, or a device was plugged in.
+    /// Reads the descriptors of [`Self::wait_on`]. Returns `None` if nothing there was a sign of the owner,
+    /// for example because a reporter repeated itself or a device was plugged in.
     pub fn first_sign(&mut self, now_ms: i64) -> Option<Sign> {
         let mut news = News::default();
         if let Some(accesses) = &mut self.accesses {
@@ -198,7 +197,7 @@ impl ActivityWatch {
             }
         }
         if news.device {
-            let _ = self.devices.open_new(&self.roots.dev, &self.roots.sys); // a sample tells what is amiss
+            let _ = self.devices.open_new(&self.roots.dev, &self.roots.sys); // a sample reports failures
         }
         let at_look_ms = self.input_at_look_ms.take();
         if let Some(time_ms) = self.devices.drain().ok().flatten().max(at_look_ms) {
@@ -323,7 +322,7 @@ impl Activity for ActivityWatch {
     }
 }
 
-/// Time since the newest activity known; a time ahead of the clock is now.
+/// Time since the newest known activity; 0 if its time is in the future.
 fn idle_ms(
     last_ms: &mut Option<i64>,
     newest_ms: Option<i64>,
@@ -356,8 +355,8 @@ fn row(
 /// Time since the owner's last activity, from the least idle source.
 ///
 /// # Errors
-/// A source may not be read, is malformed or has fallen silent (someone may be active there unseen), or there
-/// is no source.
+/// A source may not be read, is malformed or has fallen silent (somebody may be active there unseen), or
+/// there is no source.
 pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, AbsentValue> {
     for reason in [Reason::Denied, Reason::Malformed, Reason::Vanished] {
         if let Some(blind) = sources.iter().find(|s| s.state == reason.as_str()) {
@@ -371,7 +370,7 @@ pub fn owner_idle_ms(sources: &[ActivityRow]) -> Result<i64, AbsentValue> {
         .ok_or_else(|| AbsentValue::new(Reason::Unsupported, "no source of activity"))
 }
 
-/// Name of the source that saw the owner last.
+/// Name of the source with the owner's latest activity.
 pub(crate) fn least_idle(sources: &[ActivityRow]) -> Option<&str> {
     let seen = sources.iter().filter(|s| s.idle_ms.is_some());
     seen.min_by_key(|s| s.idle_ms).map(|s| s.source.as_str())
@@ -429,7 +428,7 @@ mod tests {
     fn idle_since_the_last_activity_or_the_first_look() {
         let mut last = None;
         assert_eq!(idle_ms(&mut last, None, 1000, 4000), 3000);
-        assert_eq!(idle_ms(&mut last, Some(500), 1000, 4000), 3500); // known, though before the first look
+        assert_eq!(idle_ms(&mut last, Some(500), 1000, 4000), 3500); // a known activity before the first look
         assert_eq!(idle_ms(&mut last, None, 1000, 5000), 4500);
         assert_eq!(idle_ms(&mut last, Some(9000), 1000, 6000), 0); // the clock was set back
         assert_eq!(idle_ms(&mut last, None, 1000, 7000), 1000);

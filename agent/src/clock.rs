@@ -1,8 +1,8 @@
-//! The clocks, read together.
+//! Reads the clocks together.
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// A moment, on three clocks.
+/// A moment on three clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Wall clock, since 1970-01-01 UTC.
@@ -14,8 +14,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads the clocks. Reads again if the agent was interrupted between two clocks, which would look like a
-    /// sleep or a step; on a host so busy that every attempt is interrupted, the last reading counts.
+    /// Reads the clocks, and again if the agent was interrupted between two of them, which would look like a
+    /// sleep or a step. On a host so busy that every attempt is interrupted, the last reading counts.
     #[must_use]
     pub fn now() -> Self {
         const ATTEMPTS: usize = 8;
@@ -47,7 +47,7 @@ pub fn own_cpu_us() -> i64 {
     microseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// Wall time for measuring spans, in microseconds.
+/// Monotonic time for measuring durations, in microseconds.
 #[must_use]
 pub fn monotonic_us() -> i64 {
     microseconds(clock_gettime(ClockId::Monotonic))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Reason why the agent cannot go on.
+/// Reason why the agent cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,7 +14,7 @@ pub enum Error {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// A file or folder of the agent's own cannot be written.
+    /// A file or folder that belongs to the agent cannot be written.
     #[error("cannot write {path}: {source}; give another place with --database", path = .path.display())]
     Write {
         /// Path of the file or folder.
@@ -22,7 +22,7 @@ pub enum Error {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// A file of the kernel lacks what every kernel provides.
+    /// A file of the kernel lacks contents that every kernel provides.
     #[error("{path} is not what the kernel documents: {what}; is --proc-root right?", path = .path.display())]
     Kernel {
         /// Path of the file.
@@ -41,7 +41,7 @@ pub enum Error {
         /// Error of SQLite.
         source: rusqlite::Error,
     },
-    /// A database whose pages are not what SQLite wrote.
+    /// The database's pages are not what SQLite wrote.
     #[error("{path} is damaged: {what}", path = .path.display())]
     Damaged {
         /// Path of the database.
@@ -49,7 +49,7 @@ pub enum Error {
         /// Damage that was found.
         what: String,
     },
-    /// Too many damaged databases, one after the other.
+    /// Several databases were damaged, one after the other.
     #[error("{path} was damaged {count} times, and each is kept beside it: check the disk, export what can be read of them with `gleaner-agent export --database FILE DATASET`, and move them away", path = .path.display())]
     DamagedAgain {
         /// Path of the database.
@@ -57,13 +57,13 @@ pub enum Error {
         /// Number of damaged databases kept beside it.
         count: usize,
     },
-    /// No database yet.
+    /// There is no database yet.
     #[error("no trace at {path}: begin one with `gleaner-agent run`, or name another with --database", path = .path.display())]
     NoDatabase {
         /// Path at which the database was expected.
         path: PathBuf,
     },
-    /// A database of another program.
+    /// The database belongs to another program.
     #[error("{path} is a database of another program (application id {application_id:#x}): name another with --database", path = .path.display())]
     ForeignDatabase {
         /// Path of the database.
@@ -71,7 +71,7 @@ pub enum Error {
         /// Application id in its header.
         application_id: i32,
     },
-    /// A database of a newer agent.
+    /// The database was written by a newer agent.
     #[error("{path} was written by a newer agent (schema version {found}, this one knows {known}): update gleaner-agent, or name another with --database", path = .path.display())]
     NewerDatabase {
         /// Path of the database.
@@ -81,25 +81,25 @@ pub enum Error {
         /// Newest schema version that this agent knows.
         known: u32,
     },
-    /// A database that was brought from another host.
+    /// The database was brought from another host.
     #[error("{path} is the trace of another host (by /etc/machine-id): move it away, or name another with --database", path = .path.display())]
     OtherHost {
         /// Path of the database.
         path: PathBuf,
     },
-    /// A second agent on the same database.
+    /// A second agent runs on the same database.
     #[error("another gleaner-agent is writing {path}: stop it first, or name another with --database", path = .path.display())]
     Locked {
         /// Path of the database.
         path: PathBuf,
     },
-    /// A second shipper of the same database.
+    /// A second shipper runs on the same database.
     #[error("another gleaner-agent is shipping {path}: stop it first, or name another with --database", path = .path.display())]
     Shipping {
         /// Path of the database.
         path: PathBuf,
     },
-    /// No collector, or one that may not be spoken to.
+    /// No collector is configured, or its address is not allowed.
     #[error(
         "{what}; enrol this host with `gleaner-agent enroll`, or name a collector in the configuration (ship.collector)"
     )]
@@ -110,10 +110,10 @@ pub enum Error {
     /// Some records could not be shipped.
     #[error("not all is shipped: {why}")]
     Unshipped {
-        /// Obstacle to the rest.
+        /// Reason why the remaining records were not shipped.
         why: String,
     },
-    /// The collector refused enrolment, or could not be asked.
+    /// The collector refused enrolment, or is unreachable.
     #[error("this host is not enrolled: {why}")]
     Enrolment {
         /// Reason of the refusal or failure.
@@ -149,7 +149,7 @@ pub enum Error {
         "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"
     )]
     Session {
-        /// Prerequisite that is missing.
+        /// Missing prerequisite.
         what: String,
     },
     /// A row does not fit its table.
@@ -174,8 +174,8 @@ impl From<gleaner_trust::AddressError> for Error {
 }
 
 impl Error {
-    /// Returns true if the error may pass by itself or once somebody makes room: a disk that is full,
-    /// read-only or failing, or a database that another program holds.
+    /// Returns true if the error may pass by itself or after space is freed: a disk that is full,
+    /// read-only or failing, or a database that another program has locked.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         use rusqlite::ErrorCode::{
@@ -202,14 +202,14 @@ impl Error {
         }
     }
 
-    /// Returns true if the database no longer is what SQLite wrote.
+    /// Returns true if the database is no longer what SQLite wrote.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         match self {
             Self::Damaged { .. } => true,
             Self::Database { source, .. } => match source {
-                // A value of ours that is no longer of its kind.
+                // A stored value no longer has its type.
                 rusqlite::Error::Utf8Error(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
@@ -223,7 +223,7 @@ impl Error {
         }
     }
 
-    /// Text of the error without the path: fit for a row that leaves the host.
+    /// Text of the error without the path, for a row that leaves the host.
     #[must_use]
     pub fn without_path(&self) -> String {
         match self {

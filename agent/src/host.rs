@@ -1,4 +1,4 @@
-//! The host: its name and what it is made of.
+//! The host: its name and its hardware.
 
 pub use gleaner_trust::this_host_id as id;
 
@@ -36,7 +36,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
     }
 }
 
-/// Number of CPUs online; where sysfs does not have it, of those that this process may use.
+/// Number of CPUs online; if sysfs lacks it, of those that this process may use.
 fn cpus_count(sys_root: &Path) -> i64 {
     let online = std::fs::read_to_string(sys_root.join("devices/system/cpu/online")).ok();
     online
@@ -45,7 +45,7 @@ fn cpus_count(sys_root: &Path) -> i64 {
         .unwrap_or(1)
 }
 
-/// Name of the first CPU, as it reports it.
+/// Model name of the first CPU, as the CPU reports it.
 fn cpu_model() -> Option<String> {
     let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
     let system = System::new_with_specifics(cpus).ok()?;
@@ -53,8 +53,8 @@ fn cpu_model() -> Option<String> {
     (!brand.is_empty()).then(|| brand.to_owned())
 }
 
-/// Name of the machine by its maker, from DMI or the device tree. Not from sysinfo, which would look in /tmp
-/// as well, where anybody may write.
+/// The maker's name of the machine, from DMI or the device tree. Not from sysinfo, which also looks in /tmp,
+/// where anybody may write.
 fn machine_model(sys_root: &Path) -> Option<String> {
     let files = [
         "class/dmi/id/product_name",

@@ -1,4 +1,4 @@
-//! Names that leave the host: hashes of ids and paths that must not.
+//! Hashes in place of ids and paths, which must not leave the host.
 
 use crate::state_files::{beside, open_own};
 use gleaner_schemas::units::stored;
@@ -37,7 +37,7 @@ impl FileIdKey {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 let key = Self::random().map_err(io::Error::other)?;
                 let unfinished = beside(path, ".new");
-                // Remainder of an agent that was killed, or a link that somebody put there.
+                // Left by a killed agent, or a link that another user put there.
                 match std::fs::remove_file(&unfinished) {
                     Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                     _ => {}
@@ -75,14 +75,14 @@ impl FileIdKey {
     }
 }
 
-/// A boot's name: a hash of the kernel's boot id.
+/// Hash of the kernel's boot id, which identifies a boot.
 #[must_use]
 pub fn boot_id(boot_id: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(boot_id).ok()?.trim();
     (!text.is_empty()).then(|| derived("gleaner boot id v1", text))
 }
 
-/// A random name of 128 bits.
+/// Returns a random name of 128 bits.
 ///
 /// # Errors
 /// The kernel gives no random bytes.

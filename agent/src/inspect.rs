@@ -1,4 +1,4 @@
-//! Recorded facts about the people at this host, in plain words.
+//! Recorded facts about the people at this host, as text.
 
 use crate::Error;
 use crate::config::Limits;
@@ -15,23 +15,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Number of programs and paths in the text for people; `--json` lists them all.
+/// Number of programs and paths listed in the text; `--json` lists all of them.
 const LISTED: usize = 12;
 
-/// All that the trace records about people, within the time asked for.
+/// All records of the trace about people, within the requested time.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
     /// Path of the database.
     pub database: PathBuf,
     /// File mode of the database, like 0640.
     pub mode: String,
-    /// User and group that own it, by number.
+    /// User and group of the database's file, by number.
     pub owner: (u32, u32),
-    /// First and last sample, ms since 1970-01-01 UTC.
+    /// Time of the first sample, ms since 1970-01-01 UTC; `None` without samples.
     pub from_time_ms: Option<i64>,
     /// Time of the last sample, ms since 1970-01-01 UTC; `None` without samples.
     pub to_time_ms: Option<i64>,
-    /// Samples between them.
+    /// Number of samples in this time.
     pub samples_count: i64,
     /// Newest row of the host; `None` without one.
     pub host: Option<Host>,
@@ -39,17 +39,17 @@ pub struct Inspection {
     pub activity: Vec<Source>,
     /// Names of programs, the most often active first.
     pub programs: Vec<Program>,
-    /// Different files that were in use.
+    /// Number of different files that were in use.
     pub files_count: i64,
-    /// Paths of them: none unless the owner chose `privacy = "plain"`.
+    /// Paths of these files: none unless the owner chose `privacy = "plain"`.
     pub paths: Vec<String>,
-    /// Paths of control groups: the same.
+    /// Paths of control groups, under the same condition.
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
     /// Records that a collector has.
     pub shipped: ShippingProgress,
-    /// Now, ms since 1970-01-01 UTC.
+    /// Present time, ms since 1970-01-01 UTC.
     pub now_ms: i64,
     /// Age limit of the records, in ms.
     pub kept_for_ms: u64,
@@ -97,10 +97,10 @@ pub struct Kind {
     pub events_count: i64,
 }
 
-/// Reads what the trace at `path`, kept within `limits`, holds from `from_ms` on.
+/// Reads the records of the trace at `path` from `from_ms` on; `limits` are those of the trace.
 ///
 /// # Errors
-/// [`Error::NoDatabase`] when there is none; [`Error::Database`] when it cannot be read.
+/// [`Error::NoDatabase`] if there is none; [`Error::Database`] if it cannot be read.
 pub fn read(path: &Path, from_ms: i64, now_ms: i64, limits: &Limits) -> Result<Inspection, Error> {
     let connection = open_to_read(path)?;
     let file = std::fs::metadata(path).map_err(|source| Error::Read {
@@ -228,7 +228,7 @@ fn list<T>(
 }
 
 impl Inspection {
-    /// Text for people.
+    /// Renders the inspection as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -327,7 +327,7 @@ impl Inspection {
     }
 }
 
-/// Sentences about the records that have left the host.
+/// Sentences about records that have left the host.
 fn leaves(shipped: &ShippingProgress) -> String {
     let otherwise = "leaves this host unless somebody runs\n`gleaner-agent export`.";
     match shipped.acknowledged_sequence {

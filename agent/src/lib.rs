@@ -1,11 +1,11 @@
 //! The tracer: samples this host's memory, processes, files and owner activity into SQLite.
 //!
 //! The journey of one sample: [`read`] parses `/proc`, `/sys` and `/dev` (pure parsers over bytes; root
-//! paths, page size and tick length are arguments); [`sample`] walks processes and files in use, divides
-//! memory among the categories of `gleaner_policy`, and keeps what is needed from one sample to the next;
-//! [`activity`] determines when the owner was last active; [`trace`] stores all of it in one transaction, and
-//! hands it on to a dataset; [`owner`] decides whether the owner is away. [`run`] does that at each interval,
-//! and waits for the owner's return in between; [`live`] tells local daemons of both. [`session`] is the
+//! paths, page size and tick length are arguments). [`sample`] walks processes and files in use, divides
+//! memory among the categories of `gleaner_policy`, and keeps what the next sample needs. [`activity`]
+//! determines when the owner was last active. [`trace`] stores all of this in one transaction, and exports it
+//! to a dataset. [`owner`] decides whether the owner is away. [`run`] does this at each interval, and waits
+//! for the owner's return in between; [`live`] sends samples and returns to local daemons. [`session`] is the
 //! reporter inside a desktop. [`ship`] sends the trace to a collector, in a process of its own.
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `service`, `live`, `owner`, `inspect`,

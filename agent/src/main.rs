@@ -11,13 +11,13 @@ use gleaner_daemon::config::check;
 use std::io::Read;
 use std::process::ExitCode;
 
-/// Exit code of `status` when no sample has been written lately.
+/// Exit code of `status` if no sample was written lately.
 const NOT_HEALTHY: u8 = 3;
 
-/// Exit code of `export` when a damaged database could not be read whole.
+/// Exit code of `export` if a damaged database could not be read completely.
 const NOT_ALL_READ: u8 = 4;
 
-/// Bytes of a token on standard input: 97, and a line's end.
+/// Maximum length of a token on standard input: 97 bytes, and a line's end.
 const LONGEST_TOKEN: u64 = 4096;
 
 fn main() -> ExitCode {
@@ -44,7 +44,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         _ => Config::resolve(args.global)?,
     };
     match args.command {
-        Command::Run { .. } | Command::CheckConfig { .. } => {} // done
+        Command::Run { .. } | Command::CheckConfig { .. } => {} // handled before
         Command::Sample {
             json,
             settle,
@@ -135,7 +135,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints; a reader that has seen enough (`| head`) is no failure.
+/// Prints a text; a closed pipe (`| head`) is no failure.
 fn print(text: String) -> std::io::Result<()> {
     use std::io::Write;
     match std::io::stdout().write_all(text.as_bytes()) {

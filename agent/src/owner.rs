@@ -19,7 +19,7 @@ pub(crate) struct Owner {
     rule: IdleRule,
     idle: IdleState,
     last: Option<Moment>,
-    /// Set while the owner is away: the last sample that found them so.
+    /// Last sample during the owner's absence; `None` while the owner is present.
     away: Option<OwnerAbsence>,
     /// State of the owner sent last.
     told: OwnerState,
@@ -38,16 +38,17 @@ pub(crate) struct OwnerUpdate {
     pub(crate) state: HostState,
     /// Messages to send about the owner: the return first, then changes.
     pub(crate) messages: Vec<Message>,
-    /// The owner's return, if the sample is the first to see it.
+    /// The owner's return, if this sample is the first to show it.
     pub(crate) event: Option<Event>,
-    /// True when the agent is to wait for the owner's return.
+    /// True if the agent should wait for the owner's return.
     pub(crate) is_away: bool,
-    /// Time since the sample before, unless there is a gap.
+    /// Time since the last sample; `None` after a gap.
     pub(crate) interval_ms: Option<i64>,
 }
 
 impl Owner {
-    /// An owner who is waited for once they have been idle for `quiet_ms`, sampled each `interval_ms`.
+    /// Owner whose return is awaited after an idle time of `quiet_ms`; samples are taken every
+    /// `interval_ms`.
     pub(crate) fn new(interval_ms: i64, quiet_ms: i64) -> Self {
         Self {
             interval_ms,
@@ -60,13 +61,13 @@ impl Owner {
         }
     }
 
-    /// Takes new lengths of time; the knowledge of the owner stays.
+    /// Sets new intervals; the knowledge of the owner stays.
     pub(crate) const fn configure(&mut self, interval_ms: i64, quiet_ms: i64) {
         self.interval_ms = interval_ms;
         self.quiet_ms = quiet_ms;
     }
 
-    /// Takes a sample in.
+    /// Evaluates a sample.
     pub(crate) fn sampled(&mut self, sample: &Sample) -> OwnerUpdate {
         let now = sample.moment;
         let before = self.last.replace(now);
@@ -87,7 +88,7 @@ impl Owner {
             interval_ms,
         };
         if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
-            // The owner may have come and gone between: then their present absence is shorter.
+            // The owner may have returned and left in between: then their present absence is shorter.
             let away_ms = before.until(&now) - idle_ms;
             if away.is_none() || away_ms > before.idle_ms + ACTIVITY_JITTER_MS {
                 let (time_ms, away_ms) = (now.time_ms - idle_ms, away_ms.max(0));
@@ -114,7 +115,7 @@ impl Owner {
             })),
             (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
-                // The owner has not returned; the rule begins anew, since nothing is assumed across a gap.
+                // The owner has not returned; the rule starts over, since nothing is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
                 Some(self.active(now.time_ms, None, source))
             }
@@ -123,7 +124,7 @@ impl Owner {
         found
     }
 
-    /// The first sign of the owner while they were waited for; `None` when they were not away.
+    /// Handles the first sign of the owner; `None` if they were not away.
     pub(crate) fn returned(&mut self, now: &Moment, sign: Sign) -> Option<(Message, Event)> {
         let away_ms = self.away.take()?.until(now);
         let message = self.active(sign.time_ms, Some(away_ms), sign.source);
@@ -162,13 +163,13 @@ impl Owner {
 }
 
 impl OwnerAbsence {
-    /// Length of the owner's absence at `now`, if it still lasts, on the clock that cannot be set.
+    /// Length of the owner's absence at `now`, if it still lasts, on the boot clock, which cannot be set.
     const fn until(&self, now: &Moment) -> i64 {
         self.idle_ms + (now.boottime_ms - self.at.boottime_ms)
     }
 }
 
-/// A verdict's times are on the clock of boots; listeners want the wall's.
+/// Converts a verdict's times from the boot clock to the wall clock, for listeners.
 fn host_state(now: &Moment, verdict: Verdict) -> HostState {
     let on_the_wall = |boottime_ms: i64| now.time_ms - now.boottime_ms + boottime_ms;
     match verdict {
@@ -226,7 +227,7 @@ mod tests {
         Owner::new(MINUTE, MINUTE)
     }
 
-    /// State, absence and source of the messages.
+    /// State, length of absence and source in the messages.
     fn told(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
         assert!(found.messages.len() < 2, "{found:?}");
         let message = found.messages.first()?;
@@ -238,7 +239,7 @@ mod tests {
         let mut owner = owner();
         let active = |source| Some((OwnerState::Active, None, Some(source)));
         let steps = [
-            // minute, idle for, load → told, waited for
+            // minute, idle for, load → message, waited for
             (1, Some(30_000), 0.1, active("logind"), false),
             (2, Some(59_999), 0.1, None, false),
             (3, Some(MINUTE), 0.1, None, true),
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!((message.state, message.time_ms), (OwnerState::Active, 777));
         assert_eq!(message.away_ms, Some(150_000));
         assert_eq!((event.0, event.1.amount_ms), (777, Some(150_000)));
-        assert_eq!(first.returned(&now, sign), None); // once
+        assert_eq!(first.returned(&now, sign), None); // a return is reported once
         let found = first.sampled(&sample(11 * MINUTE, Some(30_000), 0.1));
         assert_eq!((told(&found), &found.event), (None, &None));
 

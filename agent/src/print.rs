@@ -8,7 +8,7 @@ use gleaner_schemas::units::{Bytes, Seconds};
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
-/// Number of processes and files listed for people.
+/// Number of processes and files listed in the text.
 const LISTED: usize = 10;
 
 /// Result of a command as JSON.
@@ -18,7 +18,7 @@ pub fn document(found: &impl serde::Serialize) -> String {
     format!("{json:#}\n")
 }
 
-/// The sample as JSON: each field with its unit, then what could not be read.
+/// The sample as JSON: each field with its unit, then the absent values.
 #[must_use]
 pub fn json(sample: &Sample) -> String {
     let mut fields = Map::new();
@@ -59,7 +59,7 @@ fn fields_of<R: Row>(row: &R) -> Map<String, Json> {
         .collect()
 }
 
-/// The sample for people.
+/// Renders the sample as text.
 #[must_use]
 pub fn text(sample: &Sample) -> String {
     let mut text = categories(&sample.row);
@@ -191,8 +191,8 @@ fn time(ms: Option<i64>) -> String {
     )
 }
 
-/// Replaces control characters in a name: whoever runs a process or creates a file chooses its name, which
-/// must not control the terminal.
+/// Replaces control characters in a name: a name is chosen by the user who runs the process or creates the
+/// file, and must not control the terminal.
 pub(crate) fn printable(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_control() { '?' } else { c })

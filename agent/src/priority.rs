@@ -1,5 +1,5 @@
 //! Real-time priority of the thread that watches for the owner, so that a busy host does not delay the
-//! message of their return.
+//! message of the owner's return.
 //!
 //! Listeners treat three seconds of silence as the owner's return. A memory server that gives memory back
 //! runs at SCHED_RR 1 and takes a whole CPU; at the same priority the watcher runs within one time slice
@@ -7,7 +7,7 @@
 
 use std::io;
 
-/// Least of the real-time priorities.
+/// Lowest real-time priority.
 const PRIORITY: i32 = 1;
 
 /// Runs the calling thread at real-time priority from now on, if the kernel allows it: as root, with
@@ -20,7 +20,7 @@ pub(crate) fn raise() {
 mod call {
     use super::io;
 
-    /// Sets the calling thread's policy; threads and processes that it starts have the normal one.
+    /// Sets the calling thread's policy; threads and processes that it starts get the normal one.
     pub(super) fn schedule(policy: i32, priority: i32) -> io::Result<()> {
         // SAFETY: the structure is plain numbers.
         let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! A run as a service: reports to the service manager, and reads its configuration again on request.
+//! The agent as a service: reports to the service manager, and reloads its configuration on request.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
@@ -8,11 +8,11 @@ use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
 use std::sync::Arc;
 
-/// The service that a run is, if it is one.
+/// Connection of a run with the service manager, if it is a service.
 #[derive(Debug, Default)]
 pub(crate) struct Service {
     manager: ServiceManager,
-    /// Arguments from which the configuration is resolved. `None`: the run belongs to another command and
+    /// Arguments from which the configuration is resolved. `None`: the run belongs to another command, which
     /// ignores SIGHUP.
     args: Option<GlobalArgs>,
     status: String,
@@ -39,7 +39,7 @@ impl Service {
         Ok(())
     }
 
-    /// Gives the sign of life that is due; why the run is to end, if it is.
+    /// Sends the service manager's sign of life if it is due; returns the reason to end, if there is one.
     pub(crate) fn heed(&self, due: &Wakeup) -> Option<&'static str> {
         if due.beat {
             self.manager.alive();
@@ -80,8 +80,7 @@ impl Service {
     }
 }
 
-/// Takes up a configuration that was read again, as far as it goes without a restart, and logs the keys that
-/// wait for one.
+/// Applies a new configuration as far as possible without a restart, and logs the keys that need one.
 pub(crate) fn taken_up(before: &Config, next: Config) -> Arc<Config> {
     let (next, left_out) = before.followed_by(next);
     say("the configuration was read again");

@@ -1,5 +1,5 @@
 //! Files beside the database, opened so that nobody can redirect the agent: the state folder belongs to the
-//! service's user, and commands there run as root as well.
+//! service's user, but root runs commands there too.
 
 use crate::Error;
 use gleaner_daemon::folders::give_to_owner_of;
@@ -10,13 +10,13 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Opens the file at `path` itself, never the target of a link there. It is checked through its descriptor,
-/// so nothing can replace it between the check and the use.
+/// Opens the file at `path` itself, never the target of a link. The file is checked through its descriptor, so
+/// that nothing can replace it between check and use.
 ///
 /// # Errors
-/// The error of the system; a link, a special file, a file with several names, or one of another user is refused.
+/// The error of the system; refused are links, special files, files with several names and files of other users.
 pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
-    // Without O_NONBLOCK a FIFO would hold the agent until somebody opens its other end.
+    // Without O_NONBLOCK a FIFO would block the agent until another process opens its other end.
     let file = options
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(path)
@@ -41,7 +41,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<Fil
     Ok(file)
 }
 
-/// Path of the file beside `path` whose name is that of `path` and `ending`.
+/// Path of a file beside `path`, named as `path` followed by `ending`.
 #[must_use]
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -49,7 +49,7 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A lock of the database at `path` for one purpose; `None` when another process holds it.
+/// Takes a lock of the database at `path` for one purpose; `None` if another process holds it.
 pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Error> {
     let path_of_lock = beside(path, ending);
     let failed = |source| Error::Write {
@@ -59,7 +59,7 @@ pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Err
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);
     let file = open_own(&path_of_lock, &mut options).map_err(failed)?;
-    // A command that root ran must not keep the service out afterwards.
+    // After a command of root, the service must still be able to take the lock.
     give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
@@ -107,7 +107,7 @@ mod tests {
 
         let key = dir.path().join("trace.db-key");
         symlink(&victim, dir.path().join("trace.db-key.new")).unwrap();
-        FileIdKey::load_or_create(&key).unwrap(); // made in the link's place
+        FileIdKey::load_or_create(&key).unwrap(); // replaces the link
         assert!(key.symlink_metadata().unwrap().is_file());
         fs::remove_file(&key).unwrap();
         symlink(&victim, &key).unwrap();

@@ -1,4 +1,4 @@
-//! State of tracing, and the values that it may not read.
+//! State of tracing, and values that the agent may not read.
 
 use crate::Error;
 use crate::ship::mark::ShippingProgress;
@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 pub struct Status {
     /// Path of the database.
     pub database: PathBuf,
-    /// Size of the database and of the log beside it, in bytes.
+    /// Size of the database and its log, in bytes.
     pub database_bytes: u64,
     /// Id of the database.
     pub database_id: Option<String>,
-    /// The host's name.
+    /// Id of the host.
     pub host_id: Option<String>,
-    /// Samples in it.
+    /// Number of samples in the database.
     pub samples_count: i64,
-    /// Gaps in it.
+    /// Number of gaps in the database.
     pub gaps_count: i64,
-    /// Time between samples as last recorded, in ms; as configured before the first sample.
+    /// Time between samples as last recorded, in ms; before the first sample, as configured.
     pub sample_interval_ms: Option<i64>,
-    /// Time since the last sample.
+    /// Time since the last sample, in ms.
     pub last_sample_age_ms: Option<i64>,
     /// True if the last sample is at most two intervals old.
     pub healthy: bool,
@@ -43,7 +43,7 @@ pub struct Status {
     pub absences: Vec<MissingValue>,
 }
 
-/// Something that the last sample could not read.
+/// A value that the last sample could not read.
 #[derive(Debug, Serialize)]
 pub struct MissingValue {
     /// Name of the value.
@@ -54,7 +54,7 @@ pub struct MissingValue {
     pub detail: String,
     /// Number of absences.
     pub absent_count: i64,
-    /// Remedy, where there is one.
+    /// Remedy, if there is one.
     pub remedy: Option<&'static str>,
 }
 
@@ -98,7 +98,7 @@ fn query(
         )
         .optional()?;
     let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
-    // The newest row of each item and reason stands; a vanished item belongs to its own sample alone.
+    // The newest row of each item and reason holds; a vanished item concerns only its own sample.
     let mut statement = connection.prepare(
         "SELECT item, reason, detail, absent_count, max(sequence) AS newest FROM absences \
          WHERE sequence >= (SELECT sequence FROM samples WHERE files_whole ORDER BY sequence DESC LIMIT 1) \
@@ -134,7 +134,7 @@ fn query(
 }
 
 /// Returns true if an agent holds the lock beside the database, according to `/proc/locks`: trying the lock
-/// would keep an agent from starting.
+/// could prevent an agent from starting.
 fn is_locked(path: &Path) -> bool {
     let locks = std::fs::read_to_string("/proc/locks").unwrap_or_default();
     std::fs::metadata(beside(path, "-lock")).is_ok_and(|file| {
@@ -177,7 +177,7 @@ fn remedy(item: &str, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// Line on whether samples are stored; `interval_ms` is the one in force, if known.
+/// Line on whether samples are stored; `interval_ms` is the present interval, if known.
 fn state(
     is_healthy: bool,
     is_running: bool,
@@ -209,13 +209,13 @@ fn state(
 }
 
 impl Status {
-    /// Returns true if a sample was written lately.
+    /// Returns true if a sample was written recently.
     #[must_use]
     pub const fn is_healthy(&self) -> bool {
         self.healthy
     }
 
-    /// Text for people.
+    /// Renders the status as text.
     #[must_use]
     pub fn text(&self) -> String {
         let time = |ms: Option<i64>| {

@@ -1,5 +1,5 @@
-//! Waits for the next sample, a look in between, a signal, a step of the clock, the next sign of life, and
-//! whatever else the caller waits for.
+//! Waits for the next sample, a look in between, a signal, a step of the clock, the next sign of life, or
+//! the caller's descriptors.
 
 use crate::clock::Moment;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,7 +17,7 @@ use std::time::Duration;
 pub(crate) enum WakeReason {
     /// A sample is due.
     Sample,
-    /// A look at MemAvailable is due, or there is something to read, and no sample is due.
+    /// A look at MemAvailable is due, or there is news to read, and no sample is due.
     Look,
     /// SIGINT or SIGTERM came.
     Signal,
@@ -30,11 +30,11 @@ pub(crate) struct Wakeup {
     pub(crate) now: Moment,
     /// SIGINT or SIGTERM, by name.
     pub(crate) signal: Option<&'static str>,
-    /// Samples that fell due: several after a sleep, or when the agent was late.
+    /// Number of samples due: several after a sleep, or if the agent was late.
     pub(crate) samples: u64,
     /// True if a look at MemAvailable is due.
     pub(crate) look: bool,
-    /// True if SIGHUP came and is heeded.
+    /// True if SIGHUP was received and has a handler.
     pub(crate) hangup: bool,
     /// True if a sign of life is due.
     pub(crate) beat: bool,
@@ -44,21 +44,22 @@ pub(crate) struct Wakeup {
     pub(crate) ready: Vec<bool>,
 }
 
-/// Wakes at each interval of CLOCK_BOOTTIME, so that nothing drifts and a host that wakes from sleep
-/// is sampled at once, and at a signal.
+/// Wakes at each interval of CLOCK_BOOTTIME and at signals: nothing drifts, and a host that wakes from sleep
+/// is sampled immediately.
 pub(crate) struct Ticker {
     samples: OwnedFd,
     looks: OwnedFd,
     beats: OwnedFd,
     clock_set: Option<OwnedFd>,
     signals: [(&'static str, UnixStream); 2],
-    /// Silent unless [`Self::heed_hangups`]: in a terminal SIGHUP means the end.
+    /// Silent unless [`Self::heed_hangups`] was called: in a terminal SIGHUP ends the process.
     hangups: UnixStream,
     on_hangup: UnixStream,
 }
 
 impl Ticker {
-    /// A `look_interval` of zero means no looks: it leaves the kernel's timer unarmed (timerfd_create(2)).
+    /// Makes a ticker. A `look_interval` of zero means no looks: the kernel's timer stays unarmed
+    /// (timerfd_create(2)).
     pub(crate) fn new(interval: Duration, look_interval: Duration) -> std::io::Result<Self> {
         let (hangups, on_hangup) = UnixStream::pair()?;
         hangups.set_nonblocking(true)?;
@@ -76,7 +77,7 @@ impl Ticker {
         })
     }
 
-    /// Sets other intervals, from now on.
+    /// Replaces the intervals from now on.
     pub(crate) fn set(&self, interval: Duration, look_interval: Duration) -> std::io::Result<()> {
         set_timer(&self.samples, interval)?;
         set_timer(&self.looks, look_interval)
@@ -87,7 +88,7 @@ impl Ticker {
         set_timer(&self.beats, interval)
     }
 
-    /// Takes SIGHUP for a wish instead of the end.
+    /// Reports SIGHUP as a wakeup, so that it does not end the process.
     pub(crate) fn heed_hangups(&self) -> std::io::Result<()> {
         let sender = self.on_hangup.try_clone()?;
         signal_hook::low_level::pipe::register(SIGHUP, sender).map(drop)
@@ -109,7 +110,7 @@ impl Ticker {
         }
     }
 
-    /// Waits for any event, `others` included.
+    /// Waits for any event, including those of `others`.
     pub(crate) fn wait_with(
         &mut self,
         others: &[(BorrowedFd<'_>, PollFlags)],
@@ -156,8 +157,8 @@ impl Ticker {
         })
     }
 
-    /// Asks the kernel after `now` was read, and whatever poll said, so that a step within `now` is reported
-    /// with it.
+    /// Asks the kernel after `now` was read, even if poll reported nothing, so that a step that `now`
+    /// includes is reported with it.
     fn clock_was_set(&mut self) -> bool {
         let Some(timer) = &self.clock_set else {
             return false;
@@ -180,14 +181,14 @@ fn expirations(timer: &OwnedFd) -> std::io::Result<u64> {
     }
 }
 
-/// A timer at each `interval`; an interval of zero leaves it unarmed.
+/// Makes a timer that fires at each `interval`; an interval of zero leaves it unarmed.
 pub(crate) fn timer(clock: TimerfdClockId, interval: Duration) -> std::io::Result<OwnedFd> {
     let timer = timerfd_create(clock, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
     set_timer(&timer, interval)?;
     Ok(timer)
 }
 
-/// Sets a timer to each `interval` from now on; zero disarms it.
+/// Sets a timer to fire at each `interval` from now on; zero disarms it.
 pub(crate) fn set_timer(timer: &OwnedFd, interval: Duration) -> std::io::Result<()> {
     let length = Timespec::try_from(interval).map_err(std::io::Error::other)?;
     let spec = Itimerspec {
@@ -199,7 +200,7 @@ pub(crate) fn set_timer(timer: &OwnedFd, interval: Duration) -> std::io::Result<
 }
 
 /// Timer that never expires and is cancelled when the wall clock is set, which also happens on waking from
-/// sleep (timerfd_create(2)). `None` if the kernel lacks it: then a step is found at the next wake for
+/// sleep (timerfd_create(2)). `None` if the kernel lacks it: then a step is noticed at the next wakeup for
 /// another reason.
 fn clock_set_timer() -> Option<OwnedFd> {
     const NEVER: Timespec = Timespec {

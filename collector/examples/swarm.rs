@@ -1,5 +1,5 @@
-//! A cluster's worth of shippers in one process, for benches: each host with a certificate and a TLS
-//! connection of its own, sending what a synthetic host records.
+//! A cluster's shippers in one process, for benchmarks: each host has a certificate and a TLS connection of its own,
+//! and sends the records of a synthetic host.
 //!
 //! ```text
 //! swarm --pki DIR --url 127.0.0.1:7443 --hosts 10000 --seconds 300               a sample each, every 90 s
@@ -8,8 +8,8 @@
 //! swarm --hosts 50 --backlog 960 --dump DIR                                      the same bodies into files, unsent
 //! ```
 //!
-//! Sixteen synthetic hosts are made; all others are copies under names of their own, which costs this
-//! process little. Prints JSON.
+//! Sixteen synthetic hosts are generated; all others are copies with ids of their own, which costs this process
+//! little. Prints JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use gleaner_dataset::{Batch, Identity, RowsBuilder};
@@ -30,7 +30,7 @@ use tokio_rustls::client::TlsStream;
 
 const TEMPLATES: usize = 16;
 const INTERVAL_MS: u64 = 90_000;
-/// Records of a shipper's batch at most.
+/// Maximum number of records in a shipper's batch.
 const RECORDS_AT_ONCE: usize = 512;
 
 struct Args {
@@ -43,7 +43,7 @@ struct Args {
     dump: Option<PathBuf>,
 }
 
-/// A batch uncompressed, with the names to replace.
+/// An uncompressed batch, with the positions of ids to replace.
 struct Template {
     content: Vec<u8>,
     rows: u64,
@@ -107,7 +107,7 @@ fn args() -> Args {
     }
 }
 
-/// Writes what would be sent, a file each, and says how many rows that is.
+/// Writes the batches to files without sending them, and prints the number of rows.
 fn dump(args: &Args, templates: &[Vec<Template>], folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut rows = 0;
@@ -120,7 +120,7 @@ fn dump(args: &Args, templates: &[Vec<Template>], folder: &Path) {
     println!("{:#}", serde_json::json!({ "rows": rows }));
 }
 
-/// For each synthetic host its batches in order.
+/// Makes the batches of each synthetic host, in order.
 fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
     let parameters = Parameters {
         hosts: TEMPLATES,
@@ -136,8 +136,7 @@ fn templates(samples: usize, records_at_once: usize) -> Vec<Vec<Template>> {
             let mut batches = Vec::new();
             let mut left = samples;
             while left > 0 {
-                // One at a time, only samples count: the few rows of a start would make the others look
-                // cheap.
+                // With one record per batch, only samples are sent: the few rows of a start would distort the mean.
                 let records: Vec<_> = host
                     .by_ref()
                     .filter(|record| records_at_once > 1 || record.rows_count() > 1)
@@ -203,7 +202,7 @@ impl Template {
         ] {
             let mut at = 0;
             while let Some(found) = find(&content[at..], from.as_bytes()) {
-                // Names follow each other without a gap in their column.
+                // The ids follow each other without a gap in their column.
                 at += found;
                 content[at..at + 32].copy_from_slice(to.as_bytes());
                 at += 32;
@@ -233,7 +232,7 @@ fn host_id(n: usize) -> String {
     )
 }
 
-/// Certificates of the hosts, made once and kept beside the authority.
+/// Certificates of the hosts, made once and stored beside the authority.
 fn certificates(args: &Args) -> Vec<Arc<ClientConfig>> {
     if !args.pki.join("authority.crt").exists() {
         let authority = Authority::init(&args.pki, "swarm", AUTHORITY_DAYS).unwrap();
@@ -309,7 +308,7 @@ async fn send_all(
                     host.deliver(batch, &sums).await;
                     due += Duration::from_millis(INTERVAL_MS);
                 }
-                // The connection stays until all have sent.
+                // The connection stays open until all hosts have sent.
                 tokio::time::sleep_until(end.into()).await;
             })
         })
@@ -327,7 +326,7 @@ struct Host {
 }
 
 impl Host {
-    /// Sends until it is acknowledged.
+    /// Sends a batch until it is acknowledged.
     async fn deliver(&mut self, batch: &Template, sums: &Sums) {
         let body = batch.body(self.n);
         let begin = Instant::now();
@@ -376,7 +375,7 @@ impl Host {
     }
 }
 
-/// Reads one answer; its status.
+/// Reads one answer; returns its status.
 async fn read_status(stream: &mut TlsStream<TcpStream>) -> std::io::Result<u16> {
     let mut answer = Vec::new();
     let mut some = [0; 2048];

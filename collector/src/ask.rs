@@ -1,4 +1,4 @@
-//! `gleaner-collector status`: asks a running collector how it is.
+//! `gleaner-collector status`: asks a running collector for its status.
 
 use crate::Error;
 pub use crate::http::status::{HostStatus, State, Status};
@@ -12,24 +12,24 @@ use gleaner_trust::http::{HttpClient, Limits};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A collector with ten thousand hosts answers within a second.
+/// Timeout of the answer; with ten thousand hosts it takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The answer's size is in the hosts: some 1 KB each.
+/// Maximum size of the answer, of which each host takes some 1 KB.
 const ANSWER_BYTES: u64 = 1 << 30;
 
-/// Answer of a collector.
+/// Status of a collector, rendered.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// For people, or the JSON as it came.
+    /// Text, or the JSON as received.
     pub text: String,
-    /// True if the collector does its work; hosts may have problems all the same.
+    /// True if the collector works without a fault; hosts may have problems nevertheless.
     pub is_well: bool,
 }
 
 /// Asks the collector at `url`, such as `http://127.0.0.1:7480`.
 ///
 /// # Errors
-/// [`Error::Silent`] when it does not answer, or not as a collector does.
+/// [`Error::Silent`] if it does not answer, or not like a collector.
 pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
     let body = fetch(url)?;
     let status = parse(url, &body)?;
@@ -39,10 +39,10 @@ pub fn ask(url: &str, as_json: bool) -> Result<Answer, Error> {
     })
 }
 
-/// Fetches the collector's status, parsed for programs.
+/// Fetches the collector's status and parses it.
 ///
 /// # Errors
-/// [`Error::Silent`], as above.
+/// [`Error::Silent`], as for [`ask`].
 pub fn status(url: &str) -> Result<Status, Error> {
     parse(url, &fetch(url)?)
 }
@@ -225,7 +225,7 @@ fn hosts(status: &Status) -> String {
     tidy(table)
 }
 
-/// Without blanks before the lines and after them.
+/// Renders a table without spaces around its lines.
 fn tidy(mut table: Table) -> String {
     table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
     if let Some(first) = table.column_mut(0) {
@@ -238,7 +238,7 @@ fn tidy(mut table: Table) -> String {
     lines.join("\n")
 }
 
-/// Text of hosts without control characters.
+/// Replaces control characters in a host's text.
 fn plain(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { '\u{fffd}' } else { c })

@@ -1,4 +1,5 @@
-//! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! The resolved configuration: the command line overrides the environment, which overrides the file,
+//! which overrides the defaults.
 
 use crate::args::GlobalArgs;
 use crate::publish::{self, Target};
@@ -15,14 +16,14 @@ use std::time::Duration;
 
 /// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "collector";
-/// Default interval of old samples when they are thinned: one is kept of each.
+/// Default interval to which old samples are thinned: one sample per interval stays.
 const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
-/// Time for which replaced files stay on the object store, the same as in the dataset.
+/// Time for which replaced files stay on the object store, as in the dataset.
 const PUBLISH_GRACE: Duration = Duration::from_secs(3600);
-/// Status page and metrics, for this machine alone.
+/// Default address of the status page and metrics, for this machine only.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
 
-/// The file as written; unknown keys are refused.
+/// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
@@ -57,7 +58,7 @@ struct ConfigFile {
     keep: RetentionTable,
 }
 
-/// The table `[keep]`; all is kept unless set.
+/// The table `[keep]`; without it, everything is kept.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RetentionTable {
@@ -86,25 +87,25 @@ impl RetentionTable {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalAccess {
-    /// The status page and the metrics.
+    /// The status page and the metrics only.
     #[default]
     Status,
-    /// Everything: any program here may send any host's rows and read all.
+    /// Everything: any program on this machine may send any host's rows and read all rows.
     All,
 }
 
-/// Files of the certificates.
+/// Paths of certificate files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificates {
-    /// The collector's own, with what leads to its authority.
+    /// File of the collector's certificate, followed by those between it and its authority.
     pub certificate: PathBuf,
-    /// File of its key.
+    /// File of the collector's key.
     pub key: PathBuf,
     /// File of the trusted authority.
     pub authority: PathBuf,
     /// File of the revoked certificates, if there is one.
     pub revoked: Option<PathBuf>,
-    /// The authority's folder, where hosts enrol here.
+    /// The authority's folder, if hosts enrol here.
     pub pki: Option<PathBuf>,
 }
 
@@ -117,15 +118,15 @@ pub struct Config {
     pub dataset: PathBuf,
     /// Address for agents and readers, with TLS, and its certificates.
     pub listen: Option<(SocketAddr, Certificates)>,
-    /// A loopback address without TLS.
+    /// A loopback address without TLS, for programs of this machine.
     pub local: Option<SocketAddr>,
     /// Actions allowed at the plain listener.
     pub local_access: LocalAccess,
     /// Size limits of a batch.
     pub batch: batch::Limits,
-    /// Bytes of batches that are taken in at the same time.
+    /// Maximum bytes of batches in progress.
     pub memory_bytes: usize,
-    /// Connections at the same time.
+    /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
     pub reader_patience: Duration,
@@ -141,12 +142,13 @@ impl Config {
     /// Resolves the arguments.
     ///
     /// # Errors
-    /// What is wrong with them, the environment or the file.
+    /// The arguments, the environment or the file are wrong.
     pub fn resolve(args: &GlobalArgs) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
+    /// Resolves the arguments as [`Self::resolve`] does, and returns the origin of the configuration
+    /// too.
     ///
     /// # Errors
     /// The arguments, the environment or the file are wrong.
@@ -176,7 +178,7 @@ impl Config {
         Ok(LoadedConfig { values, origin })
     }
 
-    /// Keys by which `next` differs that only a restart changes.
+    /// Changed keys of `next` that take effect only after a restart.
     #[must_use]
     pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
@@ -209,7 +211,7 @@ impl Config {
         left_out.map(|(key, _)| key).collect()
     }
 
-    /// All settings that cannot be wrong: not the listeners and the copy.
+    /// Resolves the settings that cannot be wrong: all but the listeners and the copy.
     fn from_file(file: &ConfigFile, data: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
@@ -243,8 +245,9 @@ impl Config {
         }
     }
 
-    /// For one machine in one process: everything under `folder`, TLS on a loopback port of the kernel's
-    /// choice with certificates of the authority in `pki`, and the status page at `local`.
+    /// Configuration of a collector inside another program: everything is below `folder`; TLS uses a
+    /// loopback port of the kernel's choice and certificates of the authority in `pki`; the status page
+    /// is at `local`.
     #[must_use]
     pub fn local(folder: &Path, pki: &Path, local: Option<SocketAddr>) -> Self {
         let file = ConfigFile {
@@ -266,7 +269,7 @@ fn published(file: &ConfigFile) -> Result<Option<publish::Settings>, String> {
     };
     let text = |value: &toml::Value| match value {
         toml::Value::String(text) => text.clone(),
-        other => other.to_string(), // a number, true, false
+        other => other.to_string(), // number or boolean
     };
     let options = file.publish_options.iter();
     let options = options.map(|(key, value)| (key.clone(), text(value)));
@@ -332,7 +335,7 @@ mod tests {
             let publish = match key.path[0].as_str() {
                 "publish_options" => "publish = \"s3://traces\"\n",
                 "publish" | "publish_grace" => "",
-                _ => continue, // an example is of no use by itself
+                _ => continue, // an example is useless alone
             };
             resolve(&format!("{publish}{}", key.text)).unwrap();
         }

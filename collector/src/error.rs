@@ -1,4 +1,4 @@
-//! Errors of the collector, with the place and the remedy.
+//! Errors of the collector, with place and remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_dataset::{BatchError, DatasetError};
@@ -7,23 +7,23 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Reason why the collector cannot start or go on.
+/// Reason why the collector cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The configuration says what it may not.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No listener is configured.
     #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
     NoListener,
-    /// Another collector works in the folder.
+    /// Another collector uses the folder.
     #[error("{} is in use by another collector; end that one, or name another data folder", path.display())]
     InUse {
         /// Path of the folder.
         path: PathBuf,
     },
-    /// An address cannot be had.
+    /// An address cannot be bound.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// Address of the listener.
@@ -31,7 +31,7 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// A collector was asked how it is, and did not say.
+    /// A collector did not answer a request for its status.
     #[error("the collector at {url} does not answer: {reason}")]
     Silent {
         /// Address of the request.
@@ -39,7 +39,7 @@ pub enum Error {
         /// Fault of the answer.
         reason: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// Action that failed.
@@ -49,7 +49,7 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// A batch that was taken in cannot be read any more.
+    /// A batch of the journal can no longer be read.
     #[error(
         "a batch of host {host_id} in the journal cannot be read ({source}); was this collector downgraded?"
     )]
@@ -59,7 +59,7 @@ pub enum Error {
         /// Fault of the batch.
         source: BatchError,
     },
-    /// About the dataset.
+    /// Error of the dataset.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
     /// Error of certificates.
@@ -68,7 +68,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: the system refused `action` on `path`.
+    /// For `map_err`: `action` on `path` failed.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,4 +1,4 @@
-//! Everything put together: `gleaner-collector run`, or a collector inside another program.
+//! Sets up all parts: `gleaner-collector run`, or a collector inside another program.
 
 use crate::Error;
 use crate::args::GlobalArgs;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
-/// A collector at work; it ends when it is dropped.
+/// A running collector; it ends when dropped.
 #[derive(Debug)]
 pub struct Collector {
     /// Address for agents and readers, with TLS.
@@ -34,10 +34,10 @@ pub struct Collector {
     _lock: File,
 }
 
-/// Runs until SIGTERM or SIGINT; SIGHUP has the configuration read again.
+/// Runs until SIGTERM or SIGINT; on SIGHUP the configuration is read again.
 ///
 /// # Errors
-/// Why it cannot start.
+/// The collector cannot start.
 pub fn run(args: &GlobalArgs) -> Result<(), Error> {
     let config = &Config::resolve(args)?;
     allow_descriptors();
@@ -72,7 +72,7 @@ fn threads() -> Result<Runtime, Error> {
         .map_err(Error::io("start threads for", "the collector"))
 }
 
-/// Goes on as the configuration says by now, as far as that needs no restart.
+/// Applies the present configuration as far as that needs no restart.
 fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
     match Config::resolve(args) {
         Ok(next) => {
@@ -91,10 +91,10 @@ fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
 }
 
 impl Collector {
-    /// Takes the data folder, and listens.
+    /// Locks the data folder, and listens.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The collector cannot start.
     pub fn start(config: &Config) -> Result<Self, Error> {
         Self::start_on(threads()?, config)
     }
@@ -128,16 +128,16 @@ impl Collector {
         })
     }
 
-    /// Takes up the rules of sealing and retention, and the size limits of batches.
+    /// Applies rules of sealing and retention, and size limits of batches.
     fn configure(&self, config: Config) {
         self.app.set_batch_limits(config.batch);
         self.sealer.configure(config.seal);
     }
 
-    /// Moves all batches acknowledged so far to the dataset, and waits for it.
+    /// Moves all batches acknowledged so far to the dataset, and waits until that is done.
     ///
     /// # Errors
-    /// Why it could not be sealed.
+    /// Reason why they could not be sealed.
     pub fn seal(&self) -> Result<(), String> {
         self.sealer.seal_now()
     }
@@ -145,14 +145,14 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // Requests in progress will be sent again; no acknowledged batch depends on them.
+        // Clients repeat requests in progress; no acknowledged batch depends on them.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
     }
 }
 
-/// Serves in the background; the addresses, of TLS and without.
+/// Serves in the background; returns the addresses with TLS and without.
 async fn listen(
     config: &Config,
     app: Arc<App>,
@@ -184,7 +184,7 @@ async fn listen(
     Ok((tls, local))
 }
 
-/// Opens the journal, and learns the progress of each host from the entries of an earlier run.
+/// Opens the journal, and reads the progress of each host from entries of an earlier run.
 fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     let folder = config.data.join("journal");
     let told = Arc::clone(hosts);
@@ -200,7 +200,7 @@ fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
     Ok(journal)
 }
 
-/// Takes the lock of a collector's folder: held until the process ends, however it ends.
+/// Takes the lock of a collector's folder, which is held until the process ends, however it ends.
 fn lock(data: &Path) -> Result<File, Error> {
     fs::create_dir_all(data).map_err(Error::io("create", data))?;
     let path = data.join("lock");
@@ -229,7 +229,7 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
     Ok(ServerTrust::load_allowing_anonymous(&paths)?)
 }
 
-/// Binds; the address with the port that was given, where 0 asked for any.
+/// Binds an address; returns it with the actual port, which 0 leaves to the kernel.
 async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Error> {
     let failed = |source| Error::Listen { address, source };
     gleaner_daemon::listen::bind(address).await.map_err(failed)

@@ -1,7 +1,7 @@
 //! Moves batches from the journal into the dataset, in the background.
 //!
-//! A segment is removed only after its rows are sealed; a crash in between seals them again, and the
-//! dataset leaves out what it has. So a row is in the dataset once, whatever happens.
+//! A segment is removed only after its rows are sealed. After a crash in between they are sealed
+//! again, and the dataset drops rows that it has. So each row is stored once.
 
 use crate::hosts::{Facts, Hosts};
 use crate::journal::{self, Entry, Header, Journal};
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Interval of looks for work.
+/// Interval of checks for work.
 const TICK: Duration = Duration::from_secs(1);
-/// After a failure.
+/// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(30);
-/// Content of a batch is at most as large as a batch that was taken in.
+/// No size limit: a batch's content is at most as large as when it was accepted.
 const ANY_SIZE: Limits = Limits {
     compressed_bytes: usize::MAX,
     content_bytes: usize::MAX,
@@ -33,48 +33,48 @@ const ANY_SIZE: Limits = Limits {
 /// Rules of sealing.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Time after which an arrived batch is in the dataset.
+    /// Time after which an accepted batch is in the dataset.
     pub seal_after: Duration,
     /// Bytes in closed segments that are sealed without waiting.
     pub journal_bytes: u64,
-    /// Size in memory at which rows are sealed at once.
+    /// Size in memory at which rows are sealed immediately.
     pub memory_bytes: usize,
     /// Rules of merging files.
     pub compaction: Compaction,
     /// Retention of the tables.
     pub retention: Retention,
-    /// Name among several collectors that write into one dataset.
+    /// Name of this collector, if several write into one dataset.
     pub collector_name: Option<String>,
 }
 
 /// State and work of the sealer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
-    /// Seals since the collector started.
+    /// Number of seals since the collector started.
     pub seals_count: u64,
-    /// Rows that they added.
+    /// Number of rows added by them.
     pub sealed_rows_count: u64,
-    /// Rows that the dataset had already.
+    /// Number of rows that the dataset had already.
     pub repeated_rows_count: u64,
-    /// Files of the dataset that were found damaged, and set aside.
+    /// Number of dataset files that were found damaged and set aside.
     pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
-    /// Batches of the journal that could not be sealed, and lie there as `*.rejected`.
+    /// Number of batches of the journal that could not be sealed, and stay there as `*.rejected`.
     pub rejected_batches_count: u64,
     /// End of the last seal, ms since 1970-01-01 UTC.
     pub last_sealed_ms: Option<i64>,
-    /// Small files that were merged into larger ones.
+    /// Number of small files merged into larger ones.
     pub merged_files_count: u64,
-    /// Rows that were kept no longer.
+    /// Number of rows deleted because of retention.
     pub dropped_rows_count: u64,
-    /// Reason why it cannot seal; absent while it can.
+    /// Reason why sealing fails; absent while it works.
     pub failure: Option<String>,
-    /// Reason why it cannot merge files; absent while it can.
+    /// Reason why merging files fails; absent while it works.
     pub compaction_failure: Option<String>,
 }
 
-/// A handle to the sealer's thread.
+/// Handle of the sealer's thread.
 #[derive(Clone, Debug)]
 pub struct Sealer {
     requests: mpsc::Sender<mpsc::Sender<Result<(), String>>>,
@@ -119,10 +119,10 @@ impl Sealer {
         })
     }
 
-    /// Seals all batches acknowledged so far, and waits for it.
+    /// Seals all batches acknowledged so far, and waits until that is done.
     ///
     /// # Errors
-    /// Why it could not be sealed.
+    /// Reason why they could not be sealed.
     pub fn seal_now(&self) -> Result<(), String> {
         let (done, sealed) = mpsc::channel();
         let ended = || "the sealer has ended".to_owned();
@@ -130,7 +130,7 @@ impl Sealer {
         sealed.recv().map_err(|_| ended())?
     }
 
-    /// Applies a new policy of sealing and retention. The name and the memory limit stay.
+    /// Applies new rules of sealing and retention. The name and the memory limit stay.
     pub(crate) fn configure(&self, policy: Policy) {
         let mut wanted = held(&self.wanted);
         wanted.seal_after = policy.seal_after;
@@ -160,7 +160,7 @@ struct Work {
     journal: Journal,
     hosts: Arc<Hosts>,
     policy: Policy,
-    /// Policy from the next look on.
+    /// Policy that takes effect with the next check.
     wanted: Arc<Mutex<Policy>>,
     progress: Arc<Mutex<Progress>>,
     /// Publisher that is notified of writes; the sealer never waits for it.
@@ -169,7 +169,7 @@ struct Work {
 
 impl Work {
     fn run(mut self, asked: &mpsc::Receiver<mpsc::Sender<Result<(), String>>>) {
-        let mut next = Instant::now(); // what an earlier run left
+        let mut next = Instant::now(); // segments of an earlier run
         loop {
             let done = match asked.recv_timeout(TICK) {
                 Ok(done) => Some(done),
@@ -196,7 +196,7 @@ impl Work {
             give_memory_back();
             self.publisher.iter().for_each(Publisher::tell);
             if let Some(done) = done {
-                let _ = done.send(sealed); // who asked may have gone
+                let _ = done.send(sealed); // the caller may have gone
             }
         }
     }
@@ -237,7 +237,7 @@ impl Work {
         Ok(())
     }
 
-    /// Keeps a batch that no dataset takes beside the journal, so that the others are sealed.
+    /// Stores a batch that no dataset accepts beside the journal, so that the others can be sealed.
     fn reject(
         &self,
         number: u64,
@@ -272,7 +272,7 @@ impl Work {
         }
     }
 
-    /// Merges small files and deletes rows past their retention, while nothing waits to be sealed.
+    /// Merges small files and deletes rows past their retention, if nothing waits to be sealed.
     fn upkeep(&self) {
         let failure = self.merge_and_retain().err().map(|e| e.to_string());
         let mut progress = self.progress();
@@ -286,7 +286,7 @@ impl Work {
 
     fn merge_and_retain(&self) -> Result<(), Error> {
         if !self.dataset.is_dir() {
-            return Ok(()); // nothing has come yet
+            return Ok(()); // nothing was sealed yet
         }
         let mut writer = self.writer()?;
         while self.waiting_bytes() < self.policy.journal_bytes {
@@ -308,7 +308,7 @@ impl Work {
         self.journal.closed().values().sum()
     }
 
-    /// Sets damaged files aside, so that sealing can go on; none of them is deleted.
+    /// Sets damaged files aside without deleting them, so that sealing can continue.
     fn repair(&self, writer: &mut Writer) -> Result<(), Error> {
         let repaired = writer.repair()?;
         for problem in &repaired.problems {
@@ -342,7 +342,8 @@ impl Work {
     }
 }
 
-/// A seal takes hundreds of MiB for seconds, and glibc would keep much of it until the next.
+/// Returns memory to the kernel: a seal uses hundreds of MiB for seconds, and glibc would keep much
+/// of it until the next.
 fn give_memory_back() {
     // SAFETY: malloc_trim(3) may be called by any thread at any time.
     #[cfg(target_env = "gnu")]
@@ -352,11 +353,12 @@ fn give_memory_back() {
     }
 }
 
-/// The dataset's writer, open as long as there is something to write: others may write in between.
+/// The dataset's writer, open only while there is something to write: other programs may write in
+/// between.
 struct OpenWriter<'a> {
     work: &'a Work,
     writer: Option<Writer>,
-    /// First batch of each host in this seal that had its clock.
+    /// First batch of each host in this seal that states the host's clock.
     clocks: BTreeMap<String, Header>,
 }
 
@@ -426,7 +428,7 @@ fn clocks(
     rows.finish()
 }
 
-/// Returns true for a batch of a later release, which waits in the journal after a downgrade.
+/// Returns true for a batch of a later release: it waits in the journal after a downgrade.
 fn is_newer(error: &BatchError) -> bool {
     matches!(error, BatchError::Newer { .. })
 }

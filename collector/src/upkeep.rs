@@ -1,4 +1,4 @@
-//! `gleaner-collector verify` and `repair`: their findings, for people and for programs.
+//! `gleaner-collector verify` and `repair`, with their results as text and JSON.
 
 use gleaner_dataset::{
     Dataset, DatasetError, LostRows, Problem, RepairResult, Verification, repair,
@@ -11,18 +11,18 @@ use std::path::Path;
 /// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Text for people.
+    /// Result as text.
     pub text: String,
-    /// Document for programs.
+    /// Result as JSON.
     pub json: Value,
-    /// True if everything was as sealed.
+    /// True if everything is as sealed.
     pub is_sound: bool,
 }
 
 /// Reads every file of the dataset and compares it with its hashes and counts.
 ///
 /// # Errors
-/// When there is no dataset, or its manifest cannot be read: `repair` makes it anew.
+/// There is no dataset, or its manifest cannot be read (`repair` rebuilds it).
 pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
     let found = Dataset::open(dataset)?.verify();
     let Verification {
@@ -62,7 +62,7 @@ pub fn verified(dataset: &Path) -> Result<Finding, DatasetError> {
 /// Sets damaged files aside, saves their intact rows, and rebuilds a lost manifest.
 ///
 /// # Errors
-/// [`DatasetError`]; repairs made until then stay.
+/// [`DatasetError`]; repairs made before it stay.
 pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
     let done = repair(dataset)?;
     let RepairResult {

@@ -1,10 +1,10 @@
-//! Numbers and times as the page and the command line say them.
+//! Numbers and times in the form of the page and the command line.
 
 use gleaner_schemas::units::Seconds;
 pub(crate) use gleaner_schemas::units::{brief_length, thousands};
 use jiff::Timestamp;
 
-/// `1 host`, `1,920 hosts`.
+/// Number and noun, like `1 host` or `1,920 hosts`.
 pub(crate) fn count(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", thousands(number))
@@ -20,7 +20,7 @@ pub(crate) fn clock(skew_ms: i64) -> String {
     }
 }
 
-/// `2026-11-21 17:07:26`, in UTC.
+/// UTC time, like `2026-11-21 17:07:26`.
 pub(crate) fn utc(ms: i64) -> String {
     let time = Timestamp::from_millisecond(ms);
     time.map_or_else(
@@ -29,7 +29,7 @@ pub(crate) fn utc(ms: i64) -> String {
     )
 }
 
-/// The first digits of a host's id: enough to tell hosts apart by eye.
+/// First digits of a host's id: enough to distinguish hosts by eye.
 pub(crate) fn short(host_id: &str) -> &str {
     host_id.get(..8).unwrap_or(host_id)
 }

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-/// The error's message and its causes', from the outermost on, with `: ` between. A cause that the message before it
-/// ends with is left out: many messages name what the system said, and have it as their cause as well.
+/// The error's message and those of its causes, the outermost first, separated by `: `. A cause is omitted if the
+/// message before it already ends with it: many messages quote the system's error, and also have it as their cause.
 #[must_use]
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();

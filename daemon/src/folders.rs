@@ -1,9 +1,9 @@
-//! Folders of state, sockets and configuration.
+//! Folders for state, sockets and configuration.
 //!
-//! Folders that the service manager made for a service win (`STATE_DIRECTORY`, `RUNTIME_DIRECTORY` and
-//! `CONFIGURATION_DIRECTORY` of systemd.exec(5): lists with colons), so that a daemon without root finds its places.
-//! Else root has those of the system, and another user those of the XDG Base Directory Specification. Both ways lead to
-//! the same places: a command that an administrator runs as root finds what the service beside it has.
+//! Folders that the service manager made for a service have precedence (`STATE_DIRECTORY`, `RUNTIME_DIRECTORY` and
+//! `CONFIGURATION_DIRECTORY` of systemd.exec(5): lists with colons), so that a daemon without root finds its folders.
+//! Otherwise root uses the system's folders, and another user those of the XDG Base Directory Specification. Both lead to
+//! the same places: a command that an administrator runs as root finds the service's files.
 
 use std::ffi::OsString;
 use std::fs::{File, metadata};
@@ -11,26 +11,25 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Name of Gleaner's folder in all places.
+/// Name of Gleaner's folder within all of these.
 const NAME: &str = "gleaner";
 const SYSTEM_STATE: &str = "/var/lib";
 const SYSTEM_RUNTIME: &str = "/run";
 const SYSTEM_CONFIGURATION: &str = "/etc/gleaner";
 
-/// Folder of the state of the daemon whose folder there is `own`; the agent's is "", the folder that contains
-/// the others.
+/// State folder of the daemon whose folder is named `own`; the agent's is "", the folder that contains the others.
 #[must_use]
 pub fn state(own: &str) -> PathBuf {
     FolderFacts::now().state(own)
 }
 
-/// Folder of the state of another daemon, whose folder is `of`.
+/// State folder of another daemon, whose folder is named `of`.
 #[must_use]
 pub fn state_of_another(of: &str) -> PathBuf {
     FolderFacts::now().state_of_another(of)
 }
 
-/// Folder of sockets; `None`: a user without a runtime folder.
+/// Folder of sockets; `None` for a user without a runtime folder.
 #[must_use]
 pub fn runtime() -> Option<PathBuf> {
     FolderFacts::now().runtime()
@@ -42,8 +41,8 @@ pub fn configuration() -> PathBuf {
     FolderFacts::now().configuration()
 }
 
-/// Gives what was just made at `path` to whom the folder it lies in belongs to: what a command of an administrator's leaves
-/// there, the service must be able to use. Nothing happens where this process is not root.
+/// Gives a file just made at `path` to the owner of its folder: the service must be able to use files that an
+/// administrator's command creates there. Does nothing if this process is not root.
 ///
 /// # Errors
 /// The system's error.
@@ -55,13 +54,13 @@ pub fn give_to_owner_of(made: &File, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     match fchown(made, Some(owner.uid()), Some(owner.gid())) {
-        // Only root gives files away; others keep their own, as anywhere.
+        // Only root can give files away; for other users the file stays their own.
         Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
 }
 
-/// Facts that decide on a folder.
+/// Facts that determine the folders.
 struct FolderFacts<F> {
     is_root: bool,
     variable: F,
@@ -128,7 +127,7 @@ impl<F: Fn(&str) -> Option<OsString>> FolderFacts<F> {
         folder.join(NAME)
     }
 
-    /// A service of the system's: it has a folder among the system's.
+    /// Returns true for a system service: it has a folder among the system's.
     fn is_service(&self) -> bool {
         let given = self.given("STATE_DIRECTORY").into_iter();
         let mut all = given.chain(self.given("RUNTIME_DIRECTORY"));
@@ -149,7 +148,7 @@ impl<F: Fn(&str) -> Option<OsString>> FolderFacts<F> {
 
 fn joined(folder: PathBuf, name: &str) -> PathBuf {
     if name.is_empty() {
-        folder // no slash at its end
+        folder // no slash at the end
     } else {
         folder.join(name)
     }
@@ -176,7 +175,7 @@ mod tests {
     #[test]
     fn a_service_and_the_administrator_beside_it_find_the_same() {
         let services: [(Variables, bool); 7] = [
-            // agent, ship; memoryd; both folders; below another; in no list at all, with and without root
+            // agent, ship; memoryd; both folders; below another; not listed, with and without root
             (&[("STATE_DIRECTORY", "/var/lib/gleaner")], false),
             (&[("STATE_DIRECTORY", "/var/lib/gleaner/memoryd")], false),
             (

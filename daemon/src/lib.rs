@@ -1,6 +1,6 @@
-//! Parts that every daemon shares: its configuration ([`config`]), its places on the disk
-//! ([`folders`]), its messages to the service manager ([`notify`]), and the causes of its failures ([`causes`]).
-//! With the feature `listen`, also the connections of a server (`listen`).
+//! Parts shared by all daemons: configuration ([`config`]), folders ([`folders`]), messages to the service manager
+//! ([`notify`]), and causes of errors as text ([`causes`]). With the feature `listen`, also the connections of a
+//! server (`listen`).
 //!
 //! Rooms, from the top; each uses only those after it: `listen`, `config`, `folders`, `notify`, `causes`, `terminal`.
 

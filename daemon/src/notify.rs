@@ -1,6 +1,7 @@
-//! Messages to the service manager (sd_notify(3)): that the daemon serves, its state, that it is well.
+//! Messages to the service manager (sd_notify(3)): readiness, state and signs of life.
 //!
-//! By one socket that never blocks: a service manager that is stuck must not keep memory from going back to its owner.
+//! Messages use one socket that never blocks: a hung service manager must not delay the return of memory to its
+//! owner.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
@@ -11,11 +12,11 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Without the first word a service would never count as started: it is said again for so long while nobody takes it in.
+/// Maximum number of attempts to send the first message: without it, a service would never count as started.
 const TRIES: u32 = 100;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
-/// The service manager; empty if the process is no service.
+/// Connection to the service manager; empty if the process is no service.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,
@@ -23,8 +24,8 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The process that started this one, by its environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`). One
-    /// that cannot be reached is nobody.
+    /// Service manager that started this process, from the environment (`NOTIFY_SOCKET`, `WATCHDOG_USEC`,
+    /// `WATCHDOG_PID`). If it cannot be reached, the process counts as no service.
     #[must_use]
     pub fn of_this_process() -> Self {
         Self::of(|name| std::env::var_os(name))
@@ -43,49 +44,48 @@ impl ServiceManager {
         }
     }
 
-    /// Interval at which [`Self::alive`] is to be said: a third of the time after which the service manager ends the
-    /// process, so that a word may be lost, or late. `None`: it does not care.
+    /// Interval at which to call [`Self::alive`]: a third of the service manager's timeout, so that a message may be
+    /// lost or late. `None`: no timeout is set.
     #[must_use]
     pub const fn alive_every(&self) -> Option<Duration> {
         self.alive_every
     }
 
-    /// Reports that the daemon serves, from the start on or again after [`Self::reloading`]. May wait, for
-    /// two seconds at most.
+    /// Reports that the daemon serves, after its start or after [`Self::reloading`]. This may take up to two seconds.
     pub fn ready(&self, status: &str) {
         let words = format!("READY=1\n{}", status_line(status));
         for _ in 0..TRIES {
             match self.say(&words) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(BETWEEN_TRIES),
-                _ => return, // said; or there is nobody, now or ever
+                _ => return, // sent, or there is no service manager
             }
         }
     }
 
-    /// Reports the daemon's state, in a few words.
+    /// Reports the daemon's state as a short text.
     pub fn status(&self, status: &str) {
         self.try_to_say(&status_line(status));
     }
 
-    /// Reports that the daemon is well. To be called by the loop that could get stuck.
+    /// Sends a sign of life. Call this from the loop that could hang.
     pub fn alive(&self) {
         self.try_to_say("WATCHDOG=1\n");
     }
 
-    /// Reports that it reads its configuration again; [`Self::ready`] follows.
+    /// Reports that the daemon reloads its configuration; [`Self::ready`] must follow.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let now_us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
         self.try_to_say(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
     }
 
-    /// Reports that it ends.
+    /// Reports that the daemon ends.
     pub fn stopping(&self, status: &str) {
         self.try_to_say(&format!("STOPPING=1\n{}", status_line(status)));
     }
 
     fn try_to_say(&self, words: &str) {
-        // A lost message costs a line of `systemctl status`; signs of life are repeated in time.
+        // A lost message costs a line of `systemctl status`; signs of life are repeated.
         let _ = self.say(words);
     }
 
@@ -97,7 +97,7 @@ impl ServiceManager {
     }
 }
 
-/// A line of its own whatever the words are.
+/// Status line; line breaks in the text are replaced.
 fn status_line(status: &str) -> String {
     format!("STATUS={}\n", status.replace('\n', " "))
 }
@@ -196,7 +196,7 @@ mod tests {
         let path = folder.path().join("notify");
         let _stuck = UnixDatagram::bind(&path).unwrap();
         let manager = manager(path.as_os_str(), &[]);
-        // More than any queue takes: it would wait here for ever.
+        // More than any queue holds: a blocking socket would hang here.
         (0..100_000).for_each(|_| manager.alive());
         assert_eq!(manager.say("x").unwrap_err().kind(), ErrorKind::WouldBlock);
     }

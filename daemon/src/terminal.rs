@@ -1,14 +1,14 @@
-//! The terminal that a daemon was started from by hand.
+//! The terminal from which a daemon was started by hand.
 
 use rustix::io::Errno;
 use rustix::stdio;
 use rustix::termios::tcgetattr;
 
-/// Returns true if the terminal has hung up: then SIGHUP means that, and is no request for a reload.
+/// Returns true if the terminal has hung up: then SIGHUP means that, and does not request a reload.
 #[must_use]
 pub fn has_hung_up() -> bool {
-    // On a terminal that hung up every request fails with this error (vhangup(2)); a file that is no terminal
-    // gives another.
+    // After a hangup every request to the terminal fails with this error (vhangup(2)); a file that is no
+    // terminal gives another.
     let all = [stdio::stdin(), stdio::stdout(), stdio::stderr()];
     all.iter()
         .any(|stream| tcgetattr(stream).err() == Some(Errno::IO))

@@ -1,13 +1,14 @@
-//! Uses more memory than there is, and tells whether it keeps its contents; for tests of swap that no Rust test can run in: `hog MIB`.
+//! Fills more memory than the host has and checks that its contents survive swapping: `hog MIB`. For tests of swap that cannot run
+//! Rust's test harness.
 //!
-//! Says `filled` once all of it is written, from its end on, and answers each line of standard input: `check` by `right`, `keep MIB`,
-//! which gives back the rest, by `kept`. Ends with its input. Each check goes the other way than what was before it: what was used
-//! last is found in memory, and only the rest comes back from swap.
+//! Prints `filled` once all memory is written, which it writes from the end on. Then it answers each line of standard input: `check`
+//! by `right`, and `keep MIB`, which frees the remainder, by `kept`. It ends with its input. Checks alternate their direction: each
+//! begins with what was used last and is still in memory, and only the remainder comes back from swap.
 
 use std::io::BufRead;
 use std::process::ExitCode;
 
-/// The least that a block device can get wrong.
+/// Bytes of a sector, the smallest unit that a block device can get wrong.
 const SECTOR_BYTES: usize = 512;
 const WORDS: usize = SECTOR_BYTES / size_of::<u64>();
 
@@ -62,7 +63,7 @@ fn hold(words: usize) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// No two sectors have the same.
+/// Returns the word that begins a sector; it differs in every sector.
 fn contents(at: usize) -> u64 {
     (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,4 +1,4 @@
-//! `gleaner-recruiter status`: asks a running recruiter.
+//! `gleaner-recruiter status`: asks a running recruiter for its status.
 
 use crate::Error;
 use crate::http::{Health, Hosts, Problem};
@@ -13,25 +13,25 @@ use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// A recruiter with ten thousand hosts answers within a second.
+/// Timeout of the answer; with ten thousand hosts it takes less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The answer's size is in the hosts: some 1 KB each.
+/// Maximum size of the answer, of which each host takes some 1 KB.
 const ANSWER_BYTES: u64 = 1 << 30;
 
-/// Status, for programs.
+/// Status as JSON.
 #[derive(Serialize)]
 struct Status {
     recruiter: Health,
     #[serde(flatten)]
     hosts: Hosts,
-    /// `null` where they may not be known: `local_access = "status"`.
+    /// `null` if this machine's programs may not see leases (`local_access = "status"`).
     leases: Option<LeaseList>,
 }
 
-/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; returns its answer for people or as JSON.
+/// Asks the recruiter at `url`, such as `http://127.0.0.1:7484`; returns its answer as text or JSON.
 ///
 /// # Errors
-/// [`Error::Silent`] when it does not answer, or not as a recruiter does.
+/// [`Error::Silent`] if it does not answer, or not like a recruiter.
 pub fn ask(url: &str, as_json: bool) -> Result<String, Error> {
     let address = Address::parse(url).map_err(|e| silent(url, e.to_string()))?;
     let url = &address.to_string();
@@ -140,7 +140,7 @@ fn said(status: &Status) -> String {
                 let lease = &view.lease;
                 table.add_row(vec![
                     lease.client.clone(),
-                    lease.key.escape_debug().to_string(), // a client's own words
+                    lease.key.escape_debug().to_string(), // a client chose this text
                     Bytes(lease.granted_bytes as f64).to_string(),
                     Bytes(lease.held_bytes as f64).to_string(),
                     format!("{} s", lease.expires_in_ms / 1000),

@@ -1,11 +1,11 @@
-//! Choice of the hosts that are asked next, and the memory of it between requests.
+//! Choice of the next hosts to ask, with the state that policies keep between requests.
 
 use gleaner_policy::placement::{Candidate, Placement, Request, Shortage, State, place};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::hash::{BuildHasher, RandomState};
 
-/// Chance, and what policies remember.
+/// Random numbers, and the state of policies.
 pub(crate) struct Choice {
     random: ChaCha8Rng,
     state: State,
@@ -23,7 +23,7 @@ impl Default for Choice {
 }
 
 impl Choice {
-    /// Chooses the hosts to be asked next, one for each copy: their places among `candidates`.
+    /// Chooses the next hosts to ask, one for each copy; returns their indices in `candidates`.
     pub(crate) fn choose(
         &mut self,
         placement: Placement,

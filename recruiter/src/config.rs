@@ -1,4 +1,5 @@
-//! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! The resolved configuration: the command line overrides the environment, which overrides the file,
+//! which overrides the defaults.
 
 use crate::args::{LocalAccess, Serve};
 use crate::registry;
@@ -12,10 +13,10 @@ use std::time::Duration;
 
 /// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "recruiter";
-/// Status and metrics, for this machine alone.
+/// Default address of status and metrics, for this machine only.
 const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
 
-/// The file as written; unknown keys are refused.
+/// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
@@ -55,13 +56,13 @@ struct ConfigFile {
 /// Settings of requests to hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSettings {
-    /// Time limit of one host's answer.
+    /// Timeout of one host's answer.
     pub answer_within: Duration,
-    /// Longest time of a request in all.
+    /// Timeout of a whole request.
     pub grant_within: Duration,
-    /// Most hosts asked for one request, beyond one for each copy.
+    /// Maximum number of hosts asked for one request, in addition to one for each copy.
     pub tries: usize,
-    /// Placement of requests that name none.
+    /// Placement of requests that specify none.
     pub placement: Placement,
 }
 
@@ -70,11 +71,11 @@ pub struct RequestSettings {
 pub struct Config {
     /// Address for hosts, clients and readers, with TLS.
     pub listen: Option<(SocketAddr, ServerPaths)>,
-    /// A loopback address without TLS.
+    /// A loopback address without TLS, for programs of this machine.
     pub local: Option<SocketAddr>,
-    /// Rights of callers there.
+    /// Rights of callers at the loopback address.
     pub local_access: LocalAccess,
-    /// Connections at the same time.
+    /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
     pub reader_patience: Duration,
@@ -82,11 +83,11 @@ pub struct Config {
     pub registry: registry::Settings,
     /// Settings of requests to hosts.
     pub asking: RequestSettings,
-    /// Findings with forecasts.
+    /// File of findings with forecasts.
     pub forecasts: Option<PathBuf>,
-    /// File with all quotas as JSON.
+    /// File to write with all quotas, as JSON.
     pub quota_file: Option<PathBuf>,
-    /// File with all quotas for node_exporter's textfile collector.
+    /// File to write with all quotas, for node_exporter's textfile collector.
     pub quota_textfile: Option<PathBuf>,
 }
 
@@ -99,7 +100,8 @@ impl Config {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
+    /// Resolves the arguments as [`Self::resolve`] does, and returns the origin of the configuration
+    /// too.
     ///
     /// # Errors
     /// The arguments, the environment or the file are wrong.
@@ -124,10 +126,10 @@ impl Config {
         Ok(LoadedConfig { values, origin })
     }
 
-    /// URL at which a recruiter of this configuration answers without TLS; `None`: nowhere.
+    /// URL at which a recruiter with this configuration answers without TLS; `None` if there is none.
     ///
     /// # Errors
-    /// As [`Self::resolve`].
+    /// Errors of [`Self::resolve`].
     pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
         let args = Serve {
             config: config.map(Path::to_owned),
@@ -137,7 +139,7 @@ impl Config {
         Ok(local.map(|local| format!("http://{local}")))
     }
 
-    /// Keys by which `next` differs that only a restart changes.
+    /// Changed keys of `next` that take effect only after a restart.
     #[must_use]
     pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
@@ -180,7 +182,7 @@ fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listene
     };
     match certificates {
         Some(paths) => Ok((Some((address, paths)), local)),
-        // Without certificates it is for this machine, in the place of `local`.
+        // Without certificates the address must be a loopback one, and replaces `local`.
         None => match (values::check_loopback(address), args.listen) {
             (Ok(()), _) => Ok((None, Some(address))),
             (Err(what), Some(_)) => Err(Origin::wrong_argument("--listen", what)),
@@ -212,7 +214,7 @@ fn ms(length: Duration) -> i64 {
     i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// `None` where there is no word of TLS.
+/// Paths of certificates; `None` if the file names none.
 fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Option<ServerPaths>, ConfigError> {
     let given = [&file.pki, &file.certificate, &file.key, &file.authority];
     if given.iter().all(|given| given.is_none()) {

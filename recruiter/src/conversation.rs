@@ -1,4 +1,4 @@
-//! A host's connection, from the first announcement to the end.
+//! A host's connection, from its first announcement to its end.
 
 use crate::links::HostRequest;
 use crate::registry::{HostId, check_answer, replaced};
@@ -14,20 +14,21 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// The first announcement comes at once.
+/// Timeout of the first announcement, which should arrive immediately.
 const FIRST: Duration = Duration::from_secs(10);
-/// Time after which a host that reads nothing is disconnected.
+/// Timeout of sending, after which a host that reads nothing is disconnected.
 const SEND: Duration = Duration::from_secs(10);
-/// An announcement has some hundred bytes for each lease.
+/// Maximum length of a message; an announcement has some hundred bytes per lease.
 const MESSAGE_BYTES: usize = 4 << 20;
-/// Buffers of each of ten thousand connections: an announcement of one lease fits.
+/// Size of the buffers of a connection, of which there may be ten thousand: an announcement of one lease
+/// fits.
 const BUFFER_BYTES: usize = 2 << 10;
-/// Most characters of a host's text that are repeated to it.
+/// Maximum length of a host's text that is quoted back to it.
 const MOST_SAID_CHARS: usize = 300;
-/// Requests that a host has not answered; more, and it never does.
+/// Maximum number of unanswered requests to a host; one with more never answers.
 const UNANSWERED: usize = 1024;
 
-/// Bounds of what a host may send, with buffers for many.
+/// Limits what a host may send, with buffers small enough for many hosts.
 pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
     upgrade
         .read_buffer_size(BUFFER_BYTES)
@@ -37,7 +38,7 @@ pub(crate) fn bounded(upgrade: WebSocketUpgrade) -> WebSocketUpgrade {
         .max_frame_size(MESSAGE_BYTES)
 }
 
-/// Speaks with the memory server of `host_id` until one of both ends.
+/// Talks to the memory server of `host_id` until either side ends the connection.
 pub(crate) async fn converse(
     state: Arc<RecruiterState>,
     host_id: HostId,
@@ -66,7 +67,7 @@ pub(crate) async fn converse(
     if let Err(refusal) = said {
         state.complain(&format!("host {host_id}"), &refusal.detail);
         state.metrics.refused(refusal.kind);
-        let _ = send(&mut socket, &RecruiterMessage::Refused(refusal)).await; // it may be gone
+        let _ = send(&mut socket, &RecruiterMessage::Refused(refusal)).await; // the host may be gone
     }
     let _ = timeout(SEND, socket.send(Message::Close(None))).await;
 }
@@ -76,14 +77,14 @@ struct Conversation<'a> {
     host_id: &'a HostId,
     caller: &'a Caller,
     number: u64,
-    /// Requests to be sent, once the host has announced itself.
+    /// Requests to send; `None` until the host has announced itself.
     asks: Option<mpsc::Receiver<HostRequest>>,
-    /// The host has said that it takes revocation lists.
+    /// True if the host has announced that it accepts revocation lists.
     takes_revocations: bool,
-    /// Message with the lists in force.
+    /// Message with the revocation lists in force.
     revocations: watch::Receiver<Option<Utf8Bytes>>,
     last_id: u64,
-    /// Requests sent over this connection, each with its asker.
+    /// Unanswered requests of this connection, each with the sender of its result.
     unanswered: HashMap<u64, (RequestKind, oneshot::Sender<Outcome>)>,
     heard: Instant,
 }
@@ -96,7 +97,7 @@ enum ConversationEvent {
 }
 
 impl Conversation<'_> {
-    /// Converses until the host goes (`Ok`), or is sent away.
+    /// Runs until the host disconnects (`Ok`) or is rejected.
     async fn run(&mut self, socket: &mut WebSocket) -> Result<(), Refusal> {
         loop {
             match self.next(socket).await {
@@ -111,8 +112,8 @@ impl Conversation<'_> {
                 ConversationEvent::Heard(Some(Ok(Message::Close(_))) | None) => return Ok(()),
                 ConversationEvent::Heard(Some(Err(error))) => {
                     let reason = error.to_string();
-                    // An error of the protocol is reported to the host; a broken connection cannot carry a
-                    // report.
+                    // A protocol error is reported to the host; over a broken connection nothing can be
+                    // reported.
                     return Err(malformed(format!("the link broke: {reason}")));
                 }
                 ConversationEvent::Ask(Some(ask)) => self.ask(socket, ask).await?,
@@ -152,14 +153,14 @@ impl Conversation<'_> {
         tokio::select! {
             heard = socket.recv() => ConversationEvent::Heard(heard),
             ask = ask => ConversationEvent::Ask(ask),
-            // The sender is in the state, which lasts.
+            // The channel cannot close: its sender belongs to the shared state.
             _ = self.revocations.changed(), if self.takes_revocations => ConversationEvent::Revocations,
             () = sleep_until(self.heard + silence) => ConversationEvent::Silence,
         }
     }
 
     fn take_in(&mut self, text: &str) -> Result<(), Refusal> {
-        // Certificates are revoked, and end, while connections last.
+        // Certificates may be revoked or expire during a connection.
         if let Err(error) = self.caller.who() {
             return Err(Refusal {
                 kind: RefusalKind::Other,
@@ -176,18 +177,18 @@ impl Conversation<'_> {
                 let mut registry = self.state.registry();
                 registry.announced(self.host_id, self.number, *said, now_ms)?;
                 if self.asks.is_none() {
-                    // Under the registry's lock: whoever finds the host there finds its link.
+                    // Under the registry's lock, so that a host found there always has its link.
                     self.asks = Some(self.state.links.take_over(self.host_id, self.number));
                 }
                 self.takes_revocations = takes_revocations;
             }
             HostMessage::Answer(answer) => self.answered(*answer)?,
-            HostMessage::Other => {} // of a later version
+            HostMessage::Other => {} // from a later version
         }
         Ok(())
     }
 
-    /// Passes on the answer to an outstanding request; an answer to an unknown request changes nothing.
+    /// Passes on the answer to a pending request. An answer to an unknown request changes nothing.
     fn answered(&mut self, answer: Answer) -> Result<(), Refusal> {
         if answer.request_id > self.last_id {
             return Err(malformed(format!(
@@ -203,7 +204,7 @@ impl Conversation<'_> {
         let mut registry = self.state.registry();
         registry.answered(self.host_id, self.number, &answer, now_ms);
         drop(registry);
-        let _ = asker.send(answer.outcome); // it may have given up; the lease is known by its key
+        let _ = asker.send(answer.outcome); // the caller may have timed out; it finds the lease by its key
         Ok(())
     }
 
@@ -211,7 +212,7 @@ impl Conversation<'_> {
         let HostRequest { asked, answer } = ask;
         if answer.is_closed() && matches!(asked, RequestKind::Grant(_) | RequestKind::Renew { .. })
         {
-            return Ok(()); // nobody waits for it any more
+            return Ok(()); // nobody waits for the answer any more
         }
         if self.unanswered.len() >= UNANSWERED {
             self.unanswered.retain(|_, (_, asker)| !asker.is_closed());
@@ -251,7 +252,7 @@ async fn send_text(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), Refusa
 fn malformed(detail: String) -> Refusal {
     Refusal {
         kind: RefusalKind::Malformed,
-        // A decoder's error quotes the whole text that it refuses.
+        // A decoder's error quotes the whole faulty text.
         detail: detail.chars().take(MOST_SAID_CHARS).collect(),
         retry_in_ms: None,
     }

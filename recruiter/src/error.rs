@@ -1,4 +1,4 @@
-//! Errors of the recruiter: the reason, the place, and the remedy.
+//! Errors of the recruiter, with reason, place and remedy.
 
 use gleaner_daemon::config::ConfigError;
 use gleaner_trust::TrustError;
@@ -6,14 +6,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Reason why the recruiter could not start, or not do as it was asked.
+/// Reason why the recruiter cannot start, or cannot execute a command.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Missing listener for this machine's programs.
+    /// There is no listener for this machine's programs.
     #[error("local = \"none\": name a recruiter by --url")]
     NoLocalAddress,
     /// An address cannot be bound.
@@ -24,12 +24,12 @@ pub enum Error {
         /// Error of the system.
         source: io::Error,
     },
-    /// A recruiter was asked how it is, and did not say.
+    /// A recruiter did not answer a request for its status.
     #[error("the recruiter at {url} does not answer: {reason}")]
     Silent {
-        /// URL that was asked.
+        /// URL of the request.
         url: String,
-        /// Description of the answer that came instead.
+        /// Fault of the answer.
         reason: String,
     },
     /// The findings cannot be read.
@@ -37,10 +37,10 @@ pub enum Error {
     Forecasts {
         /// Path of the file.
         path: PathBuf,
-        /// Description of the fault.
+        /// Fault of the file.
         reason: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// Action that failed.
@@ -56,7 +56,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: the system refused `action` on `path`.
+    /// For `map_err`: `action` on `path` failed.
     pub(crate) fn io(
         action: &'static str,
         path: impl Into<PathBuf>,

@@ -1,5 +1,5 @@
-//! All quotas in files that are replaced as a whole: JSON for programs, and for node_exporter's textfile
-//! collector.
+//! Writes all quotas to files that are replaced atomically: JSON for programs, and text for
+//! node_exporter's textfile collector.
 
 use crate::Error;
 use crate::registry::DatedQuota;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Targets of the export.
+/// Files to write.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     pub(crate) json: Option<PathBuf>,
@@ -38,7 +38,8 @@ impl Targets {
     }
 }
 
-/// In the text format that node_exporter reads (it refuses OpenMetrics' `# EOF` and `# UNIT`).
+/// Renders the quotas in the text format that node_exporter reads (it refuses OpenMetrics' `# EOF` and
+/// `# UNIT`).
 fn prometheus(hosts: &[HostQuota]) -> String {
     type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
     let series: [Series; 3] = [
@@ -52,16 +53,16 @@ fn prometheus(hosts: &[HostQuota]) -> String {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
         for host in hosts {
             let (id, value) = (&host.host_id, value(host));
-            let _ = writeln!(text, "{name}{{host_id=\"{id}\"}} {value}"); // a String takes all
+            let _ = writeln!(text, "{name}{{host_id=\"{id}\"}} {value}"); // writing to a String cannot fail
         }
     }
     text
 }
 
-/// Replaces a file: readers see the old content or the new one.
+/// Replaces a file atomically: readers see the old content or the new one.
 fn replace(path: &Path, content: &[u8]) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
-    beside.push(".tmp"); // node_exporter reads *.prom alone
+    beside.push(".tmp"); // node_exporter reads only *.prom
     let beside = PathBuf::from(beside);
     let mut file = fs::File::create(&beside).map_err(Error::io("write", &beside))?;
     let written = file.write_all(content);

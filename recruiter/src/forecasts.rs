@@ -1,4 +1,4 @@
-//! Forecasts of the analysis, of the time that memory stays: read anew when their file changes.
+//! The analysis' forecasts of how long memory stays; read again when their file changes.
 
 use crate::Error;
 use crate::registry::Foresight;
@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The part of the findings from which forecasts are made; the rest is skipped.
+/// The part of the findings that forecasts need; the remainder is skipped.
 #[derive(Deserialize)]
 struct Findings {
     #[serde(default)]
@@ -39,10 +39,10 @@ struct Size {
     table_version: i64,
 }
 
-/// Facts that distinguish one state of a file from another without reading it.
+/// Metadata that distinguish the states of a file without reading it.
 type Stamp = (u64, u64, u64, i64, i64);
 
-/// The file, and the table last read from it.
+/// The findings' file, and the table last read from it.
 #[derive(Default)]
 pub(crate) struct Forecasts {
     path: PathBuf,
@@ -64,8 +64,8 @@ impl Forecasts {
         }
     }
 
-    /// Reads the file if it has changed; returns true then. If it cannot be read, the earlier content stays,
-    /// and the error is returned once.
+    /// Reads the file if it has changed, and returns true then. If it cannot be read, the former content
+    /// stays, and the error is returned once.
     pub(crate) fn reload_if_changed(&mut self) -> Result<bool, Error> {
         let now = stamp(&self.path);
         if now == self.tried && now.is_some() {
@@ -74,13 +74,13 @@ impl Forecasts {
         let was_missing = self.tried.is_none() && self.learnt.is_none();
         self.tried = now;
         if now.is_none() && !was_missing {
-            return Ok(false); // being replaced, perhaps: what was read holds
+            return Ok(false); // the file may just be being replaced: the former content stays
         }
         self.learnt = Some(read(&self.path)?);
         Ok(true)
     }
 
-    /// Knowledge for the hour that it is now.
+    /// Forecasts for the present hour.
     pub(crate) fn now(&self) -> Option<Foresight> {
         let LearntForecasts { table, time_zone } = self.learnt.as_ref()?;
         let now = Timestamp::now().to_zoned(time_zone.clone());

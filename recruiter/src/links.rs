@@ -1,4 +1,5 @@
-//! Connections of memory servers: each opens one, announces itself over it, and is asked over it.
+//! Connections of memory servers: each server opens one, announces itself over it, and receives requests
+//! over it.
 
 use crate::registry::HostId;
 use gleaner_schemas::lending::{Outcome, RequestKind};
@@ -9,10 +10,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Requests that wait to be sent to one host; more than that at once, and it is overwhelmed.
+/// Maximum number of requests that wait to be sent to one host; with more, the host counts as overwhelmed.
 const WAITING: usize = 64;
 
-/// Something to be asked of a host.
+/// Request to a host.
 pub(crate) struct HostRequest {
     pub(crate) asked: RequestKind,
     pub(crate) answer: oneshot::Sender<Outcome>,
@@ -25,7 +26,7 @@ pub(crate) enum AnswerFailure {
     NotLinked,
     /// The host did not answer in time.
     Late,
-    /// Too much is being asked of it already.
+    /// Too many requests to the host are waiting.
     Overwhelmed,
 }
 
@@ -34,7 +35,7 @@ struct Link {
     asks: mpsc::Sender<HostRequest>,
 }
 
-/// The connections there are, by host.
+/// Present connections, by host.
 #[derive(Default)]
 pub(crate) struct Links {
     last: AtomicU64,
@@ -42,12 +43,12 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// A number for a new connection, higher than those of all before.
+    /// Returns a number for a new connection, higher than all earlier ones.
     pub(crate) fn next_number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The connection `number` is now the host's; one that it had before is told by the end of its channel.
+    /// Makes `number` the host's connection. A former connection notices this by the end of its channel.
     pub(crate) fn take_over(&self, host_id: &HostId, number: u64) -> mpsc::Receiver<HostRequest> {
         let (asks, receiver) = mpsc::channel(WAITING);
         let link = Link { number, asks };
@@ -67,7 +68,7 @@ impl Links {
         self.open().len()
     }
 
-    /// Asks a host, and waits for its answer for at most `patience`.
+    /// Sends a request to a host, and waits for its answer for at most `patience`.
     pub(crate) async fn ask(
         &self,
         host_id: &HostId,

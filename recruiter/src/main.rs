@@ -9,7 +9,7 @@ use gleaner_recruiter::{Error, adapter, ask, http, run};
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Exit code of `status`.
+/// Exit code of `status` if the recruiter does not answer.
 const SILENT: u8 = 3;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! Counters of what happened since the recruiter started. `/metrics` tells them.
+//! Counters since the recruiter's start, exported by `/metrics`.
 
 use gleaner_schemas::lending::RefusalKind;
 use prometheus_client::encoding::EncodeLabelSet;
@@ -9,11 +9,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use std::time::Duration;
 
-/// Upper bounds of times to grant, in seconds.
+/// Upper bounds of the histogram of times to grant, in seconds.
 const GRANT_S: [f64; 11] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
-/// A series each from the start, so that a first refusal is an increase.
+/// Kinds of refusals, a series each from the start, so that a first refusal is an increase.
 const KINDS: [RefusalKind; 14] = [
     RefusalKind::Busy,
     RefusalKind::ClientLimit,
@@ -93,7 +93,7 @@ impl Metrics {
         self.refused.get_or_create(&RequestLabels { kind }).inc();
     }
 
-    /// Registers every counter, each kind from 0 on.
+    /// Registers every counter; all kinds begin at 0.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for kind in ["grant", "renew", "release"].map(str::to_owned) {
             let _ = self.requests.get_or_create(&RequestLabels { kind });
@@ -115,7 +115,7 @@ impl Metrics {
     }
 }
 
-/// The name of a kind, as in JSON.
+/// Name of a kind, as in JSON.
 pub(crate) fn name(kind: RefusalKind) -> String {
     match serde_json::to_value(kind) {
         Ok(serde_json::Value::String(name)) => name,

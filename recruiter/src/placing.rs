@@ -1,5 +1,5 @@
-//! A request for leases, carried out: hosts are asked one after another, those of copies at the same time, until there are as
-//! many leases as were asked for. All of them or none.
+//! Executes a request for leases: asks hosts one after another, those for copies concurrently, until there are as many leases
+//! as requested. The client gets all of them or none.
 
 use crate::links::AnswerFailure;
 use crate::registry::HostId;
@@ -17,11 +17,11 @@ use tokio::time::{Instant, timeout_at};
 #[derive(Clone, Debug)]
 pub(crate) struct Grant {
     pub(crate) leases: Vec<LeaseView>,
-    /// True if any lease was granted just now; false if all existed under the key.
+    /// True if any lease was granted now; false if all existed under the key.
     pub(crate) is_new: bool,
 }
 
-/// Grants a client's request. Goes on when its caller is dropped: what was granted is then found by its key.
+/// Grants a client's request. Continues if its caller is dropped: leases granted later are then found by their key.
 pub(crate) async fn grant(
     state: Arc<RecruiterState>,
     client: String,
@@ -69,7 +69,7 @@ pub(crate) async fn grant(
     })
 }
 
-/// Gives the request's place back, however it ends.
+/// Releases the request's place, however it ends.
 struct PlaceGuard<'a> {
     state: Arc<RecruiterState>,
     client: &'a str,
@@ -89,7 +89,7 @@ struct Search<'a> {
     request: &'a LeaseRequest,
     missing: usize,
     candidates: Vec<Candidate>,
-    /// Hosts that may still be asked.
+    /// Number of hosts that may still be asked.
     tries: usize,
     deadline: Instant,
 }
@@ -113,7 +113,7 @@ impl Search<'_> {
                     Err(shortage) if granted.is_empty() && refused.is_empty() => {
                         return Err(self.short(&shortage)); // nobody was asked
                     }
-                    // Requests in progress are waited for, to be revoked.
+                    // Waits for requests in progress, to revoke their leases.
                     Err(_) => is_exhausted = true,
                 }
             }
@@ -121,7 +121,7 @@ impl Search<'_> {
                 break;
             };
             let Ok((host_id, outcome)) = told else {
-                continue; // the runtime ends
+                continue; // the runtime is ending
             };
             match outcome {
                 Ok(Outcome::Granted { lease }) => granted.push(self.view(&host_id, lease)),
@@ -140,7 +140,7 @@ impl Search<'_> {
         if granted.len() >= self.missing {
             return Ok(granted);
         }
-        // Late leases are found by their key, or expire, since nobody renews them.
+        // Leases granted later are found by their key, or expire, since nobody renews them.
         asked.detach_all();
         let releases: JoinSet<()> = granted
             .iter()
@@ -150,7 +150,7 @@ impl Search<'_> {
         Err(self.failed(granted.len(), &refused))
     }
 
-    /// The hosts to be asked next; too few is an error, once as many were tried as may be.
+    /// Chooses the next hosts to ask. Fails if there are too few, or if the limit of tries is reached.
     fn choose(&mut self, copies: usize) -> Result<Vec<Candidate>, Shortage> {
         if copies > self.tries {
             return Err(Shortage::default());
@@ -166,7 +166,7 @@ impl Search<'_> {
         self.state.choose(placement, &request, &mut self.candidates)
     }
 
-    /// Refusal: there was room at the time of the choice, but not where it could be granted now.
+    /// Refusal if there was room at the time of the choice, but not where a lease could be granted now.
     fn short(&self, shortage: &Shortage) -> Refusal {
         Refusal {
             kind: RefusalKind::NoMemory,
@@ -175,7 +175,7 @@ impl Search<'_> {
         }
     }
 
-    /// Asks one host; its bytes are spoken for meanwhile.
+    /// Asks one host; the bytes of the request are reserved meanwhile.
     fn ask(&self, host_id: HostId) -> impl Future<Output = HostAnswer> + use<> {
         let bytes = self.request.slabs_bytes();
         let asked = RequestKind::Grant(GrantRequest {
@@ -200,7 +200,7 @@ impl Search<'_> {
         known.unwrap_or_else(|| LeaseView {
             host_id: host_id.to_string(),
             address: None,
-            is_reachable: false, // taken back or lost just now
+            is_reachable: false, // reclaimed or lost just now
             lease,
         })
     }
@@ -245,7 +245,7 @@ fn unreachable(detail: String) -> Refusal {
     }
 }
 
-/// Words for people.
+/// Failure as text.
 pub(crate) fn words(unanswered: AnswerFailure) -> &'static str {
     match unanswered {
         AnswerFailure::NotLinked => "it is not linked with this recruiter now",
@@ -264,7 +264,7 @@ fn release(
     async move {
         let asked = RequestKind::Release { client, lease_id };
         let patience = Duration::min(state.asking().answer_within, Duration::from_secs(1));
-        let _ = state.links.ask(&host_id, asked, patience).await; // else it runs out
+        let _ = state.links.ask(&host_id, asked, patience).await; // if this fails, the lease expires
     }
 }
 

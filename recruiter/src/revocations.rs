@@ -1,18 +1,18 @@
-//! Revocation lists as memory servers receive them, which have none of their own.
+//! Revocation lists for memory servers, which get them only from recruiters.
 
 use axum::extract::ws::Utf8Bytes;
 use gleaner_schemas::lending::{MOST_REVOCATIONS_BYTES, RecruiterMessage, Revocations};
 use tokio::sync::watch;
 
-/// Message with the lists in force; each link sends it, at its begin and when it changes.
+/// Message with the lists in force; each link sends it at its beginning and on every change.
 #[derive(Debug, Default)]
 pub(crate) struct RevocationNotice(watch::Sender<Option<Utf8Bytes>>);
 
 impl RevocationNotice {
-    /// Takes up the lists of a PEM text, which may be empty.
+    /// Sets the lists from a PEM text, which may be empty.
     ///
     /// # Errors
-    /// The reason why memory servers go on with the lists that they have.
+    /// Reason why memory servers keep their present lists.
     pub(crate) fn set(&self, pem: String) -> Result<(), String> {
         if pem.is_empty() {
             return Ok(());
@@ -30,7 +30,7 @@ impl RevocationNotice {
         Ok(())
     }
 
-    /// Follows the lists for one link: the message counts as changed until it is read.
+    /// Subscribes one link to the lists: the message counts as changed until it is read.
     pub(crate) fn follow(&self) -> watch::Receiver<Option<Utf8Bytes>> {
         let mut lists = self.0.subscribe();
         lists.mark_changed();

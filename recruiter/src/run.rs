@@ -1,4 +1,4 @@
-//! Everything put together: `gleaner-recruiter serve`.
+//! Sets up all parts: `gleaner-recruiter serve`.
 
 use crate::Error;
 use crate::args::Serve;
@@ -17,17 +17,17 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Interval at which watchers hear of changes, and silent hosts are forgotten.
+/// Interval at which changes are sent to watching readers, and silent hosts are removed.
 const TICK: Duration = Duration::from_millis(250);
-/// Files of quotas are replaced no more often.
+/// Minimum interval of replacing the files of quotas.
 const EXPORT: Duration = Duration::from_secs(1);
-/// Interval at which the findings are looked at.
+/// Interval of checks of the findings' file.
 const FORESEE: Duration = Duration::from_secs(10);
 
-/// Runs until SIGTERM or SIGINT; SIGHUP has the configuration read again.
+/// Runs until SIGTERM or SIGINT; on SIGHUP the configuration is read again.
 ///
 /// # Errors
-/// Why it cannot start.
+/// The recruiter cannot start.
 pub fn run(args: &Serve) -> Result<(), Error> {
     let config = &Config::resolve(args)?;
     allow_descriptors();
@@ -41,7 +41,7 @@ pub fn run(args: &Serve) -> Result<(), Error> {
         let app = Arc::new(App::new(Arc::clone(&state), config));
         if let Some(path) = &config.forecasts {
             let mut forecasts = Forecasts::new(path.clone());
-            forecasts.reload_if_changed()?; // what is wrong at the start is an error
+            forecasts.reload_if_changed()?; // at the start a fault is an error
             state.registry().foresee(forecasts.now());
             tokio::spawn(foresee(Arc::clone(&state), forecasts));
         }
@@ -55,7 +55,7 @@ pub fn run(args: &Serve) -> Result<(), Error> {
         until_ended(signals, &status.join(", "), || reload(args, config, &state)).await;
         Ok(())
     });
-    // Requests in progress will be sent to the next recruiter; leases are with their hosts.
+    // Clients send requests in progress to the next recruiter; leases are on their hosts.
     runtime.shutdown_timeout(Duration::from_secs(2));
     ended
 }
@@ -67,7 +67,7 @@ fn targets(config: &Config) -> Targets {
     }
 }
 
-/// Serves in the background; where.
+/// Serves in the background; returns the addresses.
 async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, SocketAddr)>, Error> {
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
@@ -97,7 +97,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
     Ok(bound)
 }
 
-/// Memory servers are told of the lists that this recruiter goes by itself.
+/// Sends memory servers the revocation lists that this recruiter uses.
 fn tell_revocations(state: &RecruiterState, trust: &ServerTrust) {
     if let Err(why) = state.revocations.set(trust.revocations_pem()) {
         eprintln!("gleaner-recruiter: {why}");
@@ -108,7 +108,7 @@ fn refused(address: SocketAddr) -> impl FnOnce(std::io::Error) -> Error {
     move |source| Error::Listen { address, source }
 }
 
-/// Forgets silent hosts, tells of changes, and keeps the files.
+/// Removes silent hosts, publishes changes, and writes the files.
 async fn tick(app: Arc<App>, targets: Targets) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -129,9 +129,9 @@ async fn tick(app: Arc<App>, targets: Targets) {
             is_news = true;
             let telling = Arc::clone(&app);
             let told = tokio::task::spawn_blocking(move || telling.tell(&changes, now_ms));
-            let _ = told.await; // it does not panic
+            let _ = told.await; // the task does not panic
         }
-        // Also without a change, so that readers know that the file is still written.
+        // The files are written even without a change, so that readers see that the writer runs.
         let heartbeat = u64::try_from(app.state.judging().heartbeat_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT
@@ -159,7 +159,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
     }
 }
 
-/// Follows the findings, and the hour.
+/// Follows the findings' file, and the hour of the week.
 async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
     let mut ticks = interval(FORESEE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -182,7 +182,7 @@ async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
     }
 }
 
-/// Judges and asks as the configuration says by now.
+/// Applies the present configuration.
 fn reload(args: &Serve, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {

@@ -1,4 +1,4 @@
-//! State that conversations with hosts, requests under way and HTTP share.
+//! State shared by conversations with hosts, requests in progress and HTTP handlers.
 
 use crate::choice::Choice;
 use crate::config::{Config, RequestSettings};
@@ -11,7 +11,7 @@ use gleaner_policy::placement::{Candidate, Placement, Request, Shortage};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
-/// State of a recruiter, all of it lost with the process: hosts announce themselves again.
+/// State of a recruiter. It is lost with the process: hosts announce themselves again.
 pub(crate) struct RecruiterState {
     registry: Mutex<Registry>,
     settings: RwLock<(Settings, RequestSettings)>,
@@ -37,22 +37,22 @@ impl RecruiterState {
         }
     }
 
-    /// Time since the start, on a clock that does not go back. Never held across a wait.
+    /// Time since the start, on a clock that never goes back.
     pub(crate) fn now_ms(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
     }
 
-    /// Settings of the registry's judgements.
+    /// Settings of the registry.
     pub(crate) fn judging(&self) -> Settings {
         self.read_settings().0.clone()
     }
 
-    /// Limits on requests to hosts.
+    /// Settings of requests to hosts.
     pub(crate) fn asking(&self) -> RequestSettings {
         self.read_settings().1.clone()
     }
 
-    /// Judges and asks otherwise from now on.
+    /// Applies a new configuration.
     pub(crate) fn configure(&self, config: &Config) {
         self.registry().configure(config.registry.clone());
         let settings = self.settings.write();
@@ -68,7 +68,7 @@ impl RecruiterState {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the hosts to be asked next out of `candidates`: one for each copy.
+    /// Chooses the next hosts to ask from `candidates`, one for each copy.
     pub(crate) fn choose(
         &self,
         placement: Placement,
@@ -88,7 +88,7 @@ impl RecruiterState {
         Ok(hosts)
     }
 
-    /// Logs a complaint about a sender, if it is news.
+    /// Logs a complaint about a sender if it is news.
     pub(crate) fn complain(&self, sender: &str, words: &str) {
         if let Some(line) = self.complained.news(sender, words) {
             eprintln!("gleaner-recruiter: refused {line}");

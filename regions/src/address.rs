@@ -1,4 +1,4 @@
-//! Memory servers that a program names itself: NBD's own URLs, of this machine.
+//! Memory servers that a program names itself, by NBD's own URLs for this machine.
 
 use crate::RegionError;
 use gleaner_paging::nbd::client::Source;
@@ -6,7 +6,7 @@ use gleaner_paging::nbd::client::Source;
 /// Parses the URL of a server; its host is the URL itself.
 ///
 /// # Errors
-/// [`RegionError::Settings`]: also for other machines, to whom nothing is sent in the clear.
+/// [`RegionError::Settings`], also for other machines, to which nothing is sent unencrypted.
 pub(crate) fn parse(url: &str) -> Result<Source, RegionError> {
     let wrong = |what| RegionError::Settings { what };
     let source = Source::from_url(url).map_err(|e| wrong(e.to_string()))?;
@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(unix.server, Server::Unix("/run/pages.sock".into()));
         for url in [
             "nbd://192.0.2.1:1",
-            "nbd://localhost:1", // a name may lead anywhere
+            "nbd://localhost:1", // a name may stand for any machine
             "nbd://",
             "nbd+unix:///x",
             "http://127.0.0.1:1",

@@ -1,5 +1,5 @@
-//! The same for C: numbers for regions, `errno` for errors, one set of settings for the program. include/gleaner_regions.h says
-//! what each of these promises.
+//! The interface for C: numbers for regions, `errno` for errors, one set of settings for the program. include/gleaner_regions.h
+//! documents each function.
 #![allow(unsafe_code)]
 
 mod configuration;
@@ -28,12 +28,12 @@ thread_local! {
 
 struct Program {
     configuration: Configuration,
-    /// Made by the first that opens.
+    /// All regions; made by the first call that opens one.
     regions: Option<Arc<Regions>>,
     open: BTreeMap<c_int, Arc<Region>>,
 }
 
-/// Failure of a call: `errno`, and a text for people.
+/// Failure of a call: `errno` and a text.
 struct Failure {
     errno: c_int,
     said: String,
@@ -54,14 +54,14 @@ impl From<RegionError> for Failure {
     }
 }
 
-/// Sets one of the settings, before the first region is opened.
+/// Changes one of the settings, before the first region is opened.
 ///
 /// # Safety
-/// `name` and `value` are strings of C's.
+/// `name` and `value` are C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gleaner_mset(name: *const c_char, value: *const c_char) -> c_int {
     bounded(|| {
-        // SAFETY: as the caller promises.
+        // SAFETY: promised by the caller.
         let (name, value) = unsafe { (text(name)?, text(value)?) };
         let mut program = lock(&PROGRAM);
         if program.regions.is_some() {
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn gleaner_mset(name: *const c_char, value: *const c_char)
     })
 }
 
-/// Opens a region; its number.
+/// Opens a region; returns its number.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mopen(bytes: u64, fd: c_int, offset: u64) -> c_int {
     bounded(|| {
@@ -91,7 +91,7 @@ pub extern "C" fn gleaner_mopen(bytes: u64, fd: c_int, offset: u64) -> c_int {
     })
 }
 
-/// Reads; how much: less than was asked for at the end alone.
+/// Reads; returns the number of bytes, which is less than requested only at the region's end.
 ///
 /// # Safety
 /// `into` has room for `bytes`.
@@ -111,16 +111,16 @@ pub unsafe extern "C" fn gleaner_mread(
             return Err(Failure::new(libc::EFAULT, "nowhere to read to"));
         }
         let bytes = bytes.min(isize::MAX as usize);
-        // SAFETY: as the caller promises; any bytes are u8.
+        // SAFETY: promised by the caller; any bytes are valid u8.
         let into = unsafe { slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
         Ok(region.read(offset, into)? as isize)
     })
 }
 
-/// Writes all of it; how much that was.
+/// Writes all bytes; returns their number.
 ///
 /// # Safety
-/// There are `bytes` at `from`.
+/// `from` has `bytes` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gleaner_mwrite(
     md: c_int,
@@ -139,14 +139,14 @@ pub unsafe extern "C" fn gleaner_mwrite(
         if from.is_null() {
             return Err(Failure::new(libc::EFAULT, "nothing to write from"));
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: promised by the caller.
         let from = unsafe { slice::from_raw_parts(from.cast::<u8>(), bytes) };
         region.write(offset, from)?;
         Ok(count)
     })
 }
 
-/// 1 where the region still has remote memory, 0 where it is its file alone.
+/// Returns 1 if the region still has remote memory, 0 if it has only its file.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mremote(md: c_int) -> c_int {
     bounded(|| Ok(c_int::from(region(md)?.is_remote())))
@@ -161,14 +161,14 @@ pub extern "C" fn gleaner_mclose(md: c_int) -> c_int {
     })
 }
 
-/// Closes all of them and gives leases back; the settings stay.
+/// Closes all regions and returns their leases; the settings stay.
 #[unsafe(no_mangle)]
 pub extern "C" fn gleaner_mend() -> c_int {
     bounded(|| {
         let mut program = lock(&PROGRAM);
         let open = std::mem::take(&mut program.open);
         let regions = program.regions.take();
-        drop(program); // what follows waits for servers
+        drop(program); // unlocked, since the following waits for servers
         drop(open);
         if let Some(regions) = regions {
             regions.stop_renewing();
@@ -205,7 +205,7 @@ fn no_region() -> Failure {
     Failure::new(libc::EBADF, "no open region has that number")
 }
 
-/// The caller may close its own.
+/// Duplicates the descriptor, since the caller may close its own.
 fn duplicate(fd: RawFd) -> Result<File, Failure> {
     let failed = |e: std::io::Error| {
         let errno = e.raw_os_error().unwrap_or(libc::EBADF);
@@ -214,24 +214,24 @@ fn duplicate(fd: RawFd) -> Result<File, Failure> {
     if fd < 0 {
         return Err(failed(std::io::Error::from_raw_os_error(libc::EBADF)));
     }
-    // SAFETY: it is only asked to be duplicated, which fails where it is not open.
+    // SAFETY: the descriptor is only duplicated, which fails if it is not open.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     fd.try_clone_to_owned().map(File::from).map_err(failed)
 }
 
 /// # Safety
-/// `of` is a string of C's, or null.
+/// `of` is a C string, or null.
 unsafe fn text(of: *const c_char) -> Result<String, Failure> {
     if of.is_null() {
         return Err(Failure::new(libc::EFAULT, "no text"));
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: promised by the caller.
     let text = unsafe { CStr::from_ptr(of) };
     let text = text.to_str().map(str::to_owned);
     text.map_err(|_| Failure::new(libc::EINVAL, "not UTF-8"))
 }
 
-/// No panic and no SIGPIPE leaves; -1 and `errno` instead of an error.
+/// Calls `done`; lets no panic or SIGPIPE escape. Returns -1 and sets `errno` on an error.
 fn bounded<T: From<i8>>(done: impl FnOnce() -> Result<T, Failure>) -> T {
     let quiet = SignalBlock::new();
     let result = catch_unwind(AssertUnwindSafe(done));
@@ -242,8 +242,8 @@ fn bounded<T: From<i8>>(done: impl FnOnce() -> Result<T, Failure>) -> T {
         Err(_) => Failure::new(libc::EIO, "a fault of the library's"),
     };
     let said = CString::new(said.replace('\0', "?")).unwrap_or_default();
-    let _ = SAID.try_with(|last| last.replace(said)); // a thread that ends has nobody to tell
-    // SAFETY: the place of this thread's errno.
+    let _ = SAID.try_with(|last| last.replace(said)); // a thread that is ending needs no text
+    // SAFETY: the address is that of this thread's errno.
     unsafe { *libc::__errno_location() = errno };
     T::from(-1_i8)
 }

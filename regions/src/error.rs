@@ -16,13 +16,13 @@ pub enum RegionError {
         /// Fault and remedy.
         what: String,
     },
-    /// No host lends that much now. The caller still has its file.
+    /// No host lends that much at present. The caller still has its file.
     #[error("no remote memory now: {why}")]
     NoMemory {
-        /// The last reason that was given.
+        /// Last reason that was reported.
         why: String,
     },
-    /// The memory is gone, and settings say that this is an error.
+    /// The memory is lost, and the settings make this an error.
     #[error("the region's memory is gone; its file has everything")]
     Gone,
     /// The range exceeds the region.
@@ -35,7 +35,7 @@ pub enum RegionError {
         /// Size of the region, in bytes.
         region_bytes: u64,
     },
-    /// No region can be made of that.
+    /// File, offset or length define no region.
     #[error("no region: {what}")]
     Unfit {
         /// Fault of file, offset or length.
@@ -44,13 +44,13 @@ pub enum RegionError {
     /// The file cannot be read or written.
     #[error("the region's file: {0}")]
     File(#[source] io::Error),
-    /// The system has no thread or no randomness to give.
+    /// The system provides no thread or no randomness.
     #[error("the system: {0}")]
     System(#[source] io::Error),
 }
 
 impl RegionError {
-    /// The number that C programs get.
+    /// Error number for C programs.
     #[must_use]
     pub fn errno(&self) -> i32 {
         match self {

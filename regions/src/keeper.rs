@@ -6,17 +6,17 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Ends with the value.
+/// Handle of the thread, which ends when this is dropped.
 pub(crate) struct Keeper {
     is_ending: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Keeper {
-    /// Runs `round` again and again, until it returns false.
+    /// Calls `round` repeatedly until it returns false.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// No thread can be started.
     pub(crate) fn start(
         round: impl Fn() -> bool + Send + 'static,
         every: Duration,
@@ -43,7 +43,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         *lock(&self.is_ending.0) = true;
         self.is_ending.1.notify_all();
-        // The last one to hold the regions may be the thread itself, in the middle of its round.
+        // The last owner of the regions may be the thread itself, in the middle of its round.
         let thread = self.thread.take();
         if let Some(thread) = thread.filter(|of| of.thread().id() != thread::current().id()) {
             let _ = thread.join();

@@ -1,9 +1,9 @@
-//! Regions of remote memory, each backed by a part of an open file, after Dodo (Koussih, Acharya and Setia): opened, read,
-//! written and closed by programs that want them.
+//! Regions of remote memory, each backed by a part of an open file, after Dodo (Koussih, Acharya and Setia). Programs open,
+//! read, write and close them explicitly.
 //!
-//! The file always has everything. A region's pages lie in memory that other hosts lend besides, so that reading them again
-//! does not wait for a disk; who lends may stop at any moment, and what comes back is held against checksums that never left
-//! this process. So whatever servers do, the worst is a read from the file.
+//! The file always has all data. A region's pages are also in memory lent by other hosts, so that reading them again does
+//! not wait for a disk. A host may stop lending at any moment, and bytes from hosts are checked against checksums that never
+//! leave this process. So whatever servers do, the worst case is a read from the file.
 //!
 //! Rooms, from the top; each uses only those after it: `c`, `regions`, `region`, `address`, `pool`,
 //! `keeper`, `node`, `transfer`, `room`, `quiet`, `settings`, `error`.
@@ -26,10 +26,10 @@ pub use region::Region;
 pub use regions::{Figures, Regions};
 pub use settings::{OnLoss, Settings};
 
-/// Unit of checking, storing and fetching, in bytes.
+/// Unit of checks and transfers, in bytes.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The lock, of whoever held it last: nothing here leaves a value half changed.
+/// Takes a lock even if it is poisoned: no code here leaves a value partly changed.
 fn lock<T>(of: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

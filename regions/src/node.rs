@@ -1,4 +1,4 @@
-//! A lease, or one named server: a connection, and the owners of its parts.
+//! A lease, or a named server: its connection, and the use of its memory.
 
 use crate::lock;
 use crate::room::Room;
@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 /// Remote memory of one lease or server.
 pub(crate) struct Node {
-    /// The host or server: all regions on it fail together.
+    /// Host or server; all regions on it fail together.
     pub(crate) host: String,
-    /// For the recruiter; `None`: it has nothing to do with it.
+    /// Id of the lease at the recruiter; `None` for a named server, without a recruiter.
     pub(crate) lease_id: Option<String>,
     pub(crate) room: Mutex<Room>,
-    /// True if no part of it was in use at the keeper's last round.
+    /// True if none of its memory was in use at the keeper's last round.
     pub(crate) was_unused: AtomicBool,
     can_trim: bool,
     wire: Mutex<Option<Wire>>,
@@ -26,7 +26,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// # Errors
-    /// Error of the connection, by the kernel.
+    /// Error of the kernel for the connection.
     pub(crate) fn new(
         host: String,
         lease_id: Option<String>,
@@ -50,7 +50,8 @@ impl Node {
         self.is_gone.load(Ordering::Acquire)
     }
 
-    /// Abandons the node. Returns true the first time. A request that waits for it now gets an error in time.
+    /// Abandons the node. Returns true the first time. A request that is waiting for the node gets an error
+    /// soon.
     pub(crate) fn give_up(&self) -> bool {
         let is_new = !self.is_gone.swap(true, Ordering::AcqRel);
         if let Ok(mut wire) = self.wire.try_lock() {
@@ -67,7 +68,7 @@ impl Node {
         self.with(|wire, until| transfer::write(wire, offset, bytes, until))
     }
 
-    /// Discards these bytes, which have no owner any more.
+    /// Discards these bytes, which no region uses any more.
     pub(crate) fn trim(&self, offset: u64, bytes: u64) -> Result<(), NodeFailure> {
         if !self.can_trim {
             return Ok(());
@@ -75,7 +76,7 @@ impl Node {
         self.with(|wire, until| transfer::trim(wire, offset, bytes, until))
     }
 
-    /// A connection on which something went wrong is in the middle of something: it is closed.
+    /// Uses the connection; after an error it may be in the middle of a message, and is closed.
     fn with(
         &self,
         done: impl FnOnce(&mut Wire, Instant) -> Result<(), NodeFailure>,

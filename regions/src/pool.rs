@@ -1,4 +1,4 @@
-//! The memory that a program's regions share: its nodes, its growth, and the handling of failed nodes.
+//! The memory shared by a program's regions: nodes, growth, and handling of failed nodes.
 
 use crate::keeper::Keeper;
 use crate::lock;
@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The least that is leased: small regions share it.
+/// Minimum size of a lease, which small regions share.
 const LEASE_BYTES: u64 = 16 << 20;
-/// Hosts tried for one region: who opens it waits for [`Settings::patience`] at each that cannot be reached.
+/// Maximum number of hosts tried for one region: for each unreachable one the caller waits for
+/// [`Settings::patience`].
 const MOST_HOSTS_TRIED: usize = 3;
 
 /// Memory of all regions of a [`Regions`](crate::Regions).
@@ -28,10 +29,10 @@ pub(crate) struct Pool {
     pub(crate) wrong_pages: AtomicU64,
     pub(crate) recruiters: Option<Recruiters>,
     pub(crate) servers: Vec<Source>,
-    /// Another one at each start: keys of leases begin with it.
+    /// Random name of this start, with which keys of leases begin.
     pub(crate) session: String,
     pub(crate) state: Mutex<State>,
-    /// Lock of the thread that asks for memory: one at a time, so that all share its result.
+    /// Lock of the thread that requests memory: only one does, so that all others can share its result.
     pub(crate) asking: Mutex<()>,
     pub(crate) keeper: Mutex<Option<Keeper>>,
     pub(crate) began: Instant,
@@ -53,7 +54,7 @@ impl Pool {
         }
         let _alone = lock(&self.asking);
         if let Some(place) = self.place(bytes) {
-            return Ok(place); // somebody else's lease, meanwhile
+            return Ok(place); // another thread's lease was granted in between
         }
         let no_memory = |why: String| RegionError::NoMemory { why };
         let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
@@ -69,13 +70,13 @@ impl Pool {
             no_memory(why)
         })?;
         let taken = lock(&node.room).take(bytes);
-        // Leases and exports are as large as was asked for, or not taken.
+        // Leases and exports are as large as requested, or not accepted.
         let at = taken.ok_or_else(|| no_memory("less than was asked for".to_owned()))?;
         lock(&self.state).nodes.push(Arc::clone(&node));
         Ok((node, at))
     }
 
-    /// Takes room on a node that has it already.
+    /// Takes a free range on an existing node.
     fn place(&self, bytes: u64) -> Option<(Arc<Node>, u64)> {
         let state = lock(&self.state);
         state.nodes.iter().find_map(|node| {
@@ -84,7 +85,8 @@ impl Pool {
         })
     }
 
-    /// Servers that were named first, then the recruiters; why there is none.
+    /// Requests memory: from named servers first, then from the recruiters. The error is the reason of the
+    /// failure.
     fn ask(&self, bytes: u64) -> Result<Arc<Node>, String> {
         let mut why = String::new();
         for source in &self.servers {
@@ -105,13 +107,13 @@ impl Pool {
         }
     }
 
-    /// A lease on the first host that can be reached; each request names the hosts that could not.
+    /// Leases from the first host that can be reached; each request excludes the hosts that could not.
     fn lease(&self, recruiters: &Recruiters, bytes: u64) -> Result<Arc<Node>, String> {
         let mut failed: Option<(String, String)> = None;
         for _ in 0..MOST_HOSTS_TRIED {
             let lease = match self.granted(recruiters, bytes) {
                 Ok(lease) => lease,
-                // Of the two errors, the host's is the one that its administrator can mend.
+                // Of the two errors, an administrator can fix the host's.
                 Err(why) => return Err(failed.map_or(why, |(_, why)| why)),
             };
             let (id, host) = (lease.lease.lease_id.clone(), lease.host_id.clone());
@@ -119,13 +121,13 @@ impl Pool {
                 Ok(node) => return Ok(node),
                 Err(why) => why,
             };
-            let _ = recruiters.release(&id); // else it runs out
+            let _ = recruiters.release(&id); // if this fails, the lease expires
             let unreachable = &mut lock(&self.state).unreachable;
             unreachable.add(host.clone(), self.now_ms());
             let is_again = failed.is_some_and(|(before, _)| before == host);
             failed = Some((host, why));
             if is_again {
-                break; // the recruiter, an older one, does not know `avoid`
+                break; // an older recruiter, which does not know `avoid`
             }
         }
         Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
@@ -172,7 +174,7 @@ impl Pool {
         node.map(Arc::new).map_err(|e| failed(&e))
     }
 
-    /// Dodo's rule: what failed once is dropped, with every region on that node.
+    /// Dodo's rule: a failed node is dropped after the first failure, with every region on it.
     pub(crate) fn failed(&self, node: &Node, why: &NodeFailure) {
         if matches!(why, NodeFailure::Before) {
             return;
@@ -181,7 +183,7 @@ impl Pool {
         let of_it = |other: &Arc<Node>| other.host == node.host;
         let gone: Vec<_> = state.nodes.extract_if(.., |other| of_it(other)).collect();
         let news = gone.iter().filter(|node| node.give_up()).count();
-        // Another region's failure may have removed it from the list before.
+        // Another region's failure may have removed the node from the list before.
         let news = news + usize::from(node.give_up());
         if news > 0 {
             state.failed_nodes += news as u64;
@@ -194,24 +196,24 @@ impl Pool {
         ms((self.settings.renew_every * 3).max(Duration::from_secs(1)))
     }
 
-    /// Time since the start: a clock that does not go back.
+    /// Time since the start, on a clock that never goes back.
     fn now_ms(&self) -> i64 {
         ms(self.began.elapsed())
     }
 
-    /// The keeper's round: leases go on, and those that nobody has used since the last one are given back.
+    /// The keeper's round: renews leases, and returns those that were unused since the last round.
     pub(crate) fn keep(&self) {
         let Some(recruiters) = &self.recruiters else {
             return;
         };
-        let nodes = lock(&self.state).nodes.clone(); // the lock is not to be held in what follows
+        let nodes = lock(&self.state).nodes.clone(); // copied, so that the lock is not held in what follows
         for node in nodes {
             let Some(lease_id) = &node.lease_id else {
                 continue;
             };
             if self.is_done_with(&node) {
                 node.give_up();
-                let _ = recruiters.release(lease_id); // else it runs out
+                let _ = recruiters.release(lease_id); // if this fails, the lease expires
             } else if let Err(why) = recruiters.renew(lease_id, self.term_ms())
                 && is_over(&why)
             {
@@ -221,7 +223,7 @@ impl Pool {
     }
 
     fn is_done_with(&self, node: &Arc<Node>) -> bool {
-        let mut state = lock(&self.state); // so that nobody finds room in it now
+        let mut state = lock(&self.state); // locked, so that nobody takes memory of it now
         let is_unused = lock(&node.room).is_unused();
         let was_unused = node.was_unused.swap(is_unused, Ordering::Relaxed);
         if is_unused && was_unused {
@@ -235,7 +237,8 @@ pub(crate) fn ms(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Recruiters that cannot be reached are waited for: paging goes on between client and host meanwhile.
+/// Returns true if the error means that the lease has ended. An unreachable recruiter does not: client and
+/// host can still exchange pages.
 fn is_over(why: &borrow::BorrowError) -> bool {
     use gleaner_schemas::lending::RefusalKind;
     let borrow::BorrowError::Refused { refusal, .. } = why else {
@@ -254,7 +257,7 @@ impl Drop for Pool {
         for node in nodes {
             node.give_up();
             if let (Some(recruiters), Some(lease_id)) = (&self.recruiters, &node.lease_id) {
-                let _ = recruiters.release(lease_id); // else it runs out
+                let _ = recruiters.release(lease_id); // if this fails, the lease expires
             }
         }
     }

@@ -1,10 +1,11 @@
-//! No SIGPIPE from here: a server that is gone is an error of one call's, and no end of the program that called.
+//! Suppresses SIGPIPE: a disconnected server is an error of one call, and must not end the calling program.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Blocks the signal in this thread, and consumes those pending meanwhile. Threads started meanwhile keep it blocked.
+/// Blocks the signal in this thread, and consumes signals that become pending meanwhile. Threads started meanwhile
+/// keep it blocked.
 pub(crate) struct SignalBlock {
     before: libc::sigset_t,
     pipe: libc::sigset_t,
@@ -35,9 +36,9 @@ impl Drop for SignalBlock {
             tv_sec: 0,
             tv_nsec: 0,
         };
-        // A signal that somebody else sent before stays pending.
+        // A signal that was pending before stays pending.
         while !self.was_pending && is_pending() {
-            // SAFETY: set and time are initialised, and nothing is asked back.
+            // SAFETY: set and time are initialised, and no information is requested.
             let taken = unsafe {
                 libc::sigtimedwait(&raw const self.pipe, ptr::null_mut(), &raw const at_once)
             };
@@ -45,7 +46,7 @@ impl Drop for SignalBlock {
                 break;
             }
         }
-        // SAFETY: the mask as pthread_sigmask gave it.
+        // SAFETY: the mask is the one that pthread_sigmask returned.
         unsafe {
             libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, ptr::null_mut());
         }
@@ -75,12 +76,12 @@ mod tests {
 
     const AS: &str = "GLEANER_TEST_SIGPIPE";
 
-    /// In a process of its own, in which the signal is deadly as in C programs.
+    /// Runs in a separate process, in which the signal is fatal as in C programs.
     #[test]
     fn writing_to_nobody_is_an_error_and_not_the_end() {
         match std::env::var(AS).as_deref() {
             Ok("quiet") => {
-                // SAFETY: the way it is when a program in C starts.
+                // SAFETY: this is the state when a C program starts.
                 unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
                 let quiet = SignalBlock::new();
                 writes_to_nobody();

@@ -1,4 +1,4 @@
-//! A region: the pages in remote memory, their checksums, and the remainder in the file.
+//! A region: pages in remote memory with their checksums, and all pages in the file.
 
 use crate::lock;
 use crate::node::Node;
@@ -14,14 +14,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// Number of pages fetched or stored at once.
+/// Maximum number of pages fetched or stored at one time.
 const PIECE_PAGES: u64 = 256;
-/// Half a hash: its key is nobody else's, so that a server cannot look for other bytes with the same one.
+/// Half of a hash. The key is secret, so that a server cannot search for other bytes with the same checksum.
 type Sum = [u8; 16];
 /// Checksum of a page that is only in the file.
 const ABSENT: Sum = [0; 16];
 
-/// Remote memory, backed by a part of a file. What is done to one region from several threads is done one after the other.
+/// Remote memory backed by a part of a file. Calls for one region from several threads run one after the other.
 pub struct Region {
     inner: Arc<Pool>,
     node: Arc<Node>,
@@ -95,10 +95,11 @@ impl Region {
         !self.node.is_gone()
     }
 
-    /// Reads from `offset` on; how much: less than was asked for at the region's end alone. What the file does not reach to reads as zeroes.
+    /// Reads from `offset` on; returns the number of bytes, which is less than requested only at the region's end. Bytes beyond the file's
+    /// end read as zeroes.
     ///
     /// # Errors
-    /// [`RegionError::File`]; [`RegionError::Gone`] where [`OnLoss::Error`] says so.
+    /// [`RegionError::File`]; [`RegionError::Gone`] with [`OnLoss::Error`].
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<usize, RegionError> {
         let end = self.bytes.min(offset.saturating_add(into.len() as u64));
         let mut state = lock(&self.state);
@@ -114,11 +115,11 @@ impl Region {
         Ok(end.saturating_sub(offset) as usize)
     }
 
-    /// Writes all of it, to the file first, and then to remote memory.
+    /// Writes all bytes, first to the file and then to remote memory.
     ///
     /// # Errors
-    /// [`RegionError::Beyond`], and nothing was written; [`RegionError::File`]; [`RegionError::Gone`] where [`OnLoss::Error`] says so:
-    /// the file has it even then.
+    /// [`RegionError::Beyond`]: nothing was written; [`RegionError::File`]; [`RegionError::Gone`] with [`OnLoss::Error`]: the bytes are in
+    /// the file nevertheless.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), RegionError> {
         let end = offset.saturating_add(bytes.len() as u64);
         if end > self.bytes {
@@ -132,7 +133,7 @@ impl Region {
             return Ok(());
         }
         let mut state = lock(&self.state);
-        // An error from here on leaves these pages to the file.
+        // If an error follows, these pages are only in the file.
         let touched = offset / PAGE_BYTES..end.div_ceil(PAGE_BYTES);
         state.sums[indices(&touched)].fill(ABSENT);
         let written = self.file.write_all_at(bytes, self.file_offset + offset);
@@ -144,7 +145,7 @@ impl Region {
             state
                 .scratch
                 .resize((pages.end - pages.start) as usize * PAGE, 0);
-            // Pages are stored whole: the rest of the first and of the last is in the file.
+            // Pages are stored whole: the remainders of the first and the last are in the file.
             if from > begin || to < pages.end * PAGE_BYTES {
                 for edge in [pages.start, pages.end - 1] {
                     let at = (edge - pages.start) as usize * PAGE;
@@ -160,10 +161,10 @@ impl Region {
         self.unless_gone_matters()
     }
 
-    /// Gives the memory back, as dropping it does.
+    /// Returns the memory, like dropping the region.
     pub fn close(self) {}
 
-    /// The pages' contents, into scratch.
+    /// Fetches the pages' contents into the scratch buffer.
     fn fetch(&self, state: &mut State, pages: &Range<u64>) -> Result<(), RegionError> {
         let State { sums, scratch } = state;
         scratch.resize((pages.end - pages.start) as usize * PAGE, 0);
@@ -187,7 +188,7 @@ impl Region {
         Ok(())
     }
 
-    /// A page that differs from the stored one is read from the file, and the node is not used any more.
+    /// Fetches pages from the node. A page that differs from the stored one is read from the file, and the node is abandoned.
     fn fetch_remote(
         &self,
         sums: &[Sum],
@@ -222,7 +223,7 @@ impl Region {
         Ok(())
     }
 
-    /// Reads the file from this page on, with zeroes beyond the end of file and region.
+    /// Reads the file from this page on, with zeroes beyond the end of the file or region.
     fn read_file(&self, page: u64, into: &mut [u8]) -> Result<(), RegionError> {
         let begin = page * PAGE_BYTES;
         let of_region = (self.bytes - begin).min(into.len() as u64) as usize;
@@ -246,7 +247,7 @@ impl Region {
         Ok(())
     }
 
-    /// Pages as the file has them, into remote memory; without it they stay absent.
+    /// Stores pages of the file in remote memory; if there is none, they stay absent.
     fn store(&self, sums: &mut [Sum], pages: &Range<u64>, contents: &[u8]) {
         if self.node.is_gone() {
             return;
@@ -294,7 +295,7 @@ impl Drop for Region {
     }
 }
 
-/// Range of the next pages to be handled at once.
+/// Range of pages to handle next in one step.
 fn piece(from: u64, end: u64) -> Range<u64> {
     let first = from / PAGE_BYTES;
     first..end.div_ceil(PAGE_BYTES).min(first + PIECE_PAGES)

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longer than a recruiter asks hosts.
+/// Timeout of a recruiter, longer than it waits for hosts.
 const PATIENCE_WITH_RECRUITERS: Duration = Duration::from_secs(10);
 
 /// Counters since the start.
@@ -24,9 +24,9 @@ pub struct Figures {
     pub from_memory_pages: u64,
     /// Pages that came from files.
     pub from_file_pages: u64,
-    /// Pages that were not as they had been stored.
+    /// Pages that came back altered.
     pub wrong_pages: u64,
-    /// Nodes that failed: leases, and servers that were named.
+    /// Failed nodes: leases and named servers.
     pub failed_nodes: u64,
     /// Number of requests for memory.
     pub asked_count: u64,
@@ -39,7 +39,7 @@ pub struct Regions {
 
 impl Regions {
     /// # Errors
-    /// Settings that cannot be, or a system without threads or randomness.
+    /// The settings are invalid, or the system provides no thread or randomness.
     pub fn new(settings: Settings) -> Result<Self, RegionError> {
         let servers = settings.servers.iter().map(|url| address::parse(url));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
@@ -94,10 +94,11 @@ impl Regions {
         Ok(Self { inner })
     }
 
-    /// Memory for `bytes` of a file from `offset` on. The file is read and written by its descriptor, and by nobody else while this goes on.
+    /// Opens a region of `bytes` of a file from `offset` on. The file is accessed by its descriptor; no other program may access it in the
+    /// meantime.
     ///
     /// # Errors
-    /// [`RegionError::NoMemory`], at once during the refraction period; [`RegionError::Unfit`].
+    /// [`RegionError::NoMemory`], immediately during the refraction period; [`RegionError::Unfit`].
     pub fn open(&self, bytes: u64, file: File, offset: u64) -> Result<Region, RegionError> {
         Region::check(bytes, &file, offset)?;
         let room_bytes = bytes.next_multiple_of(PAGE_BYTES);
@@ -105,18 +106,18 @@ impl Regions {
         Ok(Region::new(&self.inner, (node, at), bytes, file, offset))
     }
 
-    /// No lease is renewed from here on: each is given back with the last of all regions, at once where none is open.
+    /// Stops renewing leases. Each is returned when its last region is closed, or immediately if none is open.
     pub fn end(self) {
         self.stop_renewing();
     }
 
-    /// The keeper's round is over when this returns, so that nobody else holds what is dropped next.
+    /// Stops the keeper and waits for the end of its round, so that it no longer holds what is dropped next.
     pub(crate) fn stop_renewing(&self) {
         let keeper = lock(&self.inner.keeper).take();
         drop(keeper);
     }
 
-    /// Last failed node, and the reason.
+    /// Last failed node with the reason.
     #[must_use]
     pub fn last_failure(&self) -> Option<String> {
         lock(&self.inner.state).last_failure.clone()

@@ -1,8 +1,8 @@
-//! Parts of a lease in use: small regions share one.
+//! Parts of a lease in use; small regions share a lease.
 
 use std::collections::BTreeMap;
 
-/// Free ranges by their begin; adjacent ranges are joined.
+/// Free ranges by their beginning; adjacent ranges are joined.
 #[derive(Debug)]
 pub(crate) struct Room {
     bytes: u64,
@@ -18,7 +18,7 @@ impl Room {
         }
     }
 
-    /// The first place that is large enough.
+    /// Takes the first free range that is large enough.
     pub(crate) fn take(&mut self, bytes: u64) -> Option<u64> {
         let fits = |&(_, free): &(&u64, &u64)| *free >= bytes;
         let (&at, &free) = self.free.iter().find(fits)?;
@@ -29,7 +29,7 @@ impl Room {
         Some(at)
     }
 
-    /// Back, as it was taken.
+    /// Frees a range that was taken.
     pub(crate) fn give_back(&mut self, at: u64, bytes: u64) {
         let (mut from, mut to) = (at, at + bytes);
         let before = self.free.range(..at).next_back();
@@ -56,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// No range is handed out twice, and in the end everything is one range again.
+        /// No range is taken twice, and in the end everything is one free range again.
         #[test]
         fn what_is_taken_is_nobody_elses(steps in prop::collection::vec((any::<bool>(), 1_u64..40), 1..200)) {
             let mut room = Room::new(100);

@@ -7,32 +7,31 @@ use std::time::Duration;
 /// Sources of memory, and the behaviour when memory is lost.
 #[derive(Clone)]
 pub struct Settings {
-    /// Recruiters, `https://HOST:PORT`, or `http://` on this machine: any of them is asked.
+    /// Recruiters, `https://HOST:PORT`, or `http://` on this machine; any of them is asked.
     pub recruiters: Vec<String>,
-    /// Certificate and trusted authorities for recruiters and hosts. Without it only those of this machine
-    /// are used.
+    /// Certificate and trusted authorities for recruiters and hosts. Without them, only those on this machine are used.
     pub trust: Option<Arc<ClientTrust>>,
-    /// Client name for a recruiter of this machine; elsewhere the certificate has it.
+    /// Client name for a recruiter on this machine; elsewhere the certificate has it.
     pub client: Option<String>,
-    /// Memory servers of this machine to use before any recruiter: `nbd://127.0.0.1:10809`, `nbd+unix:///?socket=PATH`.
+    /// Memory servers on this machine to use before any recruiter: `nbd://127.0.0.1:10809`, `nbd+unix:///?socket=PATH`.
     pub servers: Vec<String>,
     /// Behaviour of regions whose memory is lost.
     pub when_gone: OnLoss,
-    /// Refraction period: time after a failure in which no host is asked for memory.
+    /// Refraction period: time after a failure for which no host is asked for memory.
     pub refraction: Duration,
-    /// A server that is silent for longer has failed.
+    /// Timeout of a server, after which it has failed.
     pub patience: Duration,
-    /// Leases are renewed at this interval, and run out after three.
+    /// Interval of renewing leases, which expire after three intervals.
     pub renew_every: Duration,
 }
 
 /// Behaviour of regions whose memory is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
-    /// Lost regions are read from their files.
+    /// Regions read their files.
     #[default]
     File,
-    /// As in Dodo: reading and writing them fails from then on. Written data are in the file all the same.
+    /// As in Dodo: later reads and writes fail. Written data are in the file nevertheless.
     Error,
 }
 

@@ -1,16 +1,17 @@
-//! Requests and replies on one connection: several under way at once, all of them done before anything else is asked.
+//! Requests and replies on one connection: several requests are in progress at one time, and all must finish before
+//! the call returns.
 //!
-//! A caller waits here, and its bytes go straight to and from where it has them. The clerk's loop
-//! (`gleaner_paging::device::run`) waits for nobody and passes single pages through one buffer: with the words of the
-//! protocol in common (`nbd::wire`), nothing else of the two is alike.
+//! A caller blocks here, and its bytes are transferred without a copy. The clerk's loop
+//! (`gleaner_paging::device::run`), in contrast, never blocks, and passes single pages through one buffer. Both share
+//! only the messages of the protocol (`nbd::wire`).
 
 use gleaner_paging::nbd::wire::{Command, Fault, Request, SimpleReply};
 use std::io::{self, Read, Write};
 use std::time::Instant;
 
-/// Size limit of one request: small enough for a server to answer the first while the next ones arrive.
+/// Size limit of one request: small enough for a server to answer the first while further ones arrive.
 const REQUEST_BYTES: usize = 128 << 10;
-/// Requests under way.
+/// Maximum number of requests in progress.
 const WINDOW: usize = 16;
 
 /// Size limit of one request to trim: whole pages.
@@ -33,7 +34,7 @@ pub(crate) enum NodeFailure {
     Before,
 }
 
-/// Fills `into` from there.
+/// Reads from the server's memory into `into`.
 pub(crate) fn read(
     wire: &mut (impl Read + Write),
     offset: u64,
@@ -57,7 +58,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// Stores `bytes` there.
+/// Writes `bytes` to the server's memory.
 pub(crate) fn write(
     wire: &mut (impl Read + Write),
     offset: u64,
@@ -80,7 +81,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The server may give those bytes back to its owner. More than one request has bytes for is left as it is.
+/// Lets the server return these bytes to its owner. Bytes beyond the limit of one request are not trimmed.
 pub(crate) fn trim(
     wire: &mut (impl Read + Write),
     offset: u64,
@@ -106,12 +107,12 @@ fn request(command: Command, n: usize, offset: u64, bytes: usize) -> [u8; Reques
         command,
         cookie: n as u64,
         offset,
-        bytes: bytes as u32, // at most what `bounds` and `trim` let pass
+        bytes: bytes as u32, // within the limits that `bounds` and `trim` check
     };
     request.encode()
 }
 
-/// Requests under way, [`WINDOW`] at most. Replies come in any order, and each once.
+/// Requests in progress, at most [`WINDOW`]. Replies arrive in any order, each exactly once.
 struct Window {
     sent: usize,
     answered: usize,
@@ -127,7 +128,7 @@ impl Window {
         }
     }
 
-    /// Next request that may be sent now.
+    /// Index of the next request, if one may be sent now.
     fn next(&mut self) -> Option<usize> {
         let n = self.sent;
         let is_due = n < self.is_open.len() && n - self.answered < WINDOW;
@@ -197,7 +198,7 @@ mod tests {
 
     const COUNT: usize = 3;
 
-    /// Reads three requests' bytes from a server that answers these cookies, with these errors.
+    /// Sends three read requests to a server that answers these cookies with these errors.
     fn read_from(replies: &'static [(u64, u32)]) -> (Result<(), NodeFailure>, Vec<u8>) {
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let server = thread::spawn(move || {
@@ -213,7 +214,7 @@ mod tests {
                 let is_sent = theirs
                     .write_all(&head)
                     .and_then(|()| theirs.write_all(&body));
-                let _ = is_sent; // who is lied to may leave
+                let _ = is_sent; // the server may have failed the connection
             }
         });
         let mut found = vec![9; COUNT * REQUEST_BYTES];

@@ -1,4 +1,5 @@
-//! Addresses of Gleaner's own servers (collector, recruiter), and whether they may be spoken to as they are named.
+//! Addresses of Gleaner's own servers (collector, recruiter), and the check that a plain address is this
+//! machine's.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,13 +9,13 @@ use ureq::http::Uri;
 const PORT_OF_HTTPS: u16 = 443;
 const PORT_OF_HTTP: u16 = 80;
 
-/// A server's address: `https://HOST:PORT`, or `http://HOST:PORT` where that is this machine. Without a port, the
-/// scheme's own: 443 or 80.
+/// A server's address: `https://HOST:PORT`, or `http://HOST:PORT` for this machine. The default port is the
+/// scheme's: 443 or 80.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// Scheme, host and port, as given and without a last `/`.
+    /// Scheme, host and port, as given but without a final `/`.
     text: String,
-    /// Without the brackets of IPv6.
+    /// Host, without the brackets of IPv6.
     host: String,
     port: u16,
     is_secret: bool,
@@ -24,22 +25,22 @@ pub struct Address {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// Another scheme, no host, or a port that is no number.
+    /// The scheme is another one, the host is missing, or the port is no number.
     #[error("{0:?} is no address: write it like https://server.example:7443")]
     Malformed(String),
-    /// A user, a path or a query beside host and port.
+    /// The text has a user, a path or a query in addition to host and port.
     #[error("{0:?} is more than an address: leave out all but host and port")]
     TooLong(String),
-    /// Plain HTTP to another machine.
+    /// Plain HTTP to another machine is not allowed.
     #[error("{0:?} would be spoken to in the clear on another machine: use https://")]
     Clear(String),
 }
 
 impl Address {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// Fails with an [`AddressError`], worded for people.
+    /// [`AddressError`], as text for people.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let malformed = || AddressError::Malformed(text.to_owned());
         let trimmed = text.trim().trim_end_matches('/');
@@ -82,20 +83,20 @@ impl Address {
         Ok(address)
     }
 
-    /// Returns whether it is spoken to through TLS.
+    /// Returns true if connections use TLS.
     #[must_use]
     pub const fn is_secret(&self) -> bool {
         self.is_secret
     }
 
-    /// Returns whether it names this machine: `localhost`, or a loopback address.
+    /// Returns true if the address is this machine's: `localhost`, or a loopback address.
     #[must_use]
     pub fn is_here(&self) -> bool {
         self.host.eq_ignore_ascii_case("localhost")
             || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
-    /// Name or IP address, without the brackets of IPv6.
+    /// Host name or IP address, without the brackets of IPv6.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
@@ -107,13 +108,13 @@ impl Address {
         self.port
     }
 
-    /// Host and port as in a URL: IPv6 in brackets, the port only where one was given.
+    /// Host and port as in a URL: IPv6 in brackets, the port only if one was given.
     #[must_use]
     pub fn authority(&self) -> &str {
         self.text.split_once("://").map_or("", |(_, rest)| rest)
     }
 
-    /// URL of `path` there; `path` begins with `/`.
+    /// URL of `path` on this server; `path` begins with `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("{}{path}", self.text)

@@ -12,24 +12,24 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A certificate and its key, both in PEM form.
+/// A certificate with its private key, both in PEM form.
 pub struct IssuedCertificate {
-    /// The certificate alone: its issuer is the authority.
+    /// The certificate only: its issuer is the authority.
     pub certificate_pem: String,
-    /// PKCS #8. Whoever has it is whom the certificate names.
+    /// Private key in PKCS #8. Its holder can act as the certificate's subject.
     pub key_pem: String,
 }
 
 impl IssuedCertificate {
-    /// Writes both files as [`Self::write_for`] does, for no group by name.
+    /// Writes both files like [`Self::write_for`], without naming a group.
     pub fn write(&self, certificate: &Path, key: &Path) -> Result<()> {
         self.write_for(certificate, key, None)
     }
 
     /// Writes both files durably, the key first. The folder's owner may read the key (root gives the files to that owner), and so
-    /// may `group` or, where that is absent, the group that could read the file that the key replaces. A reader that finds only one
-    /// of the new files sees two that do not belong together, which [`ServerTrust`](crate::ServerTrust) and
-    /// [`ClientTrust`](crate::ClientTrust) reject.
+    /// may `group` or, if that is `None`, the group that could read the replaced key file. A reader that finds only one of the new
+    /// files has two files that do not match, which [`ServerTrust`](crate::ServerTrust) and [`ClientTrust`](crate::ClientTrust)
+    /// reject.
     ///
     /// # Errors
     /// [`TrustError::Io`]: a file cannot be written, or only root can give the key to that group.
@@ -49,12 +49,12 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// Makes an authority in a folder: made if missing, entered by its owner alone.
+    /// Makes an authority in a folder, which is created if missing; only its owner may enter it.
     ///
-    /// `name` goes into the certificate, for people. Killed half-way, it can be run again.
+    /// `name` becomes part of the certificate, for people. If interrupted, this can be run again.
     ///
     /// # Errors
-    /// [`TrustError::AuthorityExists`] where there is one already.
+    /// [`TrustError::AuthorityExists`] if there is one already.
     pub fn init(folder: &Path, name: &str, valid_days: u32) -> Result<Self> {
         if name.trim().is_empty() || name.chars().count() > 30 || name.chars().any(char::is_control)
         {
@@ -68,8 +68,8 @@ impl Authority {
         }
         Register::of(folder).make()?;
         files::make_folder_for_owner(&crate::token::folder(folder))?;
-        // The certificate is written last and says that all is there. A key without it is what an
-        // earlier attempt left: as good as a new one.
+        // The certificate is written last, and shows that everything is there. A key without it is left over from an earlier
+        // attempt, and can be used.
         let key = match files::read_if_there(&key_path)? {
             Some(pem) => read_key(&key_path, &pem)?,
             None => {
@@ -123,7 +123,7 @@ impl Authority {
         })
     }
 
-    /// The authority's own certificate, which everybody in the deployment trusts. Public.
+    /// The authority's own certificate, which everybody in the deployment trusts. It is public.
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
@@ -143,7 +143,7 @@ impl Authority {
         self.issue_for(role, &Validity::days(days))
     }
 
-    /// Issues as [`Self::issue`] does, for any span of time.
+    /// Issues like [`Self::issue`], for any validity.
     pub fn issue_for(&self, role: &Role, validity: &Validity) -> Result<IssuedCertificate> {
         let key = request::new_key()?;
         let _lock = self.lock()?;
@@ -153,21 +153,21 @@ impl Authority {
         })
     }
 
-    /// Makes a certificate for the key in a request. What names the request may carry is not even read.
+    /// Makes a certificate for the key in a request. Names in the request are not even read.
     ///
     /// # Errors
-    /// [`TrustError::Request`] where it is malformed, oversized, not signed with its own key, or has
-    /// a key of a kind that is not taken.
+    /// [`TrustError::Request`] if the request is malformed, oversized, not signed with its own key, or has an unsupported kind of
+    /// key.
     pub fn sign_request(&self, role: &Role, request_pem: &str, days: u32) -> Result<String> {
         let key = request::public_key(request_pem)?;
         let _lock = self.lock()?;
         self.sign(role, &key, &Validity::days(days))
     }
 
-    /// Makes the next certificate of the host, reader, client or admin to whom `presented` was issued.
+    /// Makes the next certificate for the holder of `presented`: a host, reader, client or admin.
     ///
-    /// `presented` must have been verified, as TLS does; whether it is revoked or expired by now is
-    /// checked here, under the lock that revoking takes: who is revoked cannot slip through.
+    /// The caller must have verified `presented`, as TLS does. Its revocation and expiry are checked here, under the lock that
+    /// revoking takes, so that no revoked holder slips through.
     pub fn renew(
         &self,
         presented: &CertificateDer<'_>,
@@ -195,10 +195,10 @@ impl Authority {
         self.sign(&role, &key, &Validity::days(days))
     }
 
-    /// Makes the first certificate of a host that has a token.
+    /// Makes the first certificate of a host, in exchange for a token.
     ///
-    /// The request is checked before the token is used up. Whose answer was lost asks again with the
-    /// same key, and is given the certificate that was made for it.
+    /// The request is checked before the token is used up. A host that has lost the answer asks again with the same key, and gets
+    /// the certificate made for it.
     pub fn enroll(
         &self,
         token: &str,
@@ -221,10 +221,9 @@ impl Authority {
         }
     }
 
-    /// Makes a token with which one host can enrol itself, once, while it is valid.
+    /// Makes a token with which one host can enrol once, while the token is valid.
     ///
-    /// With `host`, only that host, which may be one that has a certificate already; without, any
-    /// host that has none.
+    /// With `host`, the token is for that host, which may have a certificate already; without, it is for any host that has none.
     pub fn new_token(&self, valid: Duration, host: Option<&str>) -> Result<String> {
         if let Some(host_id) = host {
             check_host_id(host_id)?;
@@ -233,18 +232,18 @@ impl Authority {
         crate::token::make(&self.folder, &self.fingerprint()?, now + valid, host, now)
     }
 
-    /// Uses up a token for a host; of many at once, one succeeds.
+    /// Uses up a token for a host; of several concurrent calls, one succeeds.
     ///
     /// # Errors
-    /// [`TrustError::TokenUnknown`], [`TrustError::TokenUsed`], [`TrustError::TokenExpired`],
-    /// [`TrustError::TokenOfOtherHost`], or [`TrustError::HostEnrolled`] where any host's token is
-    /// used for one that has a valid certificate. The last two leave the token as it was.
+    /// [`TrustError::TokenUnknown`], [`TrustError::TokenUsed`], [`TrustError::TokenExpired`], [`TrustError::TokenOfOtherHost`], or
+    /// [`TrustError::HostEnrolled`] if a token for any host is used for one that has a valid certificate. The last two errors do
+    /// not use up the token.
     pub fn redeem(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
         let _lock = self.lock()?;
         self.redeem_locked(token, host_id, now)
     }
 
-    /// Under the lock, so that two tokens at once do not enrol two machines as one host.
+    /// Redeems under the lock, so that two concurrent tokens do not enrol two machines as one host.
     fn redeem_locked(&self, token: &str, host_id: &str, now: SystemTime) -> Result<()> {
         check_host_id(host_id)?;
         let found = crate::token::find(&self.folder, &self.fingerprint()?, token, now)?;
@@ -266,16 +265,16 @@ impl Authority {
         found.use_up()
     }
 
-    /// Revokes what `which` names: a serial number, a host id (all its certificates), a reader's
-    /// name, or a certificate's file. Returns what is revoked now and was not before.
+    /// Revokes what `which` names: a serial number, a host id (all its certificates), a reader's name, or a certificate's file.
+    /// Returns the certificates that were newly revoked.
     ///
     /// # Errors
-    /// [`TrustError::NotIssued`] where nothing issued here matches.
+    /// [`TrustError::NotIssued`] if nothing issued here matches.
     pub fn revoke(&self, which: &str) -> Result<Vec<Record>> {
         let _lock = self.lock()?;
         let serial = match files::read_if_there(Path::new(which)) {
             Ok(Some(pem)) => certificate::serial(&String::from_utf8_lossy(&pem))?,
-            // The form that other programs print: upper case, with colons.
+            // Other programs print upper case with colons.
             _ => which.replace(':', "").to_ascii_lowercase(),
         };
         let matches = |r: &Record| match &r.role {
@@ -300,23 +299,23 @@ impl Authority {
         Ok(found)
     }
 
-    /// Every certificate that was issued, the oldest first.
+    /// Every certificate issued, the oldest first.
     pub fn list(&self) -> Result<Vec<Record>> {
         self.with_revocations(self.register.all()?)
     }
 
-    /// The revocation list, for the server.
+    /// Path of the revocation list, for the server.
     pub fn revoked_path(&self) -> PathBuf {
         revoked_of(&self.folder)
     }
 
-    /// The authority's certificate, for servers and clients.
+    /// Path of the authority's certificate, for servers and clients.
     pub fn certificate_path(&self) -> PathBuf {
         certificate_of(&self.folder)
     }
 
-    /// The valid certificate that was made for this very key, if there is one. It says nothing that
-    /// the holder of the key may not know.
+    /// Valid certificate that was made for this very key, if there is one. It reveals nothing that the holder of the key may not
+    /// know.
     fn issued_for(
         &self,
         role: &Role,
@@ -349,7 +348,7 @@ impl Authority {
         files::lock(&self.folder)
     }
 
-    /// Signs, and has it on record before anybody can use it.
+    /// Signs a certificate, and records it before anybody can use it.
     fn sign(&self, role: &Role, key: &impl PublicKeyData, validity: &Validity) -> Result<String> {
         role.check()?;
         let serial = profile::new_serial()?;

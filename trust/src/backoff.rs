@@ -1,5 +1,5 @@
-//! Waits between attempts that fail: longer each time and partly by chance, so that clients that lost a server
-//! together do not come back together.
+//! Waits between failing attempts: longer each time and partly random, so that clients that lost a server at the
+//! same time do not return at the same time.
 
 use crate::random;
 use std::time::Duration;
@@ -13,8 +13,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Starts at no failure. A wait is `first` at most after the first failure, then twice as long each time, up to
-    /// `longest`.
+    /// Starts without failures. A wait is at most `first` after the first failure, and the limit doubles with each
+    /// further one, up to `longest`.
     #[must_use]
     pub const fn new(first: Duration, longest: Duration) -> Self {
         Self {
@@ -24,13 +24,13 @@ impl Backoff {
         }
     }
 
-    /// Forgets the failures, after a success.
+    /// Forgets all failures, after a success.
     pub const fn reset(&mut self) {
         self.failures_count = 0;
     }
 
-    /// Returns the wait after another failure. Where the server asked for a wait (`asked`), that and a part of the
-    /// same again. The server can lengthen the wait, and cannot shorten it.
+    /// Returns the wait after another failure. If the server requested a wait (`asked`), returns that plus a random
+    /// part of it. The server can lengthen the wait, but not shorten it.
     #[must_use]
     pub fn next(&mut self, asked: Option<Duration>) -> Duration {
         self.next_by(asked, random::share())

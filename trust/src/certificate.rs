@@ -20,7 +20,7 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// Returns true if two thirds of the life have passed.
+    /// Returns true if two thirds of the validity have passed.
     pub fn renewal_due(&self, now: SystemTime) -> bool {
         let life = self.until.duration_since(self.from).unwrap_or_default();
         now >= self.from + life * 2 / 3
@@ -33,24 +33,24 @@ pub fn dates(certificate_pem: &str) -> Result<Dates> {
     Ok(dates_of(&parse(&der)?))
 }
 
-/// Returns true if two thirds of the certificate's life have passed: the time to request the next.
+/// Returns true if two thirds of the certificate's validity have passed: it is time to request the next.
 pub fn renewal_due(certificate_pem: &str, now: SystemTime) -> Result<bool> {
     Ok(dates(certificate_pem)?.renewal_due(now))
 }
 
-/// SHA-256 of the first certificate of a PEM text, as lower-case hex digits: what
-/// `openssl x509 -fingerprint -sha256` prints, without its colons.
+/// SHA-256 of the first certificate of a PEM text, in lower-case hex digits: the output of `openssl x509
+/// -fingerprint -sha256` without colons.
 pub fn fingerprint(certificate_pem: &str) -> Result<String> {
     Ok(hex::encode(&Sha256::digest(&from_pem(certificate_pem)?)))
 }
 
-/// The serial number of the first certificate of a PEM text, as lower-case hex digits.
+/// Serial number of the first certificate of a PEM text, in lower-case hex digits.
 pub fn serial(certificate_pem: &str) -> Result<String> {
     let der = from_pem(certificate_pem)?;
     Ok(serial_of(&parse(&der)?))
 }
 
-/// DNS names and addresses in the first certificate of a PEM text: those by which a server may be called.
+/// DNS names and addresses in the first certificate of a PEM text, by which a server may be addressed.
 pub fn server_names(certificate_pem: &str) -> Result<Vec<String>> {
     let der = from_pem(certificate_pem)?;
     let certificate = parse(&der)?;
@@ -75,7 +75,7 @@ pub(crate) fn from_pem(certificate_pem: &str) -> Result<CertificateDer<'static>>
         .map_err(|e| TrustError::Certificate(format!("not a certificate in PEM form: {e}")))
 }
 
-/// Parses a certificate of whatever origin; nothing may follow it.
+/// Parses a certificate of any origin; nothing may follow it.
 pub(crate) fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>> {
     match x509_parser::parse_x509_certificate(certificate) {
         Ok(([], parsed)) => Ok(parsed),
@@ -92,12 +92,12 @@ pub(crate) fn dates_of(certificate: &X509Certificate<'_>) -> Dates {
     }
 }
 
-/// The number that a revocation list names: without leading zeros, as OpenSSL prints it.
+/// Serial number as in a revocation list: without leading zeros, as OpenSSL prints it.
 pub(crate) fn serial_of(certificate: &X509Certificate<'_>) -> String {
     hex::encode(&certificate.tbs_certificate.serial.to_bytes_be())
 }
 
-/// Dates before 1970 are none that we could have meant.
+/// Converts a time. Dates before 1970 become 1970: no certificate of ours has them.
 pub(crate) fn system_time(time: ASN1Time) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(u64::try_from(time.timestamp()).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! A host's or reader's side of a connection.
+//! A client's side of a connection.
 
 use crate::server::{dates_of_first, mismatch, parse_key, roots};
 use crate::watched::{WatchedFiles, read_pem};
@@ -13,21 +13,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The files of a client, all in PEM form.
+/// Paths of a client's files, all in PEM form.
 #[derive(Debug, Clone)]
 pub struct ClientPaths {
-    /// File of its certificate, followed by those between it and the authority, if any.
+    /// File of the client's certificate, followed by those between it and the authority, if any.
     pub certificate: PathBuf,
-    /// File of its private key.
+    /// File of the client's private key.
     pub key: PathBuf,
-    /// The authority, or authorities, that the collector's certificate leads to.
+    /// File of the authority or authorities to which the server's certificate must lead.
     pub authority: PathBuf,
 }
 
-/// Certificates that a client shows and trusts, in the pieces that HTTP clients take.
+/// Certificates that a client shows and trusts, in the parts that HTTP clients need.
 ///
-/// For ureq: [`crate::http::tls`]. That key and certificate belong together was checked: ureq itself would panic where
-/// they do not.
+/// For ureq: [`crate::http::tls`]. Key and certificate were checked to match; otherwise ureq would panic.
 pub struct Credentials {
     certificates: Vec<CertificateDer<'static>>,
     key_pem: Option<Vec<u8>>,
@@ -37,11 +36,11 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Trusts an authority, and shows nothing: for enrolment. The authority's certificate may come
-    /// from anywhere, since the token says which it must be.
+    /// Trusts an authority and shows no certificate, for enrolment. The authority's certificate may come from anywhere, since the token
+    /// identifies it.
     ///
     /// # Errors
-    /// [`TrustError::ForeignAuthority`] where it is another.
+    /// [`TrustError::ForeignAuthority`] if it is another authority.
     pub fn for_enrolment(authority_pem: &str, token: &str) -> Result<Self> {
         if certificate::fingerprint(authority_pem)? != token::fingerprint(token)? {
             return Err(TrustError::ForeignAuthority);
@@ -91,12 +90,12 @@ impl Credentials {
         })
     }
 
-    /// The client's own certificate and those between it and the authority; empty for enrolment.
+    /// The client's certificate, followed by those between it and the authority; empty for enrolment.
     pub fn certificates(&self) -> &[CertificateDer<'static>] {
         &self.certificates
     }
 
-    /// The client's private key, in PEM form as its file has it; none for enrolment.
+    /// The client's private key in the PEM form of its file; `None` for enrolment.
     pub fn key_pem(&self) -> Option<&[u8]> {
         self.key_pem.as_deref()
     }
@@ -111,11 +110,11 @@ impl Credentials {
         self.config.clone()
     }
 
-    /// Makes the same settings as [`Self::config`], and refuses servers whose certificates these lists revoke. A list of another authority than
+    /// Makes the settings of [`Self::config`], but rejects servers whose certificates these lists revoke. A list of an authority outside
     /// [`Self::authorities`] is ignored.
     ///
     /// # Errors
-    /// [`TrustError::ReceivedList`] where rustls cannot use a list.
+    /// [`TrustError::ReceivedList`] if rustls cannot use a list.
     pub fn config_by_lists(
         &self,
         lists: Vec<CertificateRevocationListDer<'static>>,
@@ -129,7 +128,7 @@ impl Credentials {
         Ok(Arc::new(config))
     }
 
-    /// Verifies a server's certificates again, as the handshake did, by these lists and at this time: for connections that last.
+    /// Verifies a server's certificates again like the handshake, with these lists and the present time, for long-lived connections.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason, [`TrustError::ReceivedList`] as for [`Self::config_by_lists`].
@@ -171,7 +170,7 @@ impl Credentials {
     }
 }
 
-/// A client's credentials: follow their files without a restart.
+/// A client's credentials, which follow their files without a restart.
 pub struct ClientTrust {
     paths: ClientPaths,
     watched: WatchedFiles<Credentials>,
@@ -191,20 +190,20 @@ impl ClientTrust {
         }))
     }
 
-    /// Credentials to connect with. A client that keeps its settings (as a `ureq::Agent` does) is made
-    /// anew when [`Self::generation`] changes.
+    /// Credentials for connecting. A client that keeps its settings (like a `ureq::Agent`) must be recreated when [`Self::generation`]
+    /// changes.
     pub fn credentials(&self) -> Arc<Credentials> {
         self.watched.get()
     }
 
-    /// Reads the files again if one has changed; whether it did. As
+    /// Reads the files again if one has changed, and returns true then, like
     /// [`ServerTrust::reload_if_changed`](crate::ServerTrust::reload_if_changed).
     pub fn reload_if_changed(&self) -> Result<bool> {
         self.watched
             .reload_if_changed(|| Credentials::read(&self.paths))
     }
 
-    /// Goes up by one with each reload.
+    /// Number of reloads so far.
     pub fn generation(&self) -> u64 {
         self.watched.generation()
     }

@@ -1,12 +1,12 @@
-//! Errors: the reason, the place, and the remedy.
+//! Errors with reason, place and remedy.
 
 use std::path::PathBuf;
 
-/// Reason why something was not done, or somebody not trusted.
+/// Reason why an action failed or a peer is not trusted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
-    /// The system refused.
+    /// A system call failed.
     #[error("{path}: {source}")]
     Io {
         /// File or folder of the error.
@@ -14,10 +14,10 @@ pub enum TrustError {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// A folder that has an authority cannot be given a second one.
+    /// The folder has an authority already.
     #[error("{0} has an authority already: go on using it, or name another folder")]
     AuthorityExists(PathBuf),
-    /// No authority where one was looked for.
+    /// There is no authority in the folder.
     #[error(
         "{0} has no authority (authority.crt, authority.key): make one with `gleaner pki init`"
     )]
@@ -29,10 +29,10 @@ pub enum TrustError {
         path: PathBuf,
         /// Contents that the file should have.
         wanted: &'static str,
-        /// The fault of the file.
+        /// Fault of the file.
         reason: String,
     },
-    /// A private key that is not its certificate's.
+    /// The private key does not match its certificate.
     #[error("{key} is not the private key of {certificate}: replace both together")]
     Mismatch {
         /// The certificate's file.
@@ -40,35 +40,35 @@ pub enum TrustError {
         /// The key's file.
         key: PathBuf,
     },
-    /// A revocation list of another authority, which would say nothing about anybody.
+    /// The revocation list is another authority's, and would concern nobody.
     #[error(
         "{0} has a revocation list that none of the given authorities signed: give their own, or add the authority that signed it"
     )]
     ForeignRevocations(PathBuf),
-    /// Revocation lists that arrived over the network and change nothing.
+    /// Revocation lists received over the network change nothing.
     #[error("revocation list rejected: {0}")]
     ReceivedList(String),
-    /// A certificate that does not say, or says wrongly, whose it is.
+    /// The certificate does not state its holder correctly.
     #[error("certificate refused: {0}")]
     Certificate(String),
-    /// A certificate that does not lead to the authority, is out of date, or is revoked.
+    /// The certificate does not lead to the authority, is out of date, or is revoked.
     #[error("certificate refused: {0}")]
     Refused(rustls::Error),
-    /// A certificate of another kind than the one asked for.
+    /// The certificate is of the wrong kind.
     #[error(
         "certificate refused: only hosts, readers, clients and admins renew their own; issue a new one with `gleaner pki issue`"
     )]
     NotRenewable,
-    /// A certificate that was revoked.
+    /// The certificate was revoked.
     #[error("certificate {0} is revoked: enrol this host again with a new token")]
     Revoked(String),
-    /// A certificate that is no longer valid.
+    /// The certificate is no longer valid.
     #[error("certificate expired: enrol this host again with a new token")]
     Expired,
-    /// A signing request that is not one.
+    /// The signing request is malformed.
     #[error("certificate request refused: {0}")]
     Request(String),
-    /// A name that no certificate may carry.
+    /// No certificate may have this name.
     #[error("{name:?} is not {wanted}")]
     Name {
         /// Name as given.
@@ -79,40 +79,40 @@ pub enum TrustError {
     /// No certificate issued here matches.
     #[error("nothing issued here matches {0:?}: `gleaner pki list` shows serial numbers and hosts")]
     NotIssued(String),
-    /// A token that this authority never gave, or gave long ago.
+    /// This authority never made the token, or made it long ago.
     #[error(
         "token unknown: copy it whole, or make one with `gleaner pki token` for this collector"
     )]
     TokenUnknown,
-    /// A token that did its work.
+    /// The token was used already.
     #[error("token used already: make another with `gleaner pki token`")]
     TokenUsed,
-    /// A token that came too late.
+    /// The token has expired.
     #[error("token expired: make another with `gleaner pki token`")]
     TokenExpired,
-    /// A token that was made for one certain host, and this is not the one.
+    /// The token was made for another host.
     #[error("token is for another host: make one with `gleaner pki token --host {0}`")]
     TokenOfOtherHost(String),
-    /// The holder of any token must not become an existing host.
+    /// The token is for any new host, and this host has a certificate already.
     #[error(
         "host {0} has a certificate already: make a token for it with `gleaner pki token --host {0}`"
     )]
     HostEnrolled(String),
-    /// The authority that was met is not the one that the token names.
+    /// The server's authority is not the one that the token names.
     #[error("the collector's authority is not the one that made this token: check the address")]
     ForeignAuthority,
-    /// Making or signing failed, which takes a broken key or a bug.
+    /// Making or signing a certificate failed, because of a broken key or a bug.
     #[error("{doing}: {source}")]
     Making {
-        /// Certificate or key that was being made.
+        /// Object being made.
         doing: &'static str,
         /// Error of the certificate library.
         source: rcgen::Error,
     },
-    /// TLS took none of it.
+    /// rustls rejects the settings.
     #[error("TLS settings: {0}")]
     Tls(#[from] rustls::Error),
-    /// A private key that TLS cannot use.
+    /// TLS cannot use the private key.
     #[error(
         "the private key cannot be used: {0}; enrol this host anew, or issue the certificate again"
     )]
@@ -145,8 +145,8 @@ impl TrustError {
         matches!(self, Self::Refused(InvalidCertificate(Revoked)))
     }
 
-    /// Returns true if the caller caused the error (a bad token, request or certificate) rather than files or
-    /// the system here: only such errors are reported to strangers.
+    /// Returns true if the caller caused the error (by a bad token, request or certificate) rather than local
+    /// files or the system: only such errors are reported to strangers.
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all, also after a power cut.
+//! Files that are complete or missing, even after a power cut.
 
 use crate::{Result, TrustError, hex, random};
 use rustix::fs::OFlags;
@@ -7,21 +7,21 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// Readable by its owner alone.
+/// Mode of files that only their owner may read.
 pub(crate) const SECRET: u32 = 0o600;
-/// Readable by its owner and one group.
+/// Mode of files that their owner and one group may read.
 const GROUP_SECRET: u32 = 0o640;
-/// Readable by all.
+/// Mode of files that everybody may read.
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// For `custom_flags`. The authority's folder is another user's where root works in it, who may have put a link there by which root
-/// would open, and give away, something elsewhere.
+/// Flag for `custom_flags`. Root may work in an authority's folder that belongs to another user, who could place a link there and
+/// so make root open, and reveal, another file.
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
-/// More than any certificate chain or revocation list of ours: a list of 100,000 serials is 5 MB.
+/// Maximum length of a file, more than any certificate chain or revocation list of ours: a list of 100,000 serials has 5 MB.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// The whole of a file.
+/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)
@@ -33,7 +33,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
         .map_err(TrustError::io(path))
 }
 
-/// The whole of a file, or nothing where there is none.
+/// Reads a whole file; `None` if it does not exist.
 pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     match read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -42,17 +42,17 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Writes a file durably: beside, flushed, renamed, and the folder flushed.
+/// Writes a file durably: under another name, synced, renamed, and the folder synced.
 ///
-/// The file is its folder's owner's: what an administrator's command leaves in the authority's folder,
-/// the collector must be able to read under a user of its own.
+/// The file gets the owner of its folder: the collector, under a user of its own, must be able to read files that an
+/// administrator's command creates in the authority's folder.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     write_with(path, bytes, mode, |_| Ok(()))
 }
 
-/// Writes a private key durably, for the folder's owner and, where there is one, a group that may read it.
+/// Writes a private key durably, readable by the folder's owner and, if given, by a group.
 ///
-/// A key that replaces one which its group could read stays readable to that group: a renewal must not lock the service out.
+/// If the replaced key was readable by its group, the new one is too: a renewal must not lock the service out.
 pub(crate) fn write_key(path: &Path, bytes: &[u8], group: Option<u32>) -> Result<()> {
     let group = match group {
         Some(group) => Some(group),
@@ -70,7 +70,7 @@ pub(crate) fn write_key(path: &Path, bytes: &[u8], group: Option<u32>) -> Result
     })
 }
 
-/// The group that may read the file at this path; none where there is no file.
+/// Group that may read the file at this path; `None` without a file.
 fn reading_group(path: &Path) -> Result<Option<u32>> {
     match fs::symlink_metadata(path) {
         Ok(there) if there.is_file() && there.mode() & 0o040 != 0 => Ok(Some(there.gid())),
@@ -102,7 +102,7 @@ fn write_with(
         })
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        let _ = fs::remove_file(&beside); // the error that follows is the one that matters
+        let _ = fs::remove_file(&beside); // the error that follows is the one to report
     }
     written.map_err(TrustError::io(path))?;
     sync_folder_of(path)
@@ -119,7 +119,7 @@ fn give_to_owner(file: &File, folder: &Path) -> io::Result<()> {
         ));
     }
     match fchown(file, Some(owner.uid()), Some(owner.gid())) {
-        // Only root gives files away; others keep their own, as anywhere.
+        // Only root can give files away; for other users the file stays their own.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
     }
@@ -132,7 +132,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Makes a rename or a removal in the folder of `path` durable.
+/// Makes a rename or removal in the folder of `path` durable.
 pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
     let folder = folder_of(path);
     File::open(folder)
@@ -140,7 +140,7 @@ pub(crate) fn sync_folder_of(path: &Path) -> Result<()> {
         .map_err(TrustError::io(folder))
 }
 
-/// Makes a folder that its owner alone may enter, if it is not there; those above it, anybody may.
+/// Makes a folder that only its owner may enter, if it does not exist; everybody may enter folders above it.
 pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(folder_of(path)).map_err(TrustError::io(path))?;
     match fs::DirBuilder::new().mode(0o700).create(path) {
@@ -149,7 +149,7 @@ pub(crate) fn make_private_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Creates a private folder inside another one, with that one's owner.
+/// Creates a private folder inside another folder, with the other folder's owner.
 pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
     make_private_folder(path)?;
     OpenOptions::new()
@@ -160,7 +160,7 @@ pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
         .map_err(TrustError::io(path))
 }
 
-/// Waits for and takes the lock of a folder; dropped, it is free again, as it is when the process ends.
+/// Waits for the lock of a folder and takes it. It is released when dropped, or when the process ends.
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let path = folder.join("authority.lock");
     OpenOptions::new()

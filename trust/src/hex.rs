@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Writes each byte as two lower-case digits.
+/// Encodes each byte as two lower-case digits.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
@@ -12,7 +12,7 @@ pub fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Reads what [`encode`] writes; `None` for any other text.
+/// Decodes the output of [`encode`]; `None` for any other text.
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !is_lower(text, text.len()) {
@@ -22,7 +22,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// Returns whether the text is that many digits, all lower-case.
+/// Returns true if the text is `digits_count` digits, all lower-case.
 #[must_use]
 pub fn is_lower(text: &str, digits_count: usize) -> bool {
     text.len() == digits_count && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))

@@ -1,6 +1,7 @@
-//! A host's name, the same to all that runs on it.
+//! A host's id, the same for all programs on it.
 
-/// The host's name: a hash of `/etc/machine-id`, which itself is to leave no host (machine-id(5)).
+/// The host's id: a hash of `/etc/machine-id`, which itself must not leave the host
+/// (machine-id(5)).
 #[must_use]
 pub fn host_id(machine_id: &str) -> String {
     let hash = blake3::derive_key("gleaner host id v1", machine_id.trim().as_bytes());
@@ -18,7 +19,7 @@ pub fn this_host_id() -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Traces go on under the name that they began with.
+    /// A host's id must never change: traces continue under the id that they began with.
     #[test]
     fn a_name_stays_and_does_not_show_what_it_was_made_of() {
         let id = host_id("3d1219c7c4c5404aaa1f6d2a48adfda4\n");

@@ -1,5 +1,5 @@
-//! A client of HTTP for Gleaner's own servers, by ureq: nobody but the named server is asked, by TLS as the
-//! certificates' files have it.
+//! An HTTP client for Gleaner's own servers, by ureq. It sends requests only to the named server, with TLS as
+//! configured by the certificates' files.
 
 use crate::{ClientTrust, Credentials, Result, TrustError, provider};
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig, TlsConfigBuilder};
 
-/// Longest times of a client; `None`: no limit.
+/// Timeouts of a client; `None`: no timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// For the server's name, and again for the connection.
+    /// Timeout of name resolution, and again of connecting.
     pub connect: Option<Duration>,
-    /// Between a request and the head of its answer.
+    /// Timeout from a request to the head of its answer.
     pub answer: Option<Duration>,
-    /// For the body of the answer.
+    /// Timeout of the answer's body.
     pub body: Option<Duration>,
-    /// For a whole exchange.
+    /// Timeout of a whole exchange.
     pub whole: Option<Duration>,
-    /// Age of an idle connection that is still used again; `None`: as ureq has it, 15 s.
+    /// Age up to which an idle connection is used again; `None`: ureq's default, 15 s.
     pub idle: Option<Duration>,
 }
 
-/// A client of one server, or of several of one deployment.
+/// A client of one server, or of several servers of one deployment.
 pub struct HttpClient {
     agent: Agent,
     program: &'static str,
@@ -30,17 +30,17 @@ pub struct HttpClient {
     trust: Option<TrustGeneration>,
 }
 
-/// Certificates, and the generation of them that the agent was made with.
+/// Certificates, with the generation that the agent was made with.
 struct TrustGeneration {
     trust: Arc<ClientTrust>,
     generation: u64,
 }
 
 impl HttpClient {
-    /// Shows and trusts what `trust` says, which is left out where there is no TLS. `program` is sent as `User-Agent`.
+    /// Makes a client with the certificates of `trust`; without it, no TLS is used. `program` is sent as `User-Agent`.
     ///
     /// # Errors
-    /// Fails with [`TrustError::Key`].
+    /// [`TrustError::Key`].
     pub fn new(
         program: &'static str,
         trust: Option<Arc<ClientTrust>>,
@@ -62,16 +62,16 @@ impl HttpClient {
         })
     }
 
-    /// Speaks plain HTTP, to this machine.
+    /// Makes a client of plain HTTP, for this machine.
     #[must_use]
     pub fn plain(program: &'static str, limits: Limits) -> Self {
         Self::of(program, TlsConfig::default(), limits)
     }
 
-    /// Shows and trusts what these credentials say, for enrolment.
+    /// Makes a client with these credentials, for enrolment.
     ///
     /// # Errors
-    /// Fails with [`TrustError::Key`].
+    /// [`TrustError::Key`].
     pub fn with_credentials(
         program: &'static str,
         credentials: &Credentials,
@@ -80,7 +80,8 @@ impl HttpClient {
         Ok(Self::of(program, tls(credentials)?, limits))
     }
 
-    /// Trusts anybody and shows nothing: for a question whose answer is then held against a token's fingerprint.
+    /// Makes a client that trusts every server and shows no certificate, for a request whose answer is checked against
+    /// a token's fingerprint.
     #[must_use]
     pub fn unverified(program: &'static str, limits: Limits) -> Self {
         let tls = builder().disable_verification(true).build();
@@ -96,10 +97,10 @@ impl HttpClient {
         }
     }
 
-    /// Takes up certificates that were replaced, here or by another client of the same [`ClientTrust`].
+    /// Loads certificates that were replaced, in this process or by another client of the same [`ClientTrust`].
     ///
     /// # Errors
-    /// As [`ClientTrust::reload_if_changed`], where new files are of no use: the old ones stay in force.
+    /// Errors of [`ClientTrust::reload_if_changed`] if new files are unusable: the old ones stay in use.
     pub fn follow_files(&mut self) -> Result<()> {
         let Some(followed) = &mut self.trust else {
             return Ok(());
@@ -114,23 +115,23 @@ impl HttpClient {
         reloaded.map(drop)
     }
 
-    /// Credentials that are shown and trusted now.
+    /// Present credentials.
     #[must_use]
     pub fn credentials(&self) -> Option<Arc<Credentials>> {
         self.trust.as_ref().map(|f| f.trust.credentials())
     }
 
-    /// Makes requests; a status of failure is an answer, no error.
+    /// Agent for making requests; an answer with a failure status is no error.
     #[must_use]
     pub const fn agent(&self) -> &Agent {
         &self.agent
     }
 }
 
-/// Settings of TLS by which ureq shows and trusts what `credentials` say.
+/// TLS settings for ureq that show and trust the certificates of `credentials`.
 ///
 /// # Errors
-/// Fails with [`TrustError::Key`].
+/// [`TrustError::Key`].
 pub fn tls(credentials: &Credentials) -> Result<TlsConfig> {
     let owned = |der: &[u8]| Certificate::from_der(der).to_owned();
     let authorities: Vec<_> = credentials.authorities().iter().map(|c| owned(c)).collect();
@@ -155,7 +156,7 @@ fn agent(program: &str, tls: TlsConfig, limits: &Limits) -> Agent {
     let mut config = Agent::config_builder()
         .tls_config(tls)
         .http_status_as_error(false)
-        .max_redirects(0) // nobody else is asked
+        .max_redirects(0) // only the named server is asked
         .max_redirects_will_error(false)
         .proxy(None)
         .user_agent(format!("{program}/{}", env!("CARGO_PKG_VERSION")))

@@ -1,8 +1,8 @@
-//! Identity that a certificate states of its holder.
+//! Identity of a certificate's holder, as the certificate states it.
 //!
-//! Gleaner's own certificates say it in a URI among the subject's alternative names (RFC 5280,
-//! 4.2.1.6), which no certificate of a public authority carries by chance: `gleaner:host:<id>`,
-//! `gleaner:reader:<name>`, `gleaner:client:<name>` or `gleaner:admin:<name>`.
+//! Gleaner's own certificates state it in a URI among the subject's alternative names (RFC 5280, 4.2.1.6),
+//! which no public authority's certificate contains by chance: `gleaner:host:<id>`, `gleaner:reader:<name>`,
+//! `gleaner:client:<name>` or `gleaner:admin:<name>`.
 
 use crate::{Result, TrustError, hex};
 use rustls::pki_types::CertificateDer;
@@ -12,43 +12,43 @@ use x509_parser::extensions::GeneralName;
 
 const SCHEME: &str = "gleaner:";
 
-/// Role that a certificate is made for.
+/// Role for which a certificate is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// The collector, under the DNS names and addresses by which hosts reach it.
+    /// The collector, with the DNS names and addresses by which hosts reach it.
     Collector {
-        /// DNS names and IP addresses, at least one.
+        /// DNS names and IP addresses; at least one.
         names: Vec<String>,
     },
-    /// A recruiter, under the DNS names and addresses by which hosts and clients reach it.
+    /// A recruiter, with the DNS names and addresses by which hosts and clients reach it.
     Recruiter {
-        /// DNS names and IP addresses, at least one.
+        /// DNS names and IP addresses; at least one.
         names: Vec<String>,
     },
     /// A host, which may write its own rows.
     Host {
-        /// 32 lower-case hex digits.
+        /// Id: 32 lower-case hex digits.
         host_id: String,
     },
-    /// Somebody who may read the dataset, and what hosts may lend.
+    /// A person or program that may read the dataset and the hosts' quotas.
     Reader {
-        /// Up to 64 letters, digits and `._-@`.
+        /// Name: up to 64 letters, digits and `._-@`.
         name: String,
     },
-    /// A program that leases memory, under its own name.
+    /// A program that leases memory.
     Client {
-        /// Name, with the rules of a reader's.
+        /// Name, in the form of a reader's.
         name: String,
     },
-    /// Somebody who may read all, and renew and end anybody's leases.
+    /// An administrator, who may read everything, and renew and end all leases.
     Admin {
-        /// Name, with the rules of a reader's.
+        /// Name, in the form of a reader's.
         name: String,
     },
 }
 
 impl Role {
-    /// The word for it: `collector`, `recruiter`, `host`, `reader`, `client` or `admin`.
+    /// Name of the role: `collector`, `recruiter`, `host`, `reader`, `client` or `admin`.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Collector { .. } => "collector",
@@ -60,7 +60,7 @@ impl Role {
         }
     }
 
-    /// The server's names, the host's id or the name.
+    /// The server's names, the host's id, or the holder's name.
     pub fn name(&self) -> String {
         match self {
             Self::Collector { names } | Self::Recruiter { names } => names.join(" "),
@@ -69,7 +69,7 @@ impl Role {
         }
     }
 
-    /// The URI of a holder that is no server.
+    /// URI of a holder that is no server.
     pub(crate) fn uri(&self) -> Option<String> {
         match self {
             Self::Collector { .. } | Self::Recruiter { .. } => None,
@@ -77,10 +77,10 @@ impl Role {
         }
     }
 
-    /// Refuses what no certificate may carry.
+    /// Checks that a certificate may carry this role's names.
     ///
     /// # Errors
-    /// [`TrustError::Name`]
+    /// [`TrustError::Name`].
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Host { host_id } => check_host_id(host_id),
@@ -109,7 +109,7 @@ impl Role {
     }
 }
 
-/// Identity of a client, by a certificate that was verified.
+/// Identity of a client, from its verified certificate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Peer {
     /// A host, by its id.
@@ -126,12 +126,11 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Identity in a client's certificate. The certificate must have been verified: this
-    /// reads it, and no more.
+    /// Reads the identity in a client's certificate, without verifying it: the caller must have done that.
     ///
     /// # Errors
-    /// [`TrustError::Certificate`] where it cannot be read, has no name, or has a URI of Gleaner's
-    /// that is not exactly as Gleaner writes it (or more than one).
+    /// [`TrustError::Certificate`] if the certificate is malformed, has no name, has several URIs of
+    /// Gleaner's, or one that is not exactly as Gleaner writes it.
     pub fn of(certificate: &CertificateDer<'_>) -> Result<Self> {
         Self::read(&crate::certificate::parse(certificate)?)
     }
@@ -171,7 +170,7 @@ impl Peer {
             subject.iter_common_name().next()?.as_str().ok()
         };
         let name = match first_dns_name {
-            Some(name) => Some(name.to_ascii_lowercase()), // DNS names have no case
+            Some(name) => Some(name.to_ascii_lowercase()), // DNS names ignore case
             None => common_name().map(str::to_owned),
         };
         match name {
@@ -205,7 +204,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// Returns true for our scheme in any case: a name that only looks like ours must not pass as a foreign name.
+/// Returns true for our scheme in any letter case: a name that resembles ours must not pass as foreign.
 fn is_of_scheme(uri: &str) -> bool {
     uri.get(..SCHEME.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(SCHEME))

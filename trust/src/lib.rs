@@ -1,10 +1,10 @@
-//! Trust between programs: certificates, their making, renewal and revocation, and enrolment.
+//! Trust between programs: making, renewing and revoking certificates, and enrolment.
 //!
-//! A deployment has one [`Authority`]. It gives a certificate to the collector and the recruiters, to each host,
-//! reader, client and admin; [`ServerTrust`] and [`ClientTrust`] turn files into what rustls wants and follow
-//! their replacement without a restart; [`Peer`] says who the other side of a connection is.
+//! A deployment has one [`Authority`]. It issues certificates to the collector and the recruiters, and to each
+//! host, reader, client and admin. [`ServerTrust`] and [`ClientTrust`] load files for rustls and follow their
+//! replacement without a restart; [`Peer`] identifies the other side of a connection.
 //!
-//! The crate has the clients' way to a server as well: [`Address`], [`http`], [`Backoff`].
+//! The crate also has the clients' way to a server: [`Address`], [`http`], [`Backoff`].
 //!
 //! Rooms, from the top; each uses only those after it: `http`, `client`, `server`, `authority`, `register`,
 //! `revocation`, `profile`, `request`, `token`, `watched`, `received`, `identity`, `host`, `certificate`,
@@ -55,18 +55,18 @@ use std::sync::{Arc, OnceLock};
 pub const AUTHORITY_DAYS: u32 = 3650;
 /// Default validity of a collector's or recruiter's certificate, in days.
 pub const COLLECTOR_DAYS: u32 = 365;
-/// Default validity of a host's certificate, in days: renewed by itself, so it may be short.
+/// Default validity of a host's certificate, in days; short, since it is renewed automatically.
 pub const HOST_DAYS: u32 = 90;
 /// Default validity of a reader's, client's or admin's certificate, in days.
 pub const READER_DAYS: u32 = 365;
 
-/// The result of everything here.
+/// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, TrustError>;
 
-/// The cryptography behind every connection (ring), passed explicitly: the process-wide default of
-/// rustls depends on what else a program links.
+/// Cryptography of every connection (ring), passed explicitly: the process-wide default of rustls depends on the
+/// program's other dependencies.
 ///
-/// One and the same, since ureq shares connections only between equal providers.
+/// Always the same value, since ureq shares connections only between equal providers.
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: OnceLock<Arc<CryptoProvider>> = OnceLock::new();
     PROVIDER

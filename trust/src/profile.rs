@@ -1,4 +1,4 @@
-//! Contents of the certificates that are made here (RFC 5280): names, purposes, numbers and dates.
+//! Contents of the certificates made here (RFC 5280): names, purposes, numbers and dates.
 
 use crate::{Result, Role, TrustError, hex, random};
 use rcgen::{
@@ -9,10 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Common name of a collector's certificate.
 const COLLECTOR: &str = "Gleaner collector";
-/// Common name of a recruiter's certificate, by which the register tells it from a collector's.
+/// Common name of a recruiter's certificate, by which the register distinguishes it from a
+/// collector's.
 pub(crate) const RECRUITER: &str = "Gleaner recruiter";
 
-/// A clock that is behind by less than this takes a certificate made just now.
+/// Time by which certificates are backdated, so that peers with slow clocks accept them
+/// immediately.
 const BACKDATED: Duration = Duration::from_secs(86_400);
 
 /// Validity of a certificate.
@@ -20,12 +22,12 @@ const BACKDATED: Duration = Duration::from_secs(86_400);
 pub struct Validity {
     /// First moment of validity.
     pub from: SystemTime,
-    /// Last moment. The authority's own end comes first if it is earlier.
+    /// Last moment of validity; limited by the authority's own.
     pub until: SystemTime,
 }
 
 impl Validity {
-    /// Validity of this many days from now on (a day earlier, for clocks that are behind).
+    /// Validity of this many days from now on, beginning a day earlier for slow clocks.
     pub fn days(days: u32) -> Self {
         let now = SystemTime::now();
         Self {
@@ -35,19 +37,20 @@ impl Validity {
     }
 }
 
-/// 128 bits without the first (numbers are positive), the second set (no leading zeros).
+/// Makes a serial number of 128 bits: the first bit is 0 (numbers are positive), the second 1 (no
+/// leading zeros).
 pub(crate) fn new_serial() -> Result<[u8; 16]> {
     let mut serial = random::bytes::<16>()?;
     serial[0] = serial[0] & 0x7f | 0x40;
     Ok(serial)
 }
 
-/// The authority's own certificate.
+/// Parameters of the authority's own certificate.
 pub(crate) fn own_params(name: &str, validity: &Validity) -> Result<CertificateParams> {
     let serial = new_serial()?;
     let mut params = CertificateParams::default();
-    // Two authorities of one name would be taken for each other where both are trusted for a while:
-    // verifiers find issuers and revocation lists by name.
+    // Two authorities with the same name would be confused while both are trusted: verifiers find
+    // issuers and revocation lists by name.
     let unlike_others = hex::encode(&serial[..4]);
     params.distinguished_name = common_name(&format!("{name} Gleaner authority {unlike_others}"));
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -58,12 +61,12 @@ pub(crate) fn own_params(name: &str, validity: &Validity) -> Result<CertificateP
     Ok(params)
 }
 
-/// A certificate for somebody.
+/// Parameters of a certificate for `role`.
 pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<CertificateParams> {
     let making = TrustError::making("certificate's names");
     let names = match role {
         Role::Collector { names } | Role::Recruiter { names } => names.clone(),
-        // Clients of its memory server know it by its id, wherever it is.
+        // Clients of the host's memory server know it by its id, at whatever address.
         Role::Host { host_id } => vec![host_id.clone()],
         _ => Vec::new(),
     };
@@ -78,7 +81,7 @@ pub(crate) fn params(role: &Role, serial: &[u8], validity: &Validity) -> Result<
     let (subject, usages) = match role {
         Role::Collector { .. } => (COLLECTOR.to_owned(), vec![ServerAuth]),
         Role::Recruiter { .. } => (RECRUITER.to_owned(), vec![ServerAuth]),
-        // A host sends its rows, and serves the memory that it lends.
+        // A host sends its rows as a client, and serves lent memory as a server.
         Role::Host { host_id } => (host_id.clone(), vec![ClientAuth, ServerAuth]),
         role => (role.name(), vec![ClientAuth]),
     };

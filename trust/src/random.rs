@@ -2,10 +2,10 @@
 
 use crate::{Result, TrustError, provider};
 
-/// Returns `N` bytes that nobody can guess.
+/// Returns `N` random bytes that are unguessable.
 ///
 /// # Errors
-/// Fails with [`TrustError::NoRandomness`] where the kernel gives none.
+/// [`TrustError::NoRandomness`] if the kernel gives none.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     provider()
@@ -15,7 +15,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Returns a share from 0 up to 1; one half where the kernel gives no randomness.
+/// Returns a random share from 0 up to 1; one half if the kernel gives no randomness.
 #[must_use]
 pub fn share() -> f64 {
     bytes::<4>().map_or(0.5, |bytes| {

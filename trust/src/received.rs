@@ -1,4 +1,4 @@
-//! Revocation lists that arrive over the network: the newest of each authority.
+//! Revocation lists received over the network: the newest one of each authority.
 
 use crate::certificate::{self, system_time};
 use crate::{Result, TrustError};
@@ -12,10 +12,10 @@ use x509_parser::oid_registry::OID_X509_EXT_ISSUER_DISTRIBUTION_POINT as DISTRIB
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Most bytes of PEM text that are taken in at once: about 20,000 revoked certificates.
+/// Maximum length of a PEM text that is accepted: about 20,000 revoked certificates.
 pub const MOST_RECEIVED_BYTES: usize = 1 << 20;
 
-/// Characters of a line of PEM text (RFC 7468, 2).
+/// Length of a line of PEM text (RFC 7468, 2).
 const LINE_CHARS: usize = 64;
 
 /// Summary of the revocation lists in force.
@@ -23,11 +23,11 @@ const LINE_CHARS: usize = 64;
 pub struct RevocationSummary {
     /// Date of the newest list.
     pub made: SystemTime,
-    /// Revoked certificates, over all lists.
+    /// Number of revoked certificates in all lists.
     pub certificates_count: usize,
 }
 
-/// Verified lists: one for each authority and each part of its certificates.
+/// Verified lists: one per authority and part of its certificates.
 #[derive(Clone, Default)]
 pub(crate) struct ReceivedLists(Vec<ReceivedList>);
 
@@ -35,13 +35,13 @@ pub(crate) struct ReceivedLists(Vec<ReceivedList>);
 struct ReceivedList {
     /// Certificate of the authority that signed the list.
     signer: CertificateDer<'static>,
-    /// Extension that names the part of the certificates (RFC 5280, 5.2.5); empty: all of them.
+    /// Extension that names the list's part of the certificates (RFC 5280, 5.2.5); empty: all certificates.
     scope: Vec<u8>,
     age: Age,
     list: CertificateRevocationListDer<'static>,
 }
 
-/// Order of one authority's lists: by CRL number (RFC 5280, 5.2.3; absent: before all others), then by date.
+/// Age of a list among those of one authority: by CRL number (RFC 5280, 5.2.3; lists without one are oldest), then by date.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Age {
     number_bytes: usize,
@@ -50,11 +50,12 @@ struct Age {
 }
 
 impl ReceivedLists {
-    /// Merges the lists of a PEM text; `None` where none of them is newer than those held. A list of an unknown authority is left
-    /// out, since a sender may trust more authorities than this server.
+    /// Merges the lists of a PEM text; `None` if none is newer than the present ones. Lists of unknown authorities are skipped,
+    /// since a sender may trust more authorities than this server.
     ///
     /// # Errors
-    /// [`TrustError::ReceivedList`]: the text is too long, holds no list or a damaged one, or no authority here signed any of them.
+    /// [`TrustError::ReceivedList`]: the text is too long, contains no list or a damaged one, or no authority here signed any of
+    /// them.
     pub(crate) fn with(
         &self,
         pem: &str,
@@ -83,7 +84,7 @@ impl ReceivedLists {
         Ok(is_news.then_some(next))
     }
 
-    /// Enters a list unless one is held that is as new; returns whether it was entered.
+    /// Stores a list unless an equally new one is stored; returns true if it was stored.
     fn enter(&mut self, list: ReceivedList) -> bool {
         let mut held = self.0.iter_mut();
         match held.find(|held| held.signer == list.signer && held.scope == list.scope) {
@@ -94,7 +95,7 @@ impl ReceivedLists {
         true
     }
 
-    /// Lists that one of these authorities signed.
+    /// Lists signed by one of these authorities.
     pub(crate) fn of(
         &self,
         authorities: &[CertificateDer<'_>],
@@ -107,7 +108,7 @@ impl ReceivedLists {
 }
 
 impl ReceivedList {
-    /// `None` where no authority here signed it.
+    /// Reads and verifies a list; `None` if no authority here signed it.
     fn read(
         list: CertificateRevocationListDer<'static>,
         authorities: &[CertificateDer<'static>],
@@ -134,7 +135,7 @@ impl ReceivedList {
     }
 }
 
-/// Position of the authority that signed a list.
+/// Index of the authority that signed a list.
 pub(crate) fn signer(
     list: &CertificateRevocationList<'_>,
     authorities: &[CertificateDer<'_>],
@@ -150,7 +151,7 @@ pub(crate) fn signer(
     Ok(authorities.iter().position(has_signed))
 }
 
-/// PEM text of lists, one after another.
+/// Lists as one PEM text.
 pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     let mut text = String::new();
     for list in lists {
@@ -168,7 +169,7 @@ pub(crate) fn to_pem(lists: &[CertificateRevocationListDer<'_>]) -> String {
     text
 }
 
-/// Counts the revocation lists of a PEM text that count for this authority, as a memory server would take them; for fuzzers.
+/// Counts the lists of a PEM text that concern this authority, as a memory server would accept them. For fuzzers.
 ///
 /// # Errors
 /// [`TrustError::ReceivedList`], [`TrustError::Certificate`].
@@ -179,12 +180,12 @@ pub fn count_signed_lists(pem: &str, authority_pem: &str) -> Result<usize> {
     Ok(lists.map_or(0, |lists| lists.0.len()))
 }
 
-/// `None` without a list.
+/// Summary of lists; `None` without lists.
 pub(crate) fn summary(lists: &[CertificateRevocationListDer<'_>]) -> Option<RevocationSummary> {
     let mut summary = None::<RevocationSummary>;
     for list in lists {
         let Ok((_, list)) = CertificateRevocationList::from_der(list) else {
-            continue; // never: it was read before
+            continue; // never happens: the list was parsed before
         };
         let summary = summary.get_or_insert(RevocationSummary {
             made: SystemTime::UNIX_EPOCH,

@@ -1,7 +1,7 @@
-//! The record of issued certificates in `issued/`, which only grows.
+//! The record of issued certificates in the folder `issued/`, which only grows.
 //!
-//! The certificate itself is the record. Its file name begins with its kind and name, so that one
-//! host's are found without opening ten thousand.
+//! The certificate itself is the record. Its file name begins with its kind and name, so that one host's certificates
+//! are found without opening ten thousand files.
 
 use crate::certificate::{dates_of, from_pem, parse, serial_of};
 use crate::identity::Peer;
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 
-/// A certificate that was issued.
+/// An issued certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Serial number, in lower-case hex digits.
@@ -23,23 +23,23 @@ pub struct Record {
     pub role: Role,
     /// Validity of the certificate.
     pub dates: Dates,
-    /// Time at which it was revoked, if it was.
+    /// Time of its revocation, if it was revoked.
     pub revoked: Option<SystemTime>,
 }
 
-/// Standing of a certificate now.
+/// State of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The certificate is valid.
     Valid,
-    /// Out of date.
+    /// The certificate is out of date.
     Expired,
     /// The certificate is revoked.
     Revoked,
 }
 
 impl Record {
-    /// Standing of the certificate at a moment.
+    /// State of the certificate at a moment.
     pub fn state(&self, now: SystemTime) -> State {
         if self.revoked.is_some() {
             State::Revoked
@@ -74,13 +74,13 @@ impl Register {
         files::write(&path, certificate_pem.as_bytes(), files::PUBLIC)
     }
 
-    /// Every certificate of one host, reader, client or admin, or (whatever their names) of collectors or recruiters.
+    /// Certificates of one host, reader, client or admin, or of all collectors or recruiters, whatever their names.
     pub(crate) fn of_role(&self, role: &Role) -> Result<Vec<Record>> {
         let paths = self.paths(&prefix(role))?;
         paths.iter().map(|path| read_record(path)).collect()
     }
 
-    /// Certificates of the role made for one public key (SubjectPublicKeyInfo), in PEM form as well.
+    /// Certificates of the role with this public key (SubjectPublicKeyInfo), with their PEM text.
     pub(crate) fn with_key(&self, role: &Role, key: &[u8]) -> Result<Vec<(Record, String)>> {
         let mut found = Vec::new();
         for path in self.paths(&prefix(role))? {
@@ -107,7 +107,7 @@ impl Register {
         for entry in fs::read_dir(&self.folder).map_err(TrustError::io(&self.folder))? {
             let name = entry.map_err(TrustError::io(&self.folder))?.file_name();
             let ours = |name: &str| name.starts_with(prefix) && name.ends_with(".crt");
-            // Names of unfinished files end in .tmp.
+            // Unfinished files have names ending in .tmp.
             if name.to_str().is_some_and(ours) {
                 paths.push(self.folder.join(name));
             }
@@ -140,7 +140,7 @@ fn read_record(path: &Path) -> Result<Record> {
     })
 }
 
-/// The role for which this authority made a certificate.
+/// Role for which this authority made a certificate.
 fn role_of(certificate: &X509Certificate<'_>) -> Result<Role> {
     Ok(match Peer::read(certificate)? {
         Peer::Host(host_id) => Role::Host { host_id },

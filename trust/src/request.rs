@@ -1,5 +1,4 @@
-//! Requests for a certificate (PKCS #10, RFC 2986): made by who wants one, of which the authority
-//! believes nothing but the key.
+//! Certificate requests (PKCS #10, RFC 2986), of which the authority uses only the key.
 
 use crate::{Result, TrustError};
 use rcgen::{CertificateParams, DistinguishedName, KeyPair, SubjectPublicKeyInfo};
@@ -8,14 +7,14 @@ use rustls::pki_types::pem::PemObject;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::FromDer;
 
-/// Ours have 400 bytes; a P-384 key and a long name come to 1 KiB.
+/// Maximum length of a request: ours have 400 bytes; a P-384 key and a long name need 1 KiB.
 const MOST_BYTES: usize = 16 << 10;
 
-/// A new private key and the request that proves its possession.
+/// A new private key, with the request that proves its possession.
 pub struct KeyAndRequest {
-    /// PKCS #8 in PEM form; never leaves the machine.
+    /// Private key in PKCS #8 and PEM form; it never leaves the machine.
     pub key_pem: String,
-    /// For the authority, which takes the key from it and decides the names itself.
+    /// Request for the authority, which takes the key from it and determines the names itself.
     pub request_pem: String,
 }
 
@@ -40,7 +39,8 @@ pub(crate) fn new_key() -> Result<KeyPair> {
     KeyPair::generate().map_err(TrustError::making("private key"))
 }
 
-/// The public key of a request whose signature proves that its sender has the private one.
+/// Verifies a request's signature, which proves possession of the private key, and returns the
+/// public key.
 pub(crate) fn public_key(request_pem: &str) -> Result<SubjectPublicKeyInfo> {
     let refused = |reason: &str| TrustError::Request(reason.to_owned());
     if request_pem.len() > MOST_BYTES {
@@ -55,7 +55,7 @@ pub(crate) fn public_key(request_pem: &str) -> Result<SubjectPublicKeyInfo> {
     let unsupported = || refused("its key is not ECDSA on P-256 or P-384, nor Ed25519");
     let key = SubjectPublicKeyInfo::from_der(request.certification_request_info.subject_pki.raw)
         .map_err(|_| unsupported())?;
-    // Few kinds, all short and strong, are all that a host can need.
+    // A few kinds, all short and strong, are enough for hosts.
     let supported = [
         &rcgen::PKCS_ECDSA_P256_SHA256,
         &rcgen::PKCS_ECDSA_P384_SHA384,

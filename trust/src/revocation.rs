@@ -1,4 +1,4 @@
-//! The revocation list (CRL, RFC 5280, 5), which the collector asks about every client.
+//! The revocation list (CRL, RFC 5280, 5), which the collector checks for every client.
 
 use crate::certificate::system_time;
 use crate::profile::since_1970;
@@ -15,16 +15,16 @@ use std::time::{Duration, SystemTime};
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// Time of the next update: as late as any authority lasts, since nobody renews an unchanged list, and an
+/// Time until the next update: longer than any authority lasts, since nobody renews an unchanged list, and an
 /// expired list would lock out the fleet.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// Certificates that are revoked.
+/// Revoked certificates.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations {
-    /// Counts up with every list (RFC 5280, 5.2.3).
+    /// Number of the list, which increases with each list (RFC 5280, 5.2.3).
     number: u64,
-    /// Serial number in hex digits → when.
+    /// Time of revocation by serial number in hex digits.
     revoked: BTreeMap<String, SystemTime>,
 }
 
@@ -54,12 +54,12 @@ impl Revocations {
         Ok(Self { number, revoked })
     }
 
-    /// Time at which a certificate was revoked, by its serial number in hex digits.
+    /// Time of a certificate's revocation, by its serial number in hex digits.
     pub(crate) fn of(&self, serial: &str) -> Option<SystemTime> {
         self.revoked.get(serial).copied()
     }
 
-    /// Adds a serial number; whether it is new.
+    /// Adds a serial number; returns true if it is new.
     pub(crate) fn add(&mut self, serial: &str, now: SystemTime) -> bool {
         let new = !self.revoked.contains_key(serial);
         self.revoked.entry(serial.to_owned()).or_insert(now);
@@ -98,7 +98,7 @@ impl Revocations {
     }
 }
 
-/// Times at which the first revocation list of a PEM file was made, and at which it says that the next is due.
+/// Times at which the first revocation list of a PEM file was made, and at which it announces the next.
 ///
 /// # Errors
 /// [`TrustError::Io`], [`TrustError::Content`].

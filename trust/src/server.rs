@@ -1,4 +1,4 @@
-//! The collector's side of a connection.
+//! A server's side of a connection.
 
 use crate::received::{self, ReceivedLists, RevocationSummary};
 use crate::watched::{WatchedFiles, parse_pem, read_pem};
@@ -13,22 +13,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use x509_parser::prelude::FromDer;
 use x509_parser::revocation_list::CertificateRevocationList;
 
-/// The files of a server, all in PEM form.
+/// Paths of a server's files, all in PEM form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerPaths {
-    /// File of its certificate, followed by those between it and the authority, if any.
+    /// File of the server's certificate, followed by those between it and the authority, if any.
     pub certificate: PathBuf,
-    /// File of its private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
+    /// File of the server's private key: PKCS #8, PKCS #1 or SEC 1, not encrypted.
     pub key: PathBuf,
-    /// The authority that clients' certificates lead to; several, one after another.
+    /// File of the authority, or of several, to which clients' certificates must lead.
     pub authority: PathBuf,
-    /// The authority's revocation list; several, one after another. Each must be signed by one of
-    /// `authority`, and each authority that signs clients' certificates must have one: without, they
-    /// are refused.
+    /// File of the authority's revocation list, or of several. Each list must be signed by one of `authority`, and each authority that
+    /// signs clients' certificates needs a list: without one, its clients are rejected.
     pub revoked: Option<PathBuf>,
 }
 
-/// Settings made of the files at one time.
+/// Settings made from the files at one time.
 struct LoadedSettings {
     config: Arc<ServerConfig>,
     verifier: Arc<dyn ClientCertVerifier>,
@@ -36,18 +35,18 @@ struct LoadedSettings {
     dates: Dates,
 }
 
-/// Clients that a server lets in.
+/// Kinds of clients that a server admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Clients {
-    /// Clients with a certificate, by the revocation lists of a file.
+    /// Clients with a certificate, checked with the revocation lists of a file.
     Certified,
     /// Clients with a valid certificate, and clients without one.
     Anonymous,
-    /// Clients with a certificate, by revocation lists that were received. An authority without a list has revoked nobody.
+    /// Clients with a certificate, checked with received revocation lists. An authority without a list has revoked no certificate.
     ByReceivedLists,
 }
 
-/// The server's certificate, and whom it trusts: follows its files without a restart.
+/// The server's certificate and the clients that it trusts; follows the files without a restart.
 pub struct ServerTrust {
     paths: ServerPaths,
     clients: Clients,
@@ -56,18 +55,18 @@ pub struct ServerTrust {
 }
 
 impl ServerTrust {
-    /// Reads the files. Clients without a certificate are refused in the handshake.
+    /// Loads the files. Clients without a certificate are rejected in the handshake.
     pub fn load(paths: &ServerPaths) -> Result<Arc<Self>> {
         Self::load_as(paths, Clients::Certified)
     }
 
-    /// Loads as [`Self::load`] does, but accepts clients without a certificate, such as hosts before
-    /// enrolment: the server must check each caller. A certificate that is shown must be valid.
+    /// Loads like [`Self::load`], but accepts clients without a certificate, such as hosts before enrolment: the server must check each
+    /// caller. A certificate that is shown must be valid.
     pub fn load_allowing_anonymous(paths: &ServerPaths) -> Result<Arc<Self>> {
         Self::load_as(paths, Clients::Anonymous)
     }
 
-    /// Loads as [`Self::load`] does, but revocation lists come by [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
+    /// Loads like [`Self::load`], but revocation lists come from [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
     pub fn load_receiving(paths: &ServerPaths) -> Result<Arc<Self>> {
         let revoked = None;
         let paths = ServerPaths {
@@ -92,19 +91,19 @@ impl ServerTrust {
         }))
     }
 
-    /// Takes in revocation lists in PEM form, which may come from anybody: a list counts where an authority of this server signed
-    /// it and it is newer than the one held. Returns whether any was; it then holds for new connections and for [`Self::recheck`].
+    /// Accepts revocation lists in PEM form from any sender: a list counts if an authority of this server signed it and it is newer than
+    /// the present one. Returns true if there was such a list; it then applies to new connections and to [`Self::recheck`].
     ///
     /// # Errors
-    /// [`TrustError::ReceivedList`]; nothing changes then. [`TrustError::Io`] and the like where the server's own files cannot be
-    /// used now: the lists are held, and count once the files have changed.
+    /// [`TrustError::ReceivedList`]: nothing changes. [`TrustError::Io`] and others if the server's own files are unusable now: the lists
+    /// are stored, and apply once the files have changed.
     pub fn receive(&self, pem: &str) -> Result<bool> {
         let authorities = read_pem(&self.paths.authority, "the authority's certificate")?;
         let mut received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(next) = received.with(pem, &authorities)? else {
             return Ok(false);
         };
-        // A list that rustls cannot use (of another kind, with critical extensions) would spoil each reload from now on.
+        // A list that rustls cannot use (of another kind, with critical extensions) would make every later reload fail.
         let lists = next.of(&authorities);
         verifier(&self.paths, self.clients, &authorities, lists)
             .map_err(|e| received::rejected(e.to_string()))?;
@@ -114,7 +113,7 @@ impl ServerTrust {
         Ok(true)
     }
 
-    /// PEM text of the revocation lists in force; empty where there is none.
+    /// PEM text of the revocation lists in force; empty if there are none.
     pub fn revocations_pem(&self) -> String {
         received::to_pem(&self.watched.get().lists)
     }
@@ -124,29 +123,28 @@ impl ServerTrust {
         self.watched.get().lists.clone()
     }
 
-    /// Summary of the revocation lists in force; absent: there is none.
+    /// Summary of the revocation lists in force; `None` if there are none.
     pub fn revocation_summary(&self) -> Option<RevocationSummary> {
         received::summary(&self.watched.get().lists)
     }
 
-    /// The settings for the next connection. Ask for each anew: a reload changes them.
+    /// Settings for the next connection. Call this for each connection, since a reload changes them.
     pub fn config(&self) -> Arc<ServerConfig> {
         self.watched.get().config.clone()
     }
 
-    /// Reads the files again if one has changed; whether it did. Costs four calls of stat(2) otherwise.
+    /// Reads the files again if one has changed, and returns true then. Otherwise this costs four calls of stat(2).
     ///
     /// # Errors
-    /// Where the new files cannot be used: the old ones stay in use, and nothing more is said until
-    /// the files change again.
+    /// The new files cannot be used: the old ones stay in use, and the error is not repeated until the files change again.
     pub fn reload_if_changed(&self) -> Result<bool> {
         let received = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         self.watched
             .reload_if_changed(|| read(&self.paths, self.clients, &received))
     }
 
-    /// Goes up by one with each reload. Who keeps it with a connection reads it before
-    /// [`Self::config`], lest a reload in between pass for one that the connection was checked by.
+    /// Number of reloads so far. Read it before [`Self::config`] when storing it with a connection: otherwise a reload in between would
+    /// seem to be the one that the connection was checked with.
     pub fn generation(&self) -> u64 {
         self.watched.generation()
     }
@@ -156,8 +154,7 @@ impl ServerTrust {
         self.watched.get().dates
     }
 
-    /// Verifies a client's certificates again, as the handshake did, but with what is revoked and
-    /// the time now: for connections that last.
+    /// Verifies a client's certificates again like the handshake, with the present revocations and time, for long-lived connections.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.
@@ -198,7 +195,7 @@ fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Resu
         .with_client_cert_verifier(verifier.clone())
         .with_single_cert(chain, key)
         .map_err(|e| mismatch(e, &paths.certificate, &paths.key))?;
-    // A resumed session would not be verified anew; a full handshake costs a millisecond.
+    // A resumed session would not be verified again; a full handshake costs a millisecond.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
@@ -221,9 +218,8 @@ fn verifier(
         provider(),
     );
     if !lists.is_empty() {
-        // Only the clients' own certificates are looked up: somebody else's authority may keep no
-        // list of its intermediates. A list out of date still counts (rustls' default): a collector
-        // that locks its fleet out because nobody renewed a file loses more than it protects.
+        // Only clients' own certificates are looked up: a foreign authority may have no list of its intermediates. An outdated list still
+        // counts (rustls' default): a collector that locks out its fleet because nobody renewed a file does more harm than good.
         builder = builder.with_crls(lists).only_check_end_entity_revocation();
     }
     match clients {
@@ -238,7 +234,7 @@ fn verifier(
     })
 }
 
-/// A list that no authority here has signed would make every client's certificate fail.
+/// Checks the lists: one that no authority here has signed would make every client's certificate fail.
 fn check_lists(
     path: &Path,
     lists: &[CertificateRevocationListDer<'_>],
@@ -274,7 +270,7 @@ pub(crate) fn roots(path: &Path, authorities: &[CertificateDer<'static>]) -> Res
 
 pub(crate) fn parse_key(path: &Path, bytes: &[u8]) -> Result<PrivateKeyDer<'static>> {
     let mut keys = parse_pem(path, bytes, "a private key that is not encrypted")?;
-    Ok(keys.swap_remove(0)) // at least one is there
+    Ok(keys.swap_remove(0)) // there is at least one
 }
 
 pub(crate) fn dates_of_first(path: &Path, chain: &[CertificateDer<'_>]) -> Result<Dates> {

@@ -1,8 +1,8 @@
 //! One-time tokens, which an administrator gives to a new host.
 //!
 //! A token consists of 32 random hex digits, a dot, and the fingerprint of the authority, by which the host
-//! recognises the right collector before it trusts any. Only a hash of the secret is kept: `tokens/` reveals
-//! no token.
+//! recognises the right collector before it trusts any. Only a hash of the secret is stored: `tokens/`
+//! reveals no token.
 
 use crate::{Result, TrustError, files, hex, random};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Time after its end for which a token's record still tells "expired" and "used" from "unknown".
+/// Time after a token's expiry for which its record still distinguishes "expired" and "used" from "unknown".
 const REMEMBERED: Duration = Duration::from_secs(30 * 86_400);
 
 #[derive(Serialize, Deserialize)]
@@ -21,7 +21,7 @@ struct Record {
     host_id: Option<String>,
 }
 
-/// The fingerprint of the authority that made a token: SHA-256 of its certificate, in hex digits.
+/// Fingerprint of the authority that made a token: SHA-256 of its certificate, in hex digits.
 pub fn fingerprint(token: &str) -> Result<&str> {
     split(token).map(|(_, fingerprint)| fingerprint)
 }
@@ -58,7 +58,7 @@ pub(crate) fn make(
     Ok(format!("{secret}.{fingerprint}"))
 }
 
-/// A token that could be used.
+/// A token that is neither used nor expired.
 pub(crate) struct UsableToken {
     path: PathBuf,
     record: Record,
@@ -100,7 +100,7 @@ impl UsableToken {
         self.record.host_id.as_deref()
     }
 
-    /// The rename succeeds for one alone, whoever else holds the same record.
+    /// Marks the token as used. The rename succeeds only once, even if others have the same record.
     pub(crate) fn use_up(self) -> Result<()> {
         match fs::rename(&self.path, used(&self.path)) {
             Ok(()) => files::sync_folder_of(&self.path),
@@ -124,15 +124,15 @@ fn seconds(time: SystemTime) -> u64 {
         .as_secs()
 }
 
-/// Removes the records of tokens that ended long ago.
+/// Removes records of tokens that expired long ago.
 fn forget_old(folder: &Path, now: SystemTime) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(TrustError::io(folder))? {
         let path = entry.map_err(TrustError::io(folder))?.path();
         let Some(json) = files::read_if_there(&path)? else {
-            continue; // gone meanwhile
+            continue; // removed in the meantime
         };
         let Ok(record) = serde_json::from_slice::<Record>(&json) else {
-            continue; // being written; or not ours to remove
+            continue; // being written, or a foreign file
         };
         if record.expires_s + REMEMBERED.as_secs() < seconds(now) {
             let _ = fs::remove_file(&path); // another command may have been faster

@@ -1,4 +1,4 @@
-//! Values made from files, made anew when the files change.
+//! Values made from files, and made again when the files change.
 
 use crate::{Result, TrustError, files};
 use rustls::pki_types::pem::PemObject;
@@ -7,14 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Facts that tell one state of a file from another without reading it. The inode number and the time of
-/// the inode's change see also a file that was put in its place with the old one's dates.
+/// Metadata that distinguish the states of a file without reading it. The inode number and its change time also reveal
+/// a replacement with the old file's dates.
 type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 
 struct Current<T> {
     value: Arc<T>,
     generation: u64,
-    /// Stamps of the files tried last, valid or not: broken files are reported once.
+    /// Stamps of the files tried last, valid or not: invalid files are reported once.
     tried: Vec<Stamp>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct WatchedFiles<T> {
 
 impl<T> WatchedFiles<T> {
     pub(crate) fn load(paths: Vec<PathBuf>, make: impl FnOnce() -> Result<T>) -> Result<Self> {
-        // Before the files are read: what changes in between is then seen the next time.
+        // Before the files are read, so that a change in between is noticed the next time.
         let tried = stamps(&paths);
         let current = Current {
             value: Arc::new(make()?),
@@ -47,8 +47,8 @@ impl<T> WatchedFiles<T> {
         self.current().generation
     }
 
-    /// Makes the value anew if a file has changed; whether it did. What cannot be made leaves the
-    /// old value, and is an error until the next call alone.
+    /// Makes the value again if a file has changed, and returns true then. If that fails, the old value stays, and the
+    /// error is returned only once.
     pub(crate) fn reload_if_changed(&self, make: impl FnOnce() -> Result<T>) -> Result<bool> {
         let mut current = self.current();
         let now = stamps(&self.paths);
@@ -61,7 +61,7 @@ impl<T> WatchedFiles<T> {
         Ok(true)
     }
 
-    /// Makes the value anew, whether or not a file has changed. On an error the old value stays until the files change.
+    /// Makes the value again, even if no file has changed. On an error the old value stays until the files change.
     pub(crate) fn remake(&self, make: impl FnOnce() -> Result<T>) -> Result<()> {
         let mut current = self.current();
         current.tried = stamps(&self.paths);
@@ -86,12 +86,12 @@ fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
     paths.iter().map(stamp).collect()
 }
 
-/// Every item of a kind in a PEM file; at least one.
+/// Reads all items of one kind in a PEM file; at least one.
 pub(crate) fn read_pem<T: PemObject>(path: &Path, wanted: &'static str) -> Result<Vec<T>> {
     parse_pem(path, &files::read(path)?, wanted)
 }
 
-/// Parses a file that was read, as [`read_pem`] does.
+/// Parses a file's content like [`read_pem`].
 pub(crate) fn parse_pem<T: PemObject>(
     path: &Path,
     bytes: &[u8],

@@ -1,5 +1,5 @@
-//! Resolved configuration: the command line wins over the environment, the file and the defaults. Each room
-//! takes its own part.
+//! Resolved configuration: the command line overrides the environment, which overrides the file, which
+//! overrides the defaults. Each room (top-level module) takes its own part.
 
 mod settings;
 mod ship;
@@ -22,33 +22,33 @@ use std::time::Duration;
 /// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "agent";
 
-/// Default time between samples, the paper's.
+/// Default time between samples, the same as in the paper.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 
-/// Time between looks at MemAvailable: every dip that lasts longer is seen.
+/// Default interval of reading MemAvailable: every longer dip is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shortest time between samples; shorter ones would measure mostly the agent itself.
 const SHORTEST_INTERVAL_MS: u64 = 100;
 
-/// Idle time of the owner after which the agent waits for their return. Far below the five minutes of the
-/// idle rule, so that it waits before anybody relies on the absence; far above the pauses of a reader, since
-/// each return costs a wake.
+/// Default idle time of the owner after which the agent waits for their return. It is far below the five
+/// minutes of the idle rule, so that the agent waits before anybody relies on the owner's absence; and far
+/// above the pauses of a reader, since each return wakes the agent.
 const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
-/// Shortest retention: the trace is cut at most once a UTC day.
+/// Shortest retention: the trace is cut at most once per UTC day.
 const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 
-/// Room for a few days of an ordinary workstation.
+/// Minimum size limit of the database: enough for a few days of an ordinary workstation.
 const LEAST_DATABASE_LIMIT_BYTES: u64 = 8 << 20;
 
 /// Privacy level: the file names that may leave the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Privacy {
-    /// No paths: files are known by a keyed hash.
+    /// No paths: files are identified by a keyed hash.
     #[default]
     Hashed,
-    /// Paths as well.
+    /// Paths are recorded as well.
     Plain,
 }
 
@@ -63,7 +63,7 @@ impl Privacy {
     }
 }
 
-/// The file as written; unknown keys are refused.
+/// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
@@ -102,7 +102,7 @@ pub struct Config {
     pub owner_quiet: Duration,
     /// Time between samples.
     pub interval: Duration,
-    /// Time between looks at MemAvailable.
+    /// Interval of reading MemAvailable.
     pub mem_available_interval: Duration,
     /// Privacy level of the records.
     pub privacy: Privacy,
@@ -123,7 +123,7 @@ impl Config {
         Self::load(args).map(|loaded| loaded.values)
     }
 
-    /// Resolves the arguments as [`Self::resolve`] does, and says where the configuration comes from.
+    /// Resolves the arguments as [`Self::resolve`] does, and returns the origin of the configuration too.
     ///
     /// # Errors
     /// The arguments, the environment or the file are wrong.

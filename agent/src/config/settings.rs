@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Units {
     /// Page size, in bytes.
     pub page_size_bytes: u64,
-    /// Clock ticks a second.
+    /// Clock ticks per second.
     pub ticks_per_second: u64,
 }
 
@@ -23,28 +23,29 @@ pub struct Settings {
     pub dev_root: PathBuf,
     /// `/run`, or a captured tree.
     pub run_root: PathBuf,
-    /// Page size and tick length of that host.
+    /// Page size and tick length of the sampled host.
     pub units: Units,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
     /// Further names of always-active processes.
     pub always_active: Vec<String>,
-    /// Names of others' memory servers that live from the quota.
+    /// Names of third-party memory servers that use the quota.
     pub guest_processes: Vec<String>,
-    /// Control groups of always-active processes, groups below them included.
+    /// Control groups of always-active processes, including groups below them.
     pub always_active_cgroups: Vec<String>,
-    /// Reads DAMON's estimate where true.
+    /// True to read DAMON's estimate.
     pub damon: bool,
-    /// Watches every open of a file where true.
+    /// True to watch every open of a file.
     pub opens: bool,
 }
 
-/// Limits on the records kept; the newest stretch from a whole state on (of one UTC day at most) always stays.
+/// Limits on the records kept. The newest stretch that begins with a whole state (of at most one UTC day)
+/// always stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Records older than this go.
+    /// Maximum age of records.
     pub age: Duration,
-    /// Size of the database, free pages not counted, beyond which the oldest records go.
+    /// Maximum size of the database without its free pages; beyond it the oldest records are deleted.
     pub database_bytes: u64,
 }
 

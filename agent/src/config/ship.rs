@@ -5,18 +5,19 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The authority's certificate.
+/// File of the authority's certificate.
 pub(crate) const AUTHORITY: &str = "authority.crt";
 
-/// File with this host's certificate and private key: one file, so that both are replaced at once.
+/// File with this host's certificate and private key: one file, so that both are replaced
+/// together.
 pub(crate) const HOST: &str = "host.pem";
 
-/// The tracing interval: sending more often would send batches of nothing.
+/// Default interval of shipping, the tracing interval: more frequent batches would be empty.
 const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
 const SHORTEST_INTERVAL_MS: u64 = 100;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Table `[ship]` as written. Unknown keys are refused; an empty text counts as a missing key.
+/// Table `[ship]` as written. Unknown keys are errors; an empty text counts as a missing key.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ShipTable {
@@ -38,24 +39,24 @@ pub(crate) struct ShipTable {
 pub struct ShipSettings {
     /// Folder in which `enroll` stores certificate, key and address.
     pub folder: PathBuf,
-    /// The collector's address; as enrolled when absent.
+    /// The collector's address; absent: the enrolled address.
     pub collector: Option<String>,
-    /// Certificates of the authorities that a collector's certificate may be of.
+    /// File of the authorities' certificates that may have issued a collector's certificate.
     pub authority: PathBuf,
     /// File with this host's certificate.
     pub certificate: PathBuf,
     /// File with this host's private key.
     pub key: PathBuf,
-    /// Time between batches when there is no backlog.
+    /// Time between batches if there is no backlog.
     pub interval: Duration,
-    /// Longest wait for the collector's answer.
+    /// Timeout of the collector's answer.
     pub timeout: Duration,
-    /// Bytes a second at most; no limit when absent.
+    /// Maximum bytes per second; absent: no limit.
     pub rate_bytes: Option<u64>,
 }
 
 impl ShipTable {
-    /// The settings; the folder lies beside the trace unless another is named.
+    /// Resolves the settings; the default folder is beside the trace.
     pub(crate) fn resolve(self, database: &Path) -> ShipSettings {
         let folder = given(self.folder).unwrap_or_else(|| database.with_file_name("ship"));
         let file = |path, name| given(path).unwrap_or_else(|| folder.join(name));

@@ -1,14 +1,15 @@
-//! A listener. Messages that it has not read yet are queued here, up to a bound.
+//! A listener's connection. Unread messages are queued here, up to a limit.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// A listener that lets more than this wait is dropped: beyond what the kernel keeps for it.
+/// Maximum of unsent bytes, beyond those that the kernel keeps: a listener that lets more wait is
+/// dropped.
 pub(super) const MOST_WAITING_BYTES: usize = 64 << 10;
 
-/// A connection. `false` from its methods: it is over.
+/// Connection of a listener. Its methods return false once the connection has ended.
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
@@ -34,14 +35,14 @@ impl Listener {
         (self.fd.as_fd(), more)
     }
 
-    /// Sends a line, or lets it wait.
+    /// Sends a line, or queues it.
     #[must_use]
     pub(super) fn send(&mut self, line: &[u8]) -> bool {
         self.waiting.extend_from_slice(line);
         self.flush() && self.waiting.len() <= MOST_WAITING_BYTES
     }
 
-    /// Sends what waits, as far as the listener takes it.
+    /// Sends queued bytes, as far as the socket accepts them.
     #[must_use]
     pub(super) fn flush(&mut self) -> bool {
         let mut sent = 0;
@@ -64,7 +65,7 @@ impl Listener {
     #[must_use]
     pub(super) fn listens(&self) -> bool {
         let mut state = [PollFd::new(&self.fd, PollFlags::empty())];
-        let _ = poll(&mut state, Some(&Timespec::default())); // interrupted: the next time will do
+        let _ = poll(&mut state, Some(&Timespec::default())); // on an interruption the next call decides
         state[0].revents().is_empty()
     }
 }

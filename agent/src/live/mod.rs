@@ -1,8 +1,8 @@
-//! The agent's socket: tells local daemons of each sample and of the owner's return, as lines of JSON
+//! The agent's socket: sends local daemons each sample and the owner's returns as lines of JSON
 //! ([`gleaner_schemas::live`], `docs/live.md`).
 //!
 //! [`Server`] is part of the loop in [`crate::run`]: it never blocks, and costs nothing while nobody
-//! listens. [`watch`] is a listener, for people.
+//! listens. [`watch`] is a listener that prints text.
 
 mod listener;
 mod server;

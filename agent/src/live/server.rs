@@ -1,4 +1,4 @@
-//! The server: its listeners, and the messages that it sends them.
+//! The server: its listeners, and the messages sent to them.
 
 use super::listener::Listener;
 use super::socket::Socket;
@@ -14,7 +14,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// More are refused: a host has a handful of daemons.
+/// Maximum number of listeners; further ones are refused. A host has a handful of daemons.
 const MOST_LISTENERS: usize = 16;
 
 /// Time between two signs of life.
@@ -36,8 +36,8 @@ struct OpenSocket {
     alive: OwnedFd,
     is_timed: bool,
     sample_interval_ms: i64,
-    /// True while connections are accepted. False from the moment when the system has no descriptor left,
-    /// until the next sample: poll would report the waiting connection without end.
+    /// True while connections are accepted. It becomes false when the system has no descriptor left, until
+    /// the next sample: otherwise poll would report the waiting connection without end.
     accepts: bool,
 }
 
@@ -145,7 +145,7 @@ impl OpenSocket {
         }
     }
 
-    /// Runs the timer while there is somebody to hear it.
+    /// Runs the timer only while there are listeners.
     fn mind_the_timer(&mut self) {
         let is_heard = !self.listeners.is_empty();
         if is_heard != self.is_timed {
@@ -239,7 +239,7 @@ mod tests {
         assert!(!timed(&server));
         let connect = || UnixStream::connect(&path).unwrap();
         let mut connected: Vec<_> = (0..10).map(|_| connect()).collect();
-        server.serve(1, true); // no more wait to be accepted than the backlog takes
+        server.serve(1, true); // accept before the backlog is full
         connected.extend((10..MOST_LISTENERS).map(|_| connect()));
         server.serve(1, true);
         assert!(timed(&server));

@@ -1,4 +1,4 @@
-//! The socket file: one agent's, however the one before ended.
+//! The socket file: it belongs to one agent, and replaces that of a dead one.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
@@ -11,16 +11,16 @@ use std::io::{Error, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Owner and group may connect; a folder with the set-group-ID bit chooses the group.
+/// Mode of the socket: owner and group may connect; a folder with the set-group-ID bit chooses the group.
 const SOCKET_MODE: u32 = 0o660;
 
 /// Mode of the socket's folder: everybody may reach the socket, whose own mode decides who connects.
 const FOLDER_MODE: u32 = 0o755;
 
-/// Connections that wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// A listening socket; its file is removed with it.
+/// A listening socket; dropping it removes its file.
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
@@ -29,8 +29,8 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Listens at `path`. A lock beside it is held until the process ends, however it ends: its holder may
-    /// remove the socket of a dead agent, and never that of a live one.
+    /// Listens at `path`. A lock beside the socket is held until the process ends, however it ends: its
+    /// holder may remove the socket of a dead agent, and never that of a live one.
     ///
     /// # Errors
     /// The error of the system; `AddrInUse` if another agent listens.
@@ -48,7 +48,7 @@ impl Socket {
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        // The file takes its mode from the socket, less the umask: at no moment may more people connect.
+        // The file's mode is the socket's mode less the umask: more people may connect at no moment.
         fchmod(&fd, Mode::from_raw_mode(SOCKET_MODE))?;
         bind(&fd, &SocketAddrUnix::new(path)?)?;
         let socket = Self {
@@ -61,7 +61,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Accepts the next connection; `None` when none waits.
+    /// Accepts the next connection; `None` if none waits.
     pub(super) fn accept(&self) -> Result<Option<OwnedFd>, Errno> {
         loop {
             match accept_with(&self.fd, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
@@ -82,7 +82,7 @@ impl AsFd for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path); // a file that stays is the next agent's to replace
+        let _ = std::fs::remove_file(&self.path); // a leftover file is replaced by the next agent
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     fn a_dead_agents_file_is_replaced_a_live_ones_and_a_strangers_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("agent.sock");
-        drop(UnixListener::bind(&path).unwrap()); // leaves its file
+        drop(UnixListener::bind(&path).unwrap()); // the file stays
         let live = Socket::open(&path).unwrap();
         let error = Socket::open(&path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::AddrInUse);

@@ -1,4 +1,4 @@
-//! `gleaner-agent watch`: a listener that prints what it hears.
+//! `gleaner-agent watch`: a listener that prints the messages.
 
 use crate::Error;
 use gleaner_schemas::live::{HostState, Message, Owner, OwnerState, SILENT_AFTER_MS, Sample};
@@ -37,7 +37,7 @@ pub fn run(socket: Option<&Path>, json: bool) -> Result<(), Error> {
                 let ended = io::Error::new(ErrorKind::UnexpectedEof, "the agent has ended");
                 return Err(listen(path, ended));
             }
-            // The part of a line that has come stays in the buffer.
+            // The received part of a line stays in the buffer.
             Err(e) if e.kind() == ErrorKind::WouldBlock && json => Ok(()),
             Err(e) if e.kind() == ErrorKind::WouldBlock => print(silent().as_bytes()),
             Err(e) => return Err(listen(path, e)),
@@ -62,7 +62,7 @@ fn print(text: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// A message for people; nothing for one that is of no interest to them.
+/// Renders a message as text; empty for messages that do not interest people.
 fn text(line: &[u8]) -> String {
     match serde_json::from_slice(line) {
         Ok(Message::Hello(hello)) => format!(
@@ -128,7 +128,7 @@ fn silent() -> String {
     )
 }
 
-/// Time of day, UTC.
+/// Time of day in UTC.
 fn clock(time_ms: i64) -> String {
     let seconds = time_ms.div_euclid(1000).rem_euclid(86_400);
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);

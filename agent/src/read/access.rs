@@ -1,4 +1,5 @@
-//! Accesses by inotify(7): a program reads a terminal, a session's reporter writes, a device appears.
+//! Accesses reported by inotify(7): a program reads a terminal, a session's reporter writes, a device
+//! appears.
 //!
 //! Each terminal has a watch of its own: a watch of `/dev/pts` reports new terminals, but not reads of them
 //! (seen on Linux 6.18). Writing to a terminal is no access.
@@ -14,13 +15,13 @@ use std::path::{Path, PathBuf};
 /// Kind of access that a watch reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AccessKind {
-    /// A terminal: that something typed was read.
+    /// A terminal: typed input was read.
     Terminal,
-    /// The file of a session's reporter: that it spoke.
+    /// The file of a session's reporter: the reporter wrote.
     Report,
-    /// The folder of pseudo-terminals: that one was made.
+    /// The folder of pseudo-terminals: one was created.
     Terminals,
-    /// The folder of input devices: that one was plugged in, or may be opened now.
+    /// The folder of input devices: one was plugged in, or may be opened now.
     Devices,
 }
 
@@ -37,16 +38,16 @@ impl AccessKind {
     }
 }
 
-/// Accesses since the last look.
+/// Accesses since the last read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
     /// A terminal was read.
     pub(crate) terminal: bool,
-    /// A reporter spoke.
+    /// A reporter wrote.
     pub(crate) report: bool,
-    /// An input device came.
+    /// An input device appeared.
     pub(crate) device: bool,
-    /// Terminals that were made.
+    /// Terminals that were created.
     pub(crate) new_terminals: Vec<PathBuf>,
 }
 
@@ -58,7 +59,7 @@ pub(crate) struct AccessWatch {
 }
 
 impl AccessWatch {
-    /// Watches nothing yet.
+    /// Makes a watch of nothing.
     pub(crate) fn new() -> Result<Self, Errno> {
         Ok(Self {
             inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
@@ -67,7 +68,7 @@ impl AccessWatch {
     }
 
     /// Adds a watch of `path`; an existing watch stays. A path that does not exist, or exceeds the kernel's
-    /// number of watches, is not watched; samples still see it.
+    /// limit of watches, is not watched; samples still look at it.
     pub(crate) fn add(&mut self, kind: AccessKind, path: &Path) {
         if let Ok(watch) = inotify::add_watch(&self.inotify, path, kind.flags()) {
             self.watched.insert(watch, (kind, path.to_owned()));
@@ -78,7 +79,7 @@ impl AccessWatch {
     /// released every watch, which takes tens of milliseconds.
     pub(crate) fn clear(&mut self) {
         for watch in std::mem::take(&mut self.watched).into_keys() {
-            let _ = inotify::remove_watch(&self.inotify, watch); // its file may be gone, and it with it
+            let _ = inotify::remove_watch(&self.inotify, watch); // the file may be gone
         }
         self.read();
     }
@@ -98,13 +99,13 @@ impl AccessWatch {
             let event = match events.next() {
                 Ok(event) => event,
                 Err(Errno::INTR) => continue,
-                Err(_) => break, // nothing more
+                Err(_) => break, // no more events
             };
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
                 (news.terminal, news.report, news.device) = (true, true, true);
             }
             if event.events().contains(ReadFlags::IGNORED) {
-                ended.push(event.wd()); // its file is gone
+                ended.push(event.wd()); // the file is gone
                 continue;
             }
             match self.watched.get(&event.wd()) {

@@ -7,12 +7,12 @@ use super::{lines, number, words};
 pub struct Arc {
     /// Size of the cache (`size`).
     pub size_bytes: u64,
-    /// The least that it shrinks to when memory is wanted (`c_min`).
+    /// Minimum size to which the cache shrinks under memory pressure (`c_min`).
     pub min_bytes: u64,
 }
 
 impl Arc {
-    /// Reads lines of name, type and value.
+    /// Parses lines of name, type and value.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let value = |wanted: &[u8]| {

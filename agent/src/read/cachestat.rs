@@ -25,7 +25,8 @@ struct Cachestat {
     recently_evicted: u64,
 }
 
-/// Pages of `file` in the page cache within `range` (bytes; to the end of the file when empty).
+/// Pages of `file` in the page cache within `range` (bytes; an empty range: to the end of the
+/// file).
 ///
 /// # Errors
 /// `NOSYS` if the kernel lacks the call, `PERM` if the file is another user's, `OPNOTSUPP` for
@@ -47,8 +48,8 @@ fn system_call(
     found: &mut Cachestat,
 ) -> Result<(), Errno> {
     let fd = file.as_fd().as_raw_fd();
-    // SAFETY: the descriptor is open while it is borrowed, and both structs are laid out as
-    // linux/mman.h has them and live through the call, which writes to `found` only.
+    // SAFETY: the descriptor is open while it is borrowed. Both structs have the layout of
+    // linux/mman.h and outlive the call, which writes to `found` only.
     let result = unsafe {
         libc::syscall(
             SYS_CACHESTAT,

@@ -14,7 +14,7 @@ pub fn path(text: &[u8]) -> Option<String> {
 pub struct MemoryStat {
     /// Anonymous memory, in bytes.
     pub anon_bytes: Option<u64>,
-    /// Page cache, shared memory among it.
+    /// Page cache, including shared memory.
     pub file_bytes: Option<u64>,
     /// Shared memory, in bytes.
     pub shmem_bytes: Option<u64>,
@@ -23,7 +23,7 @@ pub struct MemoryStat {
 }
 
 impl MemoryStat {
-    /// Reads the known lines; `None` without `anon`, which every kernel gives.
+    /// Parses the known lines; `None` without `anon`, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut stat = Self::default();

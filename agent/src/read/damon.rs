@@ -7,7 +7,7 @@ use crate::absence::{AbsentValue, Reason};
 /// Time since memory was last accessed, by percentile of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdlePercentiles {
-    /// A tenth of memory for no longer than this.
+    /// A tenth of memory is idle for at most this time.
     pub p10_ms: i64,
     /// A quarter of memory is idle for at most this time.
     pub p25_ms: i64,
@@ -20,8 +20,8 @@ pub struct IdlePercentiles {
 }
 
 impl IdlePercentiles {
-    /// Reads the 101 values, from the 0th percentile to the 100th. A negative value (since Linux 6.19) is a
-    /// time for which memory has been in use without pause.
+    /// Parses the 101 values, from the 0th percentile to the 100th. A negative value (since Linux 6.19) is
+    /// the time for which memory has been in use without pause.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let values: Option<Vec<i64>> = text
@@ -42,7 +42,7 @@ impl IdlePercentiles {
     /// Reads the values if DAMON_STAT exists and runs; otherwise its files hold no estimate.
     ///
     /// # Errors
-    /// Unsupported without DAMON_STAT, and where it is switched off.
+    /// Unsupported without DAMON_STAT, or if it is switched off.
     pub fn read(sys: &Tree, text: &mut Vec<u8>) -> Result<Self, AbsentValue> {
         const ENABLED: &str = "module/damon_stat/parameters/enabled";
         const IDLE: &str = "module/damon_stat/parameters/memory_idle_ms_percentiles";

@@ -1,6 +1,6 @@
-//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus
-//! specification 0.43). Small, without threads, and every wait has an end: a bus that hangs must not hold a
-//! sample up, nor may a library that a sampler does without add to its memory.
+//! A D-Bus client for a few calls to one service, one after the other, over a local socket (D-Bus specification 0.43). It
+//! is small and has no threads, since a library would add to the sampler's memory. Every wait has a timeout: a bus that
+//! hangs must not delay a sample.
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::io::{self, Read, Write};
@@ -8,10 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The longest wait for all answers, from the connection's beginning or [`Bus::wait_anew`].
+/// Timeout of all answers, from the connection's beginning or [`Bus::wait_anew`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Size limit of an answer: larger than any of the calls made here returns.
+/// Maximum size of an answer: larger than any of the calls made here returns.
 const MOST_BYTES: usize = 1 << 20;
 
 /// A connection to a bus, for calls to one service.
@@ -25,9 +25,10 @@ impl Bus {
     /// Connects to the bus at `socket`, as the user that the process runs as.
     ///
     /// # Errors
-    /// The socket's error; `TimedOut` or `WouldBlock` if nobody answers; `PermissionDenied` if the bus rejects this user.
+    /// The socket's error; `TimedOut` or `WouldBlock` if the bus does not answer; `PermissionDenied` if it rejects this
+    /// user.
     pub fn connect(socket: &Path, service: &'static str) -> io::Result<Self> {
-        // A bus that hangs has a full queue some day: do not wait in it.
+        // The queue of a bus that hangs fills up: do not wait in it.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         connect(&fd, &SocketAddrUnix::new(socket)?)?;
@@ -62,7 +63,7 @@ impl Bus {
         Ok(bus)
     }
 
-    /// Begins the wait for answers anew, on a connection that is kept for long.
+    /// Restarts the timeout, on a connection that is kept for long.
     pub fn wait_anew(&mut self) {
         self.stream.until = Instant::now() + PATIENCE;
     }
@@ -114,7 +115,7 @@ impl Bus {
     }
 }
 
-/// A socket that is read until some moment.
+/// A socket whose reads end at a given moment.
 struct Patient {
     stream: UnixStream,
     until: Instant,
@@ -154,7 +155,7 @@ fn method_call(serial: u32, fields: &[(u8, &str, &str)], arguments: &[&str]) -> 
     let mut message = vec![b'l', METHOD_CALL, 0, 1];
     message.extend((body.len() as u32).to_le_bytes());
     message.extend(serial.to_le_bytes());
-    let mut header = Vec::new(); // begins at 16, so aligned like the message
+    let mut header = Vec::new(); // the header begins at byte 16, so this buffer is aligned like the message
     for &(code, kind, value) in fields {
         align(&mut header, 8);
         header.push(code);
@@ -191,14 +192,14 @@ fn put_signature(bytes: &mut Vec<u8>, signature: &str) {
     bytes.push(0);
 }
 
-/// Reads values from a body; `None` when it ends early.
+/// Reads values from a body; `None` if the body ends early.
 pub struct Values<'a> {
     body: &'a [u8],
     at: usize,
 }
 
 impl<'a> Values<'a> {
-    /// Reader at the beginning of `body`.
+    /// Makes a reader at the beginning of `body`.
     #[must_use]
     pub const fn new(body: &'a [u8]) -> Self {
         Self { body, at: 0 }
@@ -210,7 +211,7 @@ impl<'a> Values<'a> {
         self.at >= self.body.len()
     }
 
-    /// Skips to a multiple of `to`.
+    /// Skips to the next multiple of `to`.
     pub const fn align(&mut self, to: usize) {
         self.at = self.at.next_multiple_of(to);
     }
@@ -221,7 +222,7 @@ impl<'a> Values<'a> {
         Some(taken)
     }
 
-    /// A `u` or `b`.
+    /// Reads a 32-bit unsigned integer or a boolean (type `u` or `b`).
     pub fn word(&mut self) -> Option<u32> {
         self.align(4);
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
@@ -233,7 +234,7 @@ impl<'a> Values<'a> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    /// An `s` or `o`.
+    /// Reads a string or an object path (type `s` or `o`).
     pub fn text(&mut self) -> Option<&'a str> {
         let length = self.word()? as usize;
         let text = std::str::from_utf8(self.take(length)?).ok()?;
@@ -241,7 +242,7 @@ impl<'a> Values<'a> {
         Some(text)
     }
 
-    /// Reads the type of a variant, which must be `wanted`; its value comes next.
+    /// Reads the type of a variant, which must be `wanted`; the value follows.
     pub fn variant(&mut self, wanted: &str) -> Option<()> {
         let length = usize::from(*self.take(1)?.first()?);
         let signature = self.take(length)?;

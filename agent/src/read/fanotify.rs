@@ -18,7 +18,7 @@ const QUEUE_OVERFLOW: u64 = 0x4000;
 pub struct Group(OwnedFd);
 
 impl Group {
-    /// A group that blocks no other process: the kernel reports events and goes on.
+    /// Makes a group that blocks no other process: the kernel reports events without waiting.
     ///
     /// # Errors
     /// `PERM` without CAP_SYS_ADMIN, `INVAL` before Linux 5.1, `NOSYS` if the kernel has no fanotify.
@@ -26,7 +26,7 @@ impl Group {
     pub fn new() -> Result<Self, Errno> {
         let flags =
             libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | libc::FAN_NONBLOCK | libc::FAN_REPORT_FID;
-        // SAFETY: no pointer is passed; what the kernel returns is a new descriptor that nobody else has.
+        // SAFETY: no pointer is passed; the kernel returns a new descriptor that nobody else has.
         unsafe {
             match libc::fanotify_init(flags, libc::O_RDONLY as libc::c_uint) {
                 fd if fd >= 0 => Ok(Self(OwnedFd::from_raw_fd(fd))),
@@ -35,16 +35,16 @@ impl Group {
         }
     }
 
-    /// Asks for every open in the filesystem that is mounted at `point`; repeating the request changes
-    /// nothing.
+    /// Requests an event for every open in the filesystem mounted at `point`; repeating the request
+    /// changes nothing.
     ///
     /// # Errors
     /// `OPNOTSUPP` or `NODEV` for a filesystem that names no files by handle, `XDEV` for a subvolume of
-    /// btrfs before Linux 6.8, and the errors of a wrong path.
+    /// btrfs before Linux 6.8, and the errors of an invalid path.
     #[allow(unsafe_code)]
     pub fn watch_opens(&self, point: &Path) -> Result<(), Errno> {
         let point = CString::new(point.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)?;
-        // SAFETY: the path is a string that ends in a zero byte and lives through the call.
+        // SAFETY: the path is a string that ends in a zero byte and outlives the call.
         let result = unsafe {
             libc::fanotify_mark(
                 self.0.as_raw_fd(),
@@ -75,9 +75,9 @@ fn last_error() -> Errno {
 /// An event of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A watched access of a process to a file.
+    /// An access of a process to a watched file.
     File {
-        /// Process that caused it.
+        /// Process that opened the file.
         pid: i32,
         /// File: the id of its filesystem (8 bytes), then its handle as open_by_handle_at(2) takes it.
         file: &'a [u8],
@@ -86,7 +86,7 @@ pub enum Event<'a> {
     Overflow,
 }
 
-/// Events of one read, in order; ends at a length that makes no sense.
+/// Events of one read, in order; stops at an impossible length.
 pub fn events(mut bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
     std::iter::from_fn(move || {
         loop {
@@ -100,7 +100,7 @@ pub fn events(mut bytes: &[u8]) -> impl Iterator<Item = Event<'_>> {
     })
 }
 
-/// `struct fanotify_event_metadata`, and of the records after it the one with the file.
+/// Parses `struct fanotify_event_metadata`, and of the records after it the one with the file.
 fn parse(event: &[u8]) -> Option<Event<'_>> {
     let metadata_length = usize::from(u16_at(event, 6)?);
     let mask = u64::from_ne_bytes(event.get(8..16)?.try_into().ok()?);
@@ -168,7 +168,7 @@ mod tests {
         let read = [
             event(3, 0x20, 4321, &[(1, &first)]),
             event(3, QUEUE_OVERFLOW, 0, &[]),
-            event(9, 0x20, 1, &[(1, &first)]), // another version: nothing of it is known
+            event(9, 0x20, 1, &[(1, &first)]), // of another version: its contents are unknown
             event(3, 0x20, 77, &[(4, &[0; 9]), (1, &second)]),
         ]
         .concat();

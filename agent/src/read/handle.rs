@@ -4,7 +4,7 @@ use rustix::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// The longest handle that the kernel gives (`MAX_HANDLE_SZ`), and the two numbers before it.
+/// Maximum length of a handle (`MAX_HANDLE_SZ`) with the two numbers before it.
 const LONGEST: usize = 8 + 128;
 
 /// A handle, aligned for the kernel's `struct file_handle`.
@@ -36,9 +36,9 @@ fn system_call(
 ) -> Result<OwnedFd, Errno> {
     let mount = mount.as_fd().as_raw_fd();
     let handle = std::ptr::from_mut(handle).cast();
-    // SAFETY: the descriptor is open while it is borrowed; the handle is aligned as the struct is, holds
-    // the bytes that its first number tells (checked by the caller) and lives through the call. What
-    // the kernel returns is a new descriptor that nobody else has.
+    // SAFETY: the descriptor is open while it is borrowed; the handle is aligned like the struct, holds as
+    // many bytes as its first number says (checked by the caller) and outlives the call. The kernel returns a
+    // new descriptor that nobody else has.
     unsafe {
         match libc::open_by_handle_at(mount, handle, flags.bits() as i32) {
             fd if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
@@ -60,7 +60,7 @@ mod tests {
             vec![0; 7],
             [length(9), [0; 4], [0; 4]].concat(), // shorter than it says
             [&length(u32::MAX)[..], &[0; 4]].concat(),
-            [&length(200)[..], &[0; 204]].concat(), // longer than any
+            [&length(200)[..], &[0; 204]].concat(), // longer than any handle
         ] {
             let opened = open_by_handle(&root, &handle, OFlags::PATH);
             assert_eq!(opened.err(), Some(Errno::INVAL), "{handle:?}");

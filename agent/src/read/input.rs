@@ -1,8 +1,8 @@
-//! `/dev/input/event*`: the time when the owner last touched a keyboard, mouse or the like.
+//! `/dev/input/event*`: the time when the owner last touched a keyboard, mouse or similar device.
 //!
-//! Devices stay open from one sample to the next, so that the kernel queues what happens in between;
-//! a sample drains them and keeps the newest time, never the code of an event. While the owner is away
-//! they can be waited on.
+//! Devices stay open between samples, so that the kernel queues events; a sample drains the queues and keeps
+//! only the newest time, never the code of an event. While the owner is away, the agent waits for events of
+//! the devices.
 
 use super::event_mask;
 use crate::absence::{AbsentValue, Reason};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Size of `struct input_event` on 64-bit machines: a timeval, then type, code and value.
 const EVENT_BYTES: usize = 24;
 
-/// A device's name and its node's inode: one that is plugged in anew may get an old name.
+/// A device's name and its node's inode: a newly plugged-in device may get an old name.
 type Node = (String, u64);
 
 /// The input devices being watched.
@@ -28,7 +28,7 @@ pub struct InputDevices {
 #[derive(Debug)]
 struct Device {
     fd: OwnedFd,
-    /// True once the device gives nothing more, for now at least: a pipe without a writer, which poll would
+    /// True once the device gives nothing more for now, such as a pipe without a writer, which poll would
     /// report without end.
     ended: bool,
 }
@@ -39,7 +39,7 @@ impl InputDevices {
     ///
     /// # Errors
     /// Unsupported without input devices, denied if one may not be read (someone may be typing on it),
-    /// malformed if an event is torn.
+    /// malformed if an event is incomplete.
     pub fn newest_ms(
         &mut self,
         dev_root: &Path,
@@ -49,10 +49,10 @@ impl InputDevices {
         self.drain()
     }
 
-    /// Reads the newest event as [`Self::newest_ms`] does, of the devices that are open already.
+    /// Reads the newest event like [`Self::newest_ms`], but only from devices that are open already.
     ///
     /// # Errors
-    /// Malformed if an event is torn.
+    /// Malformed if an event is incomplete.
     pub fn drain(&mut self) -> Result<Option<i64>, AbsentValue> {
         let mut newest_ms = None;
         let mut gone = Vec::new();
@@ -110,7 +110,7 @@ impl InputDevices {
                     event_mask::leave_out_lights(&fd);
                     self.open.insert(node, Device { fd, ended: false });
                 }
-                Err(Errno::NODEV | Errno::NOENT | Errno::NXIO) => {} // unplugged meanwhile
+                Err(Errno::NODEV | Errno::NOENT | Errno::NXIO) => {} // unplugged in the meantime
                 Err(e) => refused = Some(AbsentValue::from_errno("input", e)),
             }
         }
@@ -123,8 +123,8 @@ impl InputDevices {
     }
 }
 
-/// Returns true if the device has keys or relative axes. A sensor, which reports by itself, has neither; a
-/// device that sysfs does not describe counts.
+/// Returns true if the device has keys or relative axes. A sensor, which reports by itself, has neither. A
+/// device that sysfs does not describe counts as touchable.
 fn can_be_touched(sys_root: &Path, name: &str) -> bool {
     const KEYS_OR_RELATIVE_AXES: u64 = 1 << 1 | 1 << 2; // EV_KEY, EV_REL
     let file = sys_root
@@ -160,7 +160,7 @@ fn drain(device: &mut Device) -> Result<Option<i64>, DrainError> {
     }
 }
 
-/// Time of the newest of some events; `None` when they are not whole.
+/// Time of the newest event; `None` if the events are incomplete.
 fn newest_event_ms(events: &[u8]) -> Option<i64> {
     let (events, rest) = events.as_chunks::<EVENT_BYTES>();
     if !rest.is_empty() {
@@ -249,7 +249,7 @@ mod tests {
             let newest_ms = devices.newest_ms(dev.path(), dev.path()).unwrap();
             (newest_ms, devices.wait_on().count())
         };
-        assert_eq!(state(), (None, 0)); // nobody has it open
+        assert_eq!(state(), (None, 0)); // the device is not open
         let mut writer = std::fs::File::options().write(true).open(&node).unwrap();
         assert_eq!(state(), (None, 1));
         std::io::Write::write_all(&mut writer, &event(100, 0)).unwrap();
@@ -275,14 +275,14 @@ mod tests {
         };
         plug("event0", 900);
         assert_eq!(newest_ms(), (Ok(Some(900_000)), 1));
-        plug("event1", 200); // event0, opened again, would tell of 900 again
+        plug("event1", 200); // event0, opened again, would report 900 again
         assert_eq!(newest_ms(), (Ok(Some(200_000)), 2));
         unplug("event1");
         assert_eq!(newest_ms(), (Ok(None), 1));
         plug("event1", 300);
         assert_eq!(newest_ms(), (Ok(Some(300_000)), 2));
         unplug("event1");
-        plug("event1", 100); // another device under the old name, between two samples
+        plug("event1", 100); // another device with the old name, between two samples
         assert_eq!(newest_ms(), (Ok(Some(100_000)), 2));
         unplug("event0");
         unplug("event1");

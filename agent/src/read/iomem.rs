@@ -6,8 +6,8 @@ use crate::absence::{AbsentValue, Reason};
 /// Sum of the "System RAM" ranges, in bytes, at any depth: hotplugged memory is listed below its device.
 ///
 /// # Errors
-/// Denied if the kernel hides the addresses (it shows zeroes to all but root), malformed without such a range
-/// or with an unreadable one.
+/// Denied if the kernel hides the addresses (only root sees other values than zeroes), malformed without such
+/// a range or with an unreadable one.
 pub fn system_ram_bytes(text: &[u8]) -> Result<u64, AbsentValue> {
     let malformed = |what: &str| AbsentValue::new(Reason::Malformed, format!("iomem: {what}"));
     let ranges: Option<Vec<(u64, u64)>> = lines(text).filter_map(ram_range).collect();

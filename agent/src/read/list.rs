@@ -1,6 +1,6 @@
-//! Lists of numbers as sysfs prints them: CPUs online, NUMA nodes with memory.
+//! Lists of numbers in the form of sysfs, such as CPUs online or NUMA nodes with memory.
 
-/// The numbers that a list like `0-3,6` names; `None` when it is no such list.
+/// Parses a list like `0-3,6`; `None` if the text is no such list.
 #[must_use]
 pub fn numbers(list: &str) -> Option<Vec<u16>> {
     let ranges: Option<Vec<_>> = list.trim().split(',').map(range).collect();

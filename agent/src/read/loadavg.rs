@@ -5,23 +5,23 @@ use super::{number, words};
 /// Load averages and task counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadAverage {
-    /// Over 1 minute.
+    /// Load average over 1 minute.
     pub load1: f64,
-    /// Over 5 minutes.
+    /// Load average over 5 minutes.
     pub load5: f64,
-    /// Over 15 minutes.
+    /// Load average over 15 minutes.
     pub load15: f64,
-    /// Tasks running or ready to.
+    /// Number of tasks that are running or ready to run.
     pub running: i64,
-    /// Tasks in all.
+    /// Total number of tasks.
     pub tasks: i64,
 }
 
 impl LoadAverage {
-    /// The columns of `samples` that it gives.
+    /// Columns of `samples` that come from this file.
     pub const COLUMNS: [&str; 5] = ["load1", "load5", "load15", "running_count", "tasks_count"];
 
-    /// Reads the one line.
+    /// Parses the file's only line.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut words = words(text);

@@ -1,14 +1,14 @@
-//! systemd-logind: its sessions, those of a seat and remote ones, and their idle hints.
+//! systemd-logind: its sessions, at seats and remote, and their idle hints.
 //!
-//! The files under `/run/systemd/sessions` have no idle hint (and may not be read by others), so this module
-//! asks over the system bus.
+//! The files under `/run/systemd/sessions` have no idle hint (and other users may not read them), so this
+//! module asks over the system bus.
 
 use crate::absence::{AbsentValue, Reason};
 use crate::read::dbus::{Bus, Values};
 use std::io;
 use std::path::Path;
 
-/// Number of sessions asked about at most.
+/// Maximum number of sessions that are asked about.
 const MOST_SESSIONS: usize = 256;
 
 /// Result of the sessions' idle hints.
@@ -41,7 +41,7 @@ pub fn read(run_root: &Path, now_ms: i64) -> Result<Sessions, AbsentValue> {
     for path in paths.into_iter().take(MOST_SESSIONS) {
         let session = match Session::read(&mut bus, path) {
             Ok(session) => session,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue, // ended meanwhile
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue, // the session has ended
             Err(e) => return Err(absent(e)),
         };
         if let Some(active_ms) = session.active_ms(now_ms) {
@@ -66,7 +66,7 @@ fn malformed() -> AbsentValue {
     absent(io::ErrorKind::InvalidData.into())
 }
 
-/// Object paths in an answer to `ListSessions`: `a(susso)`.
+/// Parses object paths in an answer to `ListSessions`: `a(susso)`.
 fn paths(body: &[u8]) -> Option<Vec<&str>> {
     let mut values = Values::new(body);
     values.word()?;
@@ -125,9 +125,9 @@ impl Session {
         })
     }
 
-    /// Time of the session's last activity. A terminal's hint holds its access time, set or not. A desktop's
-    /// holds the time when it was last set or cleared; while it is cleared, the session may be in use. A
-    /// desktop that never set its hint gives `None`.
+    /// Time of the session's last activity. For a terminal the hint contains its access time, whether the
+    /// hint is set or not. For a desktop it contains the time when the hint was last set or cleared; while
+    /// it is cleared, the session may be in use. `None` for a desktop that never set its hint.
     fn active_ms(&self, now_ms: i64) -> Option<i64> {
         if !self.is_user || self.idle_since_us == 0 {
             return None;
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(active_ms(true, true, false, 0), None); // a desktop without hints
         assert_eq!(active_ms(true, false, false, 5_000_000), Some(5000));
         assert_eq!(active_ms(true, false, true, 5_000_000), Some(5000));
-        assert_eq!(active_ms(false, true, false, 5_000_000), None); // the greeter
+        assert_eq!(active_ms(false, true, false, 5_000_000), None); // the greeter is no user's session
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         let socket = run.path().join("dbus/system_bus_socket");
         let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let reason = || read(run.path(), 0).map_err(|absent| absent.reason);
-        assert_eq!(reason(), Err(Reason::Vanished)); // never accepted, but in the queue
+        assert_eq!(reason(), Err(Reason::Vanished)); // queued, but never accepted
         drop(listener);
         assert_eq!(reason(), Err(Reason::Unsupported));
     }

@@ -6,20 +6,20 @@ use std::ops::Range;
 /// A mapping of a file in a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping<'a> {
-    /// The addresses, which name the link in `map_files`.
+    /// Addresses, which also name the link in `map_files`.
     pub addresses: Range<u64>,
-    /// The bytes of the file that it covers; beyond the file's end at most by a page's rest.
+    /// Mapped bytes of the file; the range may end beyond the file's end by less than a page.
     pub range: Range<u64>,
     /// Device as (major, minor).
     pub device: (u32, u32),
     /// Inode of the file.
     pub inode: u64,
-    /// Path as the process sees it; ends in ` (deleted)` when the file has none any more.
+    /// Path as the process sees it; ends in ` (deleted)` if the file has no path any more.
     pub path: &'a [u8],
 }
 
-/// Reads one line; `None` for memory without a file and for shared memory, whose pages are already
-/// in the process' own sizes.
+/// Parses one line; `None` for memory without a file and for shared memory, whose pages the process' own
+/// sizes include already.
 #[must_use]
 pub fn file_mapping(line: &[u8]) -> Option<Mapping<'_>> {
     let mut words = words(line);
@@ -55,7 +55,7 @@ fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok()
 }
 
-/// Union of the ranges, in order; those that touch or overlap are joined.
+/// Union of the ranges, in order; ranges that touch or overlap are joined.
 #[must_use]
 pub fn union(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|r| r.start);

@@ -4,7 +4,7 @@ use super::{LARGEST_BYTES, lines, number, words};
 use gleaner_schemas::units::kib_to_bytes;
 use std::collections::HashMap;
 
-/// The columns of `samples` that may be absent, and the names here that they are made of.
+/// Columns of `samples` that may be absent, with the names in this file that they are computed from.
 const COLUMNS: [(&str, &[&str]); 23] = [
     ("mem_available_bytes", &["MemAvailable"]),
     ("buffers_bytes", &["Buffers"]),
@@ -37,20 +37,20 @@ const COLUMNS: [(&str, &[&str]); 23] = [
     ("zswapped_bytes", &["Zswapped"]),
 ];
 
-/// Kernel's figures by name, in bytes; absent if the name is not followed by a figure.
+/// Figures by name, in bytes; `None` if the name is not followed by a figure.
 #[derive(Clone, Debug, Default)]
 pub struct Meminfo {
     by_name: HashMap<String, Option<u64>>,
 }
 
 impl Meminfo {
-    /// Reads all lines; `None` without MemTotal and MemFree, which every kernel gives.
+    /// Parses all lines; `None` without MemTotal and MemFree, which every kernel gives.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         Self::from_lines(lines(text))
     }
 
-    /// Reads a NUMA node's `meminfo`, whose lines begin with `Node 0`; `None` without its MemTotal and
+    /// Parses a NUMA node's `meminfo`, whose lines begin with `Node 0`; `None` without MemTotal and
     /// MemFree.
     #[must_use]
     pub fn parse_node(text: &[u8]) -> Option<Self> {
@@ -93,7 +93,7 @@ impl Meminfo {
         self.get_or("KReclaimable", || self.get("SReclaimable"))
     }
 
-    /// Huge pages (hugetlb) of all sizes; before Linux 4.16 of the default size alone.
+    /// Huge pages (hugetlb) of all sizes; before Linux 4.16 only of the default size.
     #[must_use]
     pub fn hugetlb_bytes(&self) -> Option<u64> {
         self.get_or("Hugetlb", || {
@@ -102,7 +102,7 @@ impl Meminfo {
         })
     }
 
-    /// PageTables and SecPageTables; before Linux 6.0 PageTables held both.
+    /// PageTables and SecPageTables; before Linux 6.0 PageTables included both.
     #[must_use]
     pub fn page_tables_bytes(&self) -> Option<u64> {
         let secondary = self.get_or("SecPageTables", || Some(0))?;
@@ -119,7 +119,7 @@ impl Meminfo {
     }
 }
 
-/// MemAvailable alone, in bytes: the figure that is read between samples.
+/// Parses only MemAvailable, in bytes: the figure that is read between samples.
 #[must_use]
 pub fn mem_available_bytes(text: &[u8]) -> Option<u64> {
     let line = lines(text).find(|line| line.starts_with(b"MemAvailable:"))?;

@@ -1,8 +1,8 @@
 //! Cached part of a file by mincore(2), for kernels without cachestat(2).
 //!
 //! Since Linux 5.2 mincore reports every page as cached to a process that neither owns the file nor could
-//! write to it (`can_do_mincore`, mm/mincore.c). A page beyond the end, which cannot be cached, gives such an
-//! answer away.
+//! write to it (`can_do_mincore`, mm/mincore.c). Such a false answer shows in a page beyond the file's end,
+//! which cannot be cached.
 
 use rustix::fd::AsFd;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -11,23 +11,23 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::ops::Range;
 
-/// Addresses taken at a time.
+/// Number of bytes mapped at one time.
 const WINDOW_BYTES: u64 = 64 << 20;
 
-/// No page this far behind the file's end is in the cache: readahead stops at the end, and a folio that
-/// reaches over it is 2 MiB at most on most machines, 512 MiB on all.
+/// Offset beyond the file's end at which no page is in the cache: readahead stops at the end, and a folio
+/// that extends beyond it has at most 2 MiB on most machines, 512 MiB on all.
 const PAST_THE_END_BYTES: u64 = 1 << 30;
 
-/// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; the whole file when
-/// empty).
+/// Pages of `file`, which has `size_bytes`, in the page cache within `range` (bytes; an empty range: the
+/// whole file).
 ///
 /// # Errors
-/// `PERM` if the kernel would not tell the truth, or if asking would change the access time of another user's
-/// file; otherwise the errors of mmap(2) and mincore(2).
+/// `PERM` if the kernel would give a false answer, or if asking would change the access time of another
+/// user's file; otherwise the errors of mmap(2) and mincore(2).
 pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Result<u64, Errno> {
     let page_bytes = rustix::param::page_size() as u64;
-    // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that: the
-    // same to whom mincore tells the truth.
+    // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that: exactly
+    // the processes that mincore answers truly.
     fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NOATIME)?;
     if is_told_past_the_end(&file, size_bytes)? {
         return Err(Errno::PERM);
@@ -46,8 +46,7 @@ pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Res
     Ok(pages)
 }
 
-/// Returns true if mincore reports a page beyond the end of the file as cached: then it reports every page
-/// so.
+/// Returns true if mincore reports a page beyond the end of the file as cached: then it reports all pages so.
 pub(crate) fn is_told_past_the_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
     let past_the_end = size_bytes
         .checked_next_multiple_of(WINDOW_BYTES)
@@ -56,15 +55,15 @@ pub(crate) fn is_told_past_the_end(file: impl AsFd, size_bytes: u64) -> Result<b
     Ok(window(file, past_the_end, 1, &mut Vec::new())? != 0)
 }
 
-/// Pages in the cache of the `length` bytes from `offset`, which is a page's start. The mapping may not
-/// even be read: nothing, not mlockall(2) either, can bring a page in through it.
+/// Number of cached pages of the `length` bytes from `offset`, which is a page's start. The mapping allows no
+/// access, not even reads: nothing can load a page through it, not even mlockall(2).
 #[allow(unsafe_code)]
 fn window(file: impl AsFd, offset: u64, length: u64, in_core: &mut Vec<u8>) -> Result<u64, Errno> {
     let length = usize::try_from(length).map_err(|_| Errno::OVERFLOW)?;
     in_core.clear();
     in_core.resize(length.div_ceil(rustix::param::page_size()), 0);
     // SAFETY: a new mapping at an address that the kernel chooses, unmapped below; nothing refers into it,
-    // and mincore writes one byte a page, for which `in_core` has room.
+    // and mincore writes one byte per page, for which `in_core` has room.
     unsafe {
         let start: *mut c_void = mmap(
             std::ptr::null_mut(),

@@ -1,7 +1,7 @@
 //! Reads the kernel's text files. Every parser takes bytes and never panics on any of them.
 //!
-//! Own parsers rather than `procfs-core`: that crate panics on a torn `pressure` line, has no
-//! `Balloon`, and builds a hash map of owned strings for each `smaps_rollup`.
+//! These parsers replace `procfs-core`, which panics on a truncated `pressure` line, has no `Balloon`,
+//! and builds a hash map of owned strings for each `smaps_rollup`.
 
 pub(crate) mod access;
 pub mod arcstats;
@@ -39,14 +39,14 @@ use std::path::{Path, PathBuf};
 /// `f_type` of a proc filesystem (`linux/magic.h`).
 const PROC_SUPER_MAGIC: u32 = 0x9fa0;
 
-/// More than any machine can address (x86 52 bits, Arm and RISC-V 56): a larger figure is no size.
+/// Largest plausible size: machines address at most 52 bits (x86) or 56 bits (Arm, RISC-V).
 pub(crate) const LARGEST_BYTES: u64 = 1 << 56;
 
-/// Largest size in pages of 4 KiB, the smallest there are.
+/// Largest plausible size in pages of 4 KiB, the smallest page size.
 pub(crate) const LARGEST_PAGES: u64 = LARGEST_BYTES >> 12;
 
-/// Most bytes read of one file. Of the kernel's files only `maps` grows with the process: 65530 mappings
-/// (`vm.max_map_count`) take some 10 MiB.
+/// Maximum bytes read of one file. Of the kernel's files only `maps` grows with the process: 65530
+/// mappings (`vm.max_map_count`) take some 10 MiB.
 const LARGEST_FILE_BYTES: usize = 64 << 20;
 
 /// Flags for opening a file: a pipe or terminal in a captured tree must not block the sample.
@@ -55,7 +55,7 @@ const FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY);
 
-/// A root that files are read under: `/proc` of this host, or a captured tree of another.
+/// Root below which files are read: `/proc` of this host, or a captured tree of another.
 #[derive(Debug)]
 pub struct Tree {
     dir: OwnedFd,
@@ -66,7 +66,7 @@ impl Tree {
     /// Opens the root.
     ///
     /// # Errors
-    /// [`Error::Read`] when it is no directory that can be read.
+    /// [`Error::Read`] if it is no readable directory.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = openat(CWD, path, flags, Mode::empty()).map_err(|e| Error::Read {
@@ -85,16 +85,16 @@ impl Tree {
         &self.path
     }
 
-    /// Returns true for the kernel's own proc filesystem, in which links lead to live files.
+    /// Returns true for the kernel's own proc filesystem, whose links lead to live files.
     #[must_use]
     pub fn is_procfs(&self) -> bool {
         fstatfs(&self.dir).is_ok_and(|s| s.f_type as u32 == PROC_SUPER_MAGIC)
     }
 
-    /// Reads the whole file `name` into `buffer`, which is emptied first.
+    /// Reads the whole file `name` into `buffer`, which is cleared first.
     ///
     /// # Errors
-    /// The kernel's error; `FBIG` for a file without end.
+    /// The kernel's error; `FBIG` for an endless file.
     pub fn read(&self, name: &str, buffer: &mut Vec<u8>) -> Result<(), Errno> {
         buffer.clear();
         let file = openat(&self.dir, name, FLAGS, Mode::empty())?;
@@ -113,8 +113,8 @@ impl Tree {
         }
     }
 
-    /// Reads a file of one record, which the kernel returns whole in the first read: half the calls, for
-    /// files read often or for every process.
+    /// Reads a file of one record, which the kernel returns completely in the first read. This saves
+    /// half the system calls for files that are read often or for every process.
     ///
     /// # Errors
     /// The kernel's error.
@@ -144,7 +144,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Reads a file that the kernel has or has not, and parses it.
+    /// Reads and parses a file that a kernel either always or never has.
     ///
     /// # Errors
     /// The absence, with its reason.

@@ -10,15 +10,15 @@ use std::path::PathBuf;
 pub struct Mount {
     /// Device as (major, minor); a major of 0 is no block device.
     pub device: (u32, u32),
-    /// Folder of the filesystem that is mounted.
+    /// Folder of the filesystem that is mounted there.
     pub root: PathBuf,
     /// Path of the mount point.
     pub point: PathBuf,
-    /// Kind of filesystem.
+    /// Type of filesystem.
     pub kind: String,
 }
 
-/// Mounts, later ones over earlier ones; malformed lines are skipped.
+/// Mounts, later ones over earlier ones; skips malformed lines.
 pub fn mounts(text: &[u8]) -> impl Iterator<Item = Mount> {
     lines(text).filter_map(mount)
 }
@@ -34,7 +34,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Decodes spaces and the like, which are three octal digits after a backslash.
+/// Decodes spaces and similar characters, written as three octal digits after a backslash.
 fn unescaped(word: &[u8]) -> PathBuf {
     let mut bytes = Vec::with_capacity(word.len());
     let mut rest = word;

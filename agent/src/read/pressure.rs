@@ -12,7 +12,7 @@ pub struct Pressure {
 }
 
 impl Pressure {
-    /// Reads both lines.
+    /// Parses both lines.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         Some(Self {

@@ -19,12 +19,13 @@ pub struct Stat<'a> {
     pub cpu_ticks: u64,
     /// Start, in clock ticks since boot.
     pub started_ticks: u64,
-    /// Resident memory in pages, approximately: the kernel does not add up what each CPU counted.
+    /// Resident memory in pages, approximately: the kernel leaves out counts that each CPU keeps.
     pub resident_pages: u64,
 }
 
 impl<'a> Stat<'a> {
-    /// Reads the one line. The name may hold spaces and parentheses: it ends at the last one.
+    /// Parses the file's only line. The name may contain spaces and parentheses: it ends at the last
+    /// parenthesis.
     #[must_use]
     pub fn parse(text: &'a [u8]) -> Option<Self> {
         let open = text.iter().position(|&b| b == b'(')?;
@@ -38,7 +39,7 @@ impl<'a> Stat<'a> {
             field = n;
             word
         };
-        let tty_nr: i32 = number(word(7)?)?; // printed signed: its bits are what is wanted
+        let tty_nr: i32 = number(word(7)?)?; // printed as signed: only its bits matter
         let mut at = |n| number::<u64>(word(n)?);
         let flags = at(9)?;
         let cpu_ticks = at(14)?.saturating_add(at(15)?);
@@ -53,7 +54,7 @@ impl<'a> Stat<'a> {
     }
 }
 
-/// Major and minor in the kernel's encoding: minor in bits 31-20 and 7-0, major in bits 19-8.
+/// Decodes major and minor number: minor in bits 31-20 and 7-0, major in bits 19-8.
 fn terminal(tty_nr: u32) -> Option<(u32, u32)> {
     let major = (tty_nr >> 8) & 0xfff;
     let minor = (tty_nr & 0xff) | ((tty_nr >> 12) & 0xf_ff00);
@@ -65,12 +66,12 @@ fn terminal(tty_nr: u32) -> Option<(u32, u32)> {
 pub struct Statm {
     /// Number of resident pages.
     pub resident_pages: u64,
-    /// File pages and shared memory among the resident ones.
+    /// File pages and shared memory within the resident pages.
     pub shared_pages: u64,
 }
 
 impl Statm {
-    /// Reads the one line.
+    /// Parses the file's only line.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut words = words(text).skip(1);
@@ -93,9 +94,9 @@ pub struct Split {
     pub shmem_bytes: Option<u64>,
     /// Swapped-out memory, in bytes.
     pub swap_bytes: Option<u64>,
-    /// Resident memory (huge pages included) that no other process maps; from `smaps_rollup` alone.
+    /// Resident memory (including huge pages) that no other process maps; from `smaps_rollup` only.
     pub private_bytes: Option<u64>,
-    /// Resident memory (huge pages included) that other processes map as well; from `smaps_rollup` alone.
+    /// Resident memory (including huge pages) that other processes also map; from `smaps_rollup` only.
     pub shared_bytes: Option<u64>,
 }
 
@@ -122,7 +123,7 @@ impl Split {
         split.whole()
     }
 
-    /// Resident sizes from `status`, sharers counted in full.
+    /// Resident sizes from `status`; shared pages count in full for each process.
     #[must_use]
     pub fn from_status(text: &[u8]) -> Option<Self> {
         let mut split = Self::default();
@@ -138,9 +139,9 @@ impl Split {
         split.whole()
     }
 
-    /// Split on kernels before 4.5, where `status` gives resident memory but not its kinds. Resident memory
+    /// Split for kernels before 4.5, where `status` gives resident memory but not its kinds. Resident memory
     /// that is not shared (both from `statm`) counts as anonymous; file pages and shared memory cannot be
-    /// told apart and stay absent. `None` for a process without memory.
+    /// distinguished and stay absent. `None` for a process without memory.
     #[must_use]
     pub fn from_older_status(text: &[u8], resident_bytes: u64, shared_bytes: u64) -> Option<Self> {
         let of = |wanted: &[u8]| sizes(text).find(|(name, _)| *name == wanted);
@@ -152,7 +153,8 @@ impl Split {
         })
     }
 
-    /// `None` unless all four parts are there, as kernels have all or none: a missing part would count as 0.
+    /// Returns `None` unless all four parts are there: kernels have all or none, and a missing part would
+    /// count as 0.
     fn whole(self) -> Option<Self> {
         let parts = [
             self.anon_bytes,
@@ -164,7 +166,7 @@ impl Split {
     }
 }
 
-/// Lines like `Pss_Anon: 300 kB`, in bytes; malformed lines are skipped.
+/// Parses lines like `Pss_Anon: 300 kB` into bytes; skips malformed lines.
 fn sizes(text: &[u8]) -> impl Iterator<Item = (&[u8], u64)> {
     lines(text).filter_map(|line| {
         let mut words = words(line);
@@ -264,7 +266,7 @@ mod tests {
             ..split
         };
         assert_eq!(Split::from_status(status), Some(resident));
-        // Linux 4.4: no kinds.
+        // Linux 4.4 does not tell the kinds of memory.
         let status = b"Name:\tx\nVmRSS:\t 500 kB\nVmSwap:\t 8 kB\n";
         assert_eq!(Split::from_status(status), None);
         let older = Split {

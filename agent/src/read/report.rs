@@ -1,8 +1,9 @@
-//! `/run/user/UID/gleaner-session`: the word of a reporter inside a desktop session, as a file's times.
+//! `/run/user/UID/gleaner-session`: the report of a reporter inside a desktop session, made of a file's
+//! times.
 //!
-//! Modified: when the owner was last active, as the reporter sets it. Changed: when the reporter last
-//! spoke, which only the kernel sets. Nothing is opened and no byte is read, so a hostile user can say
-//! no more than "somebody was active then".
+//! Modification time: the owner's last activity, as set by the reporter. Change time: the last report,
+//! set only by the kernel. Nothing is opened and no byte is read, so that a hostile user can claim no
+//! more than "somebody was active then".
 
 use crate::absence::{AbsentValue, Reason};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
@@ -18,15 +19,15 @@ pub const SILENT_AFTER_MS: i64 = 60_000;
 /// Result of the reporters' files.
 #[derive(Debug)]
 pub struct Reports {
-    /// Newest activity on the wall clock, not checked against the clock. Unsupported without a reporter,
-    /// vanished if one has fallen silent.
+    /// Newest activity on the wall clock, not compared with the present time. Unsupported without a
+    /// reporter, vanished if one has fallen silent.
     pub newest_ms: Result<i64, AbsentValue>,
-    /// Number of reporters that wrote lately.
+    /// Number of reporters with a recent report.
     pub count: usize,
 }
 
-/// Reads the reports of all users whose runtime folder may be entered; an agent run by a user sees that
-/// user's alone.
+/// Reads the reports of all users whose runtime folder may be entered; an agent run by a user sees only
+/// that user's.
 #[must_use]
 pub fn read(run_root: &Path, now_ms: i64) -> Reports {
     let mut reports = Reports {
@@ -85,7 +86,7 @@ mod tests {
             let reports = read(run.path(), now_ms);
             (reports.newest_ms.map_err(|a| a.reason), reports.count)
         };
-        let now_ms = crate::clock::Moment::now().time_ms; // the kernel stamps what is written below
+        let now_ms = crate::clock::Moment::now().time_ms; // the kernel gives the files below this time
         assert_eq!(read(now_ms), (Err(Reason::Unsupported), 0));
 
         let report = |uid: &str, seconds| {
@@ -95,7 +96,7 @@ mod tests {
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
             file.set_times(FileTimes::new().set_modified(time)).unwrap();
         };
-        std::fs::create_dir_all(run.path().join("user/1002")).unwrap(); // reports nothing
+        std::fs::create_dir_all(run.path().join("user/1002")).unwrap(); // a user without a report
         report("1000", 500);
         report("1001", 400);
         assert_eq!(read(now_ms), (Ok(500_000), 2));

@@ -1,7 +1,7 @@
 //! Terminals: the time when somebody last typed on one.
 //!
-//! The terminals that matter are those that control a process; a read from one sets its node's access time.
-//! The kernel does so in steps of 8 seconds, so that typing speed is not revealed.
+//! Only terminals that control a process matter; a read from one sets its node's access time. The kernel
+//! sets access times in steps of 8 seconds, so that typing speed is not revealed.
 
 use rustix::fs::{AtFlags, CWD, FileType, makedev, statat};
 use std::collections::BTreeSet;
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 /// Major numbers of pseudo-terminals (`Documentation/admin-guide/devices.txt`), 256 terminals each.
 const PSEUDO_TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
 
-/// Result of the terminals' access times.
+/// Result of reading the terminals' access times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminals {
-    /// Newest access, wall clock; `None` when there was no terminal to look at.
+    /// Newest access, wall clock; `None` if no terminal was examined.
     pub newest_ms: Option<i64>,
-    /// Number of terminals looked at.
+    /// Number of terminals examined.
     pub count: usize,
-    /// Number of terminals without a node here, as those of another mount namespace.
+    /// Number of terminals without a node here, such as those of another mount namespace.
     pub vanished: usize,
 }
 
-/// Returns true if this host has terminals at all.
+/// Returns true if this host has any terminals.
 #[must_use]
 pub fn exist(dev_root: &Path) -> bool {
     dev_root.join("pts").is_dir() || dev_root.join("tty").exists()
 }
 
-/// Looks at the terminals with these (major, minor) numbers.
+/// Examines the terminals with these (major, minor) numbers.
 #[must_use]
 pub fn last_access(
     dev_root: &Path,
@@ -49,7 +49,7 @@ pub fn last_access(
     seen
 }
 
-/// The nodes of these terminals, as far as they are here: what to watch for a read.
+/// Existing nodes of these terminals, to be watched for reads.
 #[must_use]
 pub fn nodes(dev_root: &Path, sys_root: &Path, terminals: &BTreeSet<(u32, u32)>) -> Vec<PathBuf> {
     let here = |&(major, minor): &(u32, u32)| {
@@ -78,7 +78,7 @@ fn node(dev_root: &Path, sys_root: &Path, major: u32, minor: u32) -> Option<Path
 
 fn access_ms(path: &Path, device: u64) -> Option<i64> {
     let stat = statat(CWD, path, AtFlags::empty()).ok()?;
-    // A captured tree has plain files for nodes.
+    // A captured tree has plain files in place of nodes.
     let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
     if is_device && stat.st_rdev != device {
         return None;
@@ -123,7 +123,7 @@ mod tests {
             (seen.newest_ms, seen.count, seen.vanished)
         };
         assert_eq!(seen(&[]), (None, 0, 0));
-        assert_eq!(seen(&[(136, 3), (137, 4)]), (Some(500_000), 2, 0)); // pts/9 controls nobody
+        assert_eq!(seen(&[(136, 3), (137, 4)]), (Some(500_000), 2, 0)); // pts/9 controls no process
         assert_eq!(seen(&[(136, 3), (4, 65), (4, 66)]), (Some(600_000), 2, 1));
         assert!(exist(&dev) && !exist(&sys));
         let here = nodes(

@@ -19,12 +19,12 @@ pub struct Vmstat {
     pub reclaimed_kswapd: Option<u64>,
     /// Pages that processes reclaimed themselves.
     pub reclaimed_direct: Option<u64>,
-    /// Processes killed for want of memory.
+    /// Processes killed because memory ran out.
     pub oom_kill: Option<u64>,
 }
 
 impl Vmstat {
-    /// The columns of `samples` that it gives.
+    /// Columns of `samples` that come from this file.
     pub const COLUMNS: [&str; 8] = [
         "refault_file_total_count",
         "refault_anon_total_count",
@@ -36,7 +36,7 @@ impl Vmstat {
         "oom_kill_total_count",
     ];
 
-    /// Reads the counters that are there; `None` when there is not one.
+    /// Parses the known counters; `None` if there is none.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut vmstat = Self::default();

@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 pub struct Zones {
     /// Pages that exist.
     pub present_pages: Option<u64>,
-    /// Pages that the allocator was given.
+    /// Pages managed by the allocator.
     pub managed_pages: Option<u64>,
     /// High watermarks: pages that the kernel keeps free for itself.
     pub high_pages: Option<u64>,
-    /// Free pages on the per-CPU lists, which a zone without memory does not have.
+    /// Free pages on the per-CPU lists; a zone without memory has no such lists.
     pub pcp_free_pages: Option<u64>,
 }
 
-/// A sum, and the number of its figures.
+/// A sum, with the number of its summands.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     pages: u64,
     figures: usize,
 }
 
-/// Sums over a node's zones, as far as they were read.
+/// Sums over a node's zones, as far as parsed.
 #[derive(Default)]
 struct Node {
     zones: usize,
@@ -34,7 +34,8 @@ struct Node {
 }
 
 impl Zones {
-    /// Sums the zones of each NUMA node, by its number; `None` without zones or with a malformed figure.
+    /// Sums the zones of each NUMA node, by node number; `None` without zones or with a malformed
+    /// figure.
     #[must_use]
     pub fn by_node(text: &[u8]) -> Option<BTreeMap<u16, Self>> {
         let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
@@ -74,7 +75,7 @@ impl Zones {
         Some(sums.collect()).filter(|nodes: &BTreeMap<u16, Self>| !nodes.is_empty())
     }
 
-    /// Sum over all nodes; absent if one of them lacks the figure.
+    /// Sum over all nodes; `None` if a node lacks the figure.
     pub fn sum<'a>(nodes: impl IntoIterator<Item = &'a Self> + Clone) -> Self {
         let all = |figure: fn(&Self) -> Option<u64>| {
             let figures = nodes.clone().into_iter().map(figure);
@@ -91,7 +92,8 @@ impl Zones {
 }
 
 impl Node {
-    /// Without one zone's figure a sum is too small, and nothing would tell.
+    /// Returns sums that include every zone: without one zone's figure, a sum would silently be
+    /// too small.
     fn sums(&self) -> Zones {
         let of_all_zones = |sum: Sum| (sum.figures == self.zones).then_some(sum.pages);
         Zones {
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(nodes, BTreeMap::from([(0, first), (12, second)]));
         let all = Zones {
             present_pages: Some(5009),
-            managed_pages: None, // the second does not say
+            managed_pages: None, // the second zone lacks it
             high_pages: Some(107),
             pcp_free_pages: Some(7),
         };

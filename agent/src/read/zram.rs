@@ -4,7 +4,7 @@ use super::{Tree, number, words};
 use crate::absence::{Absences, AbsentValue, Reason};
 use rustix::io::Errno;
 
-/// The columns of `samples` that it gives.
+/// Columns of `samples` that come from these files.
 const COLUMNS: [&str; 2] = ["zram_bytes", "zram_stored_bytes"];
 
 /// Contents of the zram devices.
@@ -12,12 +12,12 @@ const COLUMNS: [&str; 2] = ["zram_bytes", "zram_stored_bytes"];
 pub struct Zram {
     /// Uncompressed size of the stored pages (`orig_data_size`).
     pub stored_bytes: u64,
-    /// Memory that they take, including the allocator's own losses (`mem_used_total`).
+    /// Memory used by the stored pages, including the allocator's own losses (`mem_used_total`).
     pub used_bytes: u64,
 }
 
 impl Zram {
-    /// Reads the one line of `mm_stat`.
+    /// Parses the only line of `mm_stat`.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut words = words(text);
@@ -27,7 +27,7 @@ impl Zram {
         })
     }
 
-    /// Sum over all devices, which may appear and disappear at any time; `None` without one.
+    /// Sum over all devices, which may appear and disappear at any time; `None` without devices.
     pub fn sum(sys: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Self> {
         let mut sum = None;
         for name in devices(sys, absences) {

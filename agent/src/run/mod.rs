@@ -1,4 +1,4 @@
-//! The loop: samples at each interval and stores the sample, until a signal comes. A thread of its own
+//! The loop: takes and stores a sample at each interval until a signal arrives. A separate thread
 //! ([`watcher`]) waits for the owner's return and informs listeners.
 
 mod progress;
@@ -32,12 +32,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Traces this host: the first sample comes one interval from now. Ends after `samples` of them were
-/// stored, or with the sample in hand when SIGINT or SIGTERM comes.
+/// Traces this host: the first sample follows after one interval. Ends once `samples` samples are stored, or
+/// after the current sample when SIGINT or SIGTERM arrives.
 ///
 /// # Errors
-/// The database may not be written, or the kernel's files cannot be read at all. A full or read-only disk is
-/// no error: the loop waits for it.
+/// The database may not be written, or none of the kernel's files can be read. A full or read-only disk is no
+/// error: the loop waits for it.
 pub fn run(config: &Config, samples: Option<u64>) -> Result<(), Error> {
     run_as(config.clone(), samples, Service::default())
 }
@@ -72,8 +72,8 @@ fn run_as(config: Config, samples: Option<u64>, mut service: Service) -> Result<
     Ok(())
 }
 
-/// Opens the trace; while its disk is full or read-only, tries again at each interval. `None` when a
-/// signal came first.
+/// Opens the trace; while its disk is full or read-only, tries again at each interval. Returns `None` if a
+/// signal arrived first.
 fn begin(
     config: &mut Arc<Config>,
     ticker: &mut Ticker,
@@ -86,7 +86,7 @@ fn begin(
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut has_said, true) {
                     say(&format!("{error}; waiting until it can be"));
-                    // To wait is all that it can do, and a restart would do no more.
+                    // Waiting is all that the agent can do; a restart would not help.
                     service.ready(format!("waiting: {error}"));
                 }
             }
@@ -99,7 +99,7 @@ fn begin(
             }
             if due.hangup {
                 if let Some(next) = service.read_again() {
-                    *config = Arc::new(next); // all of it: nothing is open yet
+                    *config = Arc::new(next); // all keys: nothing is open yet
                     let (interval, looks) = (config.interval, config.mem_available_interval);
                     ticker.set(interval, looks).map_err(wait)?;
                 }
@@ -125,7 +125,8 @@ fn try_begin(config: &Arc<Config>) -> Result<(Recorder, Sampler), Error> {
     Ok((recorder, sampler))
 }
 
-/// A write beyond RLIMIT_FSIZE shall fail, like one on a full disk: the signal's default ends the process.
+/// Catches SIGXFSZ, whose default action ends the process: a write beyond RLIMIT_FSIZE then fails like one on
+/// a full disk.
 fn heed_file_size_limit() -> std::io::Result<()> {
     let unused = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGXFSZ, unused).map(|_| ())
@@ -143,9 +144,9 @@ struct Run {
     clocks: Clocks,
     /// Moment at which the last sample was due.
     last_due: Moment,
-    /// True if the last sample took longer than allowed; of several in a row only the first is an event.
+    /// True if the last sample took longer than allowed; only the first of several such samples is an event.
     overloaded: bool,
-    /// True once a message said that terminals cannot be waited for.
+    /// True once a message said that terminals cannot be watched.
     said_blind: bool,
 }
 
@@ -186,7 +187,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Writes the event of the start, and that of the boot before it unless an earlier start did.
+    /// Writes the event of the agent's start, and the event of the boot unless an earlier start did.
     fn write_beginning(&mut self, now: &Moment) {
         let boot_id = self.sampler.boot_id();
         let new_boot_id = boot_id.filter(|id| !self.recorder.has_event("boot", id));
@@ -196,7 +197,7 @@ impl Run {
             .events(boot.into_iter().chain([start]).collect());
     }
 
-    /// Runs until it is to end; says why.
+    /// Runs until a reason to end; returns the reason.
     fn until_the_end(&mut self, samples: Option<u64>) -> Result<&'static str, Error> {
         let mut stored = 0;
         while samples.is_none_or(|wanted| stored < wanted) {
@@ -227,15 +228,15 @@ impl Run {
         Ok("all samples taken")
     }
 
-    /// Reads the configuration again and continues with it. Returns true if a sample was stored on the way.
+    /// Reads the configuration again and continues with it. Returns true if a sample was stored meanwhile.
     fn reload(&mut self) -> Result<bool, Error> {
         let mut is_stored = false;
         if let Some(next) = self.service.read_again() {
             let next = taken_up(&self.config, next);
             let intervals = |config: &Config| (config.interval, config.mem_available_interval);
             if intervals(&next) != intervals(&self.config) {
-                // Samples at once, so that the time between the last sample of the old interval and the first
-                // of the new one is no gap.
+                // Samples immediately, so that the time between the last sample at the old interval and the
+                // first at the new one is no gap.
                 let due = Wakeup {
                     now: Moment::now(),
                     samples: 1,
@@ -262,7 +263,7 @@ impl Run {
         description(&self.config)
     }
 
-    /// Waits for the next due task, or for a message of the watcher.
+    /// Waits for the next due task, or for a message from the watcher.
     fn wait(&mut self) -> Result<Wakeup, Error> {
         if !self.progress.turns() {
             say(
@@ -276,7 +277,7 @@ impl Run {
         due.map_err(|source| Error::Wait { source })
     }
 
-    /// Takes a sample, tells and stores it; whether it could be stored.
+    /// Takes a sample, publishes and stores it; returns true if it was stored.
     fn sample(&mut self, due: &Wakeup) -> Result<bool, Error> {
         let interval_ms = self.config.interval_ms();
         let last_due = std::mem::replace(&mut self.last_due, due.now);
@@ -319,7 +320,7 @@ fn description(config: &Config) -> String {
     )
 }
 
-/// Opens the configured socket; if it cannot be created, nobody can listen and tracing goes on.
+/// Opens the configured socket. If that fails, nobody can listen, but tracing continues.
 fn listen(config: &Config) -> Server {
     let Some(path) = &config.socket else {
         return Server::default();
@@ -333,11 +334,11 @@ fn listen(config: &Config) -> Server {
     })
 }
 
-/// Takes one sample without storing it. CPU use is the difference to the times in the captured tree `before`,
-/// or to those of `settle` ago.
+/// Takes one sample without storing it. CPU use is the difference from the CPU times in the captured tree
+/// `before`, or from those of `settle` ago.
 ///
 /// # Errors
-/// The kernel's files cannot be read at all.
+/// None of the kernel's files can be read.
 pub fn sample_once(
     config: &Config,
     settle: Duration,

@@ -1,21 +1,21 @@
-//! Progress of the sampling loop, for the thread that gives signs of life in its place.
+//! Progress of the sampling loop, for the thread that gives signs of life on its behalf.
 
 use crate::clock::monotonic_us;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-/// Longest turn of the loop: a sample may wait for a CPU or a slow disk. A loop that is later than this
-/// counts as hung, and no sign of life is sent until it turns again.
+/// Maximum time of one turn of the loop: a sample may wait for a CPU or a slow disk. A loop that takes
+/// longer counts as hung, and no sign of life is sent until its next turn.
 const LONGEST_TURN: Duration = Duration::from_secs(30);
 
-/// Time by which the sampling loop is due to turn again, set by the loop itself.
+/// Deadline of the sampling loop's next turn, set by the loop itself.
 #[derive(Debug)]
 pub(super) struct Progress {
     deadline_us: AtomicI64,
 }
 
 impl Progress {
-    /// A loop that begins to work now.
+    /// Progress of a loop that begins to work now.
     pub(super) fn new() -> Self {
         let progress = Self {
             deadline_us: AtomicI64::new(0),
@@ -24,12 +24,12 @@ impl Progress {
         progress
     }
 
-    /// The loop works from now on.
+    /// Notes that the loop works from now on.
     pub(super) fn works(&self) {
         self.waits(Duration::ZERO);
     }
 
-    /// The loop waits from now on, for `at_most` so long.
+    /// Notes that the loop waits from now on, for at most `at_most`.
     pub(super) fn waits(&self, at_most: Duration) {
         let allowed = at_most.saturating_add(LONGEST_TURN).as_micros();
         let allowed_us = i64::try_from(allowed).unwrap_or(i64::MAX);
@@ -42,7 +42,7 @@ impl Progress {
         monotonic_us() <= self.deadline_us.load(Ordering::Relaxed)
     }
 
-    /// A loop that has been late for ever.
+    /// Progress of a loop that has always been late.
     #[cfg(test)]
     pub(super) const fn hung() -> Self {
         Self {

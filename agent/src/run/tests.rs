@@ -1,4 +1,4 @@
-//! The watcher without a sampler: a keyboard that is a pipe, and a listener.
+//! The watcher without a sampler; a pipe serves as the keyboard.
 
 use super::progress::Progress;
 use super::watcher::Watcher;
@@ -49,7 +49,7 @@ impl WatcherTest {
         }
     }
 
-    /// The next message but signs of life.
+    /// Returns the next message that is no sign of life.
     fn heard(&mut self) -> Message {
         loop {
             let mut line = String::new();
@@ -61,7 +61,7 @@ impl WatcherTest {
         }
     }
 
-    /// Publishes a sample that found nobody for two minutes; as listeners hear it and as it is to be stored.
+    /// Publishes a sample with an owner idle for two minutes; returns it as published.
     fn sample(&mut self) -> Sample {
         let published = self.watcher.publish(nobody(), 0.15).unwrap();
         *published.sample
@@ -72,7 +72,7 @@ impl WatcherTest {
     }
 }
 
-/// Folders with a keyboard alone, and the end of it that is written.
+/// Makes folders with only a keyboard; returns the keyboard's writing end.
 fn keyboard(root: &Path) -> (Roots, File) {
     let node = root.join("dev/input/event0");
     std::fs::create_dir_all(root.join("dev/input")).unwrap();
@@ -86,7 +86,7 @@ fn keyboard(root: &Path) -> (Roots, File) {
     (roots, keyboard)
 }
 
-/// Presses a key now; the time of it on the wall clock.
+/// Presses a key; returns the wall-clock time.
 fn press(keyboard: &mut File) -> i64 {
     let now_ms = Moment::now().time_ms;
     let time = [now_ms / 1000, now_ms % 1000 * 1000].map(i64::to_ne_bytes);

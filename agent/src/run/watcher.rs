@@ -1,10 +1,10 @@
 //! The watcher: a thread that waits for the owner's return and informs listeners of it, of samples, and that
 //! the agent is alive.
 //!
-//! The thread runs at real-time priority ([`crate::priority`]) and never waits for the sampler, nor for a disk or
-//! a bus: whatever delays a sample, the owner's return is announced at once. Its work is short: the owner's
-//! devices, terminals and reporters are in memory. The sampler sends it messages. It gives signs of life only
-//! while the sampler's loop turns ([`Progress`]).
+//! The thread runs at real-time priority ([`crate::priority`]) and never waits for the sampler, a disk or a bus:
+//! however late a sample is, the owner's return is announced immediately. Its work is short, since the owner's
+//! devices, terminals and reporters are in memory. The sampler sends it orders. The thread gives signs of life
+//! only while the sampler's loop turns ([`Progress`]).
 
 use super::progress::Progress;
 use crate::Error;
@@ -27,17 +27,17 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// An order of the sampler's.
+/// An order from the sampler.
 enum Order {
     Look(Look, Sender<(Vec<ActivityRow>, Absences)>),
     Publish(Box<Sample>, f64, Sender<PublishedSample>),
     /// Sample interval, and time after which an owner counts as away, in ms.
     Configure(i64, i64),
-    /// Step of the wall clock, in ms; positive: forwards.
+    /// Step of the wall clock, in ms; positive: forward.
     ClockStepped(i64),
 }
 
-/// A sample that listeners have heard of.
+/// A sample as sent to listeners.
 pub(super) struct PublishedSample {
     pub(super) sample: Box<Sample>,
     /// Owner's return, if the sample is the first to see it.
@@ -50,7 +50,7 @@ pub(super) struct PublishedSample {
 pub(super) struct Watcher {
     line: Line,
     events: Receiver<Event>,
-    /// A byte for each event; ends with the thread.
+    /// Wake-up bytes, one per event; closed with the thread.
     news: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Watcher {
 #[derive(Clone)]
 struct Line {
     orders: Sender<Order>,
-    /// A byte for each order.
+    /// Wake-up bytes, one per order.
     bell: Arc<UnixStream>,
 }
 
@@ -67,7 +67,7 @@ impl Watcher {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`Error::Wait`] if the system cannot start one.
+    /// [`Error::Wait`] if the thread cannot be started.
     pub(super) fn start(
         activity: ActivityWatch,
         owner: Owner,
@@ -114,12 +114,12 @@ impl Watcher {
         })
     }
 
-    /// The owner's activity, as the thread sees it.
+    /// Source of the owner's activity that asks the thread.
     pub(super) fn activity(&self) -> Box<dyn Activity> {
         Box::new(self.line.clone())
     }
 
-    /// Readable when there are events, and when the thread has ended.
+    /// Descriptor that is readable if there are events, or once the thread has ended.
     pub(super) fn wait_on(&self) -> BorrowedFd<'_> {
         self.news.as_fd()
     }
@@ -157,18 +157,18 @@ impl Watcher {
         self.line.order(Order::Configure(interval_ms, quiet_ms));
     }
 
-    /// The wall clock was set.
+    /// Reports a step of the wall clock.
     pub(super) fn clock_stepped(&self, stepped_ms: i64) {
         self.line.order(Order::ClockStepped(stepped_ms));
     }
 }
 
 impl Watcher {
-    /// Ends the thread.
+    /// Ends the thread and waits for it.
     pub(super) fn end(&mut self) {
         let _ = self.line.bell.shutdown(std::net::Shutdown::Both);
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // its socket's file is gone then
+            let _ = thread.join(); // afterwards the socket's file is gone
         }
     }
 }
@@ -181,7 +181,7 @@ impl Drop for Watcher {
 
 impl Line {
     fn order(&self, order: Order) {
-        // A thread that has ended is noticed when its answer is needed.
+        // If the thread has ended, the caller notices that when it needs an answer.
         if self.orders.send(order).is_ok() {
             ring(&self.bell);
         }
@@ -208,7 +208,7 @@ struct Watch {
     owner: Owner,
     server: Server,
     progress: Arc<Progress>,
-    /// The owner's return after the look of the sample in hand.
+    /// Sign of the owner's return since the look of the present sample.
     sign_since_look: Option<Sign>,
     orders: Receiver<Order>,
     bell: UnixStream,
@@ -221,7 +221,7 @@ impl Watch {
     fn run(&mut self) {
         while let Ok([has_orders, is_owner, is_live]) = self.wait() {
             if is_owner {
-                self.look_for_owner(); // before all else: this is what listeners wait for
+                self.look_for_owner(); // first of all: listeners depend on it
             }
             if is_live {
                 let is_alive = self.progress.turns();
@@ -239,7 +239,7 @@ impl Watch {
         }
     }
 
-    /// Waits; whether orders came, something of the owner's, something for the listeners.
+    /// Waits; returns whether there are orders, signs of the owner, and requests of listeners.
     fn wait(&self) -> Result<[bool; 3], Errno> {
         let owner = self.activity.wait_on();
         let live = self.server.wait_on();
@@ -268,9 +268,9 @@ impl Watch {
                 let mut absences = Absences::default();
                 let rows = self.activity.look(look, &mut absences);
                 if self.activity.is_armed() {
-                    self.look_for_owner(); // a return that the look was the first to see does not wait for the sample's end
+                    self.look_for_owner(); // a return first seen by the look is announced before the sample is complete
                 }
-                let _ = reply.send((rows, absences)); // a sampler that has ended needs none
+                let _ = reply.send((rows, absences)); // the sampler may have ended
             }
             Order::Publish(sample, headroom_share, reply) => {
                 let _ = reply.send(self.publish(sample, headroom_share));
@@ -337,7 +337,7 @@ impl Watch {
     }
 }
 
-/// Corrects a sample taken before the owner returned: it now shows a present owner, as a later look would.
+/// Corrects a sample taken before the owner's return, so that it shows a present owner, as a later look would.
 fn returned_meanwhile(sample: &mut Sample, sign: Sign) {
     let idle_ms = &mut sample.row.owner_idle_ms;
     *idle_ms = idle_ms.map(|_| 0);
@@ -355,7 +355,7 @@ fn pair() -> io::Result<(UnixStream, UnixStream)> {
     Ok((one, other))
 }
 
-/// Wakes the other end. One that has bytes to read already wakes without another.
+/// Wakes the other end. If its buffer is full, unread bytes wake it already.
 fn ring(mut bell: &UnixStream) {
     let _ = bell.write(&[0]);
 }

@@ -1,6 +1,6 @@
-//! Control groups of active processes, and the memory that the kernel charges to them (cgroup v2).
+//! Control groups of active processes, with the memory that the kernel charges to them (cgroup v2).
 //!
-//! The root group is left out: its memory is the whole host's, which the sample has.
+//! The root group is excluded: its memory is the whole host's, which the sample has already.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::identity::FileIdKey;
@@ -21,14 +21,14 @@ pub struct Cgroups {
     text: Vec<u8>,
 }
 
-/// Hierarchy of version 2, where it is mounted.
+/// Hierarchy of version 2 at its mount point.
 #[derive(Debug)]
 struct Hierarchy {
-    /// The mount point under the sys root.
+    /// Mount point below the sys root.
     folder: PathBuf,
-    /// The group that is mounted there: the root group, unless the agent runs in a container.
+    /// Group that is mounted there: the root group, unless the agent runs in a container.
     root: PathBuf,
-    /// Memory is charged here, and not in version 1.
+    /// True if memory is charged in this hierarchy, not in version 1.
     has_memory: bool,
 }
 
@@ -47,7 +47,7 @@ impl Hierarchy {
         })
     }
 
-    /// The folder of a group; `None` for one outside of the agent's own namespace.
+    /// Folder of a group; `None` for a group outside the agent's own namespace.
     fn folder_of(&self, group: &str) -> Option<String> {
         let inside = Path::new(group).strip_prefix(&self.root).ok()?;
         let leads_out = inside.components().any(|c| c == Component::ParentDir);
@@ -57,7 +57,7 @@ impl Hierarchy {
 }
 
 impl Cgroups {
-    /// Reader with the groups whose processes are always active, groups below them included.
+    /// Makes a reader; processes in the given groups, and in groups below them, are always active.
     #[must_use]
     pub fn new(always_active: Vec<String>) -> Self {
         Self {
@@ -67,13 +67,13 @@ impl Cgroups {
         }
     }
 
-    /// Other groups than before.
+    /// Replaces the always-active groups.
     pub(crate) fn set_always_active(&mut self, always_active: Vec<String>) {
         self.always_active = always_active;
     }
 
-    /// The processes in groups that are always active. The groups list them, which costs less than to ask
-    /// every process for its group.
+    /// Ids of processes in always-active groups. Reading the groups' lists costs less than asking every
+    /// process for its group.
     pub fn always_active_pids(&mut self, proc: &Tree, sys: Option<&Tree>) -> HashSet<i32> {
         let mut pids = HashSet::new();
         if let Some(sys) = sys.filter(|_| !self.always_active.is_empty()) {
@@ -88,7 +88,7 @@ impl Cgroups {
         pids
     }
 
-    /// Rows of the active processes' groups; sets the group of each process.
+    /// Makes rows of the active processes' groups, and sets the group of each process.
     pub fn rows(
         &mut self,
         proc: &Tree,
@@ -133,7 +133,7 @@ impl Cgroups {
             absences.note("cgroups", AbsentValue::new(Reason::Unsupported, detail));
         }
         let mut rows: Vec<_> = groups.into_values().collect();
-        rows.sort_unstable_by_key(|row| row.cgroup_id); // the order tells nothing of the paths
+        rows.sort_unstable_by_key(|row| row.cgroup_id); // the order must not reveal paths
         rows
     }
 
@@ -168,7 +168,7 @@ fn charge(
     row.memory_bytes = files.read("memory.current", bytes);
     row.swap_bytes = files.read("memory.swap.current", bytes);
     let stat = files.read("memory.stat", MemoryStat::parse);
-    let stat = stat.unwrap_or_default(); // told to be absent above
+    let stat = stat.unwrap_or_default(); // noted as absent above
     row.anon_bytes = stat.anon_bytes.map(stored);
     row.file_bytes = stat.file_bytes.map(stored);
     row.shmem_bytes = stat.shmem_bytes.map(stored);
@@ -195,7 +195,7 @@ impl GroupFiles<'_> {
     }
 }
 
-/// Adds the processes of a group and of the groups below it; a missing group has none.
+/// Adds the processes of a group and of groups below it; a missing group has none.
 fn add_pids(sys: &Tree, folder: &str, text: &mut Vec<u8>, pids: &mut HashSet<i32>) {
     if sys.read(&format!("{folder}/cgroup.procs"), text).is_ok() {
         pids.extend(lines(text).filter_map(number::<i32>));

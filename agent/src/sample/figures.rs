@@ -1,4 +1,4 @@
-//! The kernel's own figures of the host as a whole.
+//! The kernel's figures of the whole host.
 
 use crate::Error;
 use crate::absence::{Absences, AbsentValue, Reason};
@@ -17,7 +17,7 @@ use gleaner_schemas::units::pages_to_bytes;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 
-/// The kernel's own figures, as far as they could be read.
+/// The kernel's figures, as far as they could be read.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Figures of `/proc/meminfo`.
@@ -38,7 +38,7 @@ pub struct Figures {
     pub cpu_pressure: Option<Pressure>,
     /// Figures of `/proc/pressure/io`.
     pub io_pressure: Option<Pressure>,
-    /// `/proc/zoneinfo` by NUMA node; empty where unreadable.
+    /// Figures of `/proc/zoneinfo` by NUMA node; empty if unreadable.
     pub zones: BTreeMap<u16, Zones>,
     /// Sum over all zram devices; `None` without any.
     pub zram: Option<Zram>,
@@ -49,10 +49,11 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Reads the figures, DAMON's estimate only on request; `sys` is absent in captured trees without one.
+    /// Reads the figures, DAMON's estimate only if allowed; `sys` is `None` for captured trees without
+    /// one.
     ///
     /// # Errors
-    /// [`Error::Kernel`] without a MemTotal. Any other unreadable figure is absent.
+    /// [`Error::Kernel`] without MemTotal. Any other unreadable figure is absent.
     pub fn read(
         proc: &Tree,
         sys: Option<&Tree>,
@@ -79,7 +80,7 @@ impl Figures {
             .read("iomem", text)
             .map_err(|e| AbsentValue::from_kernel_file("iomem", e))
             .and_then(|()| system_ram_bytes(text));
-        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // parsed only where it is given
+        let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // the parser ensures that there is one
         let mut pressure = |file, columns: &[&'static str]| {
             absences.keep_for(columns, proc.parse(file, text, Pressure::parse))
         };
@@ -123,7 +124,7 @@ impl Figures {
     }
 }
 
-/// ZFS' own cache: a kernel without ZFS has none, and there is nothing to tell of.
+/// Reads ZFS' cache figures; without ZFS there are none, which is no absence.
 fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> {
     const ARC: [&str; 2] = ["arc_bytes", "arc_min_bytes"];
     const ARCSTATS: &str = "spl/kstat/zfs/arcstats";

@@ -1,8 +1,8 @@
-//! The walk over the files that active processes have open or map, and their pages in the cache.
+//! Walks the files that active processes have open or mapped, and measures their pages in the cache.
 //!
-//! Regular files on filesystems with a page cache only: the pages of tmpfs, memfd and hugetlbfs are shared
-//! memory, which the processes' own sizes already hold. A file is reached through the process that uses it,
-//! so that mount namespaces do not matter, and identified by device and inode.
+//! Only regular files on filesystems with a page cache: pages of tmpfs, memfd and hugetlbfs are shared memory, which
+//! the processes' sizes already include. A file is reached through a process that uses it, so that mount namespaces
+//! do not matter, and is identified by device and inode.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
@@ -21,8 +21,8 @@ use std::fs::DirEntry;
 use std::ops::Range;
 use std::path::Path;
 
-/// Capacity of the buffer for `maps` that is kept from one walk to the next: enough for some hundred
-/// mappings; very many need MiB.
+/// Capacity of the buffer for `maps` that is kept between walks: enough for some hundred mappings; processes with
+/// very many need MiB.
 const MAPS_BYTES: usize = 64 << 10;
 
 /// Identity of a file: device and inode.
@@ -39,13 +39,13 @@ pub struct FileKey {
 pub struct FileInUse {
     /// Path as the first process that uses it sees it.
     pub path: String,
-    /// Active processes that have it open.
+    /// Number of active processes that have the file open.
     pub open_count: u64,
-    /// Active processes that map it.
+    /// Number of active processes that map the file.
     pub mapped_count: u64,
     /// Size, in bytes.
     pub size_bytes: Option<u64>,
-    /// Pages in the page cache.
+    /// Bytes in the page cache.
     pub cached_bytes: Option<u64>,
     /// Cached bytes in the ranges that active processes map, each counted once.
     pub mapped_cached_bytes: Option<u64>,
@@ -54,7 +54,7 @@ pub struct FileInUse {
 /// All files in use, by device and inode.
 pub type FilesInUse = BTreeMap<FileKey, FileInUse>;
 
-/// Walks the files; keeps its buffer and its knowledge of the kernel and of devices.
+/// Walks files; keeps its buffer and its knowledge of the kernel and of devices.
 #[derive(Debug, Default)]
 pub struct FileWalk {
     text: Vec<u8>,
@@ -64,7 +64,7 @@ pub struct FileWalk {
 }
 
 impl FileWalk {
-    /// Walks the files of the processes `pids`. `kept` are this process' descriptors of /proc: none is looked at.
+    /// Walks the files of the processes `pids`. `kept` are this process' open files in /proc, which are not examined.
     pub fn walk(
         &mut self,
         proc: &Tree,
@@ -81,7 +81,7 @@ impl FileWalk {
             let measured = if live {
                 self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
             } else {
-                // Files of another machine must never be looked up on this one.
+                // Files of another machine must never be looked up on this machine.
                 absences.note(
                     "files",
                     AbsentValue::new(Reason::Vanished, "not this host's /proc"),
@@ -109,7 +109,7 @@ impl FileWalk {
         &self.own
     }
 
-    /// A mapped file by its own device and inode; `None` for one without a page cache.
+    /// Measures a mapped file, identified by its own device and inode; `None` if it has no page cache.
     fn measure_mapped(
         &mut self,
         proc: &Tree,
@@ -121,7 +121,7 @@ impl FileWalk {
         if self.is_own(proc, inode, mapped) {
             return None;
         }
-        // Devices are not compared: btrfs gives each subvolume its own.
+        // Devices are not compared, since btrfs gives each subvolume its own.
         let by_path = open(proc, &mapped.reach).and_then(|file| {
             let stat = fstat(&file)?;
             if stat.st_ino == inode {
@@ -158,8 +158,8 @@ impl FileWalk {
                     .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
                     .sum()
             };
-            // Most libraries are mapped except for their end: this way the kernel does not walk those pages
-            // twice.
+            // Most libraries are mapped except for their end: measuring the unmapped part spares the kernel a second
+            // walk over the mapped pages.
             in_use.mapped_cached_bytes = if length(&gaps) < length(&ranges) {
                 cached(&gaps).map(|unmapped_bytes| cached_bytes.saturating_sub(unmapped_bytes))
             } else {
@@ -246,7 +246,7 @@ impl FileWalk {
         Ok(())
     }
 
-    /// Returns true if this process itself has the file open; answers without opening the file.
+    /// Returns true if this process itself has the file open; does not open the file.
     fn is_own(&self, proc: &Tree, inode: u64, mapped: &MappedInode) -> bool {
         self.own.iter().any(|own| own.inode == inode)
             && [&mapped.reach, &mapped.reach_by_address]
@@ -278,10 +278,10 @@ pub(crate) fn key(stat: &Stat) -> FileKey {
     }
 }
 
-/// The files that this process has open, its database above all, except those of the descriptors `kept`: thousands of
-/// files in /proc, of which a look at each costs as much as reading it. Own files must not be opened once more: to
-/// close any descriptor of a file drops the locks that the process holds on it (fcntl(2)), and SQLite's
-/// are such; another program would then truncate the WAL's index under our feet.
+/// Files that this process has open, above all its database, except those of the descriptors `kept`: thousands of
+/// files in /proc, which cost as much to examine as to read. Own files must not be opened a second time: closing any
+/// descriptor of a file drops the process' locks on it (fcntl(2)), including SQLite's, and another program would then
+/// truncate the WAL's index while it is in use.
 fn own_files(kept: &HashSet<RawFd>) -> HashSet<FileKey> {
     let Ok(entries) = std::fs::read_dir("/proc/self/fd") else {
         return HashSet::new();
@@ -309,7 +309,7 @@ fn unmeasured(mapped: &MappedInode) -> FileInUse {
     }
 }
 
-/// Opens without waiting: a lease or a device must not hold up the sample.
+/// Opens without waiting: a file lease or a device must not delay the sample.
 fn open(proc: &Tree, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     openat(proc, path, flags, Mode::empty())
@@ -323,7 +323,7 @@ mod tests {
     use std::process::{Child, Command};
     use std::time::{Duration, Instant};
 
-    /// Ends with its test.
+    /// Process that ends with its test.
     struct FileHolder(Child);
 
     impl Drop for FileHolder {
@@ -374,11 +374,11 @@ mod tests {
         let (_, open, exceeded) = walked(1000, 1000);
         assert_eq!((open, exceeded), (OPEN, 0));
         let (_, open, exceeded) = walked(16, 1000);
-        assert_eq!((open, exceeded), (16, 1)); // the rest of one process
+        assert_eq!((open, exceeded), (16, 1)); // the remainder of one process
         let (all, _, exceeded) = walked(1000, 16);
         assert_eq!(all, 16);
         assert!(exceeded >= OPEN as i64 - 16, "{exceeded}");
-        // Mapped ones are bounded as well.
+        // Mapped files are limited too.
         let (all, _, exceeded) = walked(1000, 1);
         assert_eq!(all, 1);
         assert!(exceeded > OPEN as i64 - 1, "{exceeded}");
@@ -399,7 +399,7 @@ mod tests {
         let mut opened = tempfile::NamedTempFile::new_in(program.parent().unwrap()).unwrap();
         opened.write_all(&vec![7; 3 << 20]).unwrap();
         opened.as_file().set_len(5 << 20).unwrap();
-        let opened = opened.into_temp_path(); // what this process has open is not asked about
+        let opened = opened.into_temp_path(); // files that this process has open are not examined
         let input = std::fs::File::open(&opened).unwrap();
         let holder = Command::new("sleep").arg("300").stdin(input).spawn();
         let holder = FileHolder(holder.unwrap());
@@ -431,7 +431,7 @@ mod tests {
             }
             assert!(Instant::now() < deadline, "{told:?} {fallback:?}");
         };
-        assert_eq!(told[&own].cached_bytes, Some(3 << 20)); // the rest is a hole
+        assert_eq!(told[&own].cached_bytes, Some(3 << 20)); // the remainder is a hole
         assert_eq!(fallback[&own], told[&own]);
         assert!(fallback.keys().eq(told.keys()));
         let mapped = |file: &&FileInUse| file.mapped_cached_bytes > Some(0);

@@ -1,4 +1,4 @@
-//! The files that processes map, gathered from `/proc/[pid]/maps`.
+//! Files mapped by processes, gathered from `/proc/[pid]/maps`.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::maps::file_mapping;
@@ -10,13 +10,13 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Bounds of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
-/// the unit ends the agent at 128 MiB.
+/// Limits of a walk; files beyond them are noted as absent. Each file takes some 700 bytes until the sample is stored, and
+/// the unit limits the agent to 128 MiB.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WalkLimits {
-    /// Files that one process has open.
+    /// Maximum number of open files of one process.
     pub(crate) of_process: usize,
-    /// Files of a sample.
+    /// Maximum number of files of a sample.
     pub(crate) files: usize,
 }
 
@@ -30,7 +30,7 @@ impl Default for WalkLimits {
 }
 
 impl WalkLimits {
-    /// Absence of a file beyond the limits of a sample.
+    /// Makes the absence of a file beyond the limits of a sample.
     pub(crate) fn beyond(self) -> AbsentValue {
         let detail = format!("files beyond {} of one sample", self.files);
         AbsentValue::new(Reason::Exceeded, detail)
@@ -43,16 +43,16 @@ pub(crate) struct MappedInode {
     pub(crate) path: PathBuf,
     /// Mapped ranges of the file, in bytes; may overlap.
     pub(crate) ranges: Vec<Range<u64>>,
-    /// Processes that map it.
+    /// Number of processes that map it.
     pub(crate) processes: u64,
     last_pid: i64,
-    /// Path under the proc root; may lead to a newer file by now.
+    /// Path below the proc root; may lead to a newer file by now.
     pub(crate) reach: PathBuf,
-    /// Path by the address of a mapping: leads to the mapped file itself, but needs a capability.
+    /// Path by a mapping's address: leads to the mapped file itself, but needs a capability.
     pub(crate) reach_by_address: PathBuf,
 }
 
-/// The files that the processes `pids` map, by the device and inode that `maps` names.
+/// Gathers the files that the processes `pids` map, by device and inode in `maps`.
 pub(crate) fn gather(
     proc: &Tree,
     pids: &[i64],

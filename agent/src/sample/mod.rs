@@ -1,4 +1,4 @@
-//! A sample: the kernel's figures and the memory in use, divided among the categories.
+//! A sample: the kernel's figures, and memory in use, divided among the categories.
 
 pub mod cgroups;
 pub mod figures;
@@ -31,7 +31,7 @@ use gleaner_schemas::units::stored;
 pub struct Sample {
     /// Time of the sample.
     pub moment: Moment,
-    /// Memory, load, cost.
+    /// Row of the sample itself: memory, load, cost.
     pub row: SampleRow,
     /// Rows of the active processes.
     pub processes: Vec<ProcessRow>,
@@ -47,7 +47,7 @@ pub struct Sample {
     pub absences: Absences,
 }
 
-/// Memory in use, for the accounting, from the walks over processes and files.
+/// Sums the memory in use, for the accounting, from the walks over processes and files.
 #[must_use]
 pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> InUse {
     let sum = |part: fn(&ProcessRow) -> Option<i64>| -> u64 {
@@ -56,12 +56,12 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
             .iter()
             .filter_map(part)
             .filter_map(|b| u64::try_from(b).ok())
-            .fold(0, u64::saturating_add) // what a tree says need not be true
+            .fold(0, u64::saturating_add) // a captured tree may contain any value
     };
     let active_shmem_bytes = sum(|p| p.shmem_bytes);
     // Lower bounds of mapped file memory: the sum of the processes' proportional parts, which never counts a
     // page twice (a reused reading is nearly as good), and the largest resident file part of any process.
-    // They are the only figures where files cannot be asked (before Linux 6.5, files of other users).
+    // These are the only figures if files cannot be examined (before Linux 6.5, files of other users).
     let proportional_file_bytes =
         sum(|p| p.file_bytes.filter(|_| p.memory_source != "rss_estimate"));
     let largest_file_bytes = processes.active.iter().filter_map(|p| p.file_bytes).max();
@@ -74,8 +74,8 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
         active_shmem_bytes,
         mapped_file_bytes: mapped_cached_bytes.max(least_mapped_bytes),
         file_cache_bytes: cached_bytes.saturating_sub(mapped_cached_bytes),
-        // Shared memory counts once: the part of Shmem that active processes do not hold belongs to idle
-        // processes or lies in tmpfs, whoever maps it and however often.
+        // Shared memory counts once: the part of Shmem that active processes do not use belongs to idle
+        // processes or is in tmpfs, whichever processes map it, and however often.
         idle_process_bytes: processes
             .idle_anon_bytes
             .saturating_add(shmem_bytes.saturating_sub(active_shmem_bytes)),
@@ -83,7 +83,7 @@ pub fn in_use(processes: &Processes, files: &FilesInUse, shmem_bytes: u64) -> In
     }
 }
 
-/// The sample's row, but for identity, activity and cost, which the sampler adds.
+/// Makes the sample's row except for identity, activity and cost, which the sampler adds.
 #[must_use]
 pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow {
     let meminfo = &figures.meminfo;
@@ -91,7 +91,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
     let kernel = KernelFigures {
         physical_bytes: figures.physical_bytes,
         balloon_bytes: get("Balloon").unwrap_or(0),
-        mem_total_bytes: get("MemTotal").unwrap_or(0), // parsed only where it is given
+        mem_total_bytes: get("MemTotal").unwrap_or(0), // the parser ensures that there is one
         mem_free_bytes: get("MemFree").unwrap_or(0),
         pcp_free_bytes: figures.pcp_free_bytes.unwrap_or(0),
         mem_available_bytes: get("MemAvailable"),
@@ -193,7 +193,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
 }
 
 /// Columns that may be absent without a reason: `interval_ms` (the `gaps` table explains it), figures that a
-/// captured tree, of one moment, cannot give, and figures that need ZFS, zram or the owner's permission to
+/// captured tree of one moment cannot give, and figures that need ZFS, zram or the owner's permission to
 /// read DAMON.
 const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "interval_ms",
@@ -209,8 +209,8 @@ const ABSENT_WITHOUT_REASON: [&str; 11] = [
     "damon_idle_p90_ms",
 ];
 
-/// Notes an absence for every other column without a value or a reason: its field in `meminfo` is malformed,
-/// or the kernel does not provide it.
+/// Notes an absence for every other column without a value and a reason: its field in `meminfo` is
+/// malformed, or the kernel does not provide it.
 pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, absences: &mut Absences) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
         if value == Value::Null

@@ -1,4 +1,4 @@
-//! NUMA nodes with memory, and its use on each.
+//! NUMA nodes with memory, and the memory's use on each.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::zoneinfo::Zones;
@@ -14,8 +14,8 @@ pub fn with_memory(sys: &Tree, text: &mut Vec<u8>) -> Option<Vec<u16>> {
     list::numbers(std::str::from_utf8(text).ok()?)
 }
 
-/// A row for each node with memory, if there are two or more; a single node's figures are the sample's.
-/// `host` is `/proc/meminfo`, which alone has the size of a huge page.
+/// Makes a row for each node with memory if there are two or more; a single node's figures are the
+/// sample's. `host` is `/proc/meminfo`, the only file with the size of a huge page.
 pub fn rows(
     sys: &Tree,
     host: &Meminfo,
@@ -29,7 +29,7 @@ pub fn rows(
     for node in nodes.unwrap_or_default() {
         let meminfo = sys
             .read(&format!("devices/system/node/node{node}/meminfo"), text)
-            .map_err(|e| AbsentValue::from_errno("meminfo", e)) // a node may be taken out
+            .map_err(|e| AbsentValue::from_errno("meminfo", e)) // a node may be removed
             .and_then(|()| {
                 Meminfo::parse_node(text)
                     .ok_or_else(|| AbsentValue::new(Reason::Malformed, "a node's meminfo"))
@@ -45,7 +45,7 @@ pub fn rows(
         let high_pages = zones.get(&node).and_then(|zones| zones.high_pages);
         rows.push(NodeRow {
             node: i64::from(node),
-            mem_total_bytes: bytes("MemTotal").unwrap_or(0), // parsed only where it is given
+            mem_total_bytes: bytes("MemTotal").unwrap_or(0), // the parser ensures that there is one
             mem_free_bytes: bytes("MemFree").unwrap_or(0),
             lotsfree_bytes: high_pages.map(|pages| stored(pages_to_bytes(pages, page_size_bytes))),
             active_file_bytes: bytes("Active(file)"),

@@ -1,8 +1,8 @@
 //! Every open of a file on a disk between two samples (fanotify(7)), if the owner enables the watch.
 //!
-//! The kernel names files by handle: it opens nothing for us, no event keeps a file or a mount busy, and a
-//! file is examined once a sample, however often it was opened. The kernel merges several opens by one
-//! process into one event if they have not been read yet.
+//! The kernel names files by handle: it opens no file for the agent, no event keeps a file or mount busy, and a
+//! file is examined once per sample, however often it was opened. The kernel merges several unread opens by one
+//! process into one event.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::Tree;
@@ -18,31 +18,31 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// Number of files that a sample records at most; further opens are counted as absent. Each file takes some
-/// 14 us of CPU, and a sample shall take no more than 50 ms.
+/// Maximum number of files recorded by a sample; further opens are counted as absent. Each file takes some 14
+/// us of CPU, and a sample should take at most 50 ms.
 pub const MOST_FILES: usize = 2048;
 
-/// Reads that one look takes at most: more events than the kernel queues (16384), yet an end when a busy
-/// builder queues faster than we read.
+/// Maximum number of reads per look: enough for more events than the kernel queues (16384), but finite when a
+/// busy builder queues events faster than the agent reads them.
 const MOST_READS: usize = 32;
 
-/// Kinds of disk filesystem that use a device number of their own.
+/// Types of disk filesystem that use a device number of their own.
 const DISKS_OF_THEIR_OWN: [&str; 2] = ["btrfs", "bcachefs"];
 
 /// A file that was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenedFile {
-    /// Number of times it was opened.
+    /// Number of times the file was opened.
     pub opened_count: u64,
     /// Path as the agent sees it.
     pub path: Option<String>,
     /// Size, in bytes.
     pub size_bytes: Option<u64>,
-    /// Pages in the page cache.
+    /// Bytes in the page cache.
     pub cached_bytes: Option<u64>,
 }
 
-/// Opened files; of files that are also in use only the count.
+/// Opened files; for files that are also in use, only the count is set.
 pub type OpenedFiles = BTreeMap<FileKey, OpenedFile>;
 
 /// Watches the filesystems on disks.
@@ -50,7 +50,7 @@ pub type OpenedFiles = BTreeMap<FileKey, OpenedFile>;
 pub struct OpenWatch {
     group: Group,
     own_pid: i32,
-    /// Events by filesystem and handle.
+    /// Number of events by filesystem and handle.
     counts: HashMap<Box<[u8]>, u64>,
     lost: UncountedOpens,
     buffer: Vec<u8>,
@@ -85,7 +85,7 @@ impl OpenWatch {
             buffer: vec![0; 64 << 10],
             text: Vec::new(),
         };
-        watch.mark(proc, &mut Absences::default()); // each sample marks again, and tells
+        watch.mark(proc, &mut Absences::default()); // each sample marks again, and reports failures
         Ok(watch)
     }
 
@@ -94,7 +94,7 @@ impl OpenWatch {
         for _ in 0..MOST_READS {
             let Ok(length @ 1..) = rustix::io::read(self.group.as_fd(), &mut self.buffer[..])
             else {
-                return; // none is left
+                return; // no events are left
             };
             for event in events(&self.buffer[..length]) {
                 match event {
@@ -114,8 +114,8 @@ impl OpenWatch {
         }
     }
 
-    /// Files opened since the last call, except this process' `own`. Those in use are known already; the others
-    /// are examined.
+    /// Returns the files opened since the last call, except this process' `own`. Files in use are known
+    /// already; the others are examined.
     pub fn take(
         &mut self,
         proc: &Tree,
@@ -133,8 +133,8 @@ impl OpenWatch {
                 absences.note("opens", AbsentValue::new(Reason::Vanished, "filesystem"));
                 continue;
             };
-            // Opened as a path only: opening a device has effects, and closing a file of our own drops its
-            // locks.
+            // Opened as a path only: really opening a device has effects, and closing one of the agent's own
+            // files drops its locks.
             let reached = open_by_handle(disk, handle, OFlags::PATH)
                 .and_then(|fd| Ok((fstat(&fd)?, fd)))
                 .map_err(gone);
@@ -174,8 +174,8 @@ impl OpenWatch {
         }
     }
 
-    /// Marks every filesystem on a disk, new ones among them, and hands them back by their ids. To mark
-    /// one again changes nothing; to hold them open would keep them from being unmounted.
+    /// Marks every filesystem on a disk, including new ones, and returns descriptors by filesystem id. Marking
+    /// one again changes nothing; keeping the descriptors open would prevent unmounting.
     fn mark(&mut self, proc: &Tree, absences: &mut Absences) -> HashMap<[u8; 8], OwnedFd> {
         let mut disks = HashMap::new();
         if let Err(e) = proc.read("self/mountinfo", &mut self.text) {
@@ -200,11 +200,11 @@ fn is_on_a_disk(mount: &Mount) -> bool {
     mount.device.0 != 0 || DISKS_OF_THEIR_OWN.contains(&mount.kind.as_str())
 }
 
-/// A mounted filesystem's id as events have it, and a descriptor to reach its files by.
+/// Id of a mounted filesystem as in events, and a descriptor by which its files can be reached.
 fn filesystem(point: &Path) -> Result<([u8; 8], OwnedFd), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = openat(CWD, point, flags, Mode::empty())?;
-    // The kernel's two numbers, which statvfs(3) makes one of.
+    // The kernel's two numbers, which statvfs(3) combines into one.
     let fsid = fstatvfs(&fd)?.f_fsid;
     let mut id = [0; 8];
     id[..4].copy_from_slice(&(fsid as u32).to_ne_bytes());
@@ -212,7 +212,7 @@ fn filesystem(point: &Path) -> Result<([u8; 8], OwnedFd), Errno> {
     Ok((id, fd))
 }
 
-/// Path of a file, if the kernel still knows one, and its pages in the page cache.
+/// Returns a file's path, if the kernel still knows one, and its pages in the page cache.
 fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     use rustix::fd::AsRawFd;
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
@@ -224,7 +224,7 @@ fn look_at(fd: &OwnedFd) -> (Option<String>, Result<u64, Errno>) {
     (path.filter(|path| path.len() > 1), pages)
 }
 
-/// Absence of a file that was deleted between, as of a process that ended.
+/// Absence of a file that was deleted in the meantime; counts like a process that ended.
 fn gone(e: Errno) -> AbsentValue {
     match e {
         Errno::STALE => AbsentValue::new(Reason::Vanished, "deleted"),
@@ -238,7 +238,7 @@ mod tests {
     use std::process::Command;
     use std::time::{Duration, Instant};
 
-    /// Files opened while `act` ran, and the messages about opens that were lost. Repeats while other
+    /// Returns the files opened while `act` ran, and the messages about lost opens. Repeats while other
     /// programs open more files than the queue holds.
     fn opened_while(act: impl Fn()) -> (OpenedFiles, Vec<String>) {
         let proc = Tree::open(Path::new("/proc")).unwrap();

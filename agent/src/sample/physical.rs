@@ -1,14 +1,14 @@
-//! Size of physical memory, which no single file gives on every host.
+//! Size of physical memory; no single file states it on every host.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::read::zoneinfo::Zones;
 use gleaner_schemas::units::pages_to_bytes;
 
-/// The zones may differ from MemTotal by this share: memory given to the allocator late.
+/// Share by which the zones may differ from MemTotal: memory given to the allocator late.
 const AGREEMENT: f64 = 0.01;
 
 /// Physical memory in bytes: System RAM of `iomem`, otherwise the zones' present pages if their managed pages
-/// agree with MemTotal. The absences name missing and contradicting sources.
+/// agree with MemTotal. The absences name missing and contradictory sources.
 #[must_use]
 pub fn physical_bytes(
     iomem: Result<u64, AbsentValue>,

@@ -1,4 +1,4 @@
-//! The walk over processes: determines the active ones, and divides memory among processes.
+//! Walks processes: determines the active ones, and divides memory among processes.
 
 use crate::absence::{Absences, AbsentValue, Reason};
 use crate::config::Units;
@@ -14,38 +14,38 @@ use rustix::io::Errno;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
 
-/// CPU ticks used so far, by process id and start, so that a reused id is another process.
+/// CPU ticks used so far, by process id and start time, so that a reused id counts as another process.
 pub type CpuTimes = HashMap<(i32, u64), u64>;
 
-/// Figures that an old kernel does not give of a process.
+/// Detail of the absence of figures that an old kernel does not give for a process.
 const OLDER: &str = "status: RssAnon, RssFile and RssShmem are there since Linux 4.5";
 
-/// Detail of the absence when `/proc` shows only a user's own processes (`hidepid=2`, or a unit's
-/// `ProtectProc=`): the number of the others and their memory are unknown.
+/// Detail of the absence if `/proc` shows only a user's own processes (`hidepid=2`, or a unit's `ProtectProc=`): number
+/// and memory of the others are unknown.
 const HIDDEN: &str =
     "hidepid: other users' processes are hidden; their memory and files count as available";
 
 /// Findings of one walk over the processes.
 #[derive(Debug, Default)]
 pub struct Processes {
-    /// The active ones.
+    /// Rows of the active processes.
     pub active: Vec<ProcessRow>,
     /// Number of processes, kernel threads excluded.
     pub count: u64,
-    /// CPU times, for the next walk.
+    /// CPU times used so far, for the next walk.
     pub cpu_times: CpuTimes,
     /// Resident anonymous memory of processes that are not active and hold no guests' memory.
     pub idle_anon_bytes: u64,
-    /// Resident anonymous memory of the processes that hold guests' memory.
+    /// Resident anonymous memory of processes that hold guests' memory.
     pub guest_anon_bytes: u64,
-    /// CPU time of our daemons and of the processes that hold guests' memory, since the walk before.
+    /// CPU time of our daemons and of processes that hold guests' memory, since the last walk.
     pub guest_cpu_ms: u64,
     /// Controlling terminals, as (major, minor).
     pub terminals: BTreeSet<(u32, u32)>,
 }
 
 impl Processes {
-    /// Adds the anonymous memory of a process that is not active; what a tree says need not be true.
+    /// Adds the anonymous memory of a process that is not active. Saturates, since a captured tree may contain any value.
     fn add(&mut self, is_guest: bool, anon_pages: u64, page_size_bytes: u64) {
         let sum = if is_guest {
             &mut self.guest_anon_bytes
@@ -56,25 +56,25 @@ impl Processes {
     }
 }
 
-/// Walks the processes under a proc root; keeps its buffers from one walk to the next.
+/// Walks the processes below a proc root; keeps its buffers between walks.
 #[derive(Debug)]
 pub struct ProcessWalk {
     units: Units,
-    /// Further names that are always active.
+    /// Further names of always-active processes.
     always_active: Vec<String>,
-    /// Names of others' memory servers that live from the quota.
+    /// Names of third-party memory servers that use the quota.
     guest_processes: Vec<String>,
     walks: u64,
     /// Proportional sizes by process id and start time, for later walks.
     readings: HashMap<(i32, u64), Reading>,
-    /// Sizes of the idle processes.
+    /// Sizes of idle processes.
     idle_sizes: HashMap<(i32, u64), IdleSize>,
     stat_files: StatFiles,
     path: String,
     text: Vec<u8>,
 }
 
-/// An idle process' memory, which is read again only when `stat` says that it did something.
+/// An idle process' memory, read again only when `stat` shows that the process did something.
 #[derive(Clone, Copy, Debug)]
 struct IdleSize {
     /// Resident pages, from `stat`.
@@ -83,7 +83,7 @@ struct IdleSize {
     anon_pages: u64,
 }
 
-/// An active process whose memory is not split yet.
+/// An active process whose memory is not divided by kind yet.
 #[derive(Debug)]
 struct ActiveProcess {
     pid: i32,
@@ -95,8 +95,8 @@ struct ActiveProcess {
 }
 
 impl ProcessWalk {
-    /// A walk with the host's units, the owner's further names of always-active processes, and the names of others' memory
-    /// servers that live from the quota.
+    /// Makes a walk with the host's units, the owner's further names of always-active processes, and the names of
+    /// third-party memory servers that use the quota.
     #[must_use]
     pub fn new(units: Units, always_active: Vec<String>, guest_processes: Vec<String>) -> Self {
         Self {
@@ -112,7 +112,7 @@ impl ProcessWalk {
         }
     }
 
-    /// Other names than before.
+    /// Replaces the names.
     pub(crate) fn set_names(&mut self, always_active: Vec<String>, guest_processes: Vec<String>) {
         self.always_active = always_active;
         self.guest_processes = guest_processes;
@@ -141,11 +141,11 @@ impl ProcessWalk {
         Ok(times)
     }
 
-    /// Walks all processes; `before` holds the CPU times of the walk before, `always_active` further
-    /// processes that are always active.
+    /// Walks all processes. `before` has the CPU times of the last walk; `always_active` are further always-active
+    /// processes.
     ///
     /// # Errors
-    /// When the root cannot be listed.
+    /// The root cannot be listed.
     pub fn walk(
         &mut self,
         proc: &Tree,
@@ -156,7 +156,7 @@ impl ProcessWalk {
         let mut found = Processes::default();
         let mut active = Vec::new();
         let pids = pids(proc)?;
-        // Every PID namespace has a process 1 as long as it lives.
+        // Every PID namespace has a process 1 for as long as it exists.
         if proc.is_procfs() && pids.first() != Some(&1) {
             absences.note("processes", AbsentValue::new(Reason::Denied, HIDDEN));
         }
@@ -186,7 +186,7 @@ impl ProcessWalk {
         Ok(found)
     }
 
-    /// Counts a process in; hands it back when it is active.
+    /// Counts a process; returns it if it is active.
     fn add(
         &mut self,
         proc: &Tree,
@@ -223,7 +223,7 @@ impl ProcessWalk {
             || self.always_active.contains(&name);
         let is_guest = holds_guests(&name, &self.guest_processes);
         if is_guest || activity == Activity::Own {
-            let used_ms = cpu_ms.unwrap_or(in_ms(cpu_ticks)); // what a tree says need not be true
+            let used_ms = cpu_ms.unwrap_or(in_ms(cpu_ticks)); // a captured tree may contain any value
             found.guest_cpu_ms = found.guest_cpu_ms.saturating_add(used_ms);
         }
         let is_active =
@@ -242,8 +242,8 @@ impl ProcessWalk {
             .map_err(|e| AbsentValue::from_errno("statm", e))?;
         let statm = Statm::parse(&self.text).ok_or_else(|| malformed("statm"))?;
         if !is_active {
-            // `shared` is file pages and shared memory: the rest is anonymous. The idle processes'
-            // shared memory is taken from Shmem as a whole (`sample`), which counts each page once.
+            // `shared` is file pages and shared memory; the remainder is anonymous. The idle processes' shared memory is
+            // computed from Shmem as a whole (`sample`), which counts each page once.
             let anon_pages = statm.resident_pages.saturating_sub(statm.shared_pages);
             found.add(is_guest, anon_pages, page_size_bytes);
             let size = IdleSize {
@@ -297,7 +297,7 @@ impl ProcessWalk {
             swap_bytes: split.swap_bytes.map(stored),
             private_bytes: split.private_bytes.map(stored),
             shared_bytes: split.shared_bytes.map(stored),
-            cgroup_id: None, // `cgroups` knows it
+            cgroup_id: None, // set by `cgroups`
         })
     }
 
@@ -328,7 +328,7 @@ impl ProcessWalk {
         Some(split)
     }
 
-    /// Resident sizes, sharers counted in full.
+    /// Resident sizes; shared pages count in full.
     fn estimate(
         &mut self,
         proc: &Tree,
@@ -358,7 +358,7 @@ impl ProcessWalk {
         self.path.clear();
         let _ = write!(self.path, "{pid}/{file}"); // writing to a String cannot fail
         if file == "status" {
-            proc.read(&self.path, &mut self.text) // lists groups, of which there may be thousands
+            proc.read(&self.path, &mut self.text) // lists groups, which may be thousands
         } else {
             proc.read_record(&self.path, &mut self.text)
         }
@@ -416,10 +416,10 @@ mod tests {
         // ticks, resident pages and statm → anonymous pages of idle processes
         for (ticks, resident, statm, expected) in [
             (30, 100, "900 100 40 1 0 1 0", 60),
-            (30, 100, "900 100 90 1 0 1 0", 60), // it did nothing: the same as before
+            (30, 100, "900 100 90 1 0 1 0", 60), // it did nothing: the same size
             (30, 101, "900 101 91 1 0 1 0", 10),
             (31, 101, "900 101 31 1 0 1 0", 0),  // active
-            (31, 101, "900 101 21 1 0 1 0", 80), // what it did while active is not known
+            (31, 101, "900 101 21 1 0 1 0", 80), // its changes while active are unknown
         ] {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
@@ -442,7 +442,7 @@ mod tests {
         let guests = vec!["memcached".to_owned()];
         let mut walk = ProcessWalk::new(units, vec!["memcached".to_owned()], guests);
         let mut times = CpuTimes::new();
-        // Two walks: sizes read before are used again if nothing has changed.
+        // Two walks: sizes are reused if nothing has changed.
         for (ticks, guest_cpu_ms) in [(30, 90), (30, 0), (90, 180)] {
             for (pid, name, anon) in [
                 (1, "init", 5),

@@ -1,25 +1,26 @@
-//! Choice of the processes whose proportional sizes a sample reads; the others keep an earlier reading.
+//! Chooses the processes whose proportional sizes a sample reads; the others keep an earlier reading.
 //!
 //! Reading `smaps_rollup` takes 6 to 43 ms per GiB of small pages (measured idle and beside compilers),
 //! during which the process waits for its own memory map's lock.
 
 use crate::read::process::Split;
 
-/// Size limit: larger processes are not read. At 43 ms per GiB, a reading of this size stays below 10 ms.
+/// Size limit: larger processes are not read. At 43 ms per GiB, reading one of this size takes less than 10
+/// ms.
 pub const LARGEST_BYTES: u64 = 192 << 20;
 
-/// Resident memory walked in one sample: at most 22 ms. More than [`LARGEST_BYTES`], so that the process
-/// that has waited longest is read in every sample.
+/// Maximum resident memory walked in one sample: at most 22 ms. It exceeds [`LARGEST_BYTES`], so that the
+/// process whose reading is oldest is read in every sample.
 pub const SAMPLE_BYTES: u64 = 512 << 20;
 
-/// Number of walks after its own for which a reading stays valid: a fork or an exit changes the proportion of
-/// a process whose own size stays the same.
+/// Number of later walks for which a reading stays valid: a fork or exit changes a process' proportional
+/// sizes while its own size stays the same.
 const SERVES_WALKS: u64 = 4;
 
-/// Sizes that differ by less than this part of the resident memory are the same.
+/// Sizes that differ by less than this fraction of resident memory count as equal.
 const SAME_SIZE_PART: u64 = 64;
 
-/// A process' size, by `statm`.
+/// Size of a process, from `statm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Resident memory, in bytes.
@@ -50,19 +51,19 @@ pub struct Reading {
 /// Source of a process' split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// From `smaps_rollup`, now.
+    /// Read from `smaps_rollup` now.
     Read,
-    /// From an earlier reading.
+    /// Reuse an earlier reading.
     Reuse(Split),
-    /// From resident sizes.
+    /// Estimate from resident sizes.
     Estimate,
 }
 
 /// Chooses for the active processes of walk number `walk`, given as their sizes and last readings.
 ///
-/// A reading serves while it is recent and the size is about the same. Among the others, those never read and
-/// those read longest ago come first, small ones before large ones, within [`SAMPLE_BYTES`]. The rest keep an
-/// older reading at about the same size, or are estimated.
+/// A reading is reused while it is recent and the size is about the same. Among the other processes, those
+/// never read and those with the oldest readings come first, small ones before large ones, within
+/// [`SAMPLE_BYTES`]. The remaining ones keep an older reading at about the same size, or are estimated.
 #[must_use]
 pub fn choose(processes: &[(Size, Option<Reading>)], walk: u64) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(processes.len());
@@ -116,7 +117,7 @@ mod tests {
         })
     }
 
-    /// The choices of walk 10, as words.
+    /// Choices of walk 10, as words.
     fn words(processes: &[(Size, Option<Reading>)]) -> Vec<&'static str> {
         let word = |choice| match choice {
             Choice::Read => "read",
@@ -134,9 +135,9 @@ mod tests {
             (size(128, 64), reading(9, 128, 64), "reuse"),
             (size(128, 64), reading(6, 128, 64), "reuse"),
             (size(128, 64), reading(5, 128, 64), "read"), // five walks ago
-            (size(130, 64), reading(9, 128, 64), "reuse"), // 128 / 64 more
+            (size(130, 64), reading(9, 128, 64), "reuse"), // a difference of 1/64
             (size(131, 64), reading(9, 128, 64), "read"),
-            (size(128, 67), reading(9, 128, 64), "read"), // file pages came for anonymous ones
+            (size(128, 67), reading(9, 128, 64), "read"), // file pages replaced anonymous ones
             (size(193, 10), reading(9, 192, 10), "reuse"),
             (size(193, 10), reading(5, 192, 10), "estimate"),
         ];
@@ -149,13 +150,13 @@ mod tests {
     fn the_longest_unread_come_first_then_the_small_as_far_as_the_budget_reaches() {
         let processes = [
             (size(192, 0), None),
-            (size(192, 0), reading(2, 192, 0)), // was about the same eight walks ago
+            (size(192, 0), reading(2, 192, 0)), // about the same size eight walks ago
             (size(192, 0), reading(1, 10, 0)),
             (size(150, 0), None),
             (size(50, 0), reading(3, 25, 0)),
             (size(200, 0), None),
         ];
-        // The processes never read take 150 + 192 MiB; the last 170 MiB go to the one of 50.
+        // The processes never read take 150 + 192 MiB; the remaining 170 MiB go to the one of 50.
         let expected = ["read", "reuse", "estimate", "read", "read", "estimate"];
         assert_eq!(words(&processes), expected);
     }
@@ -165,7 +166,7 @@ mod tests {
         fn bounded_and_each_gets_its_turn(sizes in proptest::collection::vec(0..200 * MIB, 1..40)) {
             let mut last: Vec<Option<Reading>> = vec![None; sizes.len()];
             for walk in 1..=sizes.len() as u64 {
-                // The size always differs, so that no reading is used twice.
+                // Sizes always differ, so that no reading is reused.
                 let now = |bytes: u64| Size { rss_bytes: bytes, shared_bytes: bytes * (walk % 2) };
                 let processes: Vec<_> = sizes.iter().map(|&b| now(b)).zip(last.clone()).collect();
                 let choices = choose(&processes, walk);

@@ -1,4 +1,4 @@
-//! Cached part of a file, by the call that this kernel has.
+//! Cached part of a file, by the system call that this kernel has.
 
 use crate::absence::{AbsentValue, Reason};
 use crate::read::{cachestat, mincore};
@@ -8,12 +8,11 @@ use rustix::io::Errno;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Most bytes asked of mincore(2) in one walk: it looks each page up, cached or not, which takes 8 to 15 ms
-/// of CPU per GiB. cachestat(2) needs no limit: 3 us for 200 MiB.
+/// Maximum bytes that one walk examines with mincore(2), which looks up each page, cached or not, and takes
+/// 8 to 15 ms of CPU per GiB. cachestat(2) needs no limit: 3 us for 200 MiB.
 const MINCORE_WALK_BYTES: u64 = 2 << 30;
 
-/// Size limit of one file: larger files are not asked about, so that they do not use up the limit of the
-/// walk.
+/// Size limit of one file: larger files are skipped, so that they do not use up the limit of the walk.
 const MINCORE_FILE_BYTES: u64 = 1 << 30;
 
 /// Filesystems (`linux/magic.h`) whose files are shared memory, or views of the kernel without pages.
@@ -32,8 +31,8 @@ const NOT_CACHED: [u32; 12] = [
     0x0bad_1dea, // futex and other anonymous inodes
 ];
 
-/// overlayfs (`linux/magic.h`), which containers use: its files' pages are in the cache of the filesystem
-/// below. A mapping leads there; cachestat(2) looks into overlayfs itself, and says 0.
+/// overlayfs (`linux/magic.h`), which containers use: pages of its files are in the cache of the filesystem
+/// below. A mapping reaches them; cachestat(2) examines overlayfs itself, and reports 0.
 const OVERLAYFS: u32 = 0x794c_7630;
 
 /// Asks the kernel for cached pages; remembers missing system calls, and the filesystem of each device.
@@ -63,7 +62,7 @@ impl Default for Residency {
 }
 
 impl Residency {
-    /// Reads as on kernels before Linux 6.5, which lack cachestat(2).
+    /// Emulates kernels before Linux 6.5, which lack cachestat(2).
     #[cfg(test)]
     pub(crate) fn without_cachestat() -> Self {
         Self {
@@ -72,13 +71,13 @@ impl Residency {
         }
     }
 
-    /// Begins a walk: what it may cost is its own, and a device's number may be another's by now.
+    /// Begins a walk: resets its limit, and forgets devices, whose numbers may be reused.
     pub(crate) fn begin_walk(&mut self) {
         self.left_bytes = MINCORE_WALK_BYTES;
         self.filesystems.clear();
     }
 
-    /// Cached bytes of `file`, of `size_bytes` on `device`; `None` without a page cache.
+    /// Cached bytes of `file`, which has `size_bytes` on `device`; `None` without a page cache.
     pub(crate) fn file(
         &mut self,
         file: OwnedFd,
@@ -98,7 +97,7 @@ impl Residency {
             })
     }
 
-    /// Pages of `file` in the page cache within `range` (bytes; the whole file when empty).
+    /// Pages of `file` in the page cache within `range` (bytes; an empty range: the whole file).
     pub(crate) fn cached_pages(
         &mut self,
         file: &CachedFile,
@@ -111,7 +110,7 @@ impl Residency {
         } = file;
         if self.has_cachestat && !is_overlay {
             match cachestat::cached_pages(file, range) {
-                Err(Errno::NOSYS) => self.has_cachestat = false, // and never will have it
+                Err(Errno::NOSYS) => self.has_cachestat = false, // it never will have it
                 asked => return asked.map_err(|e| AbsentValue::from_errno("cachestat", e)),
             }
         }
@@ -128,7 +127,7 @@ impl Residency {
         }
         self.left_bytes -= length_bytes;
         mincore::cached_pages(file, size_bytes, range).map_err(|e| match e {
-            // The file is open, but its filesystem cannot map.
+            // The file is open, but its filesystem does not support mappings.
             Errno::NODEV => AbsentValue::from_kernel_file("mincore", e),
             e => AbsentValue::from_errno("mincore", e),
         })
@@ -145,7 +144,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// The file, as on a filesystem of its own.
+    /// The file, as if on a filesystem of its own.
     fn cached(file: &File) -> CachedFile {
         CachedFile {
             file: file.try_clone().unwrap().into(),
@@ -154,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A file of which only the second of every four MiB is cached: the rest was never written.
+    /// Makes a file of which only the second of every four MiB is cached; the others were never written.
     fn a_quarter_cached(size_bytes: u64) -> File {
         let mut file = tempfile::tempfile().unwrap();
         for at in (MIB..size_bytes).step_by(4 * MIB as usize) {
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn mincore_equals_cachestat() {
         let page_bytes = rustix::param::page_size() as u64;
-        let size_bytes = 136 * MIB + 5000; // three windows, a page that is not whole
+        let size_bytes = 136 * MIB + 5000; // three windows and a partial page
         let file = cached(&a_quarter_cached(size_bytes));
         let ranges = [
             0..0,
@@ -176,7 +175,7 @@ mod tests {
             MIB..2 * MIB,
             0..MIB,
             MIB + 16 * page_bytes..MIB + 32 * page_bytes,
-            63 * MIB..68 * MIB, // over a window's end
+            63 * MIB..68 * MIB, // across a window's end
             132 * MIB..200 * MIB,
             size_bytes..size_bytes + MIB,
         ];
@@ -209,13 +208,13 @@ mod tests {
         assert_eq!(asked(&mut residency, 1), Ok(0));
     }
 
-    /// Another user's file that may be read and not written: mincore says that it is all there.
+    /// Another user's file that is readable but not writable: mincore reports all of it as cached.
     #[test]
     fn whom_mincore_would_lie_to_is_denied() {
         let told = std::thread::spawn(|| {
             if geteuid().is_root() {
                 let nobody = Uid::from_raw(65_534);
-                set_thread_res_uid(nobody, nobody, nobody).unwrap(); // of this thread alone
+                set_thread_res_uid(nobody, nobody, nobody).unwrap(); // for this thread only
             }
             let file = File::open("/usr/bin/env").unwrap();
             let size_bytes = file.metadata().unwrap().len();

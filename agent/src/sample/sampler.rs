@@ -1,4 +1,4 @@
-//! Takes samples; keeps what one sample needs of the one before.
+//! Takes samples; keeps the data that one sample needs of the last.
 
 use crate::Error;
 use crate::absence::{Absences, AbsentValue};
@@ -25,35 +25,34 @@ use std::path::Path;
 pub struct Sampler {
     settings: Settings,
     proc: Tree,
-    /// A captured tree may have none.
+    /// `/sys`; `None` in a captured tree without it.
     sys: Option<Tree>,
     process_walk: ProcessWalk,
     cgroups: Cgroups,
     file_walk: FileWalk,
-    /// Watch of file opens; `None` unless the owner wants it, an absence if it cannot be had.
+    /// Watch of file opens; `None` unless the owner enables it, an absence if it is unavailable.
     opens: Option<Result<OpenWatch, AbsentValue>>,
     file_id_key: FileIdKey,
     activity: Box<dyn Activity>,
     cpu_times: CpuTimes,
-    /// Guest load since `load_from_ms`, on the clock that stands still while the host sleeps, as the load
-    /// average does.
+    /// Guest load since `load_from_ms`, on the clock that stops while the host sleeps, like the load average.
     guest_load: GuestLoad,
     load_from_ms: i64,
     boot_id: Option<String>,
-    /// Lowest MemAvailable that was read since the sample before.
+    /// Lowest MemAvailable read since the last sample.
     lowest_available_bytes: Option<u64>,
     text: Vec<u8>,
     own_cpu_us: i64,
 }
 
 impl Sampler {
-    /// Begins: reads CPU times for the first sample to compare with, and watches input devices.
+    /// Reads CPU times as the baseline of the first sample, and begins to watch input devices.
     ///
-    /// A captured tree has one moment only: there a process counts by the CPU time of its whole life,
-    /// unless [`Sampler::prime_from`] gives an earlier moment.
+    /// A captured tree has only one moment: its processes count by the CPU time of their whole lives, unless
+    /// [`Sampler::prime_from`] gives an earlier moment.
     ///
     /// # Errors
-    /// [`Error::Read`] when the proc root cannot be read.
+    /// [`Error::Read`] if the proc root cannot be read.
     pub fn new(settings: Settings, file_id_key: FileIdKey) -> Result<Self, Error> {
         let proc = Tree::open(&settings.proc_root)?;
         let mut process_walk = ProcessWalk::new(
@@ -94,10 +93,10 @@ impl Sampler {
         })
     }
 
-    /// Takes the CPU times that the first sample compares with from another tree, captured earlier.
+    /// Takes the baseline CPU times of the first sample from another tree, captured earlier.
     ///
     /// # Errors
-    /// [`Error::Read`] when it cannot be read.
+    /// [`Error::Read`] if that tree cannot be read.
     pub fn prime_from(&mut self, proc_root: &Path) -> Result<(), Error> {
         let earlier = Tree::open(proc_root)?;
         let primed = self.process_walk.prime(&earlier);
@@ -105,7 +104,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Takes other settings; the paths it reads from stay.
+    /// Replaces the settings, except for the paths to read from.
     pub(crate) fn configure(&mut self, settings: &Settings) {
         self.process_walk.set_names(
             settings.always_active.clone(),
@@ -125,8 +124,8 @@ impl Sampler {
         self.boot_id.as_deref()
     }
 
-    /// Reads MemAvailable alone, so that the next sample includes a dip that ended before it, and the pending
-    /// opens, before the kernel's queue is full.
+    /// Reads MemAvailable, so that the next sample includes a dip that ends before it, and the pending opens,
+    /// before the kernel's queue is full.
     pub fn look(&mut self) {
         if let Some(Ok(watch)) = &mut self.opens {
             watch.drain();
@@ -137,16 +136,16 @@ impl Sampler {
         }
     }
 
-    /// Asks `activity` for the owner's activity from now on, in place of a watch of its own.
+    /// Uses `activity` as the source of the owner's activity from now on.
     pub(crate) fn ask(&mut self, activity: Box<dyn Activity>) {
         self.activity = activity;
     }
 
-    /// Takes one sample. The caller, who knows of gaps, sets `interval_ms` and `files_whole`.
+    /// Takes one sample. The caller sets `interval_ms` and `files_whole`, which depend on gaps.
     ///
     /// # Errors
-    /// [`Error::Kernel`] without a MemTotal, [`Error::Read`] if processes cannot be listed, [`Error::Wait`]
-    /// if the thread that watches the owner has ended. Any other unreadable value is absent in the sample.
+    /// [`Error::Kernel`] without MemTotal, [`Error::Read`] if processes cannot be listed, [`Error::Wait`] if
+    /// the thread that watches the owner has ended. Any other unreadable value is absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
         let mut absences = Absences::default();
@@ -215,7 +214,7 @@ impl Sampler {
         let files = self.file_rows(files, opened);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
-        // CPU time since the end of the sample before: writing that one is part of the cost of tracing.
+        // CPU time since the end of the last sample: storing that sample is part of the cost of tracing.
         let cpu_us = own_cpu_us();
         row.agent_cpu_us = cpu_us - std::mem::replace(&mut self.own_cpu_us, cpu_us);
         Ok(Sample {
@@ -231,7 +230,7 @@ impl Sampler {
     }
 
     /// Present moment on this host's clocks, and the time since boot of the sampled host: a captured tree's
-    /// own, absent if the tree lacks it. Times between samples then come from this host's clock alone.
+    /// own, `None` if the tree lacks it. Intervals between samples then come from this host's clock only.
     fn moment(&mut self, absences: &mut Absences) -> (Moment, Option<i64>) {
         let mut moment = Moment::now();
         if self.proc.is_procfs() {
@@ -243,7 +242,7 @@ impl Sampler {
         (moment, boottime_ms)
     }
 
-    /// Files opened since the sample before; `None` where opens are not watched.
+    /// Files opened since the last sample; `None` if opens are not watched.
     fn opened(
         &mut self,
         files: &FilesInUse,
@@ -262,7 +261,7 @@ impl Sampler {
         }
     }
 
-    /// Rows of the files in use, and of those that were opened and closed again.
+    /// Makes rows of the files in use, and of those opened and closed since the last sample.
     fn file_rows(&self, files: FilesInUse, mut opened: Option<OpenedFiles>) -> Vec<FileRow> {
         let mut opened_count = |key| {
             let opened = opened.as_mut()?.remove(&key).unwrap_or_default();

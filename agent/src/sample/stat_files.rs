@@ -1,8 +1,8 @@
-//! Open `stat` files of processes, kept from one walk to the next: opening and closing one costs the kernel
-//! as much as computing its figures.
+//! Open `stat` files of processes, kept between walks: opening and closing one costs the kernel as much as
+//! computing its figures.
 //!
-//! The kernel holds a buffer of a page for each file that was read, so their number is bounded. A descriptor
-//! belongs to a process, not to its id: once the id is another process', the read fails with ESRCH (proc(5)).
+//! The kernel keeps a buffer of one page per file that was read, so their number is limited. A descriptor
+//! belongs to a process, not to its id: once another process has the id, reading fails with ESRCH (proc(5)).
 
 use crate::read::Tree;
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
@@ -11,13 +11,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-/// 16 MiB of the kernel's buffers: `MemoryHigh` of the unit is 64 MiB.
+/// Maximum number of open files, with 16 MiB of kernel buffers: the unit's `MemoryHigh` is 64 MiB.
 const MOST_KEPT: usize = 4096;
 
-/// Descriptors that stay free for the rest of the agent.
+/// Number of descriptors left for other uses.
 const SPARE: u64 = 256;
 
-/// Raises the process' limit of open files to the most that [`StatFiles`] keeps, as far as the system allows.
+/// Raises the process' limit of open files to the number that [`StatFiles`] uses, as far as the system
+/// allows.
 pub(crate) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = MOST_KEPT as u64 + SPARE;
@@ -27,7 +28,7 @@ pub(crate) fn raise_limit() {
             current: Some(wanted),
             ..limit
         };
-        let _ = setrlimit(Resource::Nofile, raised); // fewer are kept then
+        let _ = setrlimit(Resource::Nofile, raised); // if this fails, fewer files are kept
     }
 }
 
@@ -58,7 +59,7 @@ impl StatFiles {
         self.kept.values().map(AsRawFd::as_raw_fd).collect()
     }
 
-    /// Reads `stat` of process `pid` into `buffer`, which is emptied first.
+    /// Reads `stat` of process `pid` into `buffer`, which is cleared first.
     ///
     /// # Errors
     /// The kernel's error; `NOENT` or `SRCH` for a process that has ended.

@@ -22,23 +22,22 @@ use x11::X11;
 /// Reason why XWayland's idle time is not used.
 const XWAYLAND: &str = "XWayland sees only what is typed into X programs";
 
-/// Source of the time since somebody last touched the session's keyboard or pointer. Errors are texts for
-/// people.
+/// Source of the time since the session's keyboard or pointer was last touched. Errors are texts for people.
 trait IdleSource {
-    /// Time since the last activity; `None` when there is no answer for now. An error ends the session.
+    /// Time since the last activity; `None` if there is no answer for now. An error ends the session.
     fn idle_ms(&mut self) -> Result<Option<i64>, String>;
 
-    /// Readable when there is something new before the next look.
+    /// Descriptor that is readable if there is news before the next look.
     fn news(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Name for people.
+    /// Name of the source in messages.
     fn name(&self) -> &'static str;
 }
 
-/// Parses an interval that leaves time for three looks before the agent counts the reporter as ended.
+/// Parses an interval that allows three looks before the agent counts the reporter as ended.
 ///
 /// # Errors
-/// A text for people on the fault.
+/// Fault as a message.
 pub fn look_interval(text: &str) -> Result<Duration, String> {
     let every = interval::parse(text).map_err(|e| e.to_string())?;
     let most = Duration::from_millis(SILENT_AFTER_MS.unsigned_abs() / 3);
@@ -48,11 +47,11 @@ pub fn look_interval(text: &str) -> Result<Duration, String> {
     Ok(every)
 }
 
-/// Reports until SIGINT or SIGTERM comes; then, or on an error, removes its report, so that the agent does
-/// not wait for a session that has ended.
+/// Reports until SIGINT or SIGTERM arrives. Then, or on an error, removes the report, so that the agent does not
+/// wait for a session that has ended.
 ///
 /// # Errors
-/// [`Error::Session`] without a runtime folder or a desktop that gives its idle time, and when the desktop ends.
+/// [`Error::Session`] without a runtime folder or a desktop that gives its idle time, and if the desktop ends.
 pub fn run(every: Duration) -> Result<(), Error> {
     let session = |what| Error::Session { what };
     let folder = std::env::var_os("XDG_RUNTIME_DIR")
@@ -77,7 +76,7 @@ pub fn run(every: Duration) -> Result<(), Error> {
     }
 }
 
-/// Opens the first of the compositor, GNOME and the X server that gives its idle time. Under Wayland the X
+/// Opens the first source that gives its idle time: the compositor, GNOME or the X server. Under Wayland the X
 /// server is not asked.
 fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
     let compositor = Wayland::connect();
@@ -104,12 +103,12 @@ fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
     ))
 }
 
-/// File whose times are the report; removed when dropped.
+/// The report: a file whose times are set; removed when dropped.
 struct Report(PathBuf);
 
 impl Report {
     /// Records the last activity at `active_ms`. Sessions of one user share the file: a later activity of
-    /// another session is kept, unless it lies ahead of the clock.
+    /// another session is kept, unless it is in the future.
     fn write(&self, active_ms: i64, now_ms: i64) -> std::io::Result<()> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -137,7 +136,7 @@ impl Report {
 
 impl Drop for Report {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0); // another session's reporter may have been first
+        let _ = std::fs::remove_file(&self.0); // another session's reporter may have removed it
     }
 }
 

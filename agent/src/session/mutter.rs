@@ -1,4 +1,4 @@
-//! GNOME's idle time: Mutter offers Wayland clients no idle protocol, but answers on the session bus.
+//! GNOME's idle time: Mutter offers Wayland clients no idle protocol, but a service on the session bus.
 
 use super::IdleSource;
 use crate::read::dbus::{Bus, Values};
@@ -18,7 +18,7 @@ pub(super) struct Mutter {
 }
 
 impl Mutter {
-    /// Asks for the first time.
+    /// Connects, and asks for the first time.
     pub(super) fn open(runtime_folder: &Path) -> Result<Self, String> {
         let socket = match std::env::var("DBUS_SESSION_BUS_ADDRESS") {
             Ok(address) if !address.is_empty() => socket(&address).ok_or_else(|| {
@@ -32,13 +32,14 @@ impl Mutter {
             socket,
             bus: Some(bus),
         };
-        // A timeout is Mutter's too: without Mutter the bus says so at once.
+        // A timeout also means that Mutter is there: without Mutter the bus replies immediately.
         mutter.idle_ms()?;
         Ok(mutter)
     }
 
     fn ask(&mut self) -> io::Result<i64> {
-        // The connection is dropped on failure: a late answer would pass for the answer to the next question.
+        // The connection is dropped on failure: a late answer could be taken for the answer to the next
+        // question.
         let mut bus = match self.bus.take() {
             Some(bus) => bus,
             None => Bus::connect(&self.socket, SERVICE)?,
@@ -74,7 +75,7 @@ impl IdleSource for Mutter {
     }
 }
 
-/// The first local socket of a bus' address (D-Bus specification, "Server Addresses").
+/// First local socket of a bus address (D-Bus specification, "Server Addresses").
 fn socket(address: &str) -> Option<PathBuf> {
     let mut local = address.split(';').filter_map(|a| a.strip_prefix("unix:"));
     let path = local.find_map(|a| a.split(',').find_map(|pair| pair.strip_prefix("path=")))?;

@@ -1,5 +1,5 @@
-//! The Wayland compositor's word: `ext-idle-notify-v1`, or `org_kde_kwin_idle` of older compositors. Both
-//! tell when a seat has not been touched for some time, and when it is touched again.
+//! Idle times of the Wayland compositor: `ext-idle-notify-v1`, or `org_kde_kwin_idle` of older compositors.
+//! Both report when a seat was not touched for some time, and when it is touched again.
 
 use super::IdleSource;
 use crate::clock::Moment;
@@ -36,7 +36,7 @@ impl Wayland {
         })
     }
 
-    /// Asks the compositor to report all its seats, present and future ones.
+    /// Requests reports about all present and future seats.
     pub(super) fn watch(connection: Connection) -> Result<Self, String> {
         let (globals, queue) =
             registry_queue_init::<Seats>(&connection).map_err(|e| e.to_string())?;
@@ -64,7 +64,7 @@ impl Wayland {
 }
 
 impl IdleSource for Wayland {
-    /// Reads the compositor's events and waits for its answer: a compositor that hangs must not look idle.
+    /// Reads the compositor's events and waits for its answer: a hung compositor must not look idle.
     fn idle_ms(&mut self) -> Result<Option<i64>, String> {
         self.queue
             .roundtrip(&mut self.seats)
@@ -96,7 +96,7 @@ struct Seats {
 struct Seat {
     name: u32,
     notification: Notification,
-    /// Start of the idle period, on CLOCK_BOOTTIME; `None` while in use.
+    /// Start of the idle period, on CLOCK_BOOTTIME; `None` while the seat is in use.
     idle_since_ms: Option<i64>,
 }
 
@@ -111,8 +111,8 @@ enum Notification {
 }
 
 impl Notifier {
-    /// Returns true if the notifier reports input alone. It can since version 2; before, a program that keeps
-    /// the screen on counts as input.
+    /// Returns true if the notifier reports only input, as it can since version 2. Before that, a program
+    /// that keeps the screen on counts as input.
     fn sees_input_alone(notifier: &ExtIdleNotifierV1) -> bool {
         notifier.version() >= ext_idle_notifier_v1::REQ_GET_INPUT_IDLE_NOTIFICATION_SINCE
     }
@@ -157,7 +157,7 @@ impl Seats {
         }
     }
 
-    /// Idle time of the seat used last; `None` without seats.
+    /// Idle time of the most recently used seat; `None` without seats.
     fn idle_ms(&self, now_ms: i64) -> Option<i64> {
         let since_ms = (self.seats.iter())
             .map(|seat| seat.idle_since_ms.unwrap_or(now_ms))

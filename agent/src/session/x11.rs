@@ -12,7 +12,7 @@ use x11rb::protocol::sync::{ConnectionExt as _, CreateAlarmAux, Int64, TESTTYPE,
 use x11rb::protocol::xproto::ConnectionExt as _;
 use x11rb::rust_connection::RustConnection;
 
-/// Idle time after which an activity counts as a return.
+/// Idle time after which an input counts as a return.
 const IDLE_AFTER_MS: u32 = 1000;
 
 /// The X server of this session.
@@ -26,19 +26,19 @@ impl X11 {
     pub(super) fn open() -> Result<Self, String> {
         let (connection, number) =
             x11rb::connect(None).map_err(|e| format!("no X display: {e}"))?;
-        let root = connection.setup().roots[number].root; // connect has checked the number
+        let root = connection.setup().roots[number].root; // the number was checked when connecting
         let mut server = Self { connection, root };
         if server.is_xwayland().map_err(|e| e.to_string())? {
             return Err(format!("DISPLAY is XWayland's, and {}", super::XWAYLAND));
         }
         server.idle_ms()?;
-        // A server without the alarm is only looked at in intervals.
+        // A server without alarms is only asked at intervals.
         let _ = server.ask_for_return();
         Ok(server)
     }
 
-    /// Returns true for XWayland, by the extension that it has since xorgproto 2022.2, or by the output names
-    /// of older ones.
+    /// Returns true for XWayland, recognised by its extension since xorgproto 2022.2, or by the output names
+    /// of older versions.
     fn is_xwayland(&self) -> Result<bool, ReplyError> {
         let server = &self.connection;
         if server.query_extension(b"XWAYLAND")?.reply()?.present {
@@ -60,8 +60,8 @@ impl X11 {
         Ok(false)
     }
 
-    /// Has the server send an event when somebody touches it after [`IDLE_AFTER_MS`] (X Synchronization
-    /// Extension, counter IDLETIME).
+    /// Requests an event when the server is touched after [`IDLE_AFTER_MS`] (X Synchronization Extension,
+    /// counter IDLETIME).
     fn ask_for_return(&self) -> Result<(), ReplyOrIdError> {
         let server = &self.connection;
         server.sync_initialize(3, 1)?.reply()?;
@@ -75,7 +75,7 @@ impl X11 {
             .value_type(VALUETYPE::ABSOLUTE)
             .value(count(IDLE_AFTER_MS))
             .test_type(TESTTYPE::NEGATIVE_TRANSITION)
-            .delta(count(0)) // it stays set after it went off
+            .delta(count(0)) // the alarm stays set after it went off
             .events(1);
         server
             .sync_create_alarm(server.generate_id()?, &alarm)?
@@ -83,7 +83,7 @@ impl X11 {
         Ok(())
     }
 
-    /// Takes the events that came; whether there were any.
+    /// Reads received events; returns true if there were any.
     fn take_events(&self) -> Result<bool, ConnectionError> {
         let mut came = false;
         while self.connection.poll_for_event()?.is_some() {
@@ -99,7 +99,7 @@ impl IdleSource for X11 {
             let info = self.connection.screensaver_query_info(self.root);
             let info = info.map_err(|e| format!("the X server's screen saver extension: {e}"))?;
             let info = info.reply().map_err(|e| format!("the X server: {e}"))?;
-            // An event behind the answer does not make the socket readable again: ask once more.
+            // An event received with an answer does not make the socket readable again: check again.
             if !self
                 .take_events()
                 .map_err(|e| format!("the X server: {e}"))?

@@ -6,7 +6,7 @@ use gleaner_trust::Address;
 use serde::Deserialize;
 use std::time::Duration;
 
-/// Most characters of a stranger's text that are passed on.
+/// Maximum length of a stranger's text that is passed on.
 const MOST_SAID: usize = 300;
 
 /// Outcome of a batch.
@@ -26,7 +26,7 @@ pub(crate) enum Answer {
 /// Prospect that a refused batch is accepted later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finality {
-    /// After a restart, an upgrade or a change of the collector.
+    /// Possible after a restart, an upgrade or a change of the collector.
     ForNow,
     /// Never: the batch is larger than the collector accepts.
     TooLarge,
@@ -34,7 +34,7 @@ pub(crate) enum Finality {
     ForGood,
 }
 
-/// Reason why nothing can be shipped now.
+/// Reason why nothing can be shipped at present.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     /// The collector does not answer.
@@ -47,7 +47,7 @@ pub(crate) enum Trouble {
         "the collector at {address} does not admit this host ({why}): where its certificate is no longer valid, enrol it anew with `gleaner-agent enroll`"
     )]
     NotAdmitted { address: String, why: String },
-    /// The certificate of the server is not one of the authority's.
+    /// The server's certificate was not issued by the authority.
     #[error(
         "what answers at {address} does not prove that it is the collector ({why}): is the address right, and this host's clock? Nothing was sent"
     )]
@@ -59,7 +59,7 @@ pub(crate) enum Trouble {
         why: String,
         retry_after: Option<Duration>,
     },
-    /// The collector accepts nothing for now.
+    /// The collector accepts nothing at present.
     #[error("the collector at {address} takes nothing in for now ({why})")]
     Busy {
         address: String,
@@ -69,7 +69,7 @@ pub(crate) enum Trouble {
     /// The collector does not know this agent's tables.
     #[error("the collector at {address} is older than this agent ({why}): upgrade it")]
     Older { address: String, why: String },
-    /// Another service, or an intermediary, answers at the address.
+    /// Another service, or a proxy, answers at the address.
     #[error("what answers at {address} is no collector of Gleaner's, or is out of order ({why})")]
     Unexpected { address: String, why: String },
     /// The trace cannot be read.
@@ -78,7 +78,7 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// Time that the collector asked the agent to wait.
+    /// Wait that the collector requested.
     pub(crate) const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Busy { retry_after, .. } | Self::Slow { retry_after, .. } => *retry_after,
@@ -86,7 +86,7 @@ impl Trouble {
         }
     }
 
-    /// Returns true if a smaller batch might have gone through.
+    /// Returns true if a smaller batch might have succeeded.
     pub(crate) const fn may_be_size(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Slow { .. })
     }
@@ -116,7 +116,7 @@ struct Refusal {
 }
 
 impl Reply {
-    /// Meaning as the answer to a batch whose last record is `last_sequence`.
+    /// Interprets the reply to a batch whose last record is `last_sequence`.
     pub(crate) fn to_batch(&self, address: &str, last_sequence: i64) -> Result<Answer, Trouble> {
         match self.status {
             200 => match serde_json::from_str::<Acknowledgement>(&self.body) {
@@ -139,7 +139,7 @@ impl Reply {
         }
     }
 
-    /// Last record that the collector has of a database, by its answer.
+    /// Interprets the reply as the last record of a database that the collector has.
     pub(crate) fn to_mark(&self, address: &str) -> Result<Option<i64>, Trouble> {
         match self.status {
             200 => serde_json::from_str::<Mark>(&self.body)
@@ -157,7 +157,7 @@ impl Reply {
         }
     }
 
-    /// Meaning of this failure for any request.
+    /// Interprets a failure that can occur for any request.
     pub(crate) fn trouble(&self, address: &str) -> Trouble {
         let (address, why) = (address.to_owned(), self.why());
         match self.status {
@@ -184,7 +184,8 @@ impl Reply {
         }
     }
 
-    /// Seconds (RFC 9110, 10.2.3). The other form, a date, is not heeded: it takes two clocks that agree.
+    /// Wait in seconds (RFC 9110, 10.2.3). The other form, a date, is ignored: it needs two clocks that
+    /// agree.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.retry_after.as_deref()?.trim().parse().ok()?;
         Some(Duration::from_secs(seconds))

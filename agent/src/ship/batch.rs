@@ -1,4 +1,4 @@
-//! The oldest records that the collector does not have, made ready to travel.
+//! Encodes the oldest records that the collector does not have.
 
 use crate::Error;
 use crate::trace::rows::{Trace, can_be_read_around};
@@ -6,39 +6,39 @@ use gleaner_dataset::Batch;
 use gleaner_schemas::rows::TABLES;
 use std::collections::BTreeSet;
 
-/// Records of one batch at most.
+/// Maximum number of records in one batch.
 pub(crate) const MOST_RECORDS: usize = 512;
 
 /// Size limit of a batch's content before compression, in bytes; a single record may exceed it.
 pub(crate) const MOST_BYTES: usize = 1 << 20;
 
-/// Number of sequence numbers in one batch of a damaged database at most: the size of their content cannot be
-/// known before.
+/// Maximum number of sequence numbers in one batch of a damaged database, whose content size is not known
+/// beforehand.
 const MOST_SALVAGED: usize = 64;
 
-/// Some records, as they travel.
+/// Records encoded for sending.
 #[derive(Debug)]
 pub(crate) struct EncodedBatch {
-    /// Encoded records; `None` if none of them could be read.
+    /// Encoded records; empty if none of them could be read.
     pub(crate) body: Vec<u8>,
-    /// The last record that is sent.
+    /// Sequence number of the last record sent.
     pub(crate) last_sequence: i64,
     /// Sequence number of the last record covered; the unreadable ones up to it are skipped.
     pub(crate) until: i64,
-    /// Number of records; in a damaged database their highest possible number.
+    /// Number of records; for a damaged database an upper bound.
     pub(crate) records_count: usize,
     /// Approximate size of the records in memory, in bytes; 0 for a damaged database.
     pub(crate) content_bytes: usize,
-    /// Number of their rows in all tables.
+    /// Number of the records' rows in all tables.
     pub(crate) rows_count: usize,
-    /// Records that could not be read, or not in all their parts.
+    /// Number of records that could not be read completely.
     pub(crate) unreadable_count: usize,
 }
 
-/// The records of `trace` after `after`, the first `most` of them or fewer; `None` when there is none.
+/// Encodes at most `most` records of `trace` after `after`; `None` if there are none.
 ///
 /// # Errors
-/// When the trace cannot be read at all, or cannot be read now.
+/// The trace cannot be read, at all or at present.
 pub(crate) fn next(trace: &Trace, after: i64, most: usize) -> Result<Option<EncodedBatch>, Error> {
     match whole(trace, after, most) {
         Err(error) if can_be_read_around(&error) => salvaged(trace, after, most),

@@ -1,4 +1,4 @@
-//! The collector, spoken to: one connection, kept open from one interval to the next.
+//! Client of the collector: one connection, kept open between intervals.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -13,16 +13,16 @@ use std::time::Duration;
 use ureq::Body;
 use ureq::http::Response;
 
-/// Longest answer that is read.
+/// Maximum length of an answer that is read.
 const LONGEST_ANSWER_BYTES: u64 = 64 << 10;
 
-/// Time for name resolution and for the connection, within the time for an answer.
+/// Timeout of name resolution and connecting, within the timeout of the answer.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Limit of a whole exchange, as a multiple of the time for an answer: a batch may cross a slow link.
+/// Timeout of a whole exchange, as a multiple of the answer's timeout: a batch may be sent over a slow link.
 const WHOLE_EXCHANGE: u32 = 5;
 
-/// A connection idle for longer is not used again.
+/// Time after which an unused connection is closed.
 const LONGEST_IDLE: Duration = Duration::from_secs(900);
 
 /// Name in `User-Agent`.
@@ -34,7 +34,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Client with the certificates of `trust`; `None` without TLS. `patience`: longest wait for an answer
+    /// Makes a client with the certificates of `trust`; `None` without TLS. `patience`: timeout of an answer
     /// once a request is sent.
     ///
     /// # Errors
@@ -50,10 +50,10 @@ impl Client {
         })
     }
 
-    /// Speaks as these credentials say.
+    /// Makes a client with these credentials.
     ///
     /// # Errors
-    /// Fails with [`Error::Trust`].
+    /// [`Error::Trust`].
     pub(crate) fn with_credentials(
         address: Address,
         credentials: &Credentials,
@@ -65,7 +65,7 @@ impl Client {
         })
     }
 
-    /// Client that accepts any server; its answer is then checked against a token's fingerprint.
+    /// Makes a client that accepts any server; the caller checks its answer against a token's fingerprint.
     pub(crate) fn unverified(address: Address, patience: Duration) -> Self {
         Self {
             http: HttpClient::unverified(PROGRAM, limits(patience)),
@@ -73,10 +73,10 @@ impl Client {
         }
     }
 
-    /// Takes up replaced certificates.
+    /// Loads certificates that were replaced.
     ///
     /// # Errors
-    /// [`Error::Trust`] once if they are unusable; the old ones stay in use.
+    /// [`Error::Trust`], once, if they are unusable; the old ones stay in use.
     pub(crate) fn follow_files(&mut self) -> Result<(), Error> {
         Ok(self.http.follow_files()?)
     }
@@ -90,7 +90,7 @@ impl Client {
         &self.address
     }
 
-    /// The highest sequence of this database that is durable there.
+    /// Returns the highest sequence number of this database that is durable at the collector.
     pub(crate) fn mark(&self, host_id: &str, database_id: &str) -> Result<Option<i64>, Trouble> {
         let reply = self.get(&format!("/v1/mark?host={host_id}&database={database_id}"))?;
         reply.to_mark(&self.address.to_string())
@@ -138,7 +138,7 @@ impl Client {
     }
 }
 
-/// Reads the configured files, and again whenever they change.
+/// Loads the configured files, and loads them again whenever they change.
 ///
 /// # Errors
 /// [`Error::Trust`]; [`Error::Collector`] without a certificate.
@@ -166,8 +166,8 @@ fn limits(patience: Duration) -> Limits {
     }
 }
 
-/// The server's verdict on our certificate comes as an alert, ours on its certificate as an error of rustls;
-/// through ureq both arrive only as text.
+/// The server's verdict on our certificate arrives as an alert, ours on its certificate as an error of
+/// rustls; through ureq both arrive only as text.
 fn failure(address: &Address, error: &ureq::Error) -> Trouble {
     let (address, why) = (address.to_string(), error.to_string());
     if why.contains("received fatal alert") {

@@ -1,4 +1,4 @@
-//! The folder that enrolment fills: what this host needs to speak to its collector.
+//! The folder that enrolment fills with everything that this host needs to reach its collector.
 
 use crate::Error;
 use gleaner_daemon::folders::give_to_owner_of;
@@ -7,21 +7,21 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The collector's address.
+/// File with the collector's address.
 pub(crate) const COLLECTOR: &str = "collector.url";
 
-/// Key and request of an enrolment that has no answer yet.
+/// File with key and request of an enrolment that is not answered yet.
 pub(crate) const REQUEST: &str = "request.pem";
 
 pub(crate) const SECRET: u32 = 0o600;
 pub(crate) const PUBLIC: u32 = 0o644;
 
-/// Rights of the group in a folder whose contents it may read.
+/// Permissions of the group in a folder whose contents it may read.
 const GROUP_READS: u32 = 0o050;
-/// Added to a file's mode, its group may read it.
+/// Mode bit by which a file's group may read it.
 const OF_GROUP: u32 = 0o040;
 
-/// Creates the folder, for its owner alone, unless it exists.
+/// Creates the folder, accessible only to its owner, unless it exists.
 ///
 /// # Errors
 /// [`Error::Put`].
@@ -34,11 +34,11 @@ pub(crate) fn make(folder: &Path) -> Result<(), Error> {
     given.map_err(Error::put(folder))
 }
 
-/// Writes a file, whole and durable or not at all: under another name first, then renamed.
+/// Writes a file atomically and durably: under another name first, then renamed.
 ///
-/// The file gets the folder's owner, whoever runs the command: an administrator enrols, the services use the
-/// files. If the group may read the folder, it may read the file: the memory server uses the same
-/// certificate.
+/// The file gets the folder's owner, whichever user runs the command: an administrator enrols, the services
+/// use the files. If the group may read the folder, it may read the file too: the memory server uses the
+/// same certificate.
 ///
 /// # Errors
 /// [`Error::Put`].
@@ -46,7 +46,7 @@ pub(crate) fn put(path: &Path, content: &str, mode: u32) -> Result<(), Error> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let write = || -> io::Result<()> {
-        let _ = std::fs::remove_file(&beside); // left by one who was killed, perhaps with another mode
+        let _ = std::fs::remove_file(&beside); // left by a killed process, perhaps with another mode
         let mut options = OpenOptions::new();
         let mut file = options
             .write(true)
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_root_puts_there_is_the_folders_owners_and_their_groups() {
         let dir = tempfile::tempdir().unwrap();
-        let (agent, shared) = (65_533, 65_532); // nobody's, here
+        let (agent, shared) = (65_533, 65_532); // unused ids
         for (mode, expected) in [(0o750, 0o640), (0o700, 0o600), (0o710, 0o600)] {
             let folder = dir.path().join(format!("{mode:o}"));
             make(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! Certificates from the collector's authority: the first one for a token, and each next one in time.
+//! Certificates from the collector's authority: the first for a token, later ones by timely renewal.
 
 use crate::Error;
 use crate::config::{AUTHORITY, Config, HOST};
@@ -46,7 +46,7 @@ pub struct EnrolmentResult {
 }
 
 impl EnrolmentResult {
-    /// Text for people.
+    /// Renders the result as text.
     #[must_use]
     pub fn text(&self) -> String {
         format!(
@@ -59,10 +59,10 @@ impl EnrolmentResult {
     }
 }
 
-/// Enrols this host with the collector at `address` for a one-time token.
+/// Enrols this host with the collector at `address` by a one-time token.
 ///
-/// No server is trusted yet: it must have the authority that the token names. The key is created here and
-/// never leaves this host.
+/// No server is trusted yet: the collector's must have the authority that the token names. The key is
+/// created here and never leaves this host.
 ///
 /// # Errors
 /// [`Error::Collector`], [`Error::Trust`], [`Error::Enrolment`], [`Error::Put`].
@@ -77,7 +77,7 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<EnrolmentRe
         why: trouble.to_string(),
     };
     let patience = config.ship.timeout;
-    let authority = token::fingerprint(token)?.to_owned(); // before anything is asked
+    let authority = token::fingerprint(token)?.to_owned(); // before any request
     let host_id = host_id(config)?;
     let stranger = Client::unverified(address.clone(), patience);
     let reply = stranger.get("/v1/authority").map_err(refused)?;
@@ -112,8 +112,8 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<EnrolmentRe
     })
 }
 
-/// Requests the next certificate once two thirds of this one's life have passed. Returns true if it was
-/// received.
+/// Requests the next certificate once two thirds of the present one's life have passed. Returns true if it
+/// was received.
 pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<bool, Trouble> {
     let dates = client.credentials().and_then(|c| c.dates());
     if !dates.is_some_and(|dates| dates.renewal_due(now)) {
@@ -129,8 +129,8 @@ pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<boo
     Ok(true)
 }
 
-/// Key and request, kept until the answer arrives: if the answer is lost, the collector repeats it for the
-/// same key and token alone.
+/// Key and request, stored until the answer arrives: if the answer is lost, the collector repeats it only
+/// for the same key and token.
 fn kept_request(folder: &Path) -> Result<KeyAndRequest, Error> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
     let path = folder.join(REQUEST);
@@ -174,7 +174,7 @@ fn granted(reply: &Reply, address: &Address) -> Result<EnrolmentReply, Trouble> 
     })
 }
 
-/// Id of this host, as its trace has it or will have it.
+/// Id of this host as its trace has it, or will have it.
 fn host_id(config: &Config) -> Result<String, Error> {
     let found = match open_to_read(&config.database) {
         Ok(connection) => {

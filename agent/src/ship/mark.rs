@@ -1,4 +1,4 @@
-//! Progress of shipping as the database records it: two entries of its `meta` table, all that shipping
+//! Progress of shipping in the database: two entries of its `meta` table, the only ones that shipping
 //! writes.
 
 use crate::Error;
@@ -11,30 +11,30 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Duration;
 
-/// The last record that the collector has acknowledged, as far as is known here.
+/// Key of the last record that the collector has acknowledged, as far as known here.
 pub(crate) const ACKNOWLEDGED: &str = "acknowledged_sequence";
 
 pub(crate) use crate::trace::database::FLOOR;
 
-/// Longest wait for the agent's transaction.
+/// Timeout for the agent's transaction.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Progress of shipping, from the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ShippingProgress {
-    /// The last record that the collector has acknowledged; absent when none ever was.
+    /// Last record that the collector has acknowledged; `None` if it never acknowledged any.
     pub acknowledged_sequence: Option<i64>,
-    /// Records after it.
+    /// Number of later records.
     pub pending_records_count: i64,
     /// Age of the oldest record not shipped yet, in ms.
     pub behind_ms: Option<i64>,
-    /// Records that the collector has, and that this database lost: it was put back from an older copy. The
-    /// next records take numbers beyond this one.
+    /// Last record that the collector has and this database lost, since it was restored from an older copy.
+    /// New records take higher numbers.
     pub lost_until_sequence: Option<i64>,
 }
 
 impl ShippingProgress {
-    /// A line for people; nothing when nothing was ever shipped.
+    /// A line of text; empty if nothing was ever shipped.
     #[must_use]
     pub(crate) fn text(&self) -> String {
         let mut text = match (self.acknowledged_sequence, self.behind_ms) {
@@ -59,7 +59,7 @@ impl ShippingProgress {
     /// Reads the progress from the trace open as `connection`.
     ///
     /// # Errors
-    /// SQLite's.
+    /// Errors of SQLite.
     pub(crate) fn read(connection: &Connection, now_ms: i64) -> rusqlite::Result<Self> {
         let number = |key| -> rusqlite::Result<Option<i64>> {
             Ok(meta(connection, key)?.and_then(|text| text.parse().ok()))
@@ -90,8 +90,8 @@ impl ShippingProgress {
     }
 }
 
-/// Writes one of the two entries, if the database still is the one with the id `database_id`. Delays the
-/// agent by one small transaction, and leaves the checkpointing of the log to it.
+/// Writes one of the two entries if the database still has the id `database_id`. Delays the agent by one
+/// small transaction, and leaves checkpoints of the log to the agent.
 ///
 /// # Errors
 /// [`Error::Database`].
@@ -101,8 +101,9 @@ pub(crate) fn remember(
     key: &str,
     sequence: i64,
 ) -> Result<(), Error> {
-    // A log that lies there already is the running agent's to fold into the database; after a power cut it
-    // tells the next one that the database was not closed. Readers of a closed one leave an empty log.
+    // An existing log belongs to the running agent, which moves it into the database; after a power cut the
+    // log shows the next agent that the database was not closed. Readers of a closed database leave an
+    // empty log.
     let is_in_use = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let write = || {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -137,7 +138,7 @@ mod tests {
             meta(&connection, ACKNOWLEDGED).unwrap().as_deref(),
             Some("7")
         );
-        remember(&path, &id, ACKNOWLEDGED, 5).unwrap(); // the collector was put back
+        remember(&path, &id, ACKNOWLEDGED, 5).unwrap(); // the collector was restored from an older copy
         let shipped = ShippingProgress::read(&connection, 0).unwrap();
         assert_eq!(shipped.acknowledged_sequence, Some(5));
         assert_eq!(shipped.lost_until_sequence, None);
@@ -145,7 +146,7 @@ mod tests {
         let shipped = ShippingProgress::read(&connection, 0).unwrap();
         assert_eq!(shipped.lost_until_sequence, Some(11));
 
-        // A log of an agent that was killed stays: it tells the next one so.
+        // The log of a killed agent stays, as evidence for the next agent.
         drop(connection);
         std::mem::forget(store);
         assert!(beside(&path, "-wal").exists());

@@ -1,9 +1,9 @@
-//! Sends the trace to the collector: a service of its own, with network and without capabilities.
+//! Sends the trace to the collector: a separate service with network access and without capabilities.
 //!
 //! [`batch`] reads the oldest records that the collector does not have, from the running agent's database and
-//! from damaged databases that were set aside; [`shipper`] sends them in order, a batch at a time, through
-//! [`client`]; [`run`] does that at each interval and waits longer and longer while it fails. Only the
-//! collector knows which records it has: it is asked at the start and after every failure.
+//! from damaged databases that were set aside. [`shipper`] sends them in order, one batch at a time, through
+//! [`client`]. [`run`] does this at each interval and waits longer after each failure. Only the collector
+//! knows which records it has: it is asked at the start and after every failure.
 
 pub(crate) mod answer;
 pub(crate) mod batch;
@@ -29,21 +29,21 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use summary::Summary;
 
-/// Longest wait after the first failure.
+/// Maximum wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Longest wait after many.
+/// Maximum wait after many failures.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// Longest wait that a collector may ask for.
+/// Maximum wait that a collector may request.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 
-/// The lock of the one shipper of a database.
+/// Suffix of the lock held by a database's only shipper.
 const LOCK: &str = "-ship-lock";
 
 /// Ships at each interval, until SIGTERM or SIGINT ends the process.
 ///
 /// # Errors
-/// Errors that waiting does not mend: [`Error::Shipping`] if another process ships this trace,
-/// [`Error::Collector`] if no collector is configured, or one that may not be contacted.
+/// Errors that waiting does not fix: [`Error::Shipping`] if another process ships this trace,
+/// [`Error::Collector`] if no collector is configured, or its address is not allowed.
 pub fn run(config: &Config) -> Result<(), Error> {
     let _lock = lock(config)?;
     let manager = Arc::new(ServiceManager::of_this_process());
@@ -58,7 +58,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
     );
     say(&begun);
     manager.ready(&begun);
-    // Ten thousand hosts that were switched on together must not send together.
+    // Ten thousand hosts switched on at the same time must not send at the same time.
     let mut due = Instant::now() + every.mul_f64(random::share());
     let mut trouble = FailureSeries::none();
     loop {
@@ -86,7 +86,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
 /// Ships all present records, and returns a summary.
 ///
 /// # Errors
-/// Those of [`run`], and [`Error::Unshipped`] if not all could be shipped.
+/// Errors of [`run`], and [`Error::Unshipped`] if not all could be shipped.
 pub fn once(config: &Config) -> Result<Summary, Error> {
     let _lock = lock(config)?;
     let mut shipper = Shipper::new(config, Arc::default())?;
@@ -109,7 +109,7 @@ fn lock(config: &Config) -> Result<std::fs::File, Error> {
     lock_beside(path, LOCK)?.ok_or_else(|| Error::Shipping { path: path.clone() })
 }
 
-/// Ends at once, whatever is in progress: all of it can be repeated.
+/// Ends the process immediately on a signal, whatever is in progress: everything can be repeated.
 fn end_on_signals(manager: Arc<ServiceManager>) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let ending = move || {
@@ -122,7 +122,7 @@ fn end_on_signals(manager: Arc<ServiceManager>) -> std::io::Result<()> {
     thread.spawn(ending).map(drop)
 }
 
-/// Sleeps, and says now and then that this is no fault.
+/// Sleeps; reports to the service manager at intervals that this is no fault.
 pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
     let due = Instant::now() + length;
     loop {
@@ -135,7 +135,7 @@ pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
     }
 }
 
-/// Failures in a row: logged when they begin and when they end, and waited out.
+/// Failures in a row: logs their beginning and their end, and computes waits.
 struct FailureSeries {
     backoff: Backoff,
     batches_count: u64,
@@ -153,8 +153,8 @@ impl FailureSeries {
         }
     }
 
-    /// Time to wait after another failure. The first attempt is repeated before any message: the collector
-    /// may just have closed an idle connection.
+    /// Time to wait after another failure. The first attempt is repeated before any message, since the
+    /// collector may just have closed an idle connection.
     fn wait(&mut self, why: &answer::Trouble, batches_count: u64) -> Duration {
         let text = why.to_string();
         let is_second = self.since.is_some();
@@ -166,13 +166,13 @@ impl FailureSeries {
             self.said = Some(text);
         }
         if std::mem::replace(&mut self.batches_count, batches_count) != batches_count {
-            self.backoff.reset(); // it went well meanwhile
+            self.backoff.reset(); // a batch succeeded in between
         }
         let asked = why.retry_after().map(|asked| asked.min(LONGEST_ASKED));
         self.backoff.next(asked)
     }
 
-    /// Ends the outage. Returns true if a message had announced it.
+    /// Ends the series. Returns true if a message had announced it.
     fn over(&mut self) -> bool {
         self.backoff.reset();
         let (since, said) = (self.since.take(), self.said.take());

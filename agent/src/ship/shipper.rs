@@ -1,4 +1,4 @@
-//! Sends what the collector does not have yet: database by database, the oldest first, batch by batch.
+//! Sends records that the collector lacks: database by database, the oldest first, batch by batch.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -27,19 +27,19 @@ use std::time::{Duration, Instant, SystemTime};
 /// Interval between offers of a record that the collector refused.
 const REFUSED_AGAIN: Duration = Duration::from_secs(3600);
 
-/// Time between attempts to renew: weeks remain.
+/// Interval between attempts to renew; the certificate is valid for weeks more.
 const RENEW_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Progress of shipping one database.
 #[derive(Default)]
 struct Progress {
-    /// Sequence number of the last record settled; the collector is asked when absent.
+    /// Sequence number of the last record settled; `None`: ask the collector.
     mark: Option<i64>,
-    /// Records to put into one batch; the most when absent.
+    /// Maximum number of records in one batch; `None`: [`MOST_RECORDS`].
     records_at_once: Option<usize>,
-    /// A batch up to this record was refused: until then batches do not grow.
+    /// Last record of a refused batch: up to it, batches do not grow.
     refused_until: i64,
-    /// Earliest time of the next attempt, after the collector refused the next record by itself.
+    /// Earliest time of the next attempt after the collector refused the next record alone.
     held_until: Option<Instant>,
 }
 
@@ -60,21 +60,22 @@ impl Progress {
 
 pub(crate) struct Shipper {
     client: Client,
-    /// Service manager, notified between batches that all is well, since a backlog takes long.
+    /// Service manager, notified between batches, since a backlog takes long.
     manager: Arc<ServiceManager>,
     /// File with an enrolled host's certificate.
     host_file: PathBuf,
-    /// True while that file is in use; other certificates are renewed by whoever installed them.
+    /// True while the enrolled certificate is in use; other certificates are renewed by their
+    /// administrator.
     is_enrolled: bool,
-    /// No renewal is tried before: one failed.
+    /// Earliest time of the next renewal, after one failed.
     renew_after: Option<Instant>,
     database: PathBuf,
     rate_bytes: Option<u64>,
-    /// Progress by database id: a database that is set aside keeps its own.
+    /// Progress by database id: a database set aside has progress of its own.
     progress: HashMap<String, Progress>,
-    /// Databases set aside that are completely sent.
+    /// Databases set aside that are sent completely.
     finished: HashSet<PathBuf>,
-    /// Messages that are not to be repeated.
+    /// Messages that must not be repeated.
     said: HashSet<String>,
     summary: Summary,
 }
@@ -107,7 +108,7 @@ impl Shipper {
         self.client.address()
     }
 
-    /// Batches acknowledged since the start.
+    /// Number of batches acknowledged since the start.
     pub(crate) const fn batches_count(&self) -> u64 {
         self.summary.batches_count
     }
@@ -124,8 +125,8 @@ impl Shipper {
         shipped
     }
 
-    /// Takes up a replaced certificate, and renews one that ends soon. Shipping continues with any
-    /// certificate that is still valid, whatever becomes of the renewal.
+    /// Loads a replaced certificate, and renews one that ends soon. Shipping continues with any certificate
+    /// that is still valid, even if the renewal fails.
     fn see_to_certificate(&mut self) {
         if let Err(error) = self.client.follow_files() {
             say(&format!("{error}; what was read before is gone on with"));
@@ -150,7 +151,7 @@ impl Shipper {
         }
     }
 
-    /// Summary of the batches sent since the start, and of the rest.
+    /// Summary of the batches sent since the start, and of the remaining records.
     pub(crate) fn summary(mut self) -> Result<Summary, Error> {
         let connection = open_to_read(&self.database)?;
         let shipped = ShippingProgress::read(&connection, Moment::now().time_ms);
@@ -182,7 +183,8 @@ impl Shipper {
     fn ship(&mut self, path: &Path, is_set_aside: bool) -> Result<bool, Trouble> {
         loop {
             self.manager.alive();
-            // Open for one batch and not while it travels: otherwise the agent's log could not wrap around.
+            // Open for one batch and not during its transfer: otherwise the agent's log could not wrap
+            // around.
             let trace = Trace::open(path)?;
             let (host_id, id) = (trace.host_id.clone(), trace.database_id.clone());
             if !is_id(&host_id) || !is_id(&id) {
@@ -225,11 +227,11 @@ impl Shipper {
         }
     }
 
-    /// Sends a batch; whether to go on with this database.
+    /// Sends a batch; returns true to continue with this database.
     fn send(&mut self, path: &Path, id: &str, batch: &EncodedBatch) -> Result<bool, Trouble> {
         let begun = Instant::now();
         let answer = if batch.body.is_empty() {
-            Ok(Answer::Acknowledged) // none of it could be read
+            Ok(Answer::Acknowledged) // none of its records could be read
         } else {
             self.client.send(&batch.body, batch.last_sequence)
         };
@@ -245,7 +247,7 @@ impl Shipper {
                 Ok(true)
             }
             Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
-                // The batch was too large, or one record in it: the records before it go first.
+                // The batch, or one record in it, was too large: the records before that one go first.
                 progress.refused_until = batch.until;
                 progress.records_at_once = Some(smaller);
                 Ok(true)
@@ -254,7 +256,7 @@ impl Shipper {
                 why,
                 finality: finality @ (Finality::TooLarge | Finality::ForGood),
             }) => {
-                // The record would hold back all that follow it.
+                // The record would block all that follow.
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
                 self.summary.passed_over_records_count += 1;
@@ -286,7 +288,7 @@ impl Shipper {
             }
             Err(trouble) => {
                 if trouble.may_be_size() {
-                    progress.records_at_once = Some(smaller); // the link may be too slow for so much
+                    progress.records_at_once = Some(smaller); // the link may be too slow for this size
                 }
                 Err(trouble)
             }
@@ -308,7 +310,8 @@ impl Shipper {
         }
     }
 
-    /// The collector has more records than the database: the next ones take numbers that nobody has used.
+    /// Handles a collector that has more records than the database: new records take numbers that were
+    /// never used.
     fn bear_loss(&mut self, path: &Path, id: &str, mark: i64) {
         self.write_down(path, id, FLOOR, mark);
         self.say_once(format!(
@@ -319,7 +322,7 @@ impl Shipper {
         ));
     }
 
-    /// Writes the mark down. If that fails, the next start asks the collector for it.
+    /// Stores the mark. If that fails, the next start asks the collector for it.
     fn write_down(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
         if let Err(error) = mark::remember(path, id, key, sequence) {
             self.say_once(format!(

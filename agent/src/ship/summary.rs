@@ -11,22 +11,22 @@ pub struct Summary {
     pub collector: String,
     /// Records sent and acknowledged.
     pub records_count: u64,
-    /// Number of their rows.
+    /// Number of rows of these records.
     pub rows_count: u64,
-    /// Batches that they travelled in.
+    /// Number of batches with these records.
     pub batches_count: u64,
     /// Length of these batches as sent.
     pub sent_bytes: u64,
-    /// Records of damaged databases that could not be read, or not in all their parts.
+    /// Records of damaged databases that could not be read completely.
     pub unreadable_records_count: u64,
-    /// Records larger than the collector takes, which stay on the host.
+    /// Records larger than the collector accepts, which stay on the host.
     pub passed_over_records_count: u64,
     /// Collector's progress with the agent's database.
     pub shipped: ShippingProgress,
 }
 
 impl Summary {
-    /// Text for people.
+    /// Renders the summary as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(

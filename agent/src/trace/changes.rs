@@ -1,4 +1,4 @@
-//! Files, activity and absences are stored as changes: only rows that differ from those stored before.
+//! Files, activity and absences are stored as changes: only rows that differ from the rows stored before.
 
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow};
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ pub trait StandingRow: Clone {
     /// Returns the subject of the row.
     fn key(&self) -> Self::Key;
 
-    /// Returns true if this row adds nothing for a reader of the row `before`, written `passed_ms` ago.
+    /// Returns true if this row tells a reader nothing new after the row `before`, written `passed_ms`
+    /// earlier.
     fn follows(&self, before: &Self, passed_ms: i64) -> bool;
 
     /// Returns the row that ends this one, if one is needed.
@@ -33,8 +34,8 @@ impl<R: StandingRow> Default for Changes<R> {
 }
 
 impl<R: StandingRow> Changes<R> {
-    /// Rows to store for a sample at `time_ms`: all of them if `whole`, otherwise those that a reader does
-    /// not know, and the ends of rows that no longer hold.
+    /// Rows to store for a sample at `time_ms`: all of them if `whole`, otherwise changed rows, and the ends
+    /// of rows that no longer hold.
     pub fn step(&mut self, rows: Vec<R>, whole: bool, time_ms: i64) -> Vec<R> {
         let mut before = std::mem::take(&mut self.stored);
         let mut changed = Vec::new();
@@ -62,8 +63,8 @@ impl StandingRow for FileRow {
         self.file_id
     }
 
-    /// Of the number of processes only some or none matters: it changes with each process, and would be most
-    /// of what is stored.
+    /// Of the number of processes only zero or more than zero matters: the number changes with each process,
+    /// and would be most of the stored data.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {
             open_count: row.open_count.min(1),
@@ -90,7 +91,7 @@ impl StandingRow for ActivityRow {
         self.source.clone()
     }
 
-    /// No activity happened between: the last activity is the same moment.
+    /// Returns true if no activity happened in between: the last activity is at the same moment.
     fn follows(&self, before: &Self, passed_ms: i64) -> bool {
         let idle_ms = before.idle_ms.map(|ms| ms.saturating_add(passed_ms));
         self.idle_ms == idle_ms
@@ -98,7 +99,7 @@ impl StandingRow for ActivityRow {
             && self.devices_count == before.devices_count
     }
 
-    /// Every sample asks every source.
+    /// No row ends, since every sample asks every source.
     fn end(self) -> Option<Self> {
         None
     }
@@ -111,7 +112,7 @@ impl StandingRow for AbsenceRow {
         (self.item.clone(), self.reason.clone())
     }
 
-    /// A vanished item belongs to its sample alone; the counts of other reasons change with every process.
+    /// A vanished item concerns only its own sample; the counts of other reasons change with every process.
     fn follows(&self, before: &Self, _: i64) -> bool {
         self.reason != "vanished" && self.detail == before.detail
     }

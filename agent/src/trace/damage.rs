@@ -1,4 +1,4 @@
-//! A database that is damaged: found, and set aside with all that belongs to it.
+//! Damaged databases: detects damage, and sets the database aside with its log.
 
 use crate::Error;
 use crate::state_files::beside;
@@ -22,8 +22,8 @@ pub struct DamagedDatabase {
     pub what: String,
 }
 
-/// Looks through a database that was not closed: a power cut may have lost pages that SQLite had written.
-/// Reads all of it (0.1 s for 100 MiB in the page cache), and so only then.
+/// Checks a database that was not closed: a power cut may have lost pages that SQLite had written. The
+/// check reads the whole database (0.1 s for 100 MiB in the page cache), so it is done only then.
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Database`].
@@ -40,7 +40,7 @@ pub(crate) fn look_through(path: &Path, connection: &Connection) -> Result<(), E
     })
 }
 
-/// A bit that flipped in a table's definition leaves one that SQLite reads, and that no row fits.
+/// Detects a flipped bit in a table's definition, after which SQLite reads the table but no row fits it.
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Database`].
@@ -58,7 +58,8 @@ pub(crate) fn check_columns(path: &Path, connection: &Connection) -> Result<(), 
     Ok(())
 }
 
-/// Refuses an empty database beside a log that is not empty: SQLite would take it as new and drop the log.
+/// Rejects an empty database beside a log that is not empty: SQLite would treat the database as new and
+/// drop the log.
 ///
 /// # Errors
 /// [`Error::Damaged`].
@@ -76,7 +77,7 @@ pub(crate) fn refuse_lost_beginning(path: &Path) -> Result<(), Error> {
 /// Renames a damaged database with its log, so that its readable part can be exported.
 ///
 /// # Errors
-/// [`Error::DamagedAgain`]; [`Error::Write`] when it cannot be renamed.
+/// [`Error::DamagedAgain`]; [`Error::Write`] if the database cannot be renamed.
 pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<DamagedDatabase, Error> {
     let kept = kept(path);
     if kept.len() >= MOST_KEPT {
@@ -96,7 +97,7 @@ pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<Damag
     let aside = (0..=MOST_KEPT)
         .map(name)
         .find(|name| !name.exists())
-        .unwrap_or_else(|| name(0)); // fewer are kept than names tried
+        .unwrap_or_else(|| name(0)); // fewer databases are kept than names are tried
     for ending in ["-wal", "-shm", ""] {
         let from = beside(path, ending);
         if from.exists() {
@@ -110,7 +111,7 @@ pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<Damag
     })
 }
 
-/// Damaged databases that lie beside the one at `path`, oldest first.
+/// Damaged databases beside the one at `path`, oldest first.
 #[must_use]
 pub fn kept(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -132,12 +133,12 @@ pub fn kept(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// `20261121T142300Z`. SQLite knows the calendar.
+/// UTC time like `20261121T142300Z`, computed by SQLite.
 fn utc(time_ms: i64) -> String {
     let query = "SELECT strftime('%Y%m%dT%H%M%SZ', ? / 1000, 'unixepoch')";
     Connection::open_in_memory()
         .and_then(|c| c.query_row(query, [time_ms], |row| row.get(0)))
-        .unwrap_or_else(|_| time_ms.to_string()) // outside its calendar
+        .unwrap_or_else(|_| time_ms.to_string()) // outside SQLite's calendar
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The database file: checks its owner and version, opens it for reading or brings it up to date.
+//! The database file: checks its owner and version, opens it for reading or migrates it.
 
 use crate::Error;
 use crate::identity;
@@ -9,13 +9,13 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::Duration;
 
-/// Longest wait for another connection's lock.
+/// Timeout for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Opens a trace for reading.
 ///
 /// # Errors
-/// [`Error::NoDatabase`] when there is none, else as [`Store::open`].
+/// [`Error::NoDatabase`] if there is none, otherwise those of [`Store::open`].
 pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
     if !path.exists() {
         return Err(Error::NoDatabase {
@@ -34,10 +34,10 @@ pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Opens a trace that is there already for writing, as it is.
+/// Opens an existing trace for writing, without migrating it.
 ///
 /// # Errors
-/// As [`open_to_read`].
+/// Errors of [`open_to_read`].
 pub(crate) fn open_to_write(path: &Path) -> Result<Connection, Error> {
     drop(open_to_read(path)?);
     let database = Error::database(path);
@@ -46,7 +46,7 @@ pub(crate) fn open_to_write(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
-/// Schema version of a database that is ours to use; 0 for an empty one.
+/// Schema version of a database of this program; 0 for an empty one.
 fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
     let database = Error::database(path);
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
@@ -71,10 +71,11 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, Error> {
     Ok(found)
 }
 
-/// Brings a database up to date and names its host: `host_id`, or a random name for a host without one.
+/// Migrates a database to the present version and stores its host: `host_id`, or a random id for a host
+/// without one.
 ///
 /// # Errors
-/// As [`crate::trace::store::Store::open`].
+/// Errors of [`crate::trace::store::Store::open`].
 pub(crate) fn migrate(
     path: &Path,
     connection: &mut Connection,
@@ -94,7 +95,7 @@ pub(crate) fn migrate(
             ("created_time_ms", now_ms.to_string()),
         ];
         step_up(connection, found, &meta).map_err(&database)?;
-        // Moves the log into the file, after its readers are done if need be: the package of an older agent
+        // Moves the log into the file, if need be after waiting for readers: the package of an older agent
         // reads the version in the file's header.
         let into_the_file = "PRAGMA wal_checkpoint(FULL)";
         connection
@@ -112,12 +113,12 @@ pub(crate) fn migrate(
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(PATIENCE)?;
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?; // of a new database, before its first page
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?; // for a new database, before its first page
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    // In KiB: rows are appended; a larger cache would only fill up.
+    // In KiB: rows are only appended, so that a larger cache would be useless.
     connection.pragma_update(None, "cache_size", -256)?;
-    connection.pragma_update(None, "secure_delete", true)?; // what is deleted is overwritten
+    connection.pragma_update(None, "secure_delete", true)?; // deleted data are overwritten
     connection.pragma_update(None, "foreign_keys", true)
 }
 
@@ -143,10 +144,10 @@ fn step_up(
     transaction.commit()
 }
 
-/// An entry of the `meta` table.
+/// Returns an entry of the `meta` table.
 ///
 /// # Errors
-/// SQLite's.
+/// Errors of SQLite.
 pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<String>> {
     let query = "SELECT value FROM meta WHERE key = ?";
     connection
@@ -154,15 +155,15 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
         .optional()
 }
 
-/// Entry of `meta`: new records take numbers beyond it. Shipping writes it when the collector has records
+/// Key in `meta` of a floor: new records get higher numbers. Shipping sets it if the collector has records
 /// that the database lost.
 pub(crate) const FLOOR: &str = "sequence_floor";
 
-/// Columns that the database has of `table`: those of the version that wrote it, none of a table that
-/// came later.
+/// Columns of `table` in the database: those of the version that wrote it; none if the table was added
+/// later.
 ///
 /// # Errors
-/// SQLite's.
+/// Errors of SQLite.
 pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     connection
         .prepare("SELECT name FROM pragma_table_info(?)")?
@@ -170,10 +171,10 @@ pub fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Str
         .collect()
 }
 
-/// The last record's sequence number; 0 without records.
+/// Sequence number of the last record; 0 without records.
 ///
 /// # Errors
-/// SQLite's.
+/// Errors of SQLite.
 pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
     records_tables(connection)?
         .iter()
@@ -184,10 +185,10 @@ pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
         })
 }
 
-/// Tables of the database whose rows are records of their own: they have a time.
+/// Tables of the database whose rows are records of their own, with a time.
 ///
 /// # Errors
-/// SQLite's.
+/// Errors of SQLite.
 pub fn records_tables(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
     let mut found = Vec::new();
     for table in TABLES.iter().filter(|t| t.has_own_time()) {

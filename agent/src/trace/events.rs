@@ -1,4 +1,4 @@
-//! Events between two moments: pure decisions.
+//! Events between two moments: pure functions.
 
 use crate::clock::Moment;
 use crate::interval;
@@ -6,29 +6,29 @@ use crate::trace::store::Event;
 use gleaner_schemas::rows::{EventRow, SampleRow};
 use std::time::Duration;
 
-/// Shortest suspend: a shorter one cannot be told from clocks that were read a moment apart.
+/// Minimum length of a suspend: a shorter one cannot be distinguished from clocks read a moment apart.
 const SHORTEST_SLEEP_MS: i64 = 500;
 
-/// Least step of the wall clock that counts as one. Smaller ones may be the milliseconds between reading the
-/// clocks, and the slewing of a clock between two wakes.
+/// Minimum step of the wall clock. A smaller one may be the time between reading the clocks, or the slewing
+/// of a clock between two wakeups.
 const LEAST_STEP_MS: i64 = 50;
 
-/// A step that the kernel did not tell of: no clock is slewed that far between two wakes.
+/// Minimum step that the kernel did not report: no clock is slewed that far between two wakeups.
 const LEAST_UNTOLD_STEP_MS: i64 = 2000;
 
-/// Longest CPU time of a sample.
+/// Maximum CPU time of a sample.
 const MOST_CPU_US: i64 = 50_000;
 
-/// The clocks from one wake of the loop to the next.
+/// The clocks from one wakeup of the loop to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     last: Moment,
-    /// True if the kernel reported a step that the moment read before did not include yet.
+    /// True if the kernel reported a step after the clocks were read last.
     told: bool,
 }
 
 impl Clocks {
-    /// Clocks as of `now`.
+    /// Makes clocks as of `now`.
     pub(crate) const fn new(now: Moment) -> Self {
         Self {
             last: now,
@@ -36,7 +36,7 @@ impl Clocks {
         }
     }
 
-    /// Events between the wake before and this one. `clock_set`: the kernel reported a step, when asked after
+    /// Events between the last wakeup and this one. `clock_set`: the kernel reported a step, as checked after
     /// `now` was read.
     pub(crate) fn step(&mut self, now: &Moment, clock_set: bool) -> Vec<Event> {
         let before = std::mem::replace(&mut self.last, *now);
@@ -45,7 +45,7 @@ impl Clocks {
         let told = clock_set || std::mem::take(&mut self.told);
         let mut events = Vec::new();
         if suspended_ms >= SHORTEST_SLEEP_MS {
-            // The kernel wakes the loop as soon as the host wakes: the sleep ends here.
+            // The kernel wakes the loop as soon as the host wakes: `now` is the end of the sleep.
             let asleep_at_ms = now.time_ms - stepped_ms - suspended_ms;
             events.push(event(asleep_at_ms, "sleep", Some(suspended_ms), None));
             events.push(event(now.time_ms, "wake", Some(suspended_ms), None));
@@ -74,8 +74,8 @@ pub(crate) const fn stepped_ms(before: &Moment, now: &Moment) -> i64 {
     (now.time_ms - before.time_ms) - (now.boottime_ms - before.boottime_ms)
 }
 
-/// Event of missed samples: `due` of them came due since the one `before`, and one is taken `now`. `None` if
-/// a sleep, with the time to fall asleep and to wake, explains them.
+/// Event of missed samples: `due` samples became due since the one at `before`, and one is taken `now`.
+/// `None` if a sleep, with the times of falling asleep and waking, explains them.
 pub(crate) fn missed(due: u64, before: &Moment, now: &Moment, interval_ms: i64) -> Option<Event> {
     let count = i64::try_from(due).ok()?.saturating_sub(1);
     if count < 1 || suspended_ms(before, now) >= SHORTEST_SLEEP_MS {
@@ -92,7 +92,7 @@ pub(crate) fn missed(due: u64, before: &Moment, now: &Moment, interval_ms: i64) 
     ))
 }
 
-/// A sample that took more of the host than tracing may.
+/// Event of a sample that used more of the host than tracing may.
 pub(crate) fn overload(time_ms: i64, sample: &SampleRow, interval_ms: i64) -> Option<Event> {
     let (cpu_us, wall_us) = (sample.agent_cpu_us, sample.agent_wall_us);
     let (most_us, what) = if cpu_us > MOST_CPU_US {
@@ -106,24 +106,24 @@ pub(crate) fn overload(time_ms: i64, sample: &SampleRow, interval_ms: i64) -> Op
     Some(event(time_ms, "overload", Some(most_us / 1000), detail))
 }
 
-/// The host was booted. `boot_id` tells boots apart: each is written once.
+/// Event of the host's boot. `boot_id` identifies a boot: each is recorded once.
 pub(crate) fn boot(now: &Moment, boot_id: &str) -> Event {
     let booted_at_ms = now.time_ms - now.boottime_ms;
     event(booted_at_ms, "boot", None, Some(boot_id.to_owned()))
 }
 
-/// The agent began.
+/// Event of the agent's start.
 pub(crate) fn agent_start(now: &Moment) -> Event {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     event(now.time_ms, "agent_start", None, Some(version))
 }
 
-/// The agent ends, and why.
+/// Event of the agent's end, with the reason.
 pub(crate) fn agent_stop(now: &Moment, why: &str) -> Event {
     event(now.time_ms, "agent_stop", None, Some(why.to_owned()))
 }
 
-/// The owner is back, first seen by `source`.
+/// Event of the owner's return, first seen by `source`.
 pub(crate) fn owner_returned(time_ms: i64, away_ms: i64, source: &str) -> Event {
     let detail = Some(source.to_owned());
     event(time_ms, "owner_returned", Some(away_ms), detail)
@@ -173,7 +173,7 @@ mod tests {
         let cases = [
             // wall, boottime, monotonic passed, told → events at, what, how long
             (5000, 5000, 5000, false, vec![]),
-            (5000, 5000, 4501, false, vec![]), // clocks read apart
+            (5000, 5000, 4501, false, vec![]), // clocks read a moment apart
             (
                 9000,
                 9000,
@@ -198,7 +198,8 @@ mod tests {
                 false,
                 vec![(7000, "clock_step", Some(2000))],
             ),
-            // Asleep for a minute from the fifth second on; on waking the clock is set an hour forward.
+            // Asleep for a minute from the fifth second on; after waking, the clock is set forward by an
+            // hour.
             (
                 3_665_000,
                 65_000,
@@ -237,11 +238,11 @@ mod tests {
         let cases = [
             // due, boottime, monotonic passed → missed for how long, how many
             (1, 90_000, 90_000, None),
-            (1, 170_000, 170_000, None), // late, and none missed
+            (1, 170_000, 170_000, None), // late, but none missed
             (2, 185_000, 185_000, Some((90_000, "1 of 1m30s"))),
             (5, 450_000, 450_000, Some((360_000, "4 of 1m30s"))),
             (41, 3_690_000, 90_000, None),  // asleep
-            (41, 3_690_000, 290_000, None), // and slow to wake
+            (41, 3_690_000, 290_000, None), // asleep, and slow to wake
         ];
         for (due, boottime, monotonic, expected) in cases {
             let now = after(boottime, boottime, monotonic);

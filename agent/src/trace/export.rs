@@ -1,4 +1,4 @@
-//! Hands the trace on to a dataset: the records that it does not have yet.
+//! Exports the trace to a dataset: records that the dataset does not have yet.
 
 use crate::Error;
 use crate::trace::database::records_tables;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Additions of an export.
+/// Data added by an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ExportResult {
     /// The dataset's folder.
@@ -23,17 +23,17 @@ pub struct ExportResult {
     pub files_count: usize,
     /// Total length of the files, in bytes.
     pub files_bytes: u64,
-    /// The last record that the dataset now has.
+    /// Last record that the dataset now has.
     pub last_sequence: i64,
-    /// Records of a damaged database that could not be read, or not in all their parts.
+    /// Number of records of a damaged database that could not be read completely.
     pub unreadable_records_count: usize,
 }
 
-/// Adds the trace at `database` to the dataset at `dataset`, a UTC day at a time: each is durable before
-/// the next is read. Of a damaged database all is added that can be read.
+/// Adds the trace at `database` to the dataset at `dataset`, one UTC day at a time: each day is durable
+/// before the next is read. Of a damaged database, all readable records are added.
 ///
 /// # Errors
-/// When the trace cannot be read or the dataset cannot be written; the days added before stay.
+/// The trace cannot be read or the dataset cannot be written; days added before that stay.
 pub fn export(database: &Path, dataset: &Path) -> Result<ExportResult, Error> {
     let trace = Trace::open(database)?;
     let mut exported = ExportResult {
@@ -63,7 +63,7 @@ fn by_day(trace: &Trace, path: &Path, exported: &mut ExportResult) -> Result<(),
     Ok(())
 }
 
-/// Exports the readable records around damage.
+/// Exports readable records around damage.
 fn salvage(trace: &Trace, exported: &mut ExportResult) -> Result<(), Error> {
     let mut writer = Writer::open(&exported.dataset)?;
     let mut after = exported_to(trace, &mut writer)?;
@@ -95,7 +95,7 @@ impl ExportResult {
         Ok(())
     }
 
-    /// Text for people.
+    /// Renders the result as text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = format!(
@@ -115,7 +115,7 @@ impl ExportResult {
     }
 }
 
-/// The last record of this trace that the dataset has.
+/// Returns the last record of this trace that the dataset has.
 fn exported_to(trace: &Trace, writer: &mut Writer) -> Result<i64, Error> {
     let last = writer.last_sequence(&trace.host_id, &trace.database_id)?;
     Ok(last.unwrap_or(0))
@@ -128,7 +128,7 @@ fn append(table: &Table, rows: RowsBuilder, writer: &mut Writer) -> Result<(), E
     Ok(())
 }
 
-/// The last records of the UTC days after the record `after`, in order.
+/// Last record of each UTC day after the record `after`, in order.
 fn day_ends(connection: &Connection, after: i64) -> rusqlite::Result<Vec<i64>> {
     let tables = records_tables(connection)?;
     let records = tables

@@ -1,9 +1,9 @@
-//! Gaps between samples: pure decisions over two moments.
+//! Gaps between samples: pure functions of two moments.
 
 use crate::clock::Moment;
 
-/// A step of the wall clock against CLOCK_BOOTTIME beyond this is a gap: times would not be
-/// comparable across it. Slewing clocks stay far below it between two samples.
+/// Maximum step of the wall clock against CLOCK_BOOTTIME that is no gap: beyond it, times would not be
+/// comparable. Slewed clocks stay far below it between two samples.
 pub(crate) const CLOCK_STEP_MS: i64 = 5000;
 
 /// Cause of a gap.
@@ -41,18 +41,19 @@ impl Cause {
     }
 }
 
-/// The last sample in the database, as an agent finds it that starts.
+/// Last sample in the database when an agent starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastSample {
     /// Wall-clock time of the sample.
     pub time_ms: i64,
-    /// Time since boot; absent where a captured tree did not have it.
+    /// Time since boot; `None` if a captured tree lacked it.
     pub boottime_ms: Option<i64>,
     /// Hash of the boot's id.
     pub boot_id: Option<String>,
 }
 
-/// Gap between the last sample of an earlier run and the first of this one; there always is one.
+/// Cause of the gap between the last sample of an earlier run and the first of this run, which always
+/// exists.
 #[must_use]
 pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause {
     let booted = match (last.boot_id.as_deref(), boot_id) {
@@ -64,10 +65,10 @@ pub fn at_start(last: &LastSample, now: &Moment, boot_id: Option<&str>) -> Cause
     if booted { Cause::Boot } else { Cause::Stopped }
 }
 
-/// Gap between two samples of one run; `None` if they follow one another.
+/// Cause of the gap between two samples of one run; `None` if there is no gap.
 ///
-/// More than two intervals apart is a gap: a sleep if the host was suspended for most of the missing time,
-/// otherwise the agent was late.
+/// Samples more than two intervals apart have a gap: a sleep if the host was suspended for most of the
+/// missing time, otherwise a late agent.
 #[must_use]
 pub fn between(before: &Moment, now: &Moment, interval_ms: i64) -> Option<Cause> {
     let passed_ms = now.boottime_ms - before.boottime_ms;
@@ -97,12 +98,12 @@ mod tests {
             (180_000, 180_000, 180_000, None),
             (180_001, 180_001, 180_001, Some(Cause::Late)),
             (3_690_000, 3_690_000, 90_000, Some(Cause::Sleep)),
-            (3_690_000, 3_690_000, 2_000_000, Some(Cause::Late)), // of the hour missing, 28 min asleep
+            (3_690_000, 3_690_000, 2_000_000, Some(Cause::Late)), // of the missing hour, 28 min asleep
             (3_690_000, 3_690_000, 1_800_000, Some(Cause::Sleep)), // 31 min asleep
             (95_000, 90_000, 90_000, None),
             (95_001, 90_000, 90_000, Some(Cause::ClockStep)),
             (-3_600_000, 90_000, 90_000, Some(Cause::ClockStep)),
-            (0, 3_690_000, 90_000, Some(Cause::Sleep)), // a sleep explains more than the clock set on waking
+            (0, 3_690_000, 90_000, Some(Cause::Sleep)), // a sleep explains more than the step
             (90_000, 90_000, 60_000, None),             // a short sleep within one interval
         ];
         let before = Moment {

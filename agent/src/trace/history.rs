@@ -1,4 +1,4 @@
-//! Order of samples: each is written with the gap before it, and in full where a new stretch begins.
+//! Sequence of samples: each is written with the gap before it, and completely where a new stretch begins.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -11,7 +11,8 @@ use crate::trace::store::{Event, Record, Store};
 use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow};
 use std::collections::VecDeque;
 
-/// Events kept while nothing can be stored: a day of an owner who comes and goes all the time.
+/// Maximum number of events kept while nothing can be stored: enough for a day of an owner who comes and
+/// goes all the time.
 const MOST_EVENTS: usize = 1024;
 
 /// Knowledge of the samples before.
@@ -19,11 +20,11 @@ const MOST_EVENTS: usize = 1024;
 pub(crate) struct History {
     /// The last sample that was stored.
     last: Option<Moment>,
-    /// Cause of the next gap, if later records are lost.
+    /// Cause of the next gap; set while records are lost.
     lost: Option<Cause>,
-    /// True if the next sample repeats everything though no record is lost.
+    /// True if the next sample repeats everything although no record is lost.
     is_anew: bool,
-    /// For the next sample's transaction.
+    /// Events for the next sample's transaction.
     events: VecDeque<Event>,
     files: Changes<FileRow>,
     activity: Changes<ActivityRow>,
@@ -31,7 +32,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Keeps an event for the next sample's transaction; while nothing can be stored, the oldest give way.
+    /// Keeps an event for the next sample's transaction; if there are too many, drops the oldest.
     pub(crate) fn note(&mut self, event: Event) {
         if self.events.len() == MOST_EVENTS {
             self.events.pop_front();
@@ -39,17 +40,17 @@ impl History {
         self.events.push_back(event);
     }
 
-    /// Gives up what was stored: the next sample follows a gap and repeats everything.
+    /// Notes a loss of records: the next sample follows a gap and repeats everything.
     pub(crate) fn lose(&mut self, cause: Cause) {
         self.lost = Some(cause);
     }
 
-    /// The next sample tells all anew, the host included, without a gap before it.
+    /// Makes the next sample repeat everything, including the host, without a gap before it.
     pub(crate) fn tell_anew(&mut self) {
         self.is_anew = true;
     }
 
-    /// Writes a sample with the events noted, the gap before it, and the host's row where a new stretch
+    /// Writes a sample with the noted events, the gap before it, and the host's row if a new stretch
     /// begins. After an error the records are lost, and the next sample follows a gap.
     ///
     /// # Errors
@@ -86,7 +87,7 @@ impl History {
             }
         }
         let host = begins_anew.then(|| host::row(config, sample.row.physical_bytes));
-        self.lost = Some(Cause::Unwritable); // unless all goes well
+        self.lost = Some(Cause::Unwritable); // reset below on success
         store.write(&Record {
             time_ms: now.time_ms,
             gap: gap.as_ref(),

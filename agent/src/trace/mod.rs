@@ -1,4 +1,4 @@
-//! The trace: its records, their order, their fate on a bad disk, and their retention.
+//! The trace: its records, their sequence, handling of damage, and retention.
 
 pub mod changes;
 pub mod damage;

@@ -1,7 +1,8 @@
 //! Stores samples and events in the trace, whatever happens to the disk.
 //!
-//! It waits for a disk that is full, read-only or failing: samples are dropped, and the first that can be
-//! stored again follows a gap and repeats everything. A damaged database is set aside and a new one begun.
+//! The recorder waits for a disk that is full, read-only or failing: samples are dropped, and the first one
+//! stored afterwards follows a gap and repeats everything. A damaged database is set aside and a new one
+//! begun.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -15,14 +16,14 @@ use crate::trace::store::{Event, Store};
 use gleaner_schemas::rows::EventRow;
 use std::sync::Arc;
 
-/// The trace, as the running agent writes it.
+/// Writes the running agent's trace.
 pub(crate) struct Recorder {
     config: Arc<Config>,
     host_id: Option<String>,
-    /// Database; `None` after a damaged one could not be replaced, until it can.
+    /// Database; `None` after a damaged one could not be replaced, until that succeeds.
     store: Option<Store>,
     history: History,
-    /// Moment since which nothing could be stored.
+    /// Moment since which nothing could be stored; `None` while storing works.
     failing_since: Option<Moment>,
 }
 
@@ -30,7 +31,7 @@ impl Recorder {
     /// Opens the trace.
     ///
     /// # Errors
-    /// As [`Store::open`].
+    /// Errors of [`Store::open`].
     pub(crate) fn open(config: Arc<Config>) -> Result<Self, Error> {
         let mut recorder = Self {
             config,
@@ -43,7 +44,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Takes another configuration with the same trace: the next sample repeats everything.
+    /// Replaces the configuration, with the same trace: the next sample repeats everything.
     pub(crate) fn configure(&mut self, config: Arc<Config>) {
         self.config = config;
         self.history.tell_anew();
@@ -52,7 +53,7 @@ impl Recorder {
     /// Skips record numbers if this is another boot: see [`Store::begin_boot`].
     ///
     /// # Errors
-    /// Those that do not pass by themselves.
+    /// Errors that do not pass without intervention.
     pub(crate) fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map_or(Ok(()), |store| store.begin_boot(boot_id)) {
@@ -64,7 +65,7 @@ impl Recorder {
     /// Stores a sample. Returns false if it could not be stored.
     ///
     /// # Errors
-    /// Those that do not pass by themselves.
+    /// Errors that do not pass without intervention.
     pub(crate) fn sample(&mut self, sample: Sample) -> Result<bool, Error> {
         let now = sample.moment;
         match self.try_sample(sample) {
@@ -103,7 +104,7 @@ impl Recorder {
         self.failing_since.is_some()
     }
 
-    /// Returns true if the trace holds an event of this kind and detail, as far as it can be read.
+    /// Returns true if the readable trace has an event of this kind and detail.
     pub(crate) fn has_event(&self, kind: &str, detail: &str) -> bool {
         let found = self.store.as_ref().map(|s| s.has_event(kind, detail));
         matches!(found, Some(Ok(true)))
@@ -119,8 +120,8 @@ impl Recorder {
         }
     }
 
-    /// Deletes records beyond the limits. On an error of the disk it is repeated after the next sample, which
-    /// reports the error if it cannot be stored either.
+    /// Deletes records beyond the limits. After a disk error the deletion is repeated after the next sample,
+    /// which reports the error if it cannot be stored either.
     fn retain(&mut self, now: &Moment) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map(|store| store.retain(&self.config.limits, now)) {
@@ -150,7 +151,7 @@ impl Recorder {
         }
     }
 
-    /// Continues after an error that passes by itself or that a new database mends.
+    /// Continues after an error that passes by itself or that a new database fixes.
     fn bear(&mut self, error: Error, now: &Moment) -> Result<(), Error> {
         if error.is_damage()
             && let Some(store) = self.store.take()
@@ -186,7 +187,7 @@ fn event(at: &Moment, kind: &str, amount_ms: Option<i64>, detail: Option<String>
     (at.time_ms, row)
 }
 
-/// Writes a message to standard error; ignores that nobody may read it.
+/// Writes a message to standard error; it is no error if nobody reads it.
 pub(crate) fn say(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "gleaner-agent: {text}");

@@ -1,8 +1,8 @@
-//! Retention: the oldest records are deleted when they are too old, or the database too large.
+//! Retention: the oldest records are deleted if they are too old, or the database is too large.
 //!
-//! The trace is cut only where a whole state begins, so that what remains can be read by itself. Records go
-//! in short transactions, newest first up to the cut: whatever ends the agent in between, the trace still
-//! begins with a whole state, and the deleted middle is a gap to every reader.
+//! The trace is cut only where a whole state begins, so that the remainder can be read by itself. Records are
+//! deleted in short transactions, from the cut backwards: whenever the agent ends in between, the trace still
+//! begins with a whole state, and readers see the deleted middle as a gap.
 
 use crate::clock::Moment;
 use crate::config::Limits;
@@ -11,32 +11,32 @@ use gleaner_schemas::rows::TABLES;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use std::time::{Duration, Instant};
 
-/// No more work is begun in a transaction after this long.
+/// Time after which a transaction begins no more work.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Ages are looked at after the clock has run on for this long without being set: one that is wrong at boot
-/// is set right (NTP) before anything is lost to it.
+/// Time for which the clock must have run without being set before ages are checked: a clock that is wrong at
+/// boot is corrected (NTP) before records are deleted because of it.
 const STEADY_MS: i64 = 3_600_000;
 
-/// Free pages that are kept for the next records: this part of the file.
+/// Fraction of the file whose free pages are kept for the next records.
 const SPARE_PART: i64 = 8;
 
-/// Pages given back to the disk between two looks at the clock.
+/// Number of pages returned to the disk between two checks of the time.
 const PAGES_AT_ONCE: i64 = 16;
 
-/// Ends of stretches: samples that a host's row and then a whole state follow.
+/// Ends of stretches: samples followed by a host's row and then a whole state.
 const ENDS: &str = "SELECT last.sequence FROM hosts h \
     JOIN samples next ON next.sequence = (SELECT min(sequence) FROM samples WHERE sequence > h.sequence) \
     JOIN samples last ON last.sequence = (SELECT max(sequence) FROM samples WHERE sequence < h.sequence) \
     WHERE next.files_whole";
 
-/// Keeps one database within limits, a little after each sample.
+/// Keeps one database within its limits, by a little work after each sample.
 #[derive(Debug)]
 pub(crate) struct Retention {
     slice: Duration,
-    /// Moment when the clock was last set or ages were last checked, and the newest moment after it.
+    /// Moment at which the clock was last set or ages were last checked, and the newest moment since.
     steady: Option<(Moment, Moment)>,
-    /// The last sample that is to go, with all before it.
+    /// Last sample to delete, with all records before it.
     doomed: Option<i64>,
 }
 
@@ -89,7 +89,7 @@ impl Retention {
         Ok(is_done)
     }
 
-    /// Returns true once an hour of steady clock has passed since the last time.
+    /// Returns true once the clock has been steady for an hour since the last time.
     fn hour_has_passed(&mut self, now: &Moment) -> bool {
         let (since, before) = self.steady.unwrap_or((*now, *now));
         let passed_ms = now.boottime_ms - before.boottime_ms;
@@ -102,13 +102,13 @@ impl Retention {
     }
 }
 
-/// Deletes the last sample up to `until` with all that belongs to it; whether there was one.
+/// Deletes the last sample up to `until` with all its records; returns true if there was one.
 fn delete_last_sample(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result<bool> {
     let delete = "DELETE FROM samples WHERE sequence = (SELECT max(sequence) FROM samples WHERE sequence <= ?)";
     Ok(transaction.prepare_cached(delete)?.execute([until])? > 0)
 }
 
-/// Deletes the records up to `until` that are no samples.
+/// Deletes records up to `until` that are no samples.
 fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result<()> {
     for table in TABLES.iter().filter(|t| t.has_own_time()) {
         let delete = format!("DELETE FROM {} WHERE sequence <= ?", table.name);
@@ -117,8 +117,8 @@ fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result
     Ok(())
 }
 
-/// Returns pages that deletion freed to the disk, while there is `time`, except for some that the next
-/// records will fill. Returns true if none remain. A database created by an older version keeps them until
+/// Returns free pages to the disk while there is `time`, except for some that the next records will fill.
+/// Returns true if no more are to be returned. A database created by an older version keeps its pages until
 /// `gleaner-agent vacuum`.
 fn give_back(transaction: &Transaction<'_>, time: impl Fn() -> bool) -> rusqlite::Result<bool> {
     if pragma(transaction, "auto_vacuum")? != INCREMENTAL {
@@ -136,14 +136,14 @@ fn give_back(transaction: &Transaction<'_>, time: impl Fn() -> bool) -> rusqlite
     }
 }
 
-/// `PRAGMA auto_vacuum` of a database that gives pages back without being written anew.
+/// Value of `PRAGMA auto_vacuum` if a database can return pages without being rewritten.
 pub(crate) const INCREMENTAL: i64 = 2;
 
-/// Gives at most `count` free pages back.
+/// Returns at most `count` free pages to the disk.
 pub(crate) fn free_pages(connection: &Connection, count: i64) -> rusqlite::Result<()> {
     let mut statement = connection.prepare(&format!("PRAGMA incremental_vacuum({count})"))?;
     let mut rows = statement.query([])?;
-    while rows.next()?.is_some() {} // a page a step
+    while rows.next()?.is_some() {} // one page per step
     Ok(())
 }
 
@@ -153,7 +153,7 @@ fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
     Ok((pages * pragma(connection, "page_size")?).unsigned_abs())
 }
 
-/// A pragma that is a number.
+/// Returns the value of a numeric pragma.
 pub(crate) fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
@@ -169,7 +169,7 @@ mod tests {
 
     const HOUR_MS: i64 = 3_600_000;
 
-    /// Records of one transaction of a test's trace, and the time since the one before.
+    /// Records of one transaction of a test's trace, and the time since the last one.
     #[derive(Clone, Debug)]
     struct TransactionCase {
         hours: i64,
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn written() -> impl Strategy<Value = TransactionCase> {
-        // Hours back are a clock that was set; a host without a whole state, or the reverse, is no cut.
+        // Negative hours: the clock was set. A host's row without a whole state, or the reverse, is no cut.
         let hours = prop_oneof![9 => 0..9i64, 1 => -30..30i64];
         let begins = prop_oneof![8 => Just((false, false)), 4 => Just((true, true)),
             1 => Just((true, false)), 1 => Just((false, true))];
@@ -197,7 +197,7 @@ mod tests {
         )
     }
 
-    /// Writes the trace; the time of the last of it.
+    /// Writes the trace; returns the time of its last record.
     fn write(store: &mut Store, trace: &[TransactionCase]) -> i64 {
         let mut time_ms = 1_000 * HOUR_MS;
         for written in trace {
@@ -230,7 +230,7 @@ mod tests {
         time_ms
     }
 
-    /// Row counts of each table, by record.
+    /// Row counts of each table by record.
     type Contents = BTreeMap<&'static str, BTreeMap<i64, i64>>;
 
     fn contents(connection: &Connection) -> Contents {
@@ -252,7 +252,7 @@ mod tests {
             .collect()
     }
 
-    /// Samples after which the trace may be cut, with their times, found by looking at every sample.
+    /// Samples after which the trace may be cut, with their times, found by examining every sample.
     fn cuts(connection: &Connection) -> Vec<(i64, i64)> {
         let mut statement = connection
             .prepare("SELECT sequence, time_ms, files_whole FROM samples ORDER BY sequence")
@@ -289,8 +289,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Deletes one sample per step: at each moment the remainder is readable by itself, and at the end it
-        /// is what a slow look at every sample keeps.
+        /// Deletes one sample per step: after each step the remainder is readable by itself, and in the end
+        /// it is what a slow examination of every sample keeps.
         #[test]
         fn keeps_what_a_slow_look_at_every_sample_keeps(
             trace in prop::collection::vec(written(), 1..40),
@@ -310,7 +310,7 @@ mod tests {
             let too_old = too_old.map_or(0, |(sequence, _)| *sequence);
             let mut retention = Retention { slice: Duration::ZERO, ..Retention::default() };
 
-            // First the age limit alone, after an hour.
+            // First only the age limit, after an hour.
             let by_age = Limits { database_bytes: u64::MAX, ..limits };
             prop_assert!(retention.step(&mut connection, &by_age, &moment(time_ms, 0)).unwrap());
             prop_assert_eq!(&contents(&connection), &original);
@@ -323,7 +323,8 @@ mod tests {
                         prop_assert_eq!(original[name].get(sequence), Some(count), "{} {}", name, sequence);
                     }
                 }
-                // Of the deleted records the oldest stay longest, and no sample loses only part of its rows.
+                // The oldest of the records to delete stay longest, and no sample loses only a part of its
+                // rows.
                 let samples: Vec<i64> = left["samples"].range(..=too_old).map(|(s, _)| *s).collect();
                 let first: Vec<i64> = original["samples"].keys().take(samples.len()).copied().collect();
                 prop_assert_eq!(&samples, &first);
@@ -337,7 +338,7 @@ mod tests {
             }
             prop_assert_eq!(contents(&connection), after(&original, too_old));
 
-            // Then the size limit: one stretch at a time, none while the database is small enough.
+            // Then the size limit: one stretch per step, and none once the database is small enough.
             let mut cut = too_old;
             loop {
                 let left = contents(&connection);
@@ -371,18 +372,18 @@ mod tests {
     #[test]
     fn ages_are_looked_at_after_an_hour_in_which_nobody_set_the_clock() {
         let mut retention = Retention::default();
-        // wall and boottime in minutes → whether ages are looked at
+        // wall and boottime in minutes → whether ages are checked
         for (at, (wall, boottime, expected)) in [
             (0, 0, false),
             (59, 59, false),
             (60, 60, true),
-            (61, 61, false), // the next hour
+            (61, 61, false), // before the next hour ends
             (119, 119, false),
             (120, 120, true),
-            (10_150, 150, false), // set forward: the hour begins anew
+            (10_150, 150, false), // set forward: the hour begins again
             (10_180, 180, false),
             (10_210, 210, true),
-            (240, 240, false), // and back
+            (240, 240, false), // set back
             (299, 299, false),
             (301, 301, true),
             (1000, 1000, true), // slept
@@ -441,7 +442,7 @@ mod tests {
             let now = moment(time_ms + hours * HOUR_MS, hours * HOUR_MS);
             while !store.retain(&limits, &now).unwrap() {}
         }
-        drop((store, connection)); // which moves the log into the database
+        drop((store, connection)); // closing moves the log into the database
         assert!(!holds_name());
     }
 }

@@ -1,4 +1,4 @@
-//! The trace's rows for export and shipping: read between two records, and around damage.
+//! The trace's rows for export and shipping: read between two records, if need be around damage.
 
 use crate::Error;
 use crate::trace::database::{columns, meta, open_to_read, records_tables};
@@ -11,10 +11,10 @@ use rusqlite::{Connection, named_params};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Sequence numbers that are looked at together in a damaged database.
+/// Number of sequence numbers that are examined together in a damaged database.
 pub(crate) const SALVAGED_AT_ONCE: i64 = 4096;
 
-/// The last millisecond of 9999: a later time is a damaged one, and has no place in a dataset.
+/// Last millisecond of the year 9999: a later time is damaged, and cannot be stored in a dataset.
 const LAST_TIME_MS: i64 = 253_402_300_799_999;
 
 /// A trace open for reading.
@@ -26,11 +26,11 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Opens the trace at `path`: one view of all tables, whatever the agent writes and deletes meanwhile,
-    /// until this is dropped. While it lasts, the agent's log cannot wrap around: drop it soon.
+    /// Opens the trace at `path` as one view of all tables, unaffected by the agent's writes and deletions,
+    /// until this is dropped. Meanwhile the agent's log cannot wrap around: drop the view soon.
     ///
     /// # Errors
-    /// As [`open_to_read`]; [`Error::Row`] if it lacks its host or database id.
+    /// Errors of [`open_to_read`]; [`Error::Row`] if the trace lacks its host or database id.
     pub(crate) fn open(path: &Path) -> Result<Self, Error> {
         let connection = open_to_read(path)?;
         let begun = connection.execute_batch("BEGIN");
@@ -52,11 +52,11 @@ impl Trace {
         })
     }
 
-    /// The rows of `table` in the records after `after` up to `until`; `None` when they hold more than
+    /// Rows of `table` in the records after `after` up to `until`; `None` if they take more than
     /// `most_bytes`.
     ///
     /// # Errors
-    /// [`Error::Database`]; [`Error::Row`] when one does not fit the table.
+    /// [`Error::Database`]; [`Error::Row`] if a row does not fit the table.
     pub(crate) fn rows(
         &self,
         table: &Table,
@@ -108,14 +108,14 @@ impl Trace {
             if found.content_bytes > most_bytes {
                 return Ok(None);
             }
-            found.last_sequence = identity.sequence; // they come in order
+            found.last_sequence = identity.sequence; // rows are in the order of their records
             found.builder.push(identity, values)?;
         }
         Ok(Some(found))
     }
 
-    /// Reads as [`Trace::rows`] does without a limit, and passes over unreadable records: an unreadable range
-    /// is halved until one record remains, which `unreadable` counts.
+    /// Reads like [`Trace::rows`] without a limit, and skips unreadable records: an unreadable range is
+    /// halved until one record remains, which `unreadable` counts.
     ///
     /// # Errors
     /// Errors other than damage.
@@ -142,7 +142,7 @@ impl Trace {
         }
     }
 
-    /// Returns true if this number is known to belong to a record of one row, which then cannot be an
+    /// Returns true if this number is known to be that of a one-row record, which then cannot be an
     /// unreadable sample.
     fn is_no_sample(&self, sequence: i64) -> bool {
         let is_in = |table: &Table| {
@@ -158,10 +158,10 @@ impl Trace {
         others.any(is_in)
     }
 
-    /// The last record that can be seen in any table.
+    /// Sequence number of the last record found in any table.
     ///
     /// # Errors
-    /// [`Error::Damaged`] when no table can be read.
+    /// [`Error::Damaged`] if no table can be read.
     pub(crate) fn last_readable(&self) -> Result<i64, Error> {
         let mut last = Err(Error::Damaged {
             path: self.path.clone(),
@@ -176,8 +176,8 @@ impl Trace {
         last
     }
 
-    /// `after`, or the number before the next record in any table if that is far: numbers are skipped at
-    /// every boot, and a damaged number may be anything.
+    /// Returns `after`, or the number before the next record in any table if that record is far away: numbers
+    /// are skipped at every boot, and a damaged number may be anything.
     pub(crate) fn before_next_readable(&self, mut after: i64, last: i64) -> i64 {
         let mut width = SALVAGED_AT_ONCE;
         while after < last && !self.knows_of_any(after, after.saturating_add(width)) {
@@ -193,7 +193,7 @@ impl Trace {
         after.min(last)
     }
 
-    /// Returns true if any table has a record in this range, read from either end.
+    /// Returns true if any table has a record in this range, searched from both ends.
     fn knows_of_any(&self, after: i64, until: i64) -> bool {
         let knows = |table: &Table, end: &str| {
             let name = table.name;
@@ -209,7 +209,7 @@ impl Trace {
             .any(|table| knows(table, "min") || knows(table, "max"))
     }
 
-    /// The first `count` records after `after`, in order.
+    /// Sequence numbers of the first `count` records after `after`, in order.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -234,15 +234,15 @@ impl Trace {
 
 /// Rows of one table.
 pub(crate) struct Rows {
-    /// Rows of the records.
+    /// Values of the rows.
     pub(crate) builder: RowsBuilder,
     /// Approximate size of the rows in memory, in bytes, without the identity of their records.
     pub(crate) content_bytes: usize,
-    /// The last of their records; 0 without rows.
+    /// Last record of the rows; 0 without rows.
     pub(crate) last_sequence: i64,
 }
 
-/// Returns true if the records asked for are damaged but others may still be readable.
+/// Returns true if the requested records are damaged but others may still be readable.
 pub(crate) fn can_be_read_around(error: &Error) -> bool {
     error.is_damage() || matches!(error, Error::Row { .. })
 }
@@ -254,7 +254,7 @@ fn value_bytes(value: &Value) -> usize {
     }
 }
 
-/// A value as read back; `None` when it does not fit the column.
+/// Converts a value read from SQLite; `None` if it does not fit the column.
 fn value(stored: ValueRef<'_>, kind: Kind) -> Option<Value> {
     Some(match (kind, stored) {
         (_, ValueRef::Null) => Value::Null,

@@ -1,4 +1,4 @@
-//! The trace: an SQLite database that one agent writes, one transaction a sample.
+//! The trace: an SQLite database that one agent writes, one transaction per sample.
 
 use crate::Error;
 use crate::clock::Moment;
@@ -22,38 +22,38 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Record numbers skipped before the samples of a new boot: far more than a power cut can lose, or than are
-/// written in the two years of a backup, at a sample every 90 s.
+/// Number of record numbers skipped before the samples of a new boot: far more than a power cut can lose, and
+/// more than are written within two years, the age of a possible backup, at a sample every 90 s.
 const LEFT_OUT_AT_BOOT: i64 = 1_000_000;
 
 /// Contents of one transaction: a sample, and the events and gap before it.
 #[derive(Debug)]
 pub struct Record<'a> {
-    /// Wall clock of all of it.
+    /// Wall-clock time of all rows.
     pub time_ms: i64,
-    /// The time without samples that ends here.
+    /// Time without samples that ends with this sample.
     pub gap: Option<&'a GapRow>,
-    /// The host, at the start, each UTC day and after a gap.
+    /// Row of the host: at the start, each UTC day and after a gap.
     pub host: Option<&'a HostRow>,
-    /// Events since the sample before that are not written yet.
+    /// Events since the last sample that are not written yet.
     pub events: &'a [Event],
     /// Row of the sample.
     pub sample: &'a SampleRow,
-    /// Rows of its active processes.
+    /// Rows of the sample's active processes.
     pub processes: &'a [ProcessRow],
-    /// Rows of its files, as far as they changed.
+    /// Rows of the sample's files, as far as they changed.
     pub files: &'a [FileRow],
-    /// Rows of its sources of activity.
+    /// Rows of the sample's sources of activity.
     pub activity: &'a [ActivityRow],
-    /// Rows of its NUMA nodes.
+    /// Rows of the sample's NUMA nodes.
     pub nodes: &'a [NodeRow],
-    /// Rows of its control groups.
+    /// Rows of the sample's control groups.
     pub cgroups: &'a [CgroupRow],
-    /// Rows of the values that it could not read.
+    /// Rows of the values that the sample could not read.
     pub absences: &'a [AbsenceRow],
 }
 
-/// An event and its time.
+/// Time and row of an event.
 pub type Event = (i64, EventRow);
 
 /// The database, open for writing.
@@ -63,18 +63,18 @@ pub struct Store {
     connection: Connection,
     sequence: i64,
     retention: Retention,
-    /// Held until the process ends, however it ends.
+    /// Lock of the database, held until the process ends, however it ends.
     lock: File,
 }
 
 impl Store {
-    /// Opens the trace of the host `host_id` for writing, or begins one; a host without a name gets a
-    /// random one, which the database keeps. A damaged database is set aside and a new one begun.
+    /// Opens the trace of the host `host_id` for writing, or begins one; a host without an id gets a random
+    /// one, which the database stores. A damaged database is set aside and a new one begun.
     ///
     /// # Errors
-    /// [`Error::Locked`] when another agent writes it; [`Error::ForeignDatabase`],
-    /// [`Error::NewerDatabase`], [`Error::OtherHost`] when it is not ours to write; [`Error::Write`]
-    /// and [`Error::Database`] when it cannot be written; [`Error::DamagedAgain`].
+    /// [`Error::Locked`] if another agent writes it; [`Error::ForeignDatabase`], [`Error::NewerDatabase`],
+    /// [`Error::OtherHost`] if this agent must not write it; [`Error::Write`] and [`Error::Database`] if it
+    /// cannot be written; [`Error::DamagedAgain`].
     pub fn open(
         path: &Path,
         host_id: Option<&str>,
@@ -107,8 +107,8 @@ impl Store {
     }
 
     /// Continues at unused numbers if the last sample is of another boot than `boot_id`. A power cut loses
-    /// the newest transactions, which may have been shipped before: a second record of the same number would
-    /// be dropped as a repeat.
+    /// the newest transactions, which may have been shipped already: a second record of the same number would
+    /// be dropped as a repetition.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -121,10 +121,10 @@ impl Store {
         Ok(())
     }
 
-    /// Sets the database aside, which `cause` showed to be damaged, and begins a new one.
+    /// Sets the database aside, which `cause` shows to be damaged, and begins a new one.
     ///
     /// # Errors
-    /// As [`Store::open`]; the database is closed.
+    /// Errors of [`Store::open`]; the database is closed.
     pub fn begin_anew(
         self,
         host_id: Option<&str>,
@@ -137,11 +137,11 @@ impl Store {
             lock,
             ..
         } = self;
-        drop(connection); // it would write its log's pages to a database that has moved
+        drop(connection); // otherwise it would write its log's pages to a moved database
         begin_anew(&path, lock, host_id, cause, now_ms)
     }
 
-    /// The last sample written, of this run or an earlier one.
+    /// Returns the last sample written, of this run or an earlier one.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -158,8 +158,7 @@ impl Store {
         row.optional().map_err(Error::database(&self.path))
     }
 
-    /// Writes one sample with all that belongs to it; afterwards it is in the database whole, or not
-    /// at all.
+    /// Writes one sample with all its rows, atomically.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -194,8 +193,8 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes some of the records beyond `limits`. Returns true if none remain. Takes about 5 ms, and longer
-    /// if the log is then moved into the database.
+    /// Deletes some of the records beyond `limits`. Returns true if none remain. This takes about 5 ms, and
+    /// longer if the log is then moved into the database.
     ///
     /// # Errors
     /// [`Error::Database`].
@@ -205,13 +204,13 @@ impl Store {
     }
 }
 
-/// Opens a database and brings it up to date; its last record.
+/// Opens and migrates a database; returns it with the number of its last record.
 fn connect(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<(Connection, i64), Error> {
     refuse_lost_beginning(path)?;
     let was_closed = !beside(path, "-wal").exists();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);
-    // SQLite's own files take their mode from this one.
+    // SQLite's additional files get the mode of this file.
     options.open(path).map_err(|source| Error::Write {
         path: path.to_owned(),
         source,
@@ -276,7 +275,7 @@ fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlit
     Ok(sequence)
 }
 
-/// `last`, or the number that shipping found to be in use at the collector.
+/// Returns `last`, or the number that shipping found in use at the collector if that is higher.
 fn above_floor(transaction: &Transaction<'_>, last: i64) -> rusqlite::Result<i64> {
     let mut statement = transaction
         .prepare_cached("SELECT max(?, CAST(value AS INTEGER)) FROM meta WHERE key = ?")?;
@@ -284,7 +283,7 @@ fn above_floor(transaction: &Transaction<'_>, last: i64) -> rusqlite::Result<i64
     Ok(found.optional()?.unwrap_or(last))
 }
 
-/// Writes events as records after `last`; the new last one.
+/// Writes events as records after `last`; returns the last record's number.
 fn insert_events(
     transaction: &Transaction<'_>,
     last: i64,
@@ -321,7 +320,7 @@ fn insert_rows<R: Row>(
     Ok(())
 }
 
-/// A value as SQLite stores it.
+/// Value in the form that SQLite stores.
 struct StoredValue(Value);
 
 impl ToSql for StoredValue {

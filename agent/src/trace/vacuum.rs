@@ -1,4 +1,4 @@
-//! Returns all pages that deletion freed in the database to the disk, at once.
+//! Returns all free pages of the database to the disk in one step.
 
 use crate::Error;
 use crate::state_files::beside;
@@ -15,19 +15,18 @@ use std::path::{Path, PathBuf};
 pub struct VacuumResult {
     /// Path of the database.
     pub database: PathBuf,
-    /// Size before, of the database and the log beside it, in bytes.
+    /// Size of the database and its log before, in bytes.
     pub before_bytes: u64,
     /// Size afterwards, in bytes.
     pub after_bytes: u64,
 }
 
-/// Shrinks the trace at `path` to the size of its content. Only with the agent stopped: a running agent
-/// returns pages by itself.
+/// Shrinks the trace at `path` to the size of its content. This requires that the agent is stopped; a
+/// running agent returns pages by itself.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] without a trace; [`Error::Locked`] if an agent writes it; [`Error::Database`] if it
-/// cannot be written: a database of an older agent is written anew, and needs twice its own size of free
-/// space.
+/// cannot be written: a database of an older agent is rewritten, and needs twice its own size of free space.
 pub fn vacuum(path: &Path) -> Result<VacuumResult, Error> {
     let _lock = if path.exists() {
         lock(path)?
@@ -41,7 +40,7 @@ pub fn vacuum(path: &Path) -> Result<VacuumResult, Error> {
     let before_bytes = size();
     let connection = open_to_write(path)?;
     shrink(&connection).map_err(Error::database(path))?;
-    drop(connection); // the last one to close takes the log away
+    drop(connection); // closing the last connection removes the log
     Ok(VacuumResult {
         database: path.to_owned(),
         before_bytes,
@@ -56,12 +55,12 @@ fn shrink(connection: &Connection) -> rusqlite::Result<()> {
         connection.pragma_update(None, "auto_vacuum", INCREMENTAL)?;
         connection.execute_batch("VACUUM")?;
     }
-    // The file itself shrinks when the log is moved into it.
+    // The file shrinks only when the log is moved into it.
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 impl VacuumResult {
-    /// Text for people.
+    /// Renders the result as text.
     #[must_use]
     pub fn text(&self) -> String {
         format!(

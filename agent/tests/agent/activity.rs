@@ -1,4 +1,4 @@
-//! Sources of the owner's activity as they are: a pseudo-terminal.
+//! Real sources of the owner's activity: a pseudo-terminal.
 
 use crate::{sample, sample_command, value};
 pub(crate) use gleaner_harness::now_ms;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// Ends the process with the test.
+/// Ends a process when dropped.
 pub(crate) struct ChildGuard(pub(crate) Child);
 
 impl Drop for ChildGuard {
@@ -26,7 +26,7 @@ pub(crate) fn source(name: &str, command: &mut Command) -> Json {
     source.unwrap().clone()
 }
 
-/// As with sshd and a terminal window: a pseudo-terminal that controls the processes on it.
+/// Like sshd or a terminal window: a pseudo-terminal that controls the processes on it.
 #[test]
 fn typing_on_a_remote_terminal_is_seen() {
     const LONG_AGO: Duration = Duration::from_secs(3600);
@@ -42,7 +42,7 @@ fn typing_on_a_remote_terminal_is_seen() {
     let mut line = String::new();
     screen.read_line(&mut line).unwrap();
     let terminal = Path::new(line.trim());
-    // Other terminals of this host have no node here, and so are not looked at.
+    // This host's other terminals have no node here, so they are not examined.
     let dev = tempfile::tempdir().unwrap();
     std::fs::create_dir(dev.path().join("pts")).unwrap();
     let node = dev.path().join("pts").join(terminal.file_name().unwrap());
@@ -70,5 +70,5 @@ fn typing_on_a_remote_terminal_is_seen() {
         assert_eq!(line.trim(), "typed");
     }
     let idle_ms = idle_ms();
-    assert!(idle_ms <= now_ms() - typed_ms + 8000, "{idle_ms}"); // the kernel's steps
+    assert!(idle_ms <= now_ms() - typed_ms + 8000, "{idle_ms}"); // the kernel's steps of 8 s
 }

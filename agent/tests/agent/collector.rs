@@ -1,4 +1,4 @@
-//! A scripted collector: decodes batches, keeps their rows once, and answers as the test says.
+//! A scripted collector: decodes batches, keeps their rows once, and answers as the test specifies.
 
 use gleaner_dataset::Batch;
 use gleaner_dataset::batch::Limits;
@@ -13,17 +13,17 @@ use std::time::Duration;
 /// Reaction to a batch in place of accepting it.
 #[derive(Clone, Debug)]
 pub(crate) enum Fault {
-    /// Reads nothing of it and closes the connection.
+    /// Reads nothing of the batch and closes the connection.
     CloseBefore,
-    /// Reads half of it and closes.
+    /// Reads half of the batch and closes the connection.
     CloseWithin,
-    /// Takes it in, and closes without a word.
+    /// Accepts the batch and closes the connection without an answer.
     CloseAfter,
-    /// Takes it in, and closes within the answer.
+    /// Accepts the batch and closes the connection within the answer.
     CutAnswer,
     /// Accepts the batch and answers with garbage.
     Garbage,
-    /// Takes it in, and answers a byte at a time, too slowly.
+    /// Accepts the batch and answers one byte at a time, too slowly.
     Slow,
     /// Accepts the batch and never answers.
     Silent,
@@ -39,14 +39,14 @@ pub(crate) struct ReceivedRecords {
     pub(crate) mark: i64,
 }
 
-/// A batch that was taken in.
+/// A batch that was accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedBatch {
     pub(crate) database_id: String,
     pub(crate) first_sequence: i64,
     pub(crate) last_sequence: i64,
     pub(crate) bytes: usize,
-    /// True if all of it was known already.
+    /// True if all of its records were known already.
     pub(crate) repeated: bool,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct ReceivedBatch {
 pub(crate) struct State {
     pub(crate) databases: BTreeMap<(String, String), ReceivedRecords>,
     pub(crate) taken: Vec<ReceivedBatch>,
-    /// For the next batches, one each.
+    /// Faults of the next batches, one each.
     pub(crate) faults: VecDeque<Fault>,
-    /// Refuses batches with this record.
+    /// Record whose batches are refused, with the HTTP status.
     pub(crate) poison: Option<(i64, u16)>,
-    /// Refuses batches of more bytes with 413.
+    /// Maximum size of a batch in bytes; larger ones are refused with 413.
     pub(crate) most_bytes: Option<usize>,
-    /// Batches that no fault befell.
+    /// Number of batches without a fault.
     pub(crate) well_count: usize,
     pub(crate) connections_count: usize,
     pub(crate) marks_asked_count: usize,
@@ -113,7 +113,7 @@ impl Collector {
                 open.lock().unwrap().push(stream.try_clone().unwrap());
                 let state = Arc::clone(&state);
                 std::thread::spawn(move || {
-                    let _ = serve(&stream, &state); // a sender that goes away is no failure
+                    let _ = serve(&stream, &state); // a sender that disconnects is no failure
                     let _ = stream.shutdown(Shutdown::Both);
                 });
             }
@@ -130,7 +130,8 @@ impl Collector {
         self.state.lock().unwrap()
     }
 
-    /// Stops the collector: its address refuses connections, and open ones end. Its records are kept.
+    /// Stops the collector: its address refuses connections, and open connections end. Its records
+    /// are kept.
     pub(crate) fn stop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.is_over.store(true, Ordering::SeqCst);
@@ -142,7 +143,7 @@ impl Collector {
         }
     }
 
-    /// Starts again at the same address, with its records.
+    /// Restarts at the same address, with the records.
     pub(crate) fn restart(mut self) -> Self {
         self.stop();
         Self::start_with(&self.address.to_string(), Arc::clone(&self.state))
@@ -207,7 +208,7 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> io::Result<()> {
     }
 }
 
-/// Returns true to keep the connection.
+/// Handles a batch; returns true to keep the connection.
 fn batch(
     stream: &TcpStream,
     reader: &mut impl Read,
@@ -271,7 +272,7 @@ fn batch(
             Ok(true)
         }
         Some(Fault::Silent) => {
-            let _ = reader.read(&mut [0]); // until the other side gives up
+            let _ = reader.read(&mut [0]); // waits until the other side times out
             Ok(false)
         }
         _ => answer(stream, 200, &said).map(|()| true),

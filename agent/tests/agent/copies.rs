@@ -1,4 +1,4 @@
-//! Copies of the captured trees, to be altered.
+//! Copies of the captured trees, for alteration.
 
 use crate::trees::TREES;
 use gleaner_agent::config::{Settings, Units};
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 pub(crate) enum Alteration {
     /// Removes the file.
     Gone,
-    /// Removes the lines that begin with this.
+    /// Removes the lines that begin with this text.
     Without(&'static str),
-    /// Removes the first line that begins with this.
+    /// Removes the first line that begins with this text.
     WithoutFirst(&'static str),
-    /// Replaces this text in the lines that begin so.
+    /// Replaces a text in the lines that begin with the first text.
     Says(&'static str, &'static str),
 }
-/// A copy of a captured tree, and its files' contents as they were.
+/// A copy of a captured tree, with its files' original contents.
 pub(crate) struct Copy {
     root: tempfile::TempDir,
     pub(crate) files: Vec<(PathBuf, Vec<u8>)>,
@@ -45,14 +45,14 @@ impl Copy {
         copy
     }
 
-    /// The path of a file or folder that is about to be altered.
+    /// Returns the path of a file or folder that is about to be altered.
     pub(crate) fn altered(&self, name: &Path) -> PathBuf {
         let path = self.root.path().join(name);
         self.altered.borrow_mut().push(path.clone());
         path
     }
 
-    /// Alters a file, by its lines.
+    /// Alters a file line by line.
     pub(crate) fn alter(&self, file: &str, how: &Alteration) {
         let begins = |line: &str, with: &str| line.trim_start().starts_with(with);
         let name = Path::new(file);
@@ -92,7 +92,7 @@ impl Copy {
         }
     }
 
-    /// Sampler of this tree; starts with its earlier moment, if there is one.
+    /// Makes a sampler of this tree; it starts with the tree's earlier moment, if there is one.
     pub(crate) fn sampler(&self) -> Sampler {
         let at = |moment: &str, root: &str| match self.before {
             true => self.root.path().join(moment).join(root),
@@ -134,7 +134,7 @@ fn read_all(folder: &Path, name: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// A row's columns by name.
+/// Values of a row by column name.
 pub(crate) fn values<R: Row>(row: &R) -> Vec<(&'static str, Value)> {
     let names = R::TABLE.columns.iter().map(|column| column.name);
     names.zip(row.to_values()).collect()

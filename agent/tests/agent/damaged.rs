@@ -1,4 +1,4 @@
-//! Databases as a power cut or a failing disk may leave them.
+//! Databases in states that a power cut or a failing disk may leave.
 
 use crate::running::{Running, column, is_sound, query, wait_for};
 use crate::{agent, succeed};
@@ -23,15 +23,15 @@ fn run_on(database: &Path, samples: &str) -> Command {
     command
 }
 
-/// A database of an agent that was killed, with its log.
+/// Makes a database of a killed agent, with its log.
 fn killed(folder: &Path, samples: i64) -> PathBuf {
     let database = folder.join("trace.db");
-    succeed(&mut run_on(&database, "30")); // closed: these lie in the database, the next in its log
+    succeed(&mut run_on(&database, "30")); // closed: these are in the database, the next in its log
     let count = || query::<i64>(&database, "SELECT count(*) FROM samples");
     let traced = Running::start(&mut run_on(&database, "100000"));
     traced.hear("sampling every");
     wait_for("samples", || count() >= 30 + samples);
-    // While a reader is open, nobody moves the log into the database.
+    // While a reader is open, no process moves the log into the database.
     traced.signal(Signal::STOP);
     let reader = rusqlite::Connection::open(&database).unwrap();
     let _: i64 = reader
@@ -47,7 +47,7 @@ fn killed(folder: &Path, samples: i64) -> PathBuf {
     copy.join("trace.db")
 }
 
-/// Bytes of the header with application id and version: a database in which they are damaged is refused.
+/// Bytes of the header with application id and version: a database with damage there is refused.
 const IDENTITY: [std::ops::Range<usize>; 2] = [60..64, 68..72];
 
 fn damage(path: &Path, random: &mut Random, truncate: bool) -> String {
@@ -77,8 +77,8 @@ fn copy(from: &Path, to: &Path) -> PathBuf {
     to.join("trace.db")
 }
 
-/// Truncated or with flipped bits, in database or log: the agent continues with the sound part, or sets it
-/// aside and begins anew.
+/// Truncation or flipped bits, in database or log: the agent continues with the sound part, or sets the
+/// database aside and begins a new one.
 #[test]
 fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
     let mut random = Random::new();
@@ -99,7 +99,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
         let output = run_on(&database, "1").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("is the trace of another host") {
-            continue; // its name was hit: nobody can tell
+            continue; // the damage hit the host's id
         }
         let what = format!("round {round}, {}: {how}\n{said}", victim.display());
         assert!(
@@ -116,7 +116,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
             let kinds: Vec<String> = column(&database, "SELECT kind FROM events");
             assert!(kinds.contains(&"database_damaged".to_owned()), "{what}");
         }
-        // The newest sample is complete, whatever old pages hold.
+        // The newest sample is complete, whatever older pages contain.
         let newest: i64 = query(&database, "SELECT max(sequence) FROM samples");
         let sources = format!("SELECT count(*) FROM activity WHERE sequence = {newest}");
         assert_eq!(query::<i64>(&database, &sources), 4, "{what}");
@@ -125,7 +125,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
     assert!(gone_on > 0 && set_aside > 0, "{gone_on} and {set_aside}");
 }
 
-/// The database is damaged under the running agent: here the root of a table points nowhere.
+/// The database is damaged while the agent runs: a table's root page number points nowhere.
 #[test]
 fn a_database_that_is_damaged_while_the_agent_runs_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn what_can_be_read_of_a_damaged_database_is_exported() {
         &database,
         "SELECT value FROM meta WHERE key = 'database_id'",
     );
-    // A leaf page of samples turns to noise.
+    // Overwrites a leaf page of samples with noise.
     let page: i64 = query(
         &database,
         "SELECT pageno FROM dbstat WHERE name = 'samples' AND pagetype = 'leaf' ORDER BY pageno LIMIT 1 OFFSET 1",

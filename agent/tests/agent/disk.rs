@@ -1,4 +1,4 @@
-//! Disks that are full, read-only or failing: real ones, in mount namespaces of their own.
+//! Disks that are full, read-only or failing: real disks, in mount namespaces of their own.
 
 use crate::running::{Running, column, in_mounts_of, is_sound, query, wait_for};
 use crate::{agent, fail};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// Mounts a disk on `$1` by `$0`, then becomes the rest of its arguments.
+/// Shell script that mounts a disk on `$1` by `$0`, then becomes the remainder of its arguments.
 const ON_A_DISK: &str = "set -e; disk=$0; mount=$1; shift; eval \"$disk\"; exec \"$@\"";
 
 const TMPFS: &str = "mount -t tmpfs -o size=3m tmpfs $mount";
@@ -73,7 +73,7 @@ impl DiskAgent {
     }
 }
 
-/// Fills the disk.
+/// Fills the disk with a file.
 fn fill(path: &Path) {
     let mut ballast = fs::File::create(path).unwrap();
     for size in [64 << 10, 4096, 1] {
@@ -165,7 +165,7 @@ fn a_disk_that_is_full_or_read_only_at_the_start_is_waited_for() {
     );
 }
 
-/// A file system that found itself damaged and became read-only, which no remount undoes.
+/// A file system that found damage and became read-only, which no remount undoes.
 #[test]
 fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
     let traced = DiskAgent::start(FAILING);
@@ -191,7 +191,7 @@ fn a_disk_that_fails_while_the_agent_runs_does_not_end_it() {
     fs::remove_file(format!("{mount}.img")).unwrap();
 }
 
-/// RLIMIT_FSIZE: its signal would end the agent.
+/// A limit on file sizes (RLIMIT_FSIZE), whose signal would end the agent.
 #[test]
 fn a_limit_on_file_sizes_is_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();

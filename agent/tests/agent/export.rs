@@ -1,4 +1,4 @@
-//! The trace in a dataset: all of it, once.
+//! Export of the trace to a dataset: completely and once.
 
 use crate::{agent, succeed};
 use gleaner_dataset::Dataset;
@@ -32,7 +32,7 @@ fn an_export_adds_what_the_dataset_lacks_and_nothing_twice() {
     let whole = || TABLES.iter().map(|t| rows(t.name)).sum::<u64>();
 
     run();
-    // The second sample goes to the next day: each day is sealed by itself.
+    // Moves the second sample to the next day: each day is sealed separately.
     Connection::open(&database)
         .unwrap()
         .execute(

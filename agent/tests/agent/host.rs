@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 
 pub(crate) const MIB: usize = 1 << 20;
 
-/// Largest difference allowed between the two ways to count available memory, as a share of physical memory.
-/// Seen: 0.01 % at rest, 0.11 % beside compilers. Memory allocated and freed during the walk is seen by one
-/// way and not by the other, and a compiler takes hundreds of MiB in that time.
+/// Maximum difference between the two ways to count available memory, as a share of physical memory.
+/// Observed: 0.01 % at rest, 0.11 % beside compilers. Only one way counts memory allocated or freed during
+/// the walk, and a compiler takes hundreds of MiB in that time.
 const RESIDUAL_SHARE: f64 = 0.02;
 
-/// A file of `size` bytes on a disk (the target folder: /tmp may be shared memory).
+/// Makes a file of `size` bytes on a disk (in the target folder: /tmp may be shared memory).
 fn file_on_disk(name: &str, size: usize) -> tempfile::TempPath {
     let mut file = tempfile::Builder::new()
         .prefix(name)
@@ -24,7 +24,7 @@ fn file_on_disk(name: &str, size: usize) -> tempfile::TempPath {
     file.into_temp_path()
 }
 
-/// Runs a sample while this very process uses CPU, and so is active.
+/// Runs a sample while this process uses CPU, and so is active.
 pub(crate) fn sample_while_busy(command: &mut Command) -> Json {
     let mut child = command
         .args(["--settle", "500ms"])
@@ -58,7 +58,7 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
     let open_file = std::fs::File::open(&opened).unwrap();
     let mapped_file = std::fs::File::open(&mapped).unwrap();
     let map = |offset: usize, length: usize| {
-        // SAFETY: a new mapping, of a file that nobody alters while it is mapped.
+        // SAFETY: a new mapping of a file that nothing alters while it is mapped.
         unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -93,7 +93,7 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
         anon_bytes <= bytes(own, "rss_bytes").unwrap(),
         "{anon_bytes}"
     );
-    // Private memory is known wherever smaps_rollup was read: beside compilers, not of every process.
+    // Private memory is known if smaps_rollup was read: beside compilers, not for every process.
     for process in processes {
         let is_estimated = process["memory_source"]["value"] == "rss_estimate";
         for column in ["private_bytes", "shared_bytes"] {

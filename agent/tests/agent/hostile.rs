@@ -1,7 +1,7 @@
-//! Trees that no kernel would show: whatever the files hold, a sample is taken, adds up, and notes its
-//! absences.
+//! Trees that no kernel would show: whatever their files contain, a sample is taken, sums up correctly,
+//! and notes its absences.
 //!
-//! `GLEANER_FUZZ_ROUNDS` sets how many mutated trees are read, `GLEANER_FUZZ_SEED` repeats a run.
+//! `GLEANER_FUZZ_ROUNDS` sets the number of mutated trees; `GLEANER_FUZZ_SEED` repeats a run.
 
 use crate::copies::{Alteration, Copy, values};
 use gleaner_agent::Error;
@@ -17,7 +17,8 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// In a development build, on a busy machine, a sample of so small a tree takes milliseconds.
+/// Time limit of a sample of such a small tree, which takes milliseconds, in a development build on a
+/// busy machine.
 const TOO_LONG: Duration = Duration::from_secs(30);
 
 /// Replacements for a number.
@@ -40,7 +41,7 @@ const NUMBERS: [&str; 16] = [
     "1\0",
 ];
 
-/// Names of folders that look like process ids, or nearly.
+/// Names of folders that look more or less like process ids.
 const PIDS: [&str; 8] = [
     "0",
     "-5",
@@ -52,34 +53,34 @@ const PIDS: [&str; 8] = [
     "7 ",
 ];
 
-/// A change of one file. Indices select a place in the file.
+/// A change of one file. Indices select positions in the file.
 #[derive(Clone, Debug)]
 enum Change {
-    /// A bit turned over.
+    /// Flips a bit.
     Flip(Index, u8),
-    /// Removes the rest.
+    /// Removes everything after a position.
     Truncate(Index),
     /// Removes a line.
     DeleteLine(Index),
-    /// A line twice.
+    /// Duplicates a line.
     DuplicateLine(Index),
     /// Replaces a number by one of [`NUMBERS`].
     Number(Index, Index),
-    /// Bytes that belong to no text.
+    /// Inserts bytes that are no text.
     Insert(Index, Vec<u8>),
-    /// A line of so many MiB.
+    /// Inserts a line of several MiB.
     LongLine(Index, usize),
-    /// No newline at the end.
+    /// Removes the newline at the end.
     NoLastNewline,
     /// Replaces the content by that of another file of the tree.
     Swap(Index),
     /// Removes the file.
     Remove,
-    /// A folder, a pipe or an endless file in its place.
+    /// Replaces the file by a folder, a pipe or an endless file.
     Folder,
     Pipe,
     Endless,
-    /// The process' folder once more, under one of [`PIDS`].
+    /// Copies the process' folder to one of [`PIDS`].
     Pid(Index),
 }
 
@@ -107,7 +108,7 @@ fn change() -> impl Strategy<Value = Change> {
 fn apply(change: &Change, file: &Index, copy: &Copy) {
     let (name, _) = file.get(&copy.files);
     let path = copy.altered(name);
-    // An earlier change may have taken it, or its folder.
+    // An earlier change may have removed the file or its folder.
     let Ok(text) = read_short(&path) else { return };
     let changed = match change {
         Change::Remove => return std::fs::remove_file(&path).unwrap(),
@@ -147,7 +148,7 @@ fn read_short(path: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The files of a process' folder, once more.
+/// Copies the files of a process' folder.
 fn copy_files(folder: &Path, copy: &Path) {
     let _ = std::fs::create_dir(copy);
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -157,7 +158,7 @@ fn copy_files(folder: &Path, copy: &Path) {
     }
 }
 
-/// The text with one change in it.
+/// Returns the text with one change.
 fn changed(mut text: Vec<u8>, change: &Change) -> Vec<u8> {
     let place = |at: &Index| at.index(text.len() + 1);
     match change {
@@ -210,7 +211,7 @@ fn changed(mut text: Vec<u8>, change: &Change) -> Vec<u8> {
     text
 }
 
-/// The columns that are null in the tree as it was, of which nothing is said: most hosts have none such.
+/// Columns that are null in the original tree without an absence: most hosts lack their sources.
 fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     copy.restore();
     let sample = copy.sampler().take().unwrap();
@@ -219,7 +220,7 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     let by_nature = null
         .map(|(name, _)| name)
         .filter(|name| !sample.absences.has(name));
-    // Without their file a host has no ZFS, no zram: nothing to tell of.
+    // Without their file a host has no ZFS or zram, which is no absence.
     let when_taken_away = [
         "arc_bytes",
         "arc_min_bytes",
@@ -229,8 +230,8 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     by_nature.chain(when_taken_away).collect()
 }
 
-/// Takes a sample and checks what holds of every one; `None` where there is none, for the one reason that
-/// there may be.
+/// Takes a sample and checks what must hold for every sample; `None` if there is none, for the one
+/// allowed reason.
 fn checked(sampler: &mut Sampler, needs_no_word: &[&str]) -> Option<Sample> {
     let begun = Instant::now();
     let sample = match sampler.take() {
@@ -318,7 +319,7 @@ fn whatever_the_files_hold_a_sample_adds_up_and_says_what_is_absent() {
             }
             let mut sampler = copy.sampler();
             let samples = checked(&mut sampler, &needs_no_word[tree]).iter().count() as u32;
-            // The next sample, which finds other files than the one before.
+            // The next sample finds other files than the last.
             for (file, change) in rest {
                 apply(change, file, copy);
             }
@@ -341,14 +342,14 @@ fn whatever_the_files_hold_a_sample_adds_up_and_says_what_is_absent() {
         }
         Err(abort) => panic!("{abort}"),
     }
-    // Most changes spoil something else than MemTotal.
+    // Most changes damage other values than MemTotal.
     assert!(taken.get() > config.cases, "{} samples", taken.get());
 }
 
 /// Inputs that once broke a sample and must not again.
 #[test]
 fn what_once_broke_a_sample() {
-    const SUMS: &str = "36028797018963967 kB\n"; // beyond what 64 signed bits hold when added up
+    const SUMS: &str = "36028797018963967 kB\n"; // beyond the range of 64 signed bits when summed
     let copy = Copy::of("desktop-6.1-amd64");
     let needs_no_word = need_no_word(&copy);
     let says = |file: &'static str, line: &'static str, text: &str| {

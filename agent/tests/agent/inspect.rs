@@ -1,4 +1,4 @@
-//! `inspect`: what a person is told about the trace.
+//! `inspect`: texts for people about the trace.
 
 use crate::{agent, fail, succeed};
 use serde_json::Value as Json;
@@ -21,7 +21,7 @@ fn it_tells_programs_activity_and_who_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("trace.db");
     let run = ["run", "--interval", "200ms", "--samples", "3"];
-    // Something is active on an idle machine, too: this test.
+    // Keeps this test's process active, in case the machine is idle.
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

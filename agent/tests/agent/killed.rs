@@ -1,6 +1,6 @@
-//! The agent is killed at random points, again and again, on one database.
+//! The agent is killed repeatedly at random points, always on the same database.
 //!
-//! `GLEANER_KILL_ROUNDS` (20) says how often; `GLEANER_SEED` repeats a run.
+//! `GLEANER_KILL_ROUNDS` (20) sets the number of times; `GLEANER_SEED` repeats a run.
 
 use crate::running::{Running, column, is_sound, query, wait_for};
 use crate::{agent, succeed};
@@ -12,10 +12,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// System calls poll and ppoll on x86-64, and ppoll elsewhere.
+/// Numbers of the system calls poll and ppoll on x86-64, and of ppoll elsewhere.
 const POLLS: [u32; 3] = [7, 271, 73];
 
-/// Frames in the log after its last commit: a transaction that was being written.
+/// Number of frames in the log after its last commit: a transaction that was being written.
 fn unfinished_frames(log: &Path) -> usize {
     let bytes = fs::read(log).unwrap_or_default();
     let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());

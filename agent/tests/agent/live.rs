@@ -1,8 +1,7 @@
-//! The running agent as its listeners hear it: samples, the owner's return by every source, and what
-//! becomes of the socket.
+//! The running agent seen by its listeners: samples, the owner's return by every source, and the fate of the socket.
 //!
-//! Its input devices are pipes, its terminals this test's own. "At once" is told by the order of messages:
-//! a return that waited for the next sample would come after it.
+//! The agent's input devices are pipes, its terminals this test's own. The order of messages shows whether a return was announced
+//! immediately: otherwise it would follow the next sample.
 
 use crate::activity::{ChildGuard, now_ms};
 use crate::trace::signal;
@@ -20,13 +19,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
-/// A message that is waited for longer will not come.
+/// Timeout of a message.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Between samples, where a return is to come before the next.
+/// Sample interval in tests where a return must precede the next sample.
 const LONG: &str = "4s";
 
-/// A host with one keyboard, one terminal at most and one user.
+/// A host with one keyboard, at most one terminal and one user.
 pub(crate) struct Host {
     dir: tempfile::TempDir,
     keyboard: File,
@@ -63,7 +62,7 @@ impl Host {
         command
     }
 
-    /// A running agent, and a listener that has been welcomed.
+    /// Starts an agent; returns it with a listener that was welcomed.
     fn start(&self, interval: &str) -> (ChildGuard, Listener) {
         let agent = ChildGuard(
             self.command(interval)
@@ -75,7 +74,7 @@ impl Host {
         (agent, listener)
     }
 
-    /// Presses a key, or two: an event of the kernel's, whose code nobody may read.
+    /// Presses one or two keys: writes an event of the kernel's form, whose code the agent must not read.
     pub(crate) fn press(&self) {
         write_event(&self.keyboard);
     }
@@ -86,7 +85,7 @@ impl Host {
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
-    /// Waits until the trace says so.
+    /// Waits until a query of the trace returns true.
     fn wait_for(&self, sql: &str) {
         let begun = SystemTime::now();
         while self.number(sql) == 0 {
@@ -96,12 +95,12 @@ impl Host {
     }
 }
 
-/// A device that says nothing yet. The node takes its name once it is open for writing: a quick agent would else open a FIFO without a
-/// writer, whose end it reads at once.
+/// Makes a device without events. The node gets its name once it is open for writing: otherwise a quick agent would open a FIFO
+/// without a writer, and read its end.
 fn plug_in(node: &Path) -> File {
     let made = node.parent().unwrap().with_file_name("made");
     mknodat(CWD, &made, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-    let device = File::options().read(true).write(true).open(&made).unwrap(); // both: it opens without a reader
+    let device = File::options().read(true).write(true).open(&made).unwrap(); // both, so that it does not wait
     std::fs::rename(&made, node).unwrap();
     device
 }
@@ -119,7 +118,7 @@ fn write_event(mut device: &File) {
 pub(crate) struct Listener(pub(crate) BufReader<UnixStream>);
 
 impl Listener {
-    /// Connects as soon as there is an agent, and hears the hello.
+    /// Connects as soon as there is an agent, and reads its hello.
     pub(crate) fn connect(socket: &Path) -> Self {
         let begun = SystemTime::now();
         let stream = loop {
@@ -142,7 +141,7 @@ impl Listener {
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
     }
 
-    /// The next sample or return: no sign of life, and nothing that a busy host's load does.
+    /// Returns the next sample or return, but no sign of life and nothing caused by a busy host's load.
     fn next_news(&mut self) -> Message {
         loop {
             match self.next() {
@@ -161,7 +160,7 @@ impl Listener {
         }
     }
 
-    /// Waits for a sample that finds the owner away: they are waited for from then on.
+    /// Waits for a sample that finds the owner away: after it, the agent waits for the owner's return.
     pub(crate) fn until_away(&mut self) {
         while self
             .next_sample()
@@ -171,12 +170,12 @@ impl Listener {
         {}
     }
 
-    /// The owner's return, which nothing else may come before.
+    /// Expects the owner's return as the next message.
     pub(crate) fn returned_at_once(&mut self, source: &str) -> Owner {
         self.returned_at_once_after(source, 0)
     }
 
-    /// The owner's return, which only samples until `since_ms` may come before: the owner did nothing until then.
+    /// Expects the owner's return after samples until `since_ms` only: before that the owner did nothing.
     fn returned_at_once_after(&mut self, source: &str, since_ms: i64) -> Owner {
         let owner = loop {
             match self.next_news() {
@@ -191,7 +190,7 @@ impl Listener {
         owner
     }
 
-    /// Waits for the next sample; nobody may have returned before it.
+    /// Waits for the next sample; there must be no return before it.
     fn nobody_returns(&mut self) {
         let message = self.next_news();
         assert!(matches!(message, Message::Sample(_)), "{message:?}");
@@ -217,7 +216,7 @@ fn a_key_press_and_a_device_plugged_in_are_told_at_once() {
     );
     assert_eq!(host.number(&away), 1);
 
-    host.press(); // the owner is here: nothing is told, until they have been away again
+    host.press(); // the owner is present: nothing is announced until they were away again
     listener.nobody_returns();
     listener.until_away();
     let other = plug_in(&host.path("dev/input/event1"));
@@ -225,7 +224,7 @@ fn a_key_press_and_a_device_plugged_in_are_told_at_once() {
     listener.returned_at_once("input");
 }
 
-/// A device whose other end is gone can be read for ever, and says nothing.
+/// A device whose other end is closed can be read for ever, and gives nothing.
 #[test]
 fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
     let host = Host::new();
@@ -239,7 +238,7 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     };
     drop(broken);
-    // All the CPU time of an interval in which it would spin; a sample takes a few ticks.
+    // CPU time of a whole interval, in which the agent could spin; a sample takes a few ticks.
     let before = cpu_ticks();
     listener.nobody_returns();
     let spent = cpu_ticks() - before;
@@ -248,7 +247,7 @@ fn a_device_that_has_ended_neither_wakes_for_ever_nor_hides_the_others() {
     listener.returned_at_once("input");
 }
 
-/// As with sshd and a terminal window: a pseudo-terminal that controls the processes on it.
+/// Like sshd or a terminal window: a pseudo-terminal that controls the processes on it.
 #[test]
 fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     let host = Host::new();
@@ -278,7 +277,7 @@ fn typing_is_told_at_once_and_what_a_program_shows_is_not() {
     assert_eq!(line.trim(), "shown");
     listener.nobody_returns();
     keyboard.write_all(b"typed\n").unwrap();
-    // The terminal shows it, then `cat`, which has read it: on a busy host that may take longer than a sample.
+    // The terminal shows the line, then `cat`, which has read it: on a busy host this may take longer than a sample.
     for _ in 0..2 {
         line.clear();
         screen.read_line(&mut line).unwrap();
@@ -300,7 +299,7 @@ fn a_reporters_news_is_told_at_once_and_its_repetition_is_not() {
     active(long_ago);
     let (_agent, mut listener) = host.start(LONG);
     listener.until_away();
-    active(long_ago + Duration::from_millis(3)); // the same moment, reckoned anew
+    active(long_ago + Duration::from_millis(3)); // the same moment, computed again
     listener.nobody_returns();
     active(SystemTime::now());
     listener.returned_at_once("session");
@@ -324,7 +323,7 @@ fn policies(pid: u32) -> BTreeMap<String, u32> {
 fn it_watches_at_real_time_priority_where_it_may_and_samples_at_the_normal_one() {
     let host = Host::new();
     let (agent, mut listener) = host.start("200ms");
-    // Root may. Without that right the agent watches at normal priority.
+    // Root may raise the priority. Without that right the agent watches at normal priority.
     let is_root = rustix::process::geteuid().is_root();
     for _ in 0..3 {
         let threads = [
@@ -344,10 +343,10 @@ fn listeners_hear_signs_of_life_and_the_end_however_it_comes() {
     assert!(sample.row.physical_bytes > 0 && sample.headroom_share == 0.15);
     while !matches!(listener.next(), Message::Alive(_)) {}
     let mut late = Listener::connect(&host.path("agent.sock"));
-    assert!(matches!(late.next(), Message::Sample(_))); // the last one, without waiting
+    assert!(matches!(late.next(), Message::Sample(_))); // the last sample, without waiting
     assert!(matches!(late.next(), Message::Owner(_)));
 
-    // Another agent does not take the socket, and traces all the same.
+    // Another agent cannot take the socket, but traces nevertheless.
     let elsewhere = host.path("other.db");
     let mut other = host.command("200ms");
     let said = other
@@ -368,7 +367,7 @@ fn listeners_hear_signs_of_life_and_the_end_however_it_comes() {
     let mut rest = Vec::new();
     listener.0.read_to_end(&mut rest).unwrap();
     assert!(host.path("agent.sock").exists());
-    let (mut second, mut listener) = host.start("200ms"); // in place of the dead one's
+    let (mut second, mut listener) = host.start("200ms"); // replaces the dead agent's socket
     listener.next_sample();
     signal(&second.0, Signal::TERM);
     assert!(second.0.wait().unwrap().success());

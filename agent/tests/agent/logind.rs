@@ -1,4 +1,4 @@
-//! A logind of the test's own on a private bus: what the agent makes of its sessions' idle hints.
+//! A logind made by the test on a private bus: the agent's evaluation of idle hints of sessions.
 
 use crate::activity::ChildGuard;
 use crate::{sample, sample_command, value};
@@ -11,7 +11,7 @@ use zbus::OwnedObjectPath;
 
 const SESSION: &str = "/org/freedesktop/login1/session/_32";
 
-/// `IdleHint` and `IdleSinceHint`.
+/// Values of `IdleHint` and `IdleSinceHint`.
 type Hint = Arc<Mutex<(bool, u64)>>;
 
 struct Manager;
@@ -53,7 +53,7 @@ impl Session {
     }
 }
 
-/// A bus of the test's own, and its address.
+/// Starts a private bus; returns it with its address.
 pub(crate) fn bus(socket: &Path) -> (ChildGuard, String) {
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let address = format!("unix:path={}", socket.display());
@@ -71,7 +71,7 @@ pub(crate) fn bus(socket: &Path) -> (ChildGuard, String) {
     (ChildGuard(bus), address)
 }
 
-/// State, idle time and sessions that tell.
+/// State, idle time and number of sessions with hints.
 fn logind(run: &Path) -> (String, Option<i64>, Option<i64>) {
     let document = sample(
         sample_command()

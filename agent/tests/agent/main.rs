@@ -1,4 +1,4 @@
-//! Drives the built `gleaner-agent`: captured trees of other machines, and this host.
+//! Tests of the built `gleaner-agent`, on captured trees of other machines and on this host.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod activity;
@@ -37,7 +37,7 @@ fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gleaner-agent"))
 }
 
-/// The built binary without its socket, of which a host has one.
+/// The built binary without its socket, since a host has only one.
 fn agent() -> Command {
     let mut command = program();
     command.args(["--socket", "none"]);

@@ -1,4 +1,4 @@
-//! Very many processes, processes that come and go, and process ids that are used again.
+//! Very many processes, short-lived processes, and reused process ids.
 
 use crate::trace::{new_trace, number, on, signal, wait_for_samples};
 use gleaner_agent::config::{Settings, Units};
@@ -31,11 +31,11 @@ fn sampler_of(proc_root: PathBuf) -> Sampler {
     Sampler::new(settings, FileIdKey::random().unwrap()).unwrap()
 }
 
-/// Hundreds of processes a second begin and end, at every stage of a sample; in a namespace of their own,
-/// so that they are all there is.
+/// Hundreds of processes per second begin and end, at every stage of a sample, in a namespace of their
+/// own that has no other processes.
 #[test]
 fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
-    // Long enough to be active: some ticks.
+    // Runs for some clock ticks, so that the process is active.
     const COUNT: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done";
     let mut namespace = Namespace::new();
     for command in [&format!("sh -c '{COUNT}'"), "/bin/true"] {
@@ -60,7 +60,7 @@ fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
         for process in &sample.processes {
             active.insert((process.pid, process.started_ms));
             if let (Some(cpu_ms), Some(last)) = (process.cpu_ms, last) {
-                // From the beginning of the sample before to the end of this one, and two ticks.
+                // From the start of the last sample to the end of this one, and two ticks.
                 let most_ms = last.elapsed().as_millis() as i64 * cpus + 20;
                 assert!((0..=most_ms).contains(&cpu_ms), "{most_ms} {process:?}");
             }
@@ -74,7 +74,7 @@ fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
     }
 }
 
-/// A shell that is process 1 of a namespace of its own, and does what it is told line by line.
+/// A shell that is process 1 of a namespace of its own, and executes commands line by line.
 struct Namespace {
     shell: Child,
     input: ChildStdin,
@@ -113,16 +113,17 @@ impl Namespace {
         assert_eq!(answer, "done\n", "{line}");
     }
 
-    /// Begins a command as process 100, whatever was process 100 before.
+    /// Starts a command as process 100, replacing any earlier process 100.
     fn begin_as_100(&mut self, command: &str) {
-        // A start is known to a clock tick (10 ms): within one, two processes of one id are the same.
+        // Start times are known to a clock tick (10 ms): within one, two processes with the same id are
+        // indistinguishable.
         std::thread::sleep(Duration::from_millis(25));
         self.tell(&format!(
             "echo 99 > /proc/sys/kernel/ns_last_pid; {command} <&- >&- 2>&- &"
         ));
     }
 
-    /// Its `/proc`: that of `unshare`'s child, the shell.
+    /// Path of the shell's `/proc`; the shell is `unshare`'s child.
     fn proc_root(&self) -> PathBuf {
         let pid = self.shell.id();
         let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
@@ -152,17 +153,18 @@ fn a_process_id_that_is_used_again_is_another_process() {
             .find(|process| process.pid == 100);
         found.map(|process| (process.name, process.cpu_ms, process.started_ms))
     };
-    assert_eq!(hundred(), None); // it sleeps
+    assert_eq!(hundred(), None); // it sleeps, and is not active
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     wait_for_cpu(&root.join("100/stat"), 50);
-    // The sleeper's use does not count for the new process, whose own whole life does.
+    // The sleeper's CPU time does not count for the new process; all of its own does.
     let (name, cpu_ms, started_ms) = hundred().unwrap();
     assert_eq!((name.as_str(), cpu_ms), ("sh", None));
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     let ticks = wait_for_cpu(&root.join("100/stat"), 1);
-    // Less than the one before: not that little more than nothing, and no underflow.
+    // The new process used less than the last: its CPU time is neither a small difference nor an
+    // underflow.
     let (_, cpu_ms, started_later_ms) = hundred().unwrap();
     assert_eq!(cpu_ms, None);
     assert!(started_later_ms > started_ms);
@@ -174,7 +176,7 @@ fn a_process_id_that_is_used_again_is_another_process() {
     );
 }
 
-/// Waits until the process has used so many clock ticks.
+/// Waits until the process has used `ticks` clock ticks.
 fn wait_for_cpu(stat: &Path, ticks: u64) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -192,9 +194,9 @@ fn wait_for_cpu(stat: &Path, ticks: u64) -> u64 {
     }
 }
 
-/// A tree of `idle` processes, and a hundred that used CPU; their files are one another's links.
+/// Makes a tree of `idle` processes, and a hundred that used CPU; their files are links to each other.
 fn tree_of(idle: usize) -> tempfile::TempDir {
-    let shared_memory = Path::new("/dev/shm"); // where there is one, it is quicker than a disk
+    let shared_memory = Path::new("/dev/shm"); // if it exists, it is faster than a disk
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let tree = tempfile::tempdir_in(if shared_memory.is_dir() {
         shared_memory
@@ -235,7 +237,7 @@ fn tree_of(idle: usize) -> tempfile::TempDir {
     tree
 }
 
-/// Begins to trace, and waits for so many samples: the agent's largest resident memory until then.
+/// Starts tracing, and waits for `samples` samples; returns the agent's peak resident memory.
 fn trace(command: &mut Command, database: &Path, samples: i64) -> i64 {
     let mut agent = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -249,7 +251,7 @@ fn trace(command: &mut Command, database: &Path, samples: i64) -> i64 {
     peak_bytes
 }
 
-/// The same of a tree, with columns of the first sample.
+/// Traces a tree; returns the agent's peak resident memory, and columns of the first sample.
 fn trace_tree(tree: &Path, columns: &str) -> (i64, Vec<i64>) {
     let (_dir, database) = new_trace();
     let mut command = on(&database);
@@ -287,7 +289,8 @@ fn twenty_thousand_processes_are_counted_in_bounded_memory() {
     );
 }
 
-/// As many real ones: `cargo test --release -p gleaner-agent -- --ignored --nocapture twenty_thousand`.
+/// Traces real processes: `cargo test --release -p gleaner-agent -- --ignored --nocapture
+/// twenty_thousand`.
 #[test]
 #[ignore = "takes some 3 GB of memory and a minute: for the soak"]
 fn twenty_thousand_real_processes() {
@@ -334,7 +337,7 @@ fn twenty_thousand_real_processes() {
         &database,
         6,
     );
-    drop(parent.stdin.take()); // ends it, and with it its children
+    drop(parent.stdin.take()); // ends the parent, and with it its children
     parent.wait().unwrap();
     assert_eq!(line, "ready\n");
     let figure = |sql: &str| {

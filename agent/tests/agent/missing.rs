@@ -1,5 +1,5 @@
-//! Removes each file and each line that is read, one at a time: its values are absent, with the reason, and
-//! the sample is taken.
+//! Removes each file and line that is read, one at a time: its values are absent, with the reason, and the
+//! sample is taken.
 
 use crate::copies::Alteration::{self, Gone, Says, Without, WithoutFirst};
 use crate::copies::{Copy, values};
@@ -11,12 +11,12 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Absences of one sample: item and reason with the count, and the columns that are null.
+/// Absences of one sample: count by item and reason, and the columns that are null.
 type SampleAbsences = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
 
 fn absent(sampler: &mut Sampler) -> Result<SampleAbsences, Error> {
     let sample = sampler.take()?;
-    // Another machine's files can never be asked: of each that is named, that is said.
+    // Another machine's files can never be examined: each named file has an absence for that.
     let rows = sample
         .absences
         .rows()
@@ -28,8 +28,8 @@ fn absent(sampler: &mut Sampler) -> Result<SampleAbsences, Error> {
     Ok((items.collect(), null.map(|(name, _)| name).collect()))
 }
 
-/// The case's absences must be those of the whole tree and the expected ones, no more and no fewer, and
-/// the columns among them null.
+/// Asserts that the case's absences are exactly those of the whole tree and the expected ones, and that the
+/// columns among them are null.
 fn assert_absent(
     copy: &Copy,
     whole: &SampleAbsences,
@@ -67,7 +67,7 @@ fn assert_absent(
     assert_eq!(null, wanted_null, "{case}");
 }
 
-/// The columns that begin so.
+/// Columns whose names begin with `begin`.
 fn columns(begin: &str) -> Vec<&'static str> {
     let names = SampleRow::TABLE.columns.iter().map(|column| column.name);
     names.filter(|name| name.starts_with(begin)).collect()
@@ -113,7 +113,7 @@ fn each_line_and_each_file() {
     ] {
         meminfo(line, &[column]);
     }
-    // Older kernels have other names for these, or none and count them elsewhere.
+    // Older kernels have other names for these figures, or none and count them elsewhere.
     for line in [
         "KReclaimable:",
         "SReclaimable:",
@@ -149,13 +149,13 @@ fn each_line_and_each_file() {
     check("t1/proc/zoneinfo", Without("high "), &zones[..1]);
     check("t1/proc/zoneinfo", WithoutFirst("high "), &zones[..1]);
     check("t1/proc/zoneinfo", Without("count:"), &zones[1..]);
-    check("t1/proc/zoneinfo", WithoutFirst("managed"), &[]); // iomem tells of physical memory
-    check("t1/proc/iomem", Gone, &[]); // the zones do
+    check("t1/proc/zoneinfo", WithoutFirst("managed"), &[]); // iomem states physical memory
+    check("t1/proc/iomem", Gone, &[]); // the zones state physical memory
     check("t1/proc/sys/kernel/random/boot_id", Gone, &["boot_id"]);
     check("t1/proc/uptime", Gone, &["boottime_ms"]);
 }
 
-/// Values from several sources, values that make no sense, and values of a process' own.
+/// Values with several sources, contradictory values, and values of single processes.
 #[test]
 fn other_reasons() {
     let copy = Copy::of("desktop-6.1-amd64");
@@ -172,7 +172,7 @@ fn other_reasons() {
             "t1/proc/meminfo",
             Says("KReclaimable:", "KReclaimable: -4 kB\n"),
         )],
-        &[("reclaimable_kernel_bytes", "malformed")], // SReclaimable is there, and less
+        &[("reclaimable_kernel_bytes", "malformed")], // SReclaimable is there, and smaller
     );
     check(
         &[(
@@ -195,7 +195,7 @@ fn other_reasons() {
         &all(&columns("psi_io_"), "malformed"),
     );
 
-    // Physical memory: iomem, else the zones, else unknown for iomem's reason.
+    // Physical memory: from iomem, else from the zones, else absent for iomem's reason.
     let mut unknown = all(&zones, "unsupported");
     unknown.push(("static_kernel_bytes", "unsupported"));
     check(
@@ -220,7 +220,7 @@ fn other_reasons() {
         ],
         &unknown,
     );
-    unknown[2].1 = "denied"; // as the kernel shows it to all but root
+    unknown[2].1 = "denied"; // as users other than root see it
     let hidden = "00000000-00000000 : System RAM\n";
     check(
         &[
@@ -237,7 +237,7 @@ fn other_reasons() {
     check(&[("t1/proc/2500/status", Gone)], &ended);
     let zombie = Says("", "Name:\tx\nState:\tZ (zombie)\n");
     check(&[("t1/proc/2500/status", zombie)], &ended);
-    // Before Linux 4.5 it was never there: the process is, without its kinds of memory.
+    // Before Linux 4.5 this line never existed: the process counts, without its kinds of memory.
     check(
         &[("t1/proc/2500/status", Without("RssAnon:"))],
         &[("process_kinds", "unsupported")],

@@ -1,4 +1,4 @@
-//! Mount namespaces, and a `/proc` that hides processes. The tests run as root, since only root may mount.
+//! Mount namespaces, and a `/proc` that hides processes. The tests need root, since only root may mount.
 
 use crate::host::{MIB, by_path, sample_while_busy};
 use crate::{agent, bytes, categories_less_physical, sample_command, value};
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// Ends with its test.
+/// A process that ends when dropped.
 struct NamespaceHolder(Child);
 
 impl Drop for NamespaceHolder {
@@ -18,7 +18,7 @@ impl Drop for NamespaceHolder {
     }
 }
 
-/// In a mount namespace of its own.
+/// Command that runs a script in a mount namespace of its own.
 fn in_mount_namespace(script: &str) -> Command {
     let mut command = Command::new("unshare");
     command.args([
@@ -33,7 +33,7 @@ fn in_mount_namespace(script: &str) -> Command {
     command
 }
 
-/// Holds one file open and another mapped, and uses CPU, until it is killed.
+/// Program that holds one file open and another mapped, and uses CPU, until it is killed.
 const HOLDER: &str = r#"
 import mmap, sys, time
 opened = open(sys.argv[1] + "/opened", "rb")
@@ -45,8 +45,8 @@ end = time.monotonic() + 120
 while time.monotonic() < end: pass
 "#;
 
-/// A process that holds `opened` (4 MiB) and `mapped` (8 MiB) of the folder `shown`, which is mounted in
-/// its own mount namespace: outside, other files have the same paths.
+/// Starts a process that holds `opened` (4 MiB) and `mapped` (8 MiB) of the folder `shown`, which is mounted
+/// only in the process' own namespace: outside, other files have the same paths.
 fn hold_files(folder: &Path, mount: &str) -> NamespaceHolder {
     for (name, mib) in [("opened", 4), ("mapped", 8)] {
         for (inside, size) in [("real", mib * MIB), ("shown", 5000)] {
@@ -67,8 +67,8 @@ fn hold_files(folder: &Path, mount: &str) -> NamespaceHolder {
     holder
 }
 
-/// Values of `opened` and `mapped` in a sample: size, cached and mapped MiB, and the numbers of processes
-/// that have it open and map it.
+/// Values of `opened` and `mapped` in a sample: MiB of size, cached and mapped, and the numbers of processes
+/// that have the file open and that map it.
 fn seen_in(mount: &str) -> [Option<[i64; 5]>; 2] {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let _holder = hold_files(folder.path(), mount);
@@ -93,7 +93,7 @@ fn files_are_found_in_the_mount_namespace_of_their_process() {
     assert_eq!(seen, [Some([4, 4, 0, 1, 0]), Some([8, 8, 8, 1, 1])]);
 }
 
-/// As in most containers; the pages are in the cache of the filesystem below.
+/// As in most containers; the pages are in the cache of the underlying filesystem.
 #[test]
 fn files_of_an_overlay_are_seen_with_their_cached_pages() {
     let seen = seen_in(
@@ -102,7 +102,7 @@ fn files_of_an_overlay_are_seen_with_their_cached_pages() {
     assert_eq!(seen, [Some([4, 4, 0, 1, 0]), Some([8, 8, 8, 1, 1])]);
 }
 
-/// Shared memory, which the processes' sizes and Shmem already hold.
+/// Shared memory, which the processes' sizes and Shmem already include.
 #[test]
 fn files_on_tmpfs_are_no_page_cache() {
     let seen = seen_in(r#"mount -t tmpfs tmpfs "$1/shown"; cp "$1"/real/* "$1/shown""#);
@@ -127,7 +127,7 @@ impl UnprivilegedAgent {
         Self { home, program }
     }
 
-    /// The agent on a `/proc` mounted with these options.
+    /// Command of the agent on a `/proc` mounted with these options.
     fn agent(&self, options: &str) -> Command {
         const SCRIPT: &str = r#"mount -t proc -o "$1" proc "$2/proc"
             proc=$2/proc agent=$3; shift 3
@@ -142,7 +142,7 @@ impl UnprivilegedAgent {
     }
 }
 
-/// Details and count of an item's absences for a reason.
+/// Details and count of an item's absences for one reason.
 fn absent(document: &Json, item: &str, reason: &str) -> Option<(String, i64)> {
     let rows = document["absences"].as_array().unwrap();
     let is_it = |row: &&Json| row["item"]["value"] == item && row["reason"]["value"] == reason;
@@ -157,7 +157,7 @@ fn has_own_row(document: &Json) -> bool {
     processes.iter().any(|p| p["pid"]["value"] == own_pid)
 }
 
-/// The test's own process is root's, active, and holds 128 MiB.
+/// The test's own process belongs to root, is active, and holds 128 MiB.
 #[test]
 fn an_agent_without_root_says_what_it_may_not_see() {
     let held = vec![1_u8; 128 * MIB];
@@ -176,7 +176,7 @@ fn an_agent_without_root_says_what_it_may_not_see() {
         Some("hidepid")
     );
 
-    // The agent sees the process ids, and nothing else of them.
+    // The agent sees the process ids, and nothing else of the processes.
     let noaccess = nobody.sample("hidepid=noaccess");
     assert_eq!(categories_less_physical(&noaccess["sample"]), 0);
     let (detail, count) = absent(&noaccess, "processes", "denied").unwrap();

@@ -1,4 +1,4 @@
-//! Watching opens between samples.
+//! The watch of file opens between samples.
 
 use crate::activity::ChildGuard;
 use crate::agent;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts an agent and waits until it has begun.
+/// Starts an agent and waits until it is ready.
 fn start(database: &Path, config: &str) -> ChildGuard {
     let file = database.with_extension("toml");
     std::fs::write(&file, config).unwrap();
@@ -28,7 +28,7 @@ fn start(database: &Path, config: &str) -> ChildGuard {
     ChildGuard(child)
 }
 
-/// Reads a file in a process that has ended by the next sample.
+/// Reads a file with a process that has ended by the next sample.
 fn cat(path: &Path) {
     assert!(
         Command::new("cat")
@@ -87,7 +87,8 @@ fn nothing_is_watched_unless_asked_for() {
     assert_eq!(number(&database, counted), 0);
 }
 
-/// To look at a file of its own that others open would cost the agent SQLite's locks on it.
+/// If the agent examined its own files when other programs open them, it would lose SQLite's locks
+/// on them.
 #[test]
 fn programs_that_open_the_trace_do_not_cost_the_agent_its_locks() {
     let (_dir, database) = new_trace();
@@ -100,7 +101,7 @@ fn programs_that_open_the_trace_do_not_cost_the_agent_its_locks() {
         cat(&index);
         wait_for_samples(&database, &mut agent.0, samples);
     }
-    // The kernel tells of all locks piece by piece, and may leave one out while others come and go.
+    // The kernel lists all locks piece by piece, and may omit one while others come and go.
     let is_told = |_| {
         let locks = std::fs::read_to_string("/proc/locks").unwrap();
         locks.lines().any(|l| l.contains(&pid) && l.contains(&file))

@@ -9,8 +9,8 @@ use procfs_core::process as theirs;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Compares one file and returns the number of figures that both found. `None` if the crate refuses the file:
-/// it wants every line, and captured trees hold only the lines under test.
+/// Compares one file and returns the number of figures that both found. `None` if the crate rejects the file:
+/// it requires every line, and captured trees have only the lines under test.
 type Compare = fn(&[u8]) -> usize;
 
 /// Files under a proc root, and files in the folder of each process.
@@ -62,7 +62,7 @@ fn parsers_agree_with_the_procfs_crate_on_this_host_and_on_captured_trees() {
     }
 }
 
-/// Compares a file; one that is absent, or whose process has ended, is skipped.
+/// Compares a file; skips a missing file, or one whose process has ended.
 fn compare_file(
     path: &Path,
     file: &'static str,
@@ -142,7 +142,7 @@ fn vmstat_counters(text: &[u8]) -> usize {
 fn load_average(text: &[u8]) -> usize {
     let ours = LoadAverage::parse(text).unwrap();
     let theirs = procfs_core::LoadAverage::from_read(text).unwrap();
-    // Theirs are of single precision.
+    // The crate's figures have single precision.
     assert_eq!(
         [ours.load1 as f32, ours.load5 as f32, ours.load15 as f32],
         [theirs.one, theirs.five, theirs.fifteen]
@@ -156,7 +156,7 @@ fn load_average(text: &[u8]) -> usize {
 
 fn stalls(text: &[u8]) -> usize {
     let ours = pressure::Pressure::parse(text).unwrap();
-    // The `cpu` file of kernels before 5.13 has one line; theirs wants two.
+    // The `cpu` file of kernels before 5.13 has one line; the crate requires two.
     let Some(full_total_us) = ours.full_total_us else {
         return 1;
     };
@@ -176,7 +176,7 @@ fn mounts(text: &[u8]) -> usize {
         let (major, minor) = ours.device;
         assert_eq!(format!("{major}:{minor}"), theirs.majmin);
         assert_eq!(ours.kind, theirs.fs_type);
-        // Theirs leaves the escapes of spaces as they are.
+        // The crate does not decode escaped spaces.
         if !theirs.mount_point.to_string_lossy().contains('\\') {
             assert_eq!(ours.point, theirs.mount_point);
         }
@@ -194,7 +194,7 @@ fn system_ram(text: &[u8]) -> usize {
         .sum();
     match iomem::system_ram_bytes(text) {
         Ok(ours) => assert_eq!(ours, bytes),
-        Err(_) => assert!(theirs.iter().all(|(_, map)| map.address == (0, 0))), // hidden from us
+        Err(_) => assert!(theirs.iter().all(|(_, map)| map.address == (0, 0))), // hidden from this user
     }
     1
 }
@@ -245,7 +245,7 @@ fn status(text: &[u8]) -> usize {
         ours.shmem_bytes,
         ours.swap_bytes,
     ];
-    // Theirs gives them in KiB, as the file has them.
+    // The crate gives them in KiB, as in the file.
     assert_eq!(ours, theirs.map(|kib| kib.map(|kib| kib * 1024)));
     theirs.iter().flatten().count()
 }

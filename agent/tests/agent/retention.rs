@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Days of one sample each with so many files: about 90 KiB a day.
+/// Makes a trace of days with one sample and many files each: about 90 KiB per day.
 fn trace_of_days(folder: &Path, days: i64) -> PathBuf {
     let path = folder.join("trace.db");
     let (mut store, _) = Store::open(&path, gleaner_agent::host::id().as_deref(), 0).unwrap();
@@ -96,7 +96,7 @@ fn a_running_agent_brings_its_database_below_the_limit_and_gives_the_rest_back()
     assert!(child.wait().unwrap().success());
     assert!(is_small(), "size and free bytes of the database: {sizes:?}");
 
-    // The youngest of the old days are still complete, and so are the samples taken since.
+    // The newest of the old days are still complete, and so are the samples taken since.
     let old = "SELECT count(*) FROM samples WHERE time_ms < 200 * 86400000";
     let old = number(&connection, old);
     assert!((1..200).contains(&old), "{old}");
@@ -142,7 +142,7 @@ fn vacuum_gives_all_free_pages_back_and_waits_for_the_agent_to_end() {
         (auto_vacuum, rows, sizes(&connection).1)
     };
 
-    // A database of an older agent has to be written anew, and can return pages from then on.
+    // A database of an older agent can return pages only after it is rewritten.
     change("PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = NONE; VACUUM");
     change("DELETE FROM files WHERE sequence <= 60");
     let (auto_vacuum, rows, free) = state();

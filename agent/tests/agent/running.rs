@@ -8,12 +8,12 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-/// Does something in the mount namespace of a process, in a thread of its own.
+/// Calls `what` in the mount namespace of a process, in a thread of its own.
 pub(crate) fn in_mounts_of<T: Send>(pid: u32, what: impl FnOnce() -> T + Send) -> T {
     let namespace = std::fs::File::open(format!("/proc/{pid}/ns/mnt")).unwrap();
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
-            // SAFETY: this thread ends with what it does here, and shares no descriptors anew.
+            // SAFETY: this thread ends after this call, and shares no new descriptors.
             #[allow(unsafe_code)]
             unsafe { unshare_unsafe(UnshareFlags::FS) }.unwrap();
             let kind = Some(LinkNameSpaceType::Mount);
@@ -32,7 +32,7 @@ pub(crate) fn query<T: FromSql>(database: &Path, sql: &str) -> T {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// A column of it.
+/// Reads a column of such a database.
 #[track_caller]
 pub(crate) fn column<T: FromSql>(database: &Path, sql: &str) -> Vec<T> {
     let connection = Connection::open(database).unwrap();

@@ -1,4 +1,4 @@
-//! The running agent as a service: another configuration by SIGHUP, without a gap in the trace.
+//! The running agent as a service: a new configuration by SIGHUP, without a gap in the trace.
 
 use crate::agent;
 use crate::running::{Running, column, query, wait_for};
@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::time::Duration;
 
-/// The agent on a configuration that a test may write anew.
+/// An agent with a configuration that the test may replace.
 struct Service {
     dir: tempfile::TempDir,
 }
@@ -41,7 +41,7 @@ fn samples(database: &Path) -> i64 {
 
 #[test]
 fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
-    // One sample an hour: any sample here is due to SIGHUP.
+    // One sample per hour: any sample here is caused by SIGHUP.
     let service = Service::new("interval = \"1h\"\n");
     let database = service.dir.path().join("trace.db");
     let running = service.start();
@@ -61,7 +61,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
         samples(&database) == 1
     });
     let first_ms: i64 = query(&database, "SELECT time_ms FROM samples");
-    // Far more than two of the intervals to come.
+    // Far longer than two of the new intervals.
     std::thread::sleep(Duration::from_millis(800));
 
     service.configure(
@@ -69,7 +69,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     );
     running.signal(Signal::HUP);
     running.hear("the configuration was read again");
-    // The command line has a socket too, and it still wins.
+    // The command line names a socket too, which still overrides the file.
     wait_for("samples at the new interval", || samples(&database) >= 5);
     let hosts = "SELECT privacy || ' ' || sample_interval_ms || ' ' || headroom_share FROM hosts ORDER BY sequence";
     wait_for("the host as it is now", || {
@@ -86,8 +86,8 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     assert_eq!(code, Some(0));
     let hosts: Vec<String> = column(&database, hosts);
     assert_eq!(hosts[0], "hashed 3600000 0.15");
-    // The time between the last sample of one interval and the first of the next is no gap. On a busy machine
-    // there are other gaps.
+    // The time between the last sample at one interval and the first at the next is no gap. A busy machine
+    // may cause other gaps.
     let gaps: Vec<i64> = column(&database, "SELECT from_time_ms FROM gaps");
     assert!(!gaps.contains(&first_ms), "{first_ms}: {gaps:?}");
 }

@@ -1,4 +1,4 @@
-//! An agent whose disk blocks for longer than listeners accept silence: a real disk, frozen, in a mount
+//! An agent whose disk blocks for longer than listeners accept silence: a real, frozen disk, in a mount
 //! namespace of its own.
 
 use crate::activity::ChildGuard;
@@ -10,13 +10,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Mounts a disk on `$0`, then becomes the rest of its arguments.
+/// Shell script that mounts a disk on `$0`, then becomes the remainder of its arguments.
 const ON_A_DISK: &str = "set -e; mkdir $0; truncate -s 64M $0.img; mkfs.ext4 -q $0.img; mount -o loop $0.img $0; exec \"$@\"";
 
-/// Freezes the disk on `$0` until standard input ends, be it by the end of this test.
+/// Shell script that freezes the disk on `$0` until standard input ends, at the latest with this test.
 const FREEZE: &str = "fsfreeze -f $0; echo frozen; read _; fsfreeze -u $0";
 
-/// An agent that traces onto `disk` of a host's folder, and a listener.
+/// Starts an agent that traces onto `disk` in a host's folder; returns it with a listener.
 fn start(host: &Host) -> (ChildGuard, Listener) {
     let mut command = Command::new("unshare");
     let traced = host.command("400ms");
@@ -57,8 +57,8 @@ impl Drop for FrozenDisk {
     }
 }
 
-/// A sample cannot be stored for longer than listeners accept silence: they hear that the agent is alive, and
-/// of the owner at once. A sampler that hangs for good is silence in the end.
+/// A sample cannot be stored for longer than listeners accept silence: the agent still sends signs of life,
+/// and announces the owner's return immediately. Only a sampler that hangs for good leads to silence.
 #[test]
 fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is_silence() {
     let host = Host::new();
@@ -70,7 +70,7 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     let before = stream.read_timeout().unwrap();
     let frozen = FrozenDisk::new(&agent.0, &host.path("disk"));
 
-    // Signs of life, none later than listeners accept, for longer than that, without a sample among them.
+    // Signs of life arrive in time, for longer than listeners accept silence, without a sample among them.
     bear(silent);
     let mut since_ms = None;
     loop {
@@ -88,7 +88,7 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     host.press();
     listener.returned_at_once("input");
 
-    // The sampler is later than a slow disk explains.
+    // The sampler is later than a slow disk can explain.
     let mut line = String::new();
     while listener.0.read_line(&mut line).map_err(|e| e.kind()) != Err(ErrorKind::WouldBlock) {
         assert!(line.ends_with("}\n"), "the agent ended: {line}");
@@ -98,7 +98,7 @@ fn a_sample_that_the_disk_holds_up_delays_no_word_of_the_owner_and_a_hung_one_is
     drop(frozen);
     listener.next_sample();
     let returns = "SELECT count(*) FROM events WHERE kind = 'owner_returned' AND detail = 'input'";
-    listener.next_sample(); // the one before is stored
+    listener.next_sample(); // the sample before is stored
     let database = host.path("disk/trace.db");
     let stored: i64 = in_mounts_of(agent.0.id(), || query(&database, returns));
     assert_eq!(stored, 1);

@@ -1,4 +1,4 @@
-//! Traces of this host: contents of the database, however the agent ends.
+//! Traces of this host: contents of the database, after any kind of end of the agent.
 
 use crate::{agent, fail, succeed};
 use rusqlite::Connection;
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// A folder for a trace, and the trace's path.
+/// Makes a folder for a trace; returns it with the trace's path.
 pub(crate) fn new_trace() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let database = dir.path().join("trace.db");
@@ -19,7 +19,7 @@ pub(crate) fn on(database: &Path) -> Command {
     command
 }
 
-/// Starts an agent at a short interval and waits until it has begun.
+/// Starts an agent with a short interval and waits until it is ready.
 fn start(database: &Path) -> Child {
     let mut child = on(database)
         .args(["run", "--interval", "150ms"])
@@ -93,7 +93,7 @@ fn three_samples_in_strict_tables() {
             "{table}"
         );
     }
-    // Facts that every Linux gives of its machine; a virtual one may have no model.
+    // Facts that every Linux states about its machine; a virtual machine may have no model.
     let told = "SELECT count(*) FROM hosts WHERE os_name LIKE 'Linux%' AND cores_count BETWEEN 1 AND cpus_count";
     assert_eq!(
         number(&database, told),
@@ -131,7 +131,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     let samples = number(&database, "SELECT count(*) FROM samples");
     assert!(samples >= 2, "two were seen before the kill: {samples}");
-    // One event is the start. The transaction that creates the tables is in the file itself, unless a reader
+    // One event is the start. The transaction that creates the tables is in the file itself unless a reader
     // was active.
     assert!(
         [1, 2].contains(&(commits as i64 - samples)),
@@ -150,7 +150,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     let spans = "SELECT from_time_ms = (SELECT time_ms FROM samples ORDER BY sequence DESC LIMIT 1 OFFSET 1) \
          AND to_time_ms = (SELECT max(time_ms) FROM samples) FROM gaps WHERE cause = 'stopped'";
     assert_eq!(number(&database, spans), 1);
-    // An event of the sample's: that it took long, on a busy host.
+    // An event of the sample, that it took long, on a busy host.
     let events = format!(
         "SELECT count(*) FROM events WHERE sequence BETWEEN {last} + 4 AND \
          (SELECT max(sequence) FROM samples)"
@@ -241,7 +241,7 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     std::fs::create_dir_all(&folder).unwrap();
     let file = folder.join("letter");
     std::fs::write(&file, "secret").unwrap();
-    // A shell that uses CPU as long as it runs, with the file open.
+    // A shell that uses CPU for as long as it runs, with the file open.
     let mut busy = Command::new("sh")
         .args(["-c", "exec 3<\"$1\"; while :; do :; done", ARGUMENT])
         .arg(&file)
@@ -274,8 +274,8 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
 }
 
 /// Closing any descriptor of a file drops a process's POSIX locks on it: if the agent opened its own database
-/// among other processes' files, SQLite's locks would be lost, and the next program to open the trace would
-/// truncate the WAL's index under it.
+/// among other processes' files, SQLite's locks would be lost, and the next program that opens the trace
+/// would truncate the WAL's index while the agent uses it.
 #[test]
 fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
     let (_dir, database) = new_trace();
@@ -290,7 +290,7 @@ fn a_program_that_has_the_trace_open_does_not_cost_the_agent_its_locks() {
         locks.lines().any(|l| l.contains(&pid) && l.contains(&file))
     };
     assert!(locked(), "the agent holds no lock on {}", index.display());
-    // Busy, so that its files are walked, with the index open.
+    // Uses CPU, so that its files, including the index, are walked.
     let mut other = Command::new("sh")
         .args(["-c", "exec 3<\"$1\"; while :; do :; done", "sh"])
         .arg(&index)

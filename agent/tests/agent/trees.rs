@@ -1,5 +1,5 @@
-//! Two captured /proc trees, invented for this test in the style of those of prometheus/procfs, sysstat and
-//! PCP, with figures computed by hand.
+//! Two captured /proc trees, made for this test in the style of those of prometheus/procfs, sysstat and PCP,
+//! with figures computed by hand.
 
 use crate::{bytes, categories_less_physical, sample, sample_command, value};
 use serde_json::{Value as Json, json};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 pub(crate) const TREES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trees");
 const KIB: i64 = 1024;
 
-/// Columns in bytes against figures in KiB.
+/// Compares columns in bytes with figures in KiB.
 fn assert_kib(sample: &Json, expected: &[(&str, i64)]) {
     for (name, kib) in expected {
         assert_eq!(bytes(sample, name), Some(kib * KIB), "{name}");
@@ -33,7 +33,8 @@ fn rows(table: &Json, key: &str, columns: &[&str]) -> Vec<Json> {
     rows
 }
 
-/// A `dev` folder with two input devices, a console and a pseudo-terminal, last used so many seconds ago.
+/// Makes a `dev` folder with two input devices, a console and a pseudo-terminal, each last used some seconds
+/// ago.
 fn devices(dev: &Path, keyboard_s: u64, sensor_s: u64, tty7_s: u64, pts0_s: u64) {
     let now = SystemTime::now();
     std::fs::create_dir_all(dev.join("input")).unwrap();
@@ -59,8 +60,8 @@ fn devices(dev: &Path, keyboard_s: u64, sensor_s: u64, tty7_s: u64, pts0_s: u64)
     }
 }
 
-/// A 16 GiB desktop, Linux 6.1: two moments, in between which a browser worked, a compiler took the
-/// process id of a finished make, and a shell, a kernel thread and our own agent did what they do.
+/// A 16 GiB desktop, Linux 6.1, at two moments: in between, a browser worked, a compiler took the process id
+/// of a finished make, and a shell, a kernel thread and our own agent were active.
 #[test]
 fn desktop() {
     let tree = format!("{TREES}/desktop-6.1-amd64");
@@ -107,7 +108,7 @@ fn desktop() {
             ("remainder_bytes", 0),
             ("available_free_bytes", 10_820_800), // 10800800 + 100000 − 80000
             ("pcp_free_bytes", 100_000),          // 10 + 24990 pages
-            // bash 500 pages and the agent 800 pages of anonymous memory, shmem 300000 − 100000
+            // anonymous: bash 500 and the agent 800 pages; shmem (KiB): 300000 − 100000
             ("available_idle_process_bytes", 2000 + 3200 + 200_000),
             ("available_unused_cache_bytes", 3_785_000), // 3900000 on the LRU lists − 115000
             ("available_reclaimable_kernel_bytes", 400_000),
@@ -118,7 +119,7 @@ fn desktop() {
             ("zram_stored_bytes", 100 * 1024),
         ],
     );
-    assert_eq!(document["nodes"], json!([])); // one node, of which the sample tells all
+    assert_eq!(document["nodes"], json!([])); // of a single node, the sample has the figures
     for column in ["arc_bytes", "arc_min_bytes"] {
         assert_eq!(bytes(row, column), None, "{column}");
     }
@@ -138,7 +139,7 @@ fn desktop() {
         value(row, "refault_file_total_count", Some("count")),
         Some(1234)
     );
-    assert_eq!(value(row, "processes_count", Some("count")), Some(6)); // the kernel thread is none
+    assert_eq!(value(row, "processes_count", Some("count")), Some(6)); // the kernel thread does not count
     assert_eq!(value(row, "active_processes_count", Some("count")), Some(4));
 
     let columns = [
@@ -209,7 +210,7 @@ fn desktop() {
     ];
     assert_eq!(rows(&document["files"], "path", &columns), expected);
 
-    // The keyboard was used last, ten minutes before; the sensor's events, a second old, are nobody's.
+    // The keyboard was used last, ten minutes before; the sensor's events, a second old, count for nobody.
     let passed_ms = begun.elapsed().unwrap().as_millis() as i64 + 2000; // and what `devices` took
     let within = |idle_ms: Option<i64>, ago_s: i64| {
         let idle_ms = idle_ms.unwrap();
@@ -225,7 +226,7 @@ fn desktop() {
         assert_eq!(value(source, "devices_count", Some("count")), Some(count));
     }
 
-    // No session reporter, no logind; two files that cannot be asked, and two processes without `maps`.
+    // No session reporter, no logind; two files that cannot be examined, and two processes without `maps`.
     let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
     let expected = [
         json!(["activity", "unsupported", 2]),
@@ -235,7 +236,7 @@ fn desktop() {
     assert_eq!(absences, expected);
 }
 
-/// On the same desktop a shell, with 2000 KiB of anonymous memory, plays a memory server.
+/// On the same desktop, a shell with 2000 KiB of anonymous memory plays a memory server.
 #[test]
 fn what_a_named_process_holds_is_lent() {
     let tree = format!("{TREES}/desktop-6.1-amd64");
@@ -265,8 +266,8 @@ fn what_a_named_process_holds_is_lent() {
     assert_eq!(categories_less_physical(row), 0);
 }
 
-/// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a
-/// process counts by the CPU time of its life.
+/// A 64 GiB server, 64 KiB pages, an older kernel, read without root: one moment only, so that a process
+/// counts by the CPU time of its whole life.
 #[test]
 fn server() {
     let tree = format!("{TREES}/server-arm64-64k");
@@ -331,7 +332,7 @@ fn server() {
         let nodes = document["nodes"].as_array().unwrap();
         let found = [0, 1].map(|node| bytes(&nodes[node], column));
         assert_eq!(found, kib.map(|kib| Some(kib * KIB)), "{column}");
-        // The nodes' figures sum to the host's.
+        // The nodes' figures sum up to the host's.
         let sum: i64 = found.into_iter().flatten().sum();
         assert_eq!(Some(sum), bytes(row, column), "{column}");
     }
@@ -373,7 +374,7 @@ fn server() {
     assert_eq!(absences, expected);
 }
 
-/// DAMON's estimate is read if the owner allows it, and is absent if there is none.
+/// DAMON's estimate is read if the owner allows it; it is absent if there is none.
 #[test]
 fn damon_by_the_owners_word() {
     let config = tempfile::NamedTempFile::new().unwrap();
@@ -404,8 +405,8 @@ fn damon_by_the_owners_word() {
     assert_eq!(sampled(server, Some(config.path())), ([None; 5], true));
 }
 
-/// Active processes by control group, with the kernel's own account of each; and a group's processes made
-/// active by the owner.
+/// Active processes by control group, with the memory that the kernel charges to each; and a group whose
+/// processes the owner declares active.
 #[test]
 fn control_groups() {
     const SESSION: &str = "/user.slice/user-1000.slice/session-2.scope";
@@ -493,7 +494,7 @@ fn control_groups() {
         )
         .unwrap()
     };
-    // bash sleeps in the session; a name that is only begun is no group.
+    // bash sleeps in the session; a prefix of a group's name is no group.
     for (group, count) in [
         (SESSION, 5),
         ("/user.slice", 5),

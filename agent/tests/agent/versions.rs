@@ -1,4 +1,4 @@
-//! Databases of earlier versions: continued, and read unchanged.
+//! Databases of earlier versions: continued, and read without changes.
 
 use crate::trace::{number, on};
 use crate::{copies, succeed};
@@ -13,12 +13,12 @@ use gleaner_schemas::sql::{APPLICATION_ID, MIGRATIONS};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
-/// A database with one sample, a gap and a host, as version 1 wrote it.
+/// Makes a database with one sample, a gap and a host, as version 1 wrote it.
 fn version_1(folder: &Path) -> PathBuf {
     of_version(1, folder)
 }
 
-/// A database with one sample, a gap and a host, as an earlier version wrote it.
+/// Makes a database with one sample, a gap and a host, as an earlier version wrote it.
 fn of_version(version: u32, folder: &Path) -> PathBuf {
     let path = folder.join("trace.db");
     let connection = Connection::open(&path).unwrap();
@@ -46,11 +46,11 @@ fn of_version(version: u32, folder: &Path) -> PathBuf {
     path
 }
 
-/// A row with only the columns that the table requires.
+/// Inserts a row with only the columns that the table requires.
 fn insert_required(connection: &Connection, table: &str, sequence: i64) {
     let present = columns(connection, table).unwrap();
     let table = gleaner_schemas::rows::table(table).unwrap();
-    // Columns that may be absent since version 5 were required before.
+    // Columns that may be absent since version 5 were required earlier.
     let is_required = |name: &str, nullable: bool| !nullable || name == "boottime_ms";
     let required = table
         .columns
@@ -108,7 +108,8 @@ fn a_database_of_version_1_is_gone_on_with() {
     let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
     assert_eq!(aside, None);
     assert_eq!(store.last_sample().unwrap().unwrap().time_ms, 1000);
-    // The version is in the file itself while the agent works: packages of older agents look there.
+    // The version is in the file itself while the agent runs: packages of older agents read it
+    // there.
     let header = std::fs::read(&path).unwrap();
     assert_eq!(header[60..64], SCHEMA_VERSION.to_be_bytes());
     drop(store);
@@ -137,7 +138,7 @@ fn a_database_of_version_1_is_exported_as_it_is() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// Rows of the database, and whether a sample must have a time since boot.
+/// Row counts of the database, and whether a sample must have a time since boot.
 fn state(path: &Path) -> (i64, i64, i64, i64) {
     let connection = Connection::open(path).unwrap();
     let number =
@@ -188,7 +189,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
     drop(connection);
     assert_eq!(state(&path), before);
 
-    // As the agent takes it.
+    // Opens the database as the agent does.
     let file_before = std::fs::read(&path).unwrap();
     let (store, aside) = Store::open(&path, Some("host-a"), 9).unwrap();
     assert_eq!(aside, None);
@@ -196,7 +197,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         state(&cut(&path, after.path())),
         (i64::from(SCHEMA_VERSION), 0, 1, 1)
     );
-    // Cut after each frame that the agent wrote: the one state or the other.
+    // Cut off after each frame that the agent wrote, the database has the one state or the other.
     let log = std::fs::read(gleaner_agent::state_files::beside(&path, "-wal")).unwrap();
     let frame_bytes = 24 + u32::from_be_bytes(log[8..12].try_into().unwrap()) as usize;
     let frames_count = (log.len() - 32) / frame_bytes;
@@ -224,7 +225,7 @@ fn a_power_cut_in_the_steps_from_version_4_on_leaves_version_4_and_all_rows() {
         .unwrap();
 }
 
-/// The observer's own time since boot does not replace that of a captured tree.
+/// The observer's own time since boot does not replace a captured tree's.
 #[test]
 fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
     let copy = copies::Copy::of("desktop-6.1-amd64");

@@ -1,4 +1,4 @@
-//! Memory and owner of hosts at their last sample, kept small: there are ten thousand hosts.
+//! Memory and owner of hosts at their last sample, in compact form, as there may be ten thousand hosts.
 
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMillisecondType};
@@ -10,11 +10,11 @@ use gleaner_policy::quota::{Limits, quota};
 use gleaner_schemas::live::HostState;
 use serde::{Deserialize, Serialize};
 
-/// Largest size that counts for a host; larger ones are cut to it, so that sums over hosts stay exact.
+/// Largest size of a host that counts; larger ones are reduced to it, so that sums over hosts stay exact.
 const LARGEST_BYTES: u64 = 1 << 50;
 
-/// Memory and owner of a host at its last sample. No figure is believed beyond reason: sizes below 0 are
-/// absent, and no part is larger than the whole.
+/// Memory and owner of a host at its last sample. Implausible figures are corrected: sizes below 0 are absent, and no
+/// part is larger than the whole.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// Database of the record.
@@ -27,9 +27,9 @@ pub struct Memory {
     pub received_ms: i64,
     /// Time of the sample since the host's boot.
     pub boottime_ms: Option<i64>,
-    /// Time since the sample before it; absent after a gap.
+    /// Time since the sample before; `None` after a gap.
     pub interval_ms: Option<i64>,
-    /// Physical memory and its categories; the remainder is not kept.
+    /// Physical memory and its categories, without the remainder.
     #[serde(flatten)]
     pub figures: Figures,
     /// Memory that could be lent without paging out the owner's pages.
@@ -37,25 +37,25 @@ pub struct Memory {
     /// MemAvailable, from which the quota is computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mem_available_bytes: Option<u64>,
-    /// Quota by `policy::quota`, without limits of the owner's.
+    /// Quota by `policy::quota`, without the owner's limits.
     pub quota_bytes: Option<u64>,
-    /// Quota once the host is idle.
+    /// Quota that the host will have once it is idle.
     pub once_idle_bytes: Option<u64>,
-    /// Idle verdict of `policy::idle`; its times are by the host's clock.
+    /// Idle verdict of `policy::idle`; its times are on the host's clock.
     #[serde(flatten)]
     pub state: HostState,
     /// Time since the owner was last active.
     pub owner_idle_ms: Option<i64>,
-    /// Owner's part of the 5-minute load average.
+    /// The owner's part of the 5-minute load average.
     pub load5: Option<f64>,
-    /// Share of the time since the sample before in which some task waited for memory.
+    /// Share of the time since the sample before in which a task waited for memory.
     pub pressure_share: Option<f64>,
-    /// Time in which some task waited for memory, since boot.
+    /// Time since boot in which a task waited for memory.
     pub psi_memory_some_total_us: Option<i64>,
 }
 
 impl Memory {
-    /// The samples of a batch's table `samples`, in their order; those without physical memory are left out.
+    /// Reads the batch's table `samples` in order; leaves out samples without physical memory.
     pub(super) fn of_samples(rows: &RecordBatch) -> Vec<Self> {
         (0..rows.num_rows())
             .filter_map(|row| Self::of_row(rows, row))
@@ -87,7 +87,8 @@ impl Memory {
         })
     }
 
-    /// Returns true if the sample was recorded after `known`; a repeated one, as after a lost acknowledgement, was not.
+    /// Returns true if the sample was recorded after `known`, false for a repeated sample, as after a lost
+    /// acknowledgement.
     pub(super) fn is_after(&self, known: &Self) -> bool {
         if self.database_id == known.database_id {
             self.sequence > known.sequence
@@ -96,7 +97,7 @@ impl Memory {
         }
     }
 
-    /// Fills in what follows from this sample and the one before it.
+    /// Computes figures that follow from this sample and the one before.
     pub(super) fn learn(&mut self, before: Option<&Self>, headroom_share: Option<f64>) {
         let before = before.filter(|before| self.follows(before));
         let rule = IdleRule::default();
@@ -118,7 +119,7 @@ impl Memory {
         });
     }
 
-    /// Returns true if `before` is the sample before this one, without a gap between them.
+    /// Returns true if `before` directly precedes this sample, without a gap.
     fn follows(&self, before: &Self) -> bool {
         let expected = self.boottime_ms.zip(self.interval_ms);
         let expected = expected.map(|(boottime, interval)| boottime.saturating_sub(interval));
@@ -142,7 +143,8 @@ impl Memory {
         self.once_idle_bytes = self.mem_available_bytes.map(|_| found.once_idle_bytes);
     }
 
-    /// The rule's times are on the clock of boots, where there is one: it cannot be set.
+    /// Converts a verdict's times to the wall clock. They are on the boot clock if there is one, since it cannot be
+    /// set.
     fn on_the_wall(&self, verdict: Verdict) -> HostState {
         let wall = |ms: i64| ms.saturating_add(self.wall_less_boottime_ms());
         match verdict {
@@ -157,7 +159,7 @@ impl Memory {
         }
     }
 
-    /// Verdict of the stored state: the inverse of `on_the_wall`.
+    /// Verdict of the stored state; the inverse of `on_the_wall`.
     fn verdict(&self) -> Verdict {
         let boottime = |ms: i64| ms.saturating_sub(self.wall_less_boottime_ms());
         match self.state {
@@ -193,7 +195,7 @@ mod tests {
     const MINUTE: i64 = 60_000;
     const BOOT_MS: i64 = 1_795_000_000_000;
 
-    /// Samples of a quiet host, taken at these minutes since boot, each after the one before it.
+    /// Samples of a quiet host at these minutes since boot, each directly after the one before.
     fn quiet(minutes: &[i64]) -> Vec<Memory> {
         let row = |i: usize| SampleRow {
             boottime_ms: Some(minutes[i] * MINUTE),
@@ -234,7 +236,7 @@ mod tests {
         last.unwrap()
     }
 
-    /// Collectors of other versions wrote these names, and tools read the status by them.
+    /// Collectors of other versions wrote these names, and tools read the status by these names.
     #[test]
     fn kept_and_told_under_the_names_of_the_columns() {
         let row = SampleRow {
@@ -291,7 +293,7 @@ mod tests {
         let since_time_ms = BOOT_MS + 10 * MINUTE;
         assert_eq!(idle.state, HostState::Idle { since_time_ms });
         assert_eq!(idle.quota_bytes, Some(400));
-        // 6 s of waiting in each minute.
+        // 6 s of waiting per minute.
         assert_eq!(idle.pressure_share, Some(0.1));
     }
 
@@ -304,7 +306,7 @@ mod tests {
         assert_eq!(after_gap.state, HostState::Waiting { at_time_ms });
         assert_eq!(after_gap.pressure_share, None);
         samples[3].interval_ms = Some(2 * MINUTE);
-        samples.remove(2); // on its way still
+        samples.remove(2); // the sample has not arrived yet
         assert_eq!(learned(samples).state, HostState::Waiting { at_time_ms });
     }
 

@@ -1,7 +1,8 @@
 //! The collector's knowledge of each host: its durable records, their arrival, and its problems.
 //!
-//! Kept in memory, written to `hosts.json` whenever records move from the journal to the dataset. Its loss
-//! costs no record: agents send records again whose mark is unknown, and the dataset drops repeats.
+//! The knowledge is in memory, and is written to `hosts.json` whenever records move from the journal to the
+//! dataset. Losing it loses no record: agents send records again whose mark is unknown, and the dataset
+//! drops repeats.
 
 mod memory;
 
@@ -22,17 +23,18 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Longest text about a host that is kept in memory: a full domain name has 253 bytes.
+/// Maximum length of a text about a host that is kept in memory; a full domain name has 253 bytes.
 const MOST_TEXT_BYTES: usize = 255;
-/// Most databases of one host: an agent begins another when one is damaged.
+/// Maximum number of databases of one host: an agent begins another one if one is damaged.
 const MOST_DATABASES: usize = 256;
-/// Most files of the dataset that one host's batches may need between two seals: 400 days of every table.
+/// Maximum number of dataset files that one host's batches may need between two seals: 400 days of every
+/// table.
 const MOST_FILES_OF_HOST: usize = 4096;
 
-/// A batch that its host may not send (now).
+/// A batch that its host may not send, for now or at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdmissionError {
-    /// Too many databases.
+    /// The host has too many databases.
     #[error(
         "host {host_id} has {MOST_DATABASES} databases here, the most that one host may have: find out why its agent begins so many"
     )]
@@ -40,7 +42,7 @@ pub enum AdmissionError {
         /// Id of the host.
         host_id: String,
     },
-    /// Too many files at once.
+    /// The host's batches need too many files before the next seal.
     #[error(
         "batches of host {host_id} since the last seal are of {MOST_FILES_OF_HOST} days and tables, the most between two seals"
     )]
@@ -56,40 +58,40 @@ pub enum AdmissionError {
 pub struct Host {
     /// Name of the host, from its inventory.
     pub host_name: Option<String>,
-    /// Version of its agent.
+    /// Version of the host's agent.
     pub agent_version: Option<String>,
-    /// Time between its samples.
+    /// Time between the host's samples.
     pub sample_interval_ms: Option<i64>,
-    /// Share of its physical memory that is never lent.
+    /// Share of the host's physical memory that is never lent.
     pub headroom_share: Option<f64>,
-    /// Arrival of its last batch, ms since 1970-01-01 UTC.
+    /// Arrival of the host's last batch, ms since 1970-01-01 UTC.
     pub last_received_ms: Option<i64>,
-    /// Time of its newest record, by its own clock.
+    /// Time of the host's newest record, by the host's clock.
     pub last_record_ms: Option<i64>,
     /// The host's clock less the collector's at the last batch, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
-    /// Batches taken in.
+    /// Number of batches accepted.
     pub batches_count: u64,
-    /// Rows taken in, repeats included.
+    /// Number of rows accepted, including repeats.
     pub rows_count: u64,
-    /// Bytes taken in, compressed.
+    /// Compressed bytes accepted.
     pub received_bytes: u64,
-    /// Gaps in its trace.
+    /// Number of gaps in the host's trace.
     pub gaps_count: u64,
-    /// Cause of the last one.
+    /// Cause of the last gap.
     pub last_gap_cause: Option<String>,
-    /// The last refusal, and when; absent once a batch was taken in after it.
+    /// Last refusal, with its time; `None` once a later batch was accepted.
     pub refused: Option<HostRefusal>,
-    /// Name in its certificate, where that is not the host's id: who may write for it.
+    /// Name in the certificate that may write for the host, if that is not the host's id.
     pub certificate_name: Option<String>,
-    /// Figures of its last sample; absent before the first.
+    /// Figures of the last sample; `None` before the first.
     pub memory: Option<Memory>,
-    /// Highest durable sequence of each of its databases.
+    /// Highest durable sequence number of each of the host's databases.
     pub databases: BTreeMap<String, i64>,
 }
 
 impl Host {
-    /// Everything but the counts.
+    /// Updates everything except the counters.
     fn learn(&mut self, facts: Facts) {
         self.last_record_ms = self.last_record_ms.max(facts.last_record_ms);
         self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
@@ -101,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Samples of a batch, the oldest first.
+    /// Evaluates the samples of a batch, the oldest first.
     fn sampled(&mut self, header: &Header, samples: Vec<Memory>) {
         for mut sample in samples {
             sample.database_id.clone_from(&header.database_id);
@@ -120,7 +122,7 @@ impl Host {
 pub struct HostRefusal {
     /// Time of the refusal, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Kind of the refusal, as the metrics name it.
+    /// Kind of the refusal, as in the metrics.
     #[serde(default)]
     pub kind: String,
     /// Reason of the refusal.
@@ -147,10 +149,10 @@ struct Inventory {
 }
 
 impl Facts {
-    /// Reads them off the batch.
+    /// Reads the facts from the batch.
     ///
     /// # Errors
-    /// [`BatchError::Malformed`]: a text that is kept in memory is longer than any host's.
+    /// [`BatchError::Malformed`]: a text to be kept in memory is longer than any host's.
     pub fn of(batch: &Batch) -> Result<Self, BatchError> {
         let facts = Self::read(batch);
         let inventory = facts.inventory.iter();
@@ -227,7 +229,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// Reads the knowledge of the last run; empty without a file. A damaged file is set aside.
+    /// Reads the hosts known to the last run; none without a file. A damaged file is set aside.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -283,13 +285,13 @@ impl Hosts {
         Ok(())
     }
 
-    /// Files are counted anew: those of before are being written.
+    /// Restarts the count of files: those counted before are being written.
     pub(crate) fn files_may_grow(&self) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.clear();
     }
 
-    /// Makes what is known durable.
+    /// Writes all hosts durably.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -308,7 +310,7 @@ impl Hosts {
         write().map_err(Error::io("write", &self.path))
     }
 
-    /// A batch has become durable.
+    /// Notes that a batch has become durable.
     pub fn durable(&self, header: &Header) {
         let mut hosts = self.lock();
         let host = hosts.entry(header.host_id.clone()).or_default();
@@ -322,7 +324,7 @@ impl Hosts {
         host.refused = None;
     }
 
-    /// A batch of `bytes` was acknowledged that told these facts.
+    /// Notes that a batch of `bytes` with these facts was acknowledged.
     pub fn taken_in(&self, header: &Header, mut facts: Facts, bytes: u64) {
         let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
@@ -335,8 +337,8 @@ impl Hosts {
         host.sampled(header, samples);
     }
 
-    /// A batch is being sealed that told these facts. They are news when the collector ended before it
-    /// saved what it knew: an agent tells its host's name once a day.
+    /// Notes that a batch with these facts is being sealed. They are new if the collector ended before it
+    /// saved them: an agent sends its host's name only once a day.
     pub fn sealed(&self, header: &Header, mut facts: Facts) {
         let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
@@ -347,7 +349,7 @@ impl Hosts {
         }
     }
 
-    /// A host was turned away. Only of hosts that are known: a stranger's names are not kept.
+    /// Notes that a host was refused. Only for known hosts: a stranger's names are not stored.
     pub fn refused(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
         if let Some(host) = self.lock().get_mut(host_id) {
             host.refused = Some(HostRefusal {
@@ -358,7 +360,7 @@ impl Hosts {
         }
     }
 
-    /// The highest sequence of a host's database that is durable here.
+    /// Highest sequence number of a host's database that is durable here.
     #[must_use]
     pub fn mark(&self, host_id: &str, database_id: &str) -> Option<i64> {
         self.lock()
@@ -368,8 +370,8 @@ impl Hosts {
             .copied()
     }
 
-    /// Returns true if the holder of a foreign authority's certificate may write for a host: the first host
-    /// that a name writes for is its own, and the first name that writes for a host keeps it.
+    /// Returns true if a name in a foreign authority's certificate may write for a host: a name is bound to
+    /// the first host that it writes for, and a host to the first name.
     #[must_use]
     pub fn bind(&self, certificate_name: &str, host_id: &str) -> bool {
         let mut hosts = self.lock();

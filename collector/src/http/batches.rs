@@ -1,4 +1,4 @@
-//! Taking in: `POST /v1/batches` and `GET /v1/mark`.
+//! Intake: `POST /v1/batches` and `GET /v1/mark`.
 
 use super::App;
 use super::permissions::Writer;
@@ -22,34 +22,34 @@ use std::time::Duration;
 use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
-/// The sender's clock when it began the request, ms since 1970-01-01 UTC.
+/// Header with the sender's clock at the beginning of the request, ms since 1970-01-01 UTC.
 const SENT: &str = "gleaner-sent-ms";
-/// A batch that takes longer than this and its size at [`SLOWEST_BYTES_PER_S`] is cut off.
+/// Timeout of a batch, in addition to its transfer time at [`SLOWEST_BYTES_PER_S`].
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Slower links are not waited for: smaller batches get through them.
+/// Minimum speed of a link: slower ones must send smaller batches.
 const SLOWEST_BYTES_PER_S: u64 = 8 << 10;
 const KIB: usize = 1024;
-/// 2000-01-01 UTC: earlier records are of a clock that was not set.
+/// 2000-01-01 UTC: earlier records come from a clock that was not set.
 const FIRST_TIME_MS: i64 = 946_684_800_000;
-/// Records may be so far ahead of the collector's clock: a year.
+/// Maximum time by which a record may be ahead of the collector's clock: a year.
 const AHEAD_MS: i64 = 366 * 86_400_000;
-/// Clocks that differ by less show the same date: a day.
+/// Maximum difference of clocks that agree: a day.
 const AGREEING_MS: u64 = 86_400_000;
-/// Bytes of a refused batch that are read before the connection is closed.
+/// Maximum bytes of a refused batch that are read before the connection is closed.
 const DISCARDED_BYTES: usize = 64 << 20;
-/// Longest time of reading them.
+/// Timeout of reading these bytes.
 const DISCARD: Duration = Duration::from_secs(10);
 
 /// Answer to a sender whose batch is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Acknowledgement {
-    /// The highest sequence of the batch's records.
+    /// Highest sequence number of the batch's records.
     acknowledged: i64,
-    /// Rows in it.
+    /// Number of the batch's rows.
     rows: u64,
 }
 
-/// Takes in one batch.
+/// Accepts one batch.
 pub(super) async fn receive(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -66,7 +66,7 @@ pub(super) async fn receive(
     }
 }
 
-/// Permits of a batch, obtained before its body is read.
+/// Permits of a batch, acquired before its body is read.
 struct Admission<'a> {
     writer: Writer,
     length: usize,
@@ -164,7 +164,7 @@ async fn take_in(
     })
 }
 
-/// Reason to refuse a batch whose clock was never set, or is years ahead: its records would lie in a part of
+/// Reason to refuse a batch whose clock was never set, or is years ahead: its records would be in a part of
 /// the dataset that nobody reads.
 fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     if batch.first_time_ms < FIRST_TIME_MS {
@@ -176,8 +176,8 @@ fn misdated(batch: &Batch, now_ms: i64) -> Option<String> {
     }
 }
 
-/// Returns true if the sender's clock now agrees with the collector's. If not, either may be wrong, and a
-/// record must not be dropped because a collector started without a clock.
+/// Returns true if the sender's clock now agrees with the collector's. If they differ, either may be wrong,
+/// and no record must be lost because a collector started with a wrong clock.
 fn clocks_agree(sent_ms: Option<i64>, arrived_ms: i64) -> bool {
     sent_ms.is_some_and(|sent_ms| sent_ms.abs_diff(arrived_ms) < AGREEING_MS)
 }
@@ -200,8 +200,8 @@ pub(super) fn content_length(headers: &HeaderMap) -> Result<usize, Refusal> {
     length.ok_or_else(Refusal::no_length)
 }
 
-/// Reads some of a body that is not wanted: a sender that is still writing when the connection closes would
-/// not see why.
+/// Reads a part of a refused body: a sender that is still writing when the connection closes would not
+/// receive the reason.
 pub(super) async fn discard(mut body: Body) {
     let read = async {
         let mut rest_bytes = DISCARDED_BYTES;
@@ -213,13 +213,13 @@ pub(super) async fn discard(mut body: Body) {
             }
         }
     };
-    let _ = timeout(DISCARD, read).await; // it was slow: the connection closes
+    let _ = timeout(DISCARD, read).await; // if it is too slow, the connection closes
 }
 
 async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
     let patience = PATIENCE + Duration::from_secs(length as u64 / SLOWEST_BYTES_PER_S);
     let read = async {
-        // Grows with the received bytes: a claimed length alone takes no memory.
+        // Grows with the received bytes: a claimed length allocates no memory.
         let mut bytes = BytesMut::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|e| Refusal::malformed(e.to_string()))?;
@@ -237,7 +237,7 @@ async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
     })
 }
 
-/// A host writes its own rows only.
+/// Checks that the writer may write rows of this host.
 fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
     let is_theirs = match writer {
         Writer::Local => true,
@@ -265,7 +265,7 @@ pub(super) struct Mark {
     acknowledged: Option<i64>,
 }
 
-/// Answers a host with its last durable record.
+/// Answers a host with the sequence number of its last durable record.
 pub(super) async fn mark(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,

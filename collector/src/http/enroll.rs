@@ -15,17 +15,18 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A token, an id and a request for a certificate have some 600 bytes; the request's own limit is 16 KiB.
+/// Maximum size of a request: token, id and certificate request have some 600 bytes, the certificate request
+/// alone at most 16 KiB.
 const MOST_BYTES: usize = 32 << 10;
 
-/// Anybody may ask, and not for much.
+/// Limits the size of requests, since anybody may send them.
 pub(super) fn bounded(route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     let limit = DefaultBodyLimit::max(MOST_BYTES);
     route.layer(limit).layer(from_fn(refuse_what_is_too_long))
 }
 
-/// Reads a request that announces too large a body, up to a limit: the refusal would not reach a sender that
-/// is still writing when the connection closes.
+/// Refuses a request that announces too large a body, after reading a part of it: otherwise the refusal
+/// would not reach a sender that is still writing when the connection closes.
 async fn refuse_what_is_too_long(request: Request, next: Next) -> Response {
     if content_length(request.headers()).is_ok_and(|length| length > MOST_BYTES) {
         discard(request.into_body()).await;
@@ -73,7 +74,7 @@ pub(super) async fn enroll(
     enrolled.map_err(|refusal| app.refuse(&caller.name(), refusal))
 }
 
-/// Certifies anew who has a good certificate.
+/// Renews the certificate of a host whose present one is valid.
 pub(super) async fn renew(
     State(app): State<Arc<App>>,
     Extension(caller): Extension<Caller>,
@@ -90,7 +91,7 @@ pub(super) async fn renew(
     renewed.map_err(|refusal| app.refuse(&caller.name(), refusal))
 }
 
-/// The authority's certificate, which is no secret: a host compares it with its token.
+/// The authority's certificate. It is public: a host checks it against its token.
 pub(super) async fn authority(State(app): State<Arc<App>>) -> Result<String, Refusal> {
     let read = |authority: &Authority| Ok(authority.certificate_pem().to_owned());
     with_authority(&app, read).await

@@ -1,4 +1,4 @@
-//! Size and growth of the dataset. The manifest is read again when it has changed, not at each request.
+//! Size and growth of the dataset. The manifest is read only when it has changed, not at each request.
 
 use gleaner_dataset::{Dataset, DatasetError};
 use std::os::unix::fs::MetadataExt;
@@ -7,16 +7,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 const DAY_MS: i64 = 86_400_000;
-/// The rate of growth is that of so many last days' records.
+/// Number of last days whose records determine the rate of growth.
 const RATE_DAYS: i64 = 7;
-/// Records of less time than this tell no rate.
+/// Minimum time span of records from which a rate is computed.
 const LEAST_MS: i64 = 3_600_000;
 
-/// The dataset's files, as far as their sizes go.
+/// Sizes of the dataset's files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Extent {
     files: Vec<SealedFile>,
-    /// Reason why the dataset cannot be read; absent when it can, or when there is none yet.
+    /// Reason why the dataset cannot be read; `None` if it can, or if there is none yet.
     pub(super) failure: Option<String>,
 }
 
@@ -63,13 +63,13 @@ impl Extent {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Bytes that a day's records take, by those of the last seven days; absent before there is an hour of them.
+    /// Bytes of a day's records, from those of the last seven days; `None` before there is an hour of records.
     pub(super) fn bytes_per_day(&self, now_ms: i64) -> Option<u64> {
         let from_ms = now_ms - RATE_DAYS * DAY_MS;
         let mut first_ms = now_ms;
         let mut bytes = 0.0;
         for file in &self.files {
-            // Clocks may be wrong: a time in the future counts for nothing here.
+            // Clocks may be wrong: times in the future do not count.
             let (begin, end) = (
                 file.first_time_ms.max(from_ms),
                 file.last_time_ms.min(now_ms),
@@ -86,15 +86,15 @@ impl Extent {
     }
 }
 
-/// Identity of the manifest that was read: a manifest is replaced by another file, never written over.
+/// Identity of the manifest last read: a manifest is replaced by another file, never overwritten.
 type Stamp = (SystemTime, u64, u64);
 
-/// The extent of the dataset as it was last read.
+/// Extent of the dataset as last read.
 #[derive(Debug, Default)]
 pub(super) struct Extents(Mutex<Option<(Stamp, Extent)>>);
 
 impl Extents {
-    /// The extent of the dataset at `root`, which others write.
+    /// Extent of the dataset at `root`; other threads and programs write it.
     pub(super) fn of(&self, root: &Path) -> Extent {
         let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = std::fs::metadata(root.join("manifest.json")).and_then(|manifest| {
@@ -105,7 +105,7 @@ impl Extents {
             (Ok(stamp), Some((last, extent))) if stamp == *last => extent.clone(),
             (Ok(stamp), _) => {
                 let extent = Extent::read(root);
-                // A failed reading is tried again.
+                // After a failure, the next call reads again.
                 *read = extent.failure.is_none().then(|| (stamp, extent.clone()));
                 extent
             }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(rate(vec![sealed(0.02, 0.0, 500)]), None); // half an hour
         assert_eq!(rate(vec![sealed(0.5, 0.0, 500)]), Some(1000));
         assert_eq!(rate(vec![sealed(30.0, 8.0, 500)]), None);
-        // Files older than a week are left out, and files with a time in the future.
+        // Files older than a week are excluded, and files with a time in the future.
         let files = vec![
             sealed(14.0, 0.0, 14_000),
             sealed(-1.0, -2.0, 1 << 40),
@@ -166,7 +166,7 @@ mod tests {
         assert!(now().failure.is_some());
         write(r#"{"format_version": 1, "schema_version": 1, "files": []}"#);
         assert_eq!(now().failure, None);
-        // The same length, maybe in the same tick of the clock.
+        // The manifest has the same length as before, and perhaps the same modification time.
         write(r#"{"format_version": 1, "schema_version": 1, "files": 12}"#);
         assert!(now().failure.is_some());
     }

@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use turns::Turns;
 
-/// Readers of tables at the same time: of each a host's day of rows may be in memory.
+/// Maximum number of simultaneous readers of tables: each may have a host's day of rows in memory.
 const READERS: usize = 8;
 
 /// State shared by the handlers.
@@ -55,14 +55,14 @@ pub(crate) struct App {
     sealer: Sealer,
     dataset: PathBuf,
     extents: Extents,
-    /// Certificate shown to clients, if there is TLS.
+    /// Certificate shown to clients; unset without TLS.
     trust: OnceLock<Arc<ServerTrust>>,
     pki: Option<PathBuf>,
     local_access: LocalAccess,
     batch: Mutex<batch::Limits>,
-    /// A permit for each KiB of a batch in progress.
+    /// One permit for each KiB of batches in progress.
     memory: Semaphore,
-    /// A permit for each batch that is being decoded.
+    /// One permit for each batch being decoded.
     decoders: Semaphore,
     /// One permit for each reader of a table.
     readers: Arc<Semaphore>,
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// Sets the certificate whose end the status reports.
+    /// Sets the certificate whose expiry the status reports.
     pub(crate) fn shows(&self, trust: &Arc<ServerTrust>) {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
     }
@@ -129,7 +129,7 @@ impl App {
         *self.batch.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// Counts a refusal, and logs it if it is news. Being busy is no news.
+    /// Counts a refusal, and logs it if it is news, which being busy is not.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
         self.metrics.refused(reason(refusal.status));
         if refusal.status == StatusCode::TOO_MANY_REQUESTS {

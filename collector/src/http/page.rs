@@ -1,4 +1,4 @@
-//! The status page: `GET /`. One file that asks nothing of anybody but this collector.
+//! The status page: `GET /`. One file that loads nothing from anywhere but this collector.
 
 use super::App;
 use super::refusal::Refusal;
@@ -19,12 +19,13 @@ use std::sync::{Arc, LazyLock};
 
 const STYLE: &str = include_str!("../../assets/status.css");
 const SCRIPT: &str = include_str!("../../assets/status.js");
-/// Hosts on a page: some 100 KB.
+/// Maximum number of hosts on one page, some 100 KB.
 const PAGE_HOSTS: usize = 200;
-/// A filter is typed by people.
+/// Maximum length of a filter, which people type.
 const FILTER_CHARS: usize = 200;
 
-/// Content security policy of the page: it may run its own script and ask this collector again, nothing else.
+/// Content security policy of the page: it may run its own script and send requests to this collector,
+/// nothing else.
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; connect-src 'self'; img-src data:; \
@@ -39,16 +40,16 @@ fn hash(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(digest))
 }
 
-/// Requested hosts, and their order.
+/// Selection and order of hosts.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct PageQuery {
-    /// Part of a name, an id, a version, a cause.
+    /// Filter: a part of a name, id, version or cause.
     #[serde(default)]
     q: String,
     /// State of the requested hosts.
     #[serde(default)]
     state: String,
-    /// A column, with `-` before it from the largest.
+    /// Column to sort by; with `-` before it, in descending order.
     #[serde(default)]
     sort: String,
     /// Number of the page, from 1.
@@ -64,7 +65,7 @@ struct Column {
     compare: fn(&HostStatus, &HostStatus) -> Ordering,
 }
 
-/// Columns of the table; unknown values sort first, as the smallest.
+/// Columns of the table; unknown values sort first, as if smallest.
 const COLUMNS: [Column; 8] = [
     column("name", "Host", false, |a, b| {
         let name = |host: &HostStatus| host.known.host_name.as_deref().map(str::to_lowercase);
@@ -106,7 +107,7 @@ const fn column(
     }
 }
 
-/// A link that keeps the rest of what is asked for.
+/// A link that keeps the other parameters of the query.
 struct Link {
     id: String,
     address: String,
@@ -117,11 +118,11 @@ struct Link {
 struct Header {
     link: Link,
     is_number: bool,
-    /// `ascending`, `descending`, or nothing.
+    /// `ascending`, `descending` or empty.
     direction: &'static str,
 }
 
-/// A host as it is shown.
+/// A host as displayed.
 struct Row {
     name: String,
     host_id: String,
@@ -259,7 +260,7 @@ impl PageQuery {
         }
     }
 
-    /// Column and whether from its largest.
+    /// Column to sort by; true for descending order.
     fn order(&self) -> (&str, bool) {
         match self.sort.strip_prefix('-') {
             Some(key) => (key, true),
@@ -271,7 +272,7 @@ impl PageQuery {
     fn header(&self, column: &Column) -> Header {
         let (key, from_largest) = self.order();
         let is_here = key == column.key;
-        // A first press shows what is largest, or the first of the alphabet.
+        // A first click shows the largest values, or the beginning of the alphabet.
         let next_from_largest = if is_here {
             !from_largest
         } else {
@@ -294,7 +295,7 @@ impl PageQuery {
         }
     }
 
-    /// First, last, and those about the one that is shown.
+    /// Links to the first and last page, and to those near the present one.
     fn pages(&self, number: usize, last: usize) -> Vec<Link> {
         if last == 1 {
             return Vec::new();
@@ -342,7 +343,7 @@ impl PageQuery {
     }
 }
 
-/// Percent-encodes what an address's query may not hold (RFC 3986, section 2.3).
+/// Percent-encodes characters that an address's query may not contain (RFC 3986, section 2.3).
 fn percent(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
@@ -381,12 +382,12 @@ fn ago(ms: i64) -> String {
     format!("{} ago", brief_length(ms.max(0)))
 }
 
-/// Clocks that differ a little may have a record come before it was made.
+/// Delay as text. It may be negative if clocks differ a little.
 fn behind(ms: i64) -> String {
     brief_length(ms.max(0))
 }
 
-/// The headline: how many hosts, how many of them are heard of, how far behind.
+/// Headline: number of hosts, number of those heard, and their delay.
 fn lead(status: &Status) -> String {
     let hosts = status.hosts_count;
     if hosts == 0 {

@@ -10,7 +10,7 @@ use rustls::pki_types::CertificateDer;
 /// Caller that may write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// A program of this machine, for any host.
+    /// A program on this machine, for any host.
     Local,
     /// A host of this id, for itself.
     Host(String),
@@ -19,7 +19,8 @@ pub(crate) enum Writer {
 }
 
 impl App {
-    /// For whom a caller may write, now: its certificate may have been revoked since the connection began.
+    /// Hosts that a caller may write for at present: its certificate may have been revoked since the
+    /// connection began.
     pub(super) fn writer(&self, caller: &Caller) -> Result<Writer, Refusal> {
         match who(caller)? {
             CallerIdentity::Local if self.local_access == LocalAccess::All => Ok(Writer::Local),
@@ -68,7 +69,7 @@ impl App {
     }
 }
 
-/// The certificate that a caller has shown, if that is still good.
+/// Certificate that a caller has shown, if it is still valid.
 pub(super) fn certificate(caller: &Caller) -> Result<CertificateDer<'static>, Refusal> {
     who(caller)?;
     caller.certificate().cloned().ok_or_else(no_certificate)

@@ -1,4 +1,4 @@
-//! A refusal, with its reason and the time to try again.
+//! A refusal with its reason and the time of a retry.
 
 use crate::hosts::AdmissionError;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -13,7 +13,7 @@ pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     /// Reason and remedy.
     pub(crate) reason: String,
-    /// Time after which to send the same request again; absent: never.
+    /// Time after which to send the same request again; `None`: never.
     pub(crate) retry_after: Option<Duration>,
 }
 
@@ -56,7 +56,7 @@ impl Refusal {
         )
     }
 
-    /// The same request is refused at any time: the sender passes it over.
+    /// Refuses a request for good: the sender skips it.
     pub(crate) fn for_good(reason: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, reason)
     }
@@ -65,7 +65,7 @@ impl Refusal {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, reason)
     }
 
-    /// Too much at once.
+    /// Refuses a request because too much is in progress.
     pub(crate) fn busy(reason: impl Into<String>, retry_after: Duration) -> Self {
         Self {
             retry_after: Some(retry_after),
@@ -73,7 +73,7 @@ impl Refusal {
         }
     }
 
-    /// The disk does not allow it now.
+    /// Refuses a request because of the disk's state.
     pub(crate) fn unavailable(reason: impl Into<String>, retry_after: Duration) -> Self {
         Self {
             retry_after: Some(retry_after),
@@ -94,7 +94,7 @@ impl From<BatchError> for Refusal {
         match error {
             BatchError::TooLarge { .. } => Self::too_large(error.to_string()),
             BatchError::Newer { .. } => Self {
-                // Until the collector is upgraded.
+                // A newer record: retry until the collector is upgraded.
                 retry_after: Some(Duration::from_secs(3600)),
                 ..Self::new(StatusCode::CONFLICT, error.to_string())
             },
@@ -118,7 +118,7 @@ impl From<DatasetError> for Refusal {
         match error {
             DatasetError::UnknownColumn { .. } => Self::malformed(reason),
             DatasetError::Io { .. } => Self::unavailable(reason, Duration::from_secs(60)),
-            // Damaged: it is so until somebody repairs it.
+            // The dataset is damaged until an administrator repairs it.
             _ => Self::new(StatusCode::INTERNAL_SERVER_ERROR, reason),
         }
     }

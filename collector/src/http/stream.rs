@@ -1,8 +1,8 @@
-//! Rows on their way to a reader, as one Arrow IPC stream: read and encoded in a thread of its own, which
-//! waits for the reader.
+//! Rows for a reader as one Arrow IPC stream. A separate thread reads and encodes rows, and waits for the
+//! reader.
 //!
-//! Invariant: an incomplete stream is never taken for a complete one. It breaks off in the middle of a
-//! message, and the connection closes without HTTP's last chunk.
+//! Invariant: an incomplete stream cannot be mistaken for a complete one. It breaks off in the middle of
+//! a message, and the connection closes without HTTP's last chunk.
 
 use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
@@ -17,13 +17,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 
-/// Rows of a record batch on the wire: small ones are joined, large ones cut.
+/// Number of rows of a record batch on the wire: small batches are joined, large ones split.
 const BATCH_ROWS: usize = 16_384;
-/// Sent at once.
+/// Size of a chunk sent to the connection.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Chunks that wait for the reader.
+/// Maximum number of chunks that wait for the reader.
 const CHUNKS_WAITING: usize = 8;
-/// Beginning of a message with 64 KiB of metadata, which are never sent.
+/// Beginning of a message with 64 KiB of metadata, which never follow: it marks a broken stream.
 const BROKEN_OFF: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 1, 0];
 
 /// Reader's end of a stream.
@@ -45,7 +45,7 @@ enum Part {
 
 /// Reason why a stream broke off.
 pub(super) enum StreamBreak {
-    /// The reader has gone, or stopped reading.
+    /// The reader has disconnected, or stopped reading.
     Gone,
     /// The rows cannot be read.
     Unreadable(DatasetError),
@@ -65,7 +65,7 @@ pub(super) fn channel() -> (Sender, Receiver) {
 }
 
 impl Sender {
-    /// Sends `batches`, which are of `schema`, to the end. Blocks as long as the reader does not read.
+    /// Sends `batches` of `schema` to the end. Blocks while the reader does not read.
     pub(super) fn send(
         mut self,
         schema: &SchemaRef,
@@ -84,12 +84,12 @@ impl Sender {
                 return StreamBreak::Gone;
             }
             self.waiting.extend_from_slice(&BROKEN_OFF);
-            let _ = self.pass_on(0); // gone meanwhile: nobody takes it for whole
+            let _ = self.pass_on(0); // if this fails, the reader has gone, or sees an incomplete stream
             broken
         })
     }
 
-    /// Hands what waits to the connection, but for less than `rest` bytes.
+    /// Passes waiting bytes to the connection, except for at most `rest` bytes.
     fn pass_on(&mut self, rest: usize) -> io::Result<()> {
         while self.waiting.len() > rest {
             let length = self.waiting.len().min(CHUNK_BYTES);
@@ -109,7 +109,7 @@ impl Write for &mut Sender {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(()) // chunks go when they are full, the last one at the end
+        Ok(()) // chunks are sent when full, the last one at the end
     }
 }
 
@@ -164,7 +164,7 @@ impl Body for Receiver {
                 Poll::Ready(Some(Err(error)))
             }
             None => {
-                // Data sent before an error are lost unless they are flushed now.
+                // Data sent before an error are lost unless flushed now.
                 self.is_broken = true;
                 context.waker().wake_by_ref();
                 Poll::Pending

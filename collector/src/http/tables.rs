@@ -1,5 +1,5 @@
-//! Reading: `GET /v1/tables` and `GET /v1/tables/{table}`. What is sealed is served, from the dataset as it stood when
-//! the request came.
+//! Reading: `GET /v1/tables` and `GET /v1/tables/{table}`. These serve sealed rows, from the dataset as it was when
+//! the request arrived.
 
 use super::App;
 use super::refusal::Refusal;
@@ -30,7 +30,7 @@ pub(super) struct TableEntry {
     name: &'static str,
     meaning: &'static str,
     rows_count: u64,
-    /// UTC days on which it has rows.
+    /// UTC days on which the table has rows.
     dates: Vec<String>,
     columns: Vec<ColumnEntry>,
 }
@@ -39,7 +39,7 @@ pub(super) struct TableEntry {
 #[derive(Debug, Serialize)]
 struct ColumnEntry {
     name: String,
-    /// Name of Arrow's type.
+    /// Name of the Arrow type.
     #[serde(rename = "type")]
     data_type: String,
     is_nullable: bool,
@@ -92,7 +92,7 @@ fn entry(table: &Table, dataset: Option<&Dataset>) -> TableEntry {
 
 /// Parameters of a request for rows.
 #[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)] // a filter misspelt would be all hosts' rows
+#[serde(deny_unknown_fields)] // a misspelt filter would select all hosts' rows
 pub(super) struct RowsQuery {
     host: Option<String>,
     from: Option<String>,
@@ -186,7 +186,7 @@ fn selection(query: &RowsQuery, app: &App) -> Result<Selection, Refusal> {
     })
 }
 
-/// The id of the host of this id or name.
+/// Resolves an id or name to the host's id.
 fn host_id(host: &str, app: &App) -> Result<String, Refusal> {
     if is_id(host) {
         return Ok(host.to_owned());
@@ -203,7 +203,7 @@ fn host_id(host: &str, app: &App) -> Result<String, Refusal> {
     }
 }
 
-/// The dataset as it stands; absent where nothing was sealed yet.
+/// Opens the present dataset; `None` if nothing was sealed yet.
 fn open(app: &App) -> Result<Option<Dataset>, DatasetError> {
     match Dataset::open(&app.dataset) {
         Ok(dataset) => Ok(Some(dataset)),
@@ -223,13 +223,13 @@ struct Reading {
 }
 
 impl Reading {
-    /// Reads and sends. Up to the first rows a failure is the `answer`; after them it breaks the stream off.
+    /// Reads and sends rows. A failure before the first rows becomes the `answer`; a later one breaks the stream off.
     fn run(self, sender: Sender, answer: oneshot::Sender<Result<(), Refusal>>) {
         let mut answer = Some(answer);
         if let Err(refusal) = self.serve(sender, &mut answer)
             && let Some(answer) = answer
         {
-            let _ = answer.send(Err(refusal)); // it may have gone
+            let _ = answer.send(Err(refusal)); // the reader may have gone
         }
     }
 
@@ -260,7 +260,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The reader was not told: its stream broke off.
+    /// Logs a failure of which the reader was not informed, since its stream broke off.
     fn report(&self, error: &str) {
         self.app.metrics.refused("other");
         self.app.log_refusal(&self.reader, error);

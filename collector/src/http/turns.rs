@@ -1,18 +1,18 @@
-//! Admits one batch of a host at a time, so that no host takes the others' memory.
+//! Admits one batch per host at a time, so that no host uses the others' memory.
 
 use super::permissions::Writer;
 use gleaner_daemon::listen::Caller;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Batches of this machine's programs that are taken in at the same time.
+/// Maximum number of simultaneous batches from programs of this machine.
 const LOCAL_TURNS: usize = 64;
 
 /// Senders with a batch in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turns(Arc<Mutex<HashMap<String, usize>>>);
 
-/// Turn of one sender, until it is dropped.
+/// Turn of one sender, held until dropped.
 pub(super) struct Turn {
     turns: Turns,
     name: String,

@@ -4,20 +4,21 @@
 //! "GLEANJ2\n"  length of the header  length of the body  BLAKE3 of both, 16 bytes
 //! BLAKE3 of the 32 bytes before, 8 bytes  header (JSON)  body
 //! ```
-//! Lengths are 32-bit, little-endian. The magic finds the next entry after a damaged one. The frame's own hash tells a
-//! damaged length from an entry that a crash cut off. Entries of version 1 ("GLEANJ1\n") lack it, and are read as well.
+//! Lengths are 32-bit, little-endian. The magic is used to find the next entry after a damaged one. The frame's own
+//! hash distinguishes a damaged length from an entry that a crash cut off. Entries of version 1 ("GLEANJ1
+//! ") lack this hash, and can still be read.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Begins every entry that is written.
+/// Magic at the beginning of every entry written.
 const MAGIC: [u8; 8] = *b"GLEANJ2\n";
-/// Begins entries of earlier releases.
+/// Magic of entries of earlier releases.
 const MAGIC_1: [u8; 8] = *b"GLEANJ1\n";
 const HASH_BYTES: usize = 16;
-/// Magic, two lengths, hash.
+/// Length of magic, two lengths and hash.
 const FRAME_BYTES: usize = 8 + 4 + 4 + HASH_BYTES;
-/// Hash of the frame itself.
+/// Length of the hash of the frame itself.
 const CHECK_BYTES: usize = 8;
 
 /// Facts about a batch, known without decoding it.
@@ -25,21 +26,21 @@ const CHECK_BYTES: usize = 8;
 pub struct Header {
     /// Id of the host.
     pub host_id: String,
-    /// Id of its database.
+    /// Id of the host's database.
     pub database_id: String,
     /// Lowest sequence of the batch's records.
     pub first_sequence: i64,
     /// Highest sequence of the batch's records.
     pub last_sequence: i64,
-    /// Rows in all tables.
+    /// Number of rows in all tables.
     pub rows_count: u64,
     /// Arrival of the batch by the collector's clock, ms since 1970-01-01 UTC.
     pub received_ms: i64,
-    /// The host's clock less the collector's when it was sent; off by the one-way delay.
+    /// The host's clock less the collector's at the time of sending, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
 }
 
-/// A batch with its header; the body is as it was sent.
+/// A batch with its header; the body is stored as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Facts about the batch.
@@ -49,13 +50,13 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Adds the entry to `to`.
+    /// Appends the entry to `to`.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         let header = serde_json::to_vec(&self.header).unwrap_or_default(); // plain structs always serialise
         let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
-            // Both are far below 4 GiB: a body is bounded where it is received.
+            // Both lengths are far below 4 GiB: bodies are limited on arrival.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
         to.extend_from_slice(&hash(&header, &self.body));
@@ -65,7 +66,7 @@ impl Entry {
         to.extend_from_slice(&self.body);
     }
 
-    /// Entry at the beginning of `bytes`, and its length; `None` without a complete entry.
+    /// Parses the entry at the beginning of `bytes`; returns it with its length, or `None` without a complete entry.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (frame, rest) = bytes.split_at_checked(FRAME_BYTES)?;
         let (rest, check_bytes) = if frame.starts_with(&MAGIC) {
@@ -91,7 +92,7 @@ impl Entry {
         Some((entry, size))
     }
 
-    /// The entry as earlier releases wrote it.
+    /// Appends the entry in the form of earlier releases.
     #[cfg(test)]
     pub(super) fn write_version_1(&self, to: &mut Vec<u8>) {
         let begin = to.len();
@@ -100,7 +101,7 @@ impl Entry {
         to.drain(begin + FRAME_BYTES..begin + FRAME_BYTES + CHECK_BYTES);
     }
 
-    /// Returns true if `bytes`, where no complete entry begins, is an entry that a crash cut off: it was
+    /// Returns true if `bytes`, which begins with no complete entry, is an entry that a crash cut off, and that was
     /// never acknowledged. Damage to a complete entry is different.
     pub(super) fn is_cut_off(bytes: &[u8]) -> bool {
         let length = |at: usize| -> Option<usize> {
@@ -117,7 +118,7 @@ impl Entry {
                 return true;
             };
             if found != check(frame) {
-                return false; // its lengths say nothing
+                return false; // the damaged lengths mean nothing
             }
         }
         let size = length(8).zip(length(12));
@@ -126,7 +127,7 @@ impl Entry {
         size.is_none_or(|size| size > bytes.len())
     }
 
-    /// Offset at which the next entry might begin in `bytes`, which begins with a damaged one.
+    /// Offset in `bytes`, which begins with a damaged entry, at which the next entry might begin.
     pub(super) fn next_after_damage(bytes: &[u8]) -> Option<usize> {
         let beginnings = bytes.windows(MAGIC.len()).enumerate().skip(1);
         let mut found = beginnings.filter(|(_, window)| *window == MAGIC || *window == MAGIC_1);

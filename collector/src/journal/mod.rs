@@ -1,9 +1,9 @@
-//! The journal: keeps batches durably from before their acknowledgement until they are in the dataset.
+//! The journal: stores batches durably, from before their acknowledgement until they are in the dataset.
 //!
-//! One thread writes. Batches that arrive during a sync are written together by the next one, so that one
-//! disk serves thousands of hosts. A full segment is closed; the sealer reads closed segments into the
-//! dataset and removes them. A crash at any point leaves each acknowledged batch in a segment or in the
-//! dataset, or in both: the dataset drops repeats.
+//! Only one thread writes. Batches that arrive during a sync are written together by the next one, so
+//! that one disk serves thousands of hosts. A full segment is closed; the sealer reads closed segments
+//! into the dataset and removes them. A crash at any point leaves each acknowledged batch in a segment,
+//! in the dataset, or in both: the dataset drops repeats.
 
 mod entry;
 mod segment;
@@ -21,12 +21,12 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use tokio::sync::oneshot;
 
-/// Most batches waiting to be written; further senders are asked to try again later.
+/// Maximum number of batches waiting to be written; further senders must retry later.
 const WAITING_BATCHES: usize = 1024;
-/// Bytes written by one sync at most.
+/// Maximum number of bytes written by one sync.
 const SYNCED_AT_ONCE_BYTES: usize = 32 << 20;
 
-/// Counts the whole entries and the lost bytes of a segment that holds `bytes`. For the fuzzer alone.
+/// Counts the complete entries and the lost bytes of a segment with content `bytes`. For the fuzzer only.
 #[doc(hidden)]
 #[must_use]
 pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
@@ -39,22 +39,22 @@ pub fn count_entries(bytes: &[u8]) -> (usize, usize) {
 pub struct Limits {
     /// Size at which a segment is closed.
     pub segment_bytes: u64,
-    /// Bytes of the disk that are left free: sealing needs space before it frees any.
+    /// Bytes of the disk to leave free: sealing needs space before it frees any.
     pub reserve_bytes: u64,
 }
 
 /// Reason why a batch was not made durable. It is not in the journal, and may be sent again.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JournalRefusal {
-    /// More arrives than the disk takes.
+    /// Batches arrive faster than the disk writes.
     #[error("the collector's disk is busy")]
     Busy,
-    /// No room, or a disk that fails.
+    /// The disk is full or fails.
     #[error("the collector cannot write: {0}")]
     Disk(String),
 }
 
-/// Callback with the entries that just became durable, before their senders are answered.
+/// Callback with the headers of entries that just became durable, before their senders are answered.
 pub type OnDurable = Box<dyn Fn(&[Header]) + Send>;
 
 enum Message {
@@ -62,19 +62,19 @@ enum Message {
     Rotate(mpsc::Sender<()>),
 }
 
-/// A handle to the journal's thread.
+/// Handle of the journal's thread.
 #[derive(Clone, Debug)]
 pub struct Journal {
     folder: PathBuf,
     sender: mpsc::SyncSender<Message>,
     closed: Arc<Mutex<BTreeMap<u64, u64>>>,
-    /// Bytes of the segment that is being written.
+    /// Bytes of the segment being written.
     open_bytes: Arc<AtomicU64>,
 }
 
 impl Journal {
-    /// Opens the journal in `folder` and starts its thread, which ends with the last handle. What earlier
-    /// runs left is closed already.
+    /// Opens the journal in `folder` and starts its thread, which ends with the last handle. Segments of
+    /// earlier runs count as closed.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -113,7 +113,7 @@ impl Journal {
     /// Makes a batch durable.
     ///
     /// # Errors
-    /// [`JournalRefusal`]: it is not in the journal.
+    /// [`JournalRefusal`]: the batch is not in the journal.
     pub async fn append(&self, entry: Entry) -> Result<(), JournalRefusal> {
         let (done, written) = oneshot::channel();
         let message = Message::Append(entry, done);
@@ -123,11 +123,11 @@ impl Journal {
         written.await.unwrap_or(Err(JournalRefusal::Busy))
     }
 
-    /// Closes the segment that is being written; waits for it.
+    /// Closes the segment being written; waits until that is done.
     pub fn rotate(&self) {
         let (done, rotated) = mpsc::channel();
         if self.sender.send(Message::Rotate(done)).is_ok() {
-            let _ = rotated.recv(); // an error: the thread has ended, and nothing is being written
+            let _ = rotated.recv(); // an error means that the thread has ended, and nothing is being written
         }
     }
 
@@ -195,7 +195,7 @@ impl Writer {
                 self.close();
             }
             for done in rotations {
-                let _ = done.send(()); // who asked may have gone
+                let _ = done.send(()); // the caller may have gone
             }
         }
     }
@@ -238,7 +238,7 @@ impl Writer {
         };
         let appended = segment.append(bytes).map_err(disk);
         self.open_bytes.store(segment.bytes, Ordering::Relaxed);
-        // After a failed sync the kernel may forget what it could not write, and say that all is well.
+        // After a failed sync the kernel may discard unwritten data and report later syncs as successful.
         if appended.is_err() || segment.bytes >= self.limits.segment_bytes {
             self.close();
         }
@@ -254,7 +254,7 @@ impl Writer {
     }
 }
 
-/// Bytes that may still be written to the disk of `folder`.
+/// Bytes that may still be written on the disk of `folder`.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -1,4 +1,4 @@
-//! One file of the journal: appended to, synced, read once, removed.
+//! One file of the journal: appended, synced, read once and removed.
 
 use super::entry::Entry;
 use crate::Error;
@@ -6,18 +6,18 @@ use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The file that is being written.
+/// The segment being written.
 #[derive(Debug)]
 pub(super) struct Segment {
     pub(super) number: u64,
     path: PathBuf,
     file: File,
-    /// Bytes that are durable.
+    /// Number of durable bytes.
     pub(super) bytes: u64,
 }
 
 impl Segment {
-    /// A new one, its name durable.
+    /// Creates a segment, with a durable name.
     pub(super) fn create(folder: &Path, number: u64) -> Result<Self, Error> {
         let path = path(folder, number);
         let create = || -> std::io::Result<File> {
@@ -34,7 +34,7 @@ impl Segment {
         })
     }
 
-    /// Adds `entries` (as [`Entry::write`] makes them) durably, or not at all.
+    /// Appends `entries` (made by [`Entry::write`]) durably, or not at all.
     pub(super) fn append(&mut self, entries: &[u8]) -> Result<(), Error> {
         let written = self
             .file
@@ -46,8 +46,8 @@ impl Segment {
                 Ok(())
             }
             Err(source) => {
-                // Half an entry must not stand before the next one. If this fails as well, the reader
-                // finds the next entry by its magic.
+                // A partial entry must not precede the next one. If this fails too, the reader finds the next entry by
+                // its magic.
                 let _ = self.file.set_len(self.bytes);
                 let _ = self.file.seek(SeekFrom::Start(self.bytes));
                 Err(Error::io("write", &self.path)(source))
@@ -61,16 +61,16 @@ impl Segment {
 pub(crate) struct Contents {
     /// Complete entries, in order.
     pub(crate) entries: Vec<Entry>,
-    /// Bytes that belong to none: an entry that a crash cut off (never acknowledged), or damage.
+    /// Bytes outside complete entries: an entry that a crash cut off (never acknowledged), or damage.
     pub(crate) lost_bytes: usize,
-    /// True if a crash does not explain the end: the segment has its full length, or complete entries follow.
+    /// True if a crash does not explain the lost bytes: the segment has its full length, or complete entries follow.
     pub(crate) is_damaged: bool,
 }
 
 /// Reads a segment.
 ///
 /// # Errors
-/// When the system refuses.
+/// The system's error.
 pub(crate) fn read(folder: &Path, number: u64) -> Result<Contents, Error> {
     let path = path(folder, number);
     let bytes = fs::read(&path).map_err(Error::io("read", &path))?;
@@ -117,7 +117,8 @@ pub(crate) fn remove(folder: &Path, number: u64) -> Result<(), Error> {
     fs::remove_file(&path).map_err(Error::io("remove", &path))
 }
 
-/// Keeps an entry that no dataset takes, for an administrator to look at. Done again after a crash, it is the same file.
+/// Stores an entry that no dataset accepts, for an administrator to inspect. Repeated after a crash, this writes the
+/// same file.
 pub(crate) fn keep_rejected(
     folder: &Path,
     number: u64,
@@ -137,7 +138,7 @@ pub(crate) fn keep_rejected(
     Ok(path)
 }
 
-/// Sets a damaged segment aside, for whoever wants to look at it.
+/// Sets a damaged segment aside, for an administrator to inspect.
 pub(crate) fn set_aside(folder: &Path, number: u64) -> Result<PathBuf, Error> {
     let path = path(folder, number);
     let aside = path.with_extension("damaged");
@@ -149,7 +150,7 @@ fn path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{number:012}.journal"))
 }
 
-/// Length of a segment in bytes; 0 when it cannot be told.
+/// Length of a segment in bytes; 0 if unknown.
 pub(super) fn length(folder: &Path, number: u64) -> u64 {
     fs::metadata(path(folder, number)).map_or(0, |found| found.len())
 }
@@ -191,7 +192,7 @@ mod tests {
         let cut = contents(&whole[..whole.len() - 3]);
         assert_eq!((cut.entries.len(), cut.is_damaged), (2, false));
         assert!(cut.lost_bytes > 0);
-        // A flipped byte of the last entry, of the middle one: both were acknowledged.
+        // A flipped byte in the last entry, and in the middle one: both entries were acknowledged.
         for at in [whole.len() - 3, whole.len() / 2] {
             let mut flipped = whole.clone();
             flipped[at] ^= 1;

@@ -1,5 +1,5 @@
 //! HTTP for the S3 client, by ureq: `object_store`'s own client would add a second HTTP client and a second
-//! way of TLS to the program.
+//! TLS configuration to the program.
 
 use gleaner_trust::provider;
 use http_body_util::BodyExt;
@@ -17,10 +17,10 @@ use ureq::tls::{RootCerts, TlsConfig};
 const CONNECT: Duration = Duration::from_secs(10);
 /// Time without progress after which a connection is closed.
 const STALLED: Duration = Duration::from_secs(60);
-/// Answers are lists of a thousand objects at most, and errors.
+/// Maximum size of an answer: a list of at most a thousand objects, or an error.
 const ANSWER_BYTES: u64 = 16 << 20;
 
-/// Makes the clients.
+/// Factory of the S3 client's HTTP connections.
 #[derive(Debug)]
 pub(super) struct Connector;
 
@@ -35,7 +35,7 @@ impl HttpConnector for Connector {
             .tls_config(tls)
             .https_only(allows_http.as_deref() != Some("true"))
             .http_status_as_error(false)
-            .max_redirects(0) // a signature holds for one address
+            .max_redirects(0) // a signature is valid for one address only
             .max_redirects_will_error(false)
             .timeout_resolve(Some(CONNECT))
             .timeout_connect(Some(CONNECT))

@@ -1,4 +1,4 @@
-//! Steps that bring the object store in line with the dataset; each leaves a complete set.
+//! Steps that update the object store from the dataset; each leaves a complete set of files.
 
 use super::{Failure, Settings, Target};
 use futures_util::TryStreamExt;
@@ -12,20 +12,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longer files are uploaded in parts of this length, one of which is in memory at a time. S3 accepts 10,000
-/// parts and none below 5 MiB; the dataset's files end at some 512 MiB.
+/// Longer files are uploaded in parts of this length, one of which is in memory at a time. S3 accepts at
+/// most 10,000 parts, of at least 5 MiB each; the dataset's files have at most some 512 MiB.
 const PART_BYTES: u64 = 8 << 20;
 
-/// The copy, and the state that is remembered of it.
+/// The copy, with the state that is remembered about it.
 pub(super) struct Mirror {
     dataset: PathBuf,
     name: Option<String>,
     target: Target,
     grace: Duration,
-    /// The manifest that was put last.
+    /// Manifest uploaded last.
     put: Option<Vec<u8>>,
-    /// Files there that the manifest does not name, and since when that is known. A restart forgets it:
-    /// then they stay longer.
+    /// Files in the store that the manifest does not list, each with the time of that finding. A restart
+    /// forgets these times: then the files stay longer.
     retired: BTreeMap<String, Instant>,
 }
 
@@ -47,19 +47,19 @@ impl Mirror {
         Some(self.grace.saturating_sub(first.elapsed()))
     }
 
-    /// Uploads missing files, and removes extra ones; sets `pending` to the number and size of the missing
-    /// files. False while there is no dataset yet.
+    /// Uploads missing files, and removes extra ones; passes the number and size of the missing files to
+    /// `pending`. Returns false while there is no dataset yet.
     pub(super) async fn bring_in_line(
         &mut self,
         pending: &impl Fn(u64, u64),
     ) -> Result<bool, Failure> {
         loop {
             let snapshot = match Snapshot::open(&self.dataset, self.name.as_deref()) {
-                Err(DatasetError::NotADataset { .. }) => return Ok(false), // nothing has come yet
+                Err(DatasetError::NotADataset { .. }) => return Ok(false), // nothing was sealed yet
                 opened => opened?,
             };
             match self.put_all(&snapshot, pending).await {
-                // A merge overtook it: the manifest of now names others.
+                // A merge happened meanwhile: the present manifest lists other files.
                 Err(Failure::Dataset(DatasetError::Missing { .. })) if self.is_old(&snapshot) => {}
                 done => return done.map(|()| true),
             }
@@ -79,7 +79,7 @@ impl Mirror {
         let sum = |files: &[&FileEntry]| files.iter().map(|file| file.bytes).sum();
         if self.put.as_deref() != Some(snapshot.manifest_text()) {
             let files: Vec<_> = snapshot.files().iter().collect();
-            pending(files.len() as u64, sum(&files)); // until the store has told what it holds
+            pending(files.len() as u64, sum(&files)); // until the store has listed its files
         }
         let store = self.target.open().map_err(self.failed("open", ""))?;
         let found = self.list(&store).await?;
@@ -96,15 +96,15 @@ impl Mirror {
         self.remove_retired(&store, snapshot, &found).await
     }
 
-    /// Every object there and its bytes.
+    /// Lists every object in the store with its size in bytes.
     async fn list(&self, store: &Arc<dyn ObjectStore>) -> Result<BTreeMap<String, u64>, Failure> {
         let objects = store.list(None);
         let objects = objects.map_ok(|object| (object.location.to_string(), object.size));
         objects.try_collect().await.map_err(self.failed("list", ""))
     }
 
-    /// Makes sure that a manifest there is this dataset's: a collector that has lost its disk, or a slip in
-    /// the configuration, must not replace what may be the last copy of another.
+    /// Checks that a manifest in the store is this dataset's: a collector that has lost its disk, or a wrong
+    /// configuration, must not replace what may be the last copy of another dataset.
     fn claim(&self, snapshot: &Snapshot, found: &BTreeMap<String, u64>) -> Result<(), Failure> {
         let suffix = self
             .name
@@ -153,7 +153,7 @@ impl Mirror {
         };
         let put = put.await;
         if put.is_err() {
-            let _ = upload.abort().await; // what cannot be told either is left to the bucket's rules
+            let _ = upload.abort().await; // if this fails, the bucket's rules clean up
         }
         put
     }
@@ -175,7 +175,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Removes what this collector put there once, and the manifest has not named for the grace.
+    /// Removes files that this collector uploaded and that no manifest has listed for the grace period.
     async fn remove_retired(
         &mut self,
         store: &Arc<dyn ObjectStore>,
@@ -219,7 +219,7 @@ impl Mirror {
     }
 }
 
-/// Checks before the upload that the file is the sealed one: otherwise each attempt would send it in vain.
+/// Checks before the upload that the file is as sealed: otherwise each attempt would upload it in vain.
 /// Leaves the file at its beginning.
 fn prove(file: &File, path: &Path, entry: &FileEntry) -> Result<(), Failure> {
     let mut hash = blake3::Hasher::new();

@@ -1,7 +1,7 @@
-//! Keeps a copy of the dataset on an object store, so that other engines can read it there.
+//! Keeps a copy of the dataset on an object store, where other engines can read it.
 //!
-//! A thread of its own does it on notice from the sealer: sealing never waits for a network. Files are
-//! uploaded first, then the manifest in one request, and files that no manifest names are removed an hour
+//! A separate thread does this on notice from the sealer, so that sealing never waits for a network. Files
+//! are uploaded first, then the manifest in one request; files that no manifest lists are removed an hour
 //! later. So readers of the manifest find a consistent set at any moment, however the collector ends.
 
 mod client;
@@ -20,19 +20,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// Interval of full comparisons, after which files that others removed are restored.
+/// Interval of full comparisons, which restore files that other programs removed.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
-/// Longest wait after the first failure; twice as long after each further one.
+/// Maximum wait after the first failure; it doubles with each further one.
 const RETRY: Duration = Duration::from_secs(1);
-/// Longest wait after many.
+/// Maximum wait after many failures.
 const RETRY_AT_MOST: Duration = Duration::from_secs(300);
 
 /// Settings of the copy.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The object store, and the place in it.
+    /// Object store, with the place in it.
     pub target: Target,
-    /// Time for which files that the manifest no longer names stay, for readers of an earlier manifest.
+    /// Time for which files stay that the manifest no longer lists, for readers of an earlier manifest.
     pub grace: Duration,
 }
 
@@ -43,15 +43,15 @@ pub struct Progress {
     pub url: String,
     /// Last time at which the store held the whole dataset, ms since 1970-01-01 UTC.
     pub last_published_ms: Option<i64>,
-    /// Files of the dataset that the store lacks, as far as it is known.
+    /// Number of files of the dataset that the store lacks, as far as known.
     pub pending_files_count: u64,
     /// Total size of the pending files, in bytes.
     pub pending_bytes: u64,
-    /// Reason why the store cannot be written; absent while it can.
+    /// Reason why the store cannot be written; `None` while it can.
     pub failure: Option<String>,
 }
 
-/// Reason why the store is not in line.
+/// Reason why the store could not be updated.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("cannot {action} {place}: {}", in_full(source))]
@@ -85,7 +85,7 @@ impl Failure {
     }
 }
 
-/// A handle to the publisher's thread, which ends with the last one.
+/// Handle of the publisher's thread, which ends with the last handle.
 #[derive(Clone, Debug)]
 pub struct Publisher {
     told: mpsc::SyncSender<()>,
@@ -93,12 +93,12 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Starts the thread, for what the collector called `name` writes into the dataset.
+    /// Starts the thread. It publishes the data that the collector called `name` writes to the dataset.
     ///
     /// # Errors
-    /// [`Error::Io`] when there can be no thread.
+    /// [`Error::Io`] if the thread cannot be started.
     pub fn start(dataset: &Path, name: Option<&str>, settings: &Settings) -> Result<Self, Error> {
-        let (told, hears) = mpsc::sync_channel(1); // however much is sealed, one word says it
+        let (told, hears) = mpsc::sync_channel(1); // one pending notice suffices, however much is sealed
         let progress = Arc::new(Mutex::new(Progress {
             url: settings.target.to_string(),
             ..Progress::default()
@@ -120,7 +120,7 @@ impl Publisher {
 
     /// Notifies the publisher that the dataset may have changed.
     pub(crate) fn tell(&self) {
-        let _ = self.told.try_send(()); // full: it has been told already
+        let _ = self.told.try_send(()); // full: a notice is pending already
     }
 
     /// Progress of the copy.
@@ -179,7 +179,7 @@ impl Work {
     }
 }
 
-/// Waits until there is work: the time is over, or a notice comes, if it listens to notices. Returns false if
+/// Waits until there is work: the time is over, or a notice arrives and `listens` is true. Returns false if
 /// no sender is left.
 fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     let until = Instant::now() + at_most;
@@ -192,7 +192,7 @@ fn wait(hears: &mpsc::Receiver<()>, at_most: Duration, listens: bool) -> bool {
     }
 }
 
-/// Text of an error and its causes, unless the error contains them.
+/// Text of an error with its causes, unless the error's text contains them.
 fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut behind = error.source();

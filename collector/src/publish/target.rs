@@ -1,4 +1,4 @@
-//! Place of the copy: `file:///folder`, or `s3://bucket/prefix` with its options.
+//! Location of the copy: `file:///folder`, or `s3://bucket/prefix` with options.
 
 use super::client::Connector;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time for which a single request is repeated; a longer failure is reported, and tried again from the
-/// beginning.
+/// Time for which a single request is repeated; after that the failure is reported, and all steps are
+/// tried again.
 const RETRY: Duration = Duration::from_secs(30);
 const RETRIES: usize = 3;
 
@@ -36,11 +36,11 @@ enum Place {
 }
 
 impl Target {
-    /// The place at `url`, with the options of `object_store`'s S3 client by their names: `region`,
-    /// `endpoint`, `allow_http` and so on.
+    /// Makes the target at `url`. `options` are those of `object_store`'s S3 client, by name:
+    /// `region`, `endpoint`, `allow_http` and so on.
     ///
     /// # Errors
-    /// What is wrong with them, as a sentence.
+    /// Fault of the options, as a sentence.
     pub fn new(url: &str, options: &BTreeMap<String, String>) -> Result<Self, String> {
         let url = url.trim_end_matches('/');
         let place = if let Some(folder) = url.strip_prefix("file://") {
@@ -76,10 +76,11 @@ impl Target {
         Ok(target)
     }
 
-    /// The store, as it is at this moment.
+    /// Opens the store in its present state.
     pub(super) fn open(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
         Ok(match &self.place {
-            // Must be there: an empty folder where a disk is not mounted is none to fill.
+            // The folder must exist: if a disk is not mounted, its empty mount point must not be
+            // filled.
             Place::Folder(folder) => {
                 Arc::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true))
             }

@@ -1,4 +1,5 @@
-//! Files of the dataset that the disk altered: named, set aside, the rest served.
+//! Files of the dataset that the disk altered: they are named and set aside, and the others are
+//! served.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, program};
@@ -18,7 +19,7 @@ fn upkeep(command: &str, dataset: &Path) -> (i32, Value) {
     (output.status.code().unwrap(), said)
 }
 
-/// The one file of a table's one day.
+/// Path of the only file of a table, which has one day.
 fn file(dataset: &Path, table: &str) -> PathBuf {
     let only = |folder: &Path| {
         fs::read_dir(folder)
@@ -99,7 +100,7 @@ fn damage_does_not_keep_a_running_collector_from_sealing() {
         .unwrap()
         .set_len(100)
         .unwrap();
-    // Repeats are looked for in the torn file.
+    // The search for repeats reads the truncated file.
     assert_eq!(collector.send(&body(&host, &database, 3..=12)).0, 200);
     collector.seal();
     collector.hear("set aside");

@@ -1,4 +1,5 @@
-//! A full disk: senders are told to come again, nothing acknowledged is lost, and it goes on by itself.
+//! A full disk: senders have to retry, no acknowledged record is lost, and the collector recovers by
+//! itself.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, program, wait_for};
@@ -7,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A collector whose data lie on a small disk of their own, in a mount namespace of their own.
+/// Starts a collector whose data are on a small disk in a mount namespace of its own.
 fn start_on_small_disk(folder: &Path, reserve: &str) -> (Collector, PathBuf) {
     let config = format!(
         "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"1h\"\nreserve = \"{reserve}\"\n"

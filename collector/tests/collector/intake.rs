@@ -1,4 +1,5 @@
-//! Batches are acknowledged on arrival, and are in the dataset once, in the right place.
+//! Batches are acknowledged on arrival, and their rows are in the dataset once and in the right
+//! place.
 
 use crate::made::{START_MS, body, id, inventory, sequences, tables_from};
 use crate::running::{Collector, agent, try_post, wait_for};
@@ -30,7 +31,7 @@ fn repeated_late_and_shuffled_batches_end_in_their_place_once() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     let (host, database) = (id(1), id(2));
-    // The records cross midnight at the third; the first days' worth comes last.
+    // The third record is after midnight; the batches of the first day arrive last.
     for sequences in [9..=12, 5..=8, 9..=12, 7..=10, 1..=4, 1..=4] {
         let (status, answer) = collector.send(&body(&host, &database, sequences));
         assert_eq!(status, 200, "{answer}");
@@ -84,7 +85,7 @@ fn what_is_acknowledged_outlives_the_collector() {
     drop(collector);
     let collector = Collector::start(folder.path(), "");
     assert_eq!(collector.mark(&host, &database), Some(3));
-    // Remainders of an earlier run are sealed on start.
+    // Segments of an earlier run are sealed on start.
     wait_for("the journal to be sealed", || {
         collector.dataset().join("manifest.json").exists()
             && collector.get("/v1/status").1["journal_bytes"] == 0
@@ -142,7 +143,7 @@ fn many_small_seals_become_few_files() {
 fn days_are_kept_as_long_as_they_are_to_be() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "[keep]\ndetails_days = 1");
-    // Records of a day that is long over, well before midnight.
+    // Records of a day long ago, well before midnight.
     let old = tables_from(
         START_MS - 400 * 86_400_000 - 3_600_000,
         &id(1),
@@ -222,7 +223,7 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
     let said = collector.reload(folder.path(), wider, "holds after a restart");
     assert!(said.contains("what changed in reserve holds"), "{said}");
     assert_eq!(sent(), 200);
-    // The seal was due in an hour.
+    // Without the command, the seal would be due in an hour.
     wait_for("the dataset", || {
         collector.dataset().join("manifest.json").exists()
     });
@@ -252,7 +253,7 @@ fn what_is_no_batch_is_refused_and_told_why() {
         assert!(answer["error"].as_str().unwrap().contains(why), "{answer}");
         assert_eq!(answer["retry"], false);
     }
-    // A good one gets through the same connection.
+    // A valid batch succeeds over the same connection.
     assert_eq!(
         try_post(&agent, &url, &body(&id(1), &id(2), 1..=1))
             .unwrap()
@@ -273,7 +274,7 @@ fn the_same_refusal_is_logged_once() {
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
     assert_eq!(collector.send(b"hello").0, 400);
     collector.hear("refused");
-    collector.hear("refused"); // after the good batch it is news again
+    collector.hear("refused"); // after the valid batch it is news again
     assert_eq!(collector.get("/v1/status").0, 200);
     assert!(
         collector

@@ -1,5 +1,5 @@
-//! `kill -9` of the collector at random moments, batches in flight: what was acknowledged is there, and
-//! every row is there once when the senders have sent again what was not.
+//! `kill -9` of the collector at random moments with batches in progress: acknowledged records are
+//! there, and every row is there once after the senders have repeated the others.
 
 use crate::made::{body, id, sequences};
 use crate::running::{Collector, agent, try_post};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const SENDERS: u64 = 4;
 const BATCH: i64 = 7;
 
-/// A host that sends its records in order, and each again until it is acknowledged.
+/// A host that sends its records in order, and repeats each until it is acknowledged.
 struct Sender {
     host: String,
     acknowledged: AtomicU64,
@@ -33,7 +33,7 @@ fn send(sender: &Sender, url: &Mutex<String>, stop: &AtomicBool) {
                 sender.acknowledged.store(last, Ordering::SeqCst);
             }
             Ok(other) => panic!("{other:?}"),
-            Err(_) => thread::sleep(Duration::from_millis(5)), // it was killed
+            Err(_) => thread::sleep(Duration::from_millis(5)), // the collector was killed
         }
     }
 }
@@ -99,8 +99,8 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
         let last = i64::try_from(sender.acknowledged.load(Ordering::SeqCst)).unwrap();
         let found = sequences(&collector.dataset(), &sender.host);
         assert!(last > 0);
-        // A batch may have become durable without its sender hearing of it, and is sent again; at the
-        // end all of them were acknowledged.
+        // A batch may have become durable without an acknowledgement, and is sent again; in the end all
+        // batches are acknowledged.
         let expected: Vec<i64> = (1..=i64::try_from(found.len()).unwrap()).collect();
         assert_eq!(found, expected, "{}", sender.host);
         assert!((last..=last + BATCH).contains(found.last().unwrap()));
@@ -118,7 +118,7 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
     assert_eq!(dataset.verify().problems, []);
 }
 
-/// For when to kill; seeded by the clock.
+/// Random time of a kill; seeded by the clock.
 fn random() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     u64::from(now.subsec_nanos()).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33

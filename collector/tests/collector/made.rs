@@ -1,4 +1,4 @@
-//! Batches for the tests, each row told by its identity, and what a dataset has of them.
+//! Batches for the tests, whose rows' values follow from their identity, and the rows that a dataset has.
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -12,12 +12,12 @@ use std::path::Path;
 pub(crate) const START_MS: i64 = 1_795_219_140_000;
 pub(crate) const PROCESSES: i64 = 3;
 
-/// 32 digits for a host or a database.
+/// Makes an id of 32 digits for a host or database.
 pub(crate) fn id(n: u64) -> String {
     format!("{n:032x}")
 }
 
-/// Rows of `samples` and `processes`, records `sequences` of a host's database.
+/// Rows of `samples` and `processes` of the records `sequences` of a host's database.
 pub(crate) fn tables(
     host: &str,
     database: &str,
@@ -26,7 +26,7 @@ pub(crate) fn tables(
     tables_from(START_MS, host, database, sequences)
 }
 
-/// The same, at another time.
+/// Like [`tables`], with another start time.
 pub(crate) fn tables_from(
     start_ms: i64,
     host: &str,
@@ -62,7 +62,7 @@ pub(crate) fn tables_from(
     ]
 }
 
-/// The same as it is sent.
+/// Batch of [`tables`] as sent.
 pub(crate) fn body(
     host: &str,
     database: &str,
@@ -71,7 +71,7 @@ pub(crate) fn body(
     Batch::encode(&tables(host, database, sequences)).unwrap()
 }
 
-/// One sample of a host, as it is sent.
+/// Batch of one sample of a host.
 pub(crate) fn sample(
     host: &str,
     database: &str,
@@ -90,12 +90,12 @@ pub(crate) fn sample(
     Batch::encode(&[(SampleRow::TABLE, samples.finish().unwrap())]).unwrap()
 }
 
-/// A host's inventory and a gap, as one batch.
+/// Batch of a host's inventory and a gap.
 pub(crate) fn inventory(host: &str, database: &str, sequence: i64) -> Vec<u8> {
     inventory_of(host, database, sequence, "otter")
 }
 
-/// The same of a host of this name.
+/// Like [`inventory`], for a host of this name.
 pub(crate) fn inventory_of(host: &str, database: &str, sequence: i64, name: &str) -> Vec<u8> {
     let identity = Identity {
         host_id: host,
@@ -124,7 +124,8 @@ pub(crate) fn inventory_of(host: &str, database: &str, sequence: i64, name: &str
     .unwrap()
 }
 
-/// Sequences of a host's samples in a dataset, as they come; each with its processes, each value its own.
+/// Sequence numbers of a host's samples in a dataset, in its order; checks that each has its processes
+/// and its values.
 pub(crate) fn sequences(dataset: &Path, host: &str) -> Vec<i64> {
     let dataset = Dataset::open(dataset).unwrap();
     let rows = dataset

@@ -1,4 +1,4 @@
-//! The collector's promises, on the built program.
+//! Tests of the built collector.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod damage;

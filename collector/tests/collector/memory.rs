@@ -1,4 +1,4 @@
-//! Hosts' last samples in status and metrics: kept over restarts, and absent for hosts that are off.
+//! Hosts' last samples in status and metrics: kept over restarts, and absent for silent hosts.
 
 use crate::made::{id, inventory, sample};
 use crate::running::Collector;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const MINUTE: i64 = 60_000;
 
-/// A host whose owner left an hour before its first sample; `n` is the sample's number.
+/// Sample of a host whose owner left an hour before its first sample; `n` is the sample's number.
 fn calm(n: i64) -> SampleRow {
     SampleRow {
         boottime_ms: Some(n * 2 * MINUTE),
@@ -66,7 +66,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     send(&collector, 4);
     let told = memory(&collector);
     assert_eq!(told["state"], "idle");
-    assert_eq!(told["since_time_ms"], time(1)); // calm since the first sample: nothing is known before
+    assert_eq!(told["since_time_ms"], time(1)); // calm since the first sample, before which nothing is known
     assert_eq!(
         (
             &told["available_bytes"],
@@ -80,7 +80,8 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     send(&collector, 2);
     send(&collector, 4);
     assert_eq!(memory(&collector), told);
-    // Killed, it has the last sample in the journal alone; the state goes on from what was saved.
+    // The killed collector has the last sample only in its journal; the idle state continues from
+    // the saved one.
     collector.kill();
     let collector = Collector::start(folder.path(), "");
     collector.seal();
@@ -135,7 +136,7 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
             .any(|line| line.contains("memory_pressure_ratio"))
     );
 
-    // The same host, not heard of since yesterday.
+    // The same host after a day without a batch.
     collector.seal();
     assert_eq!(collector.end(), Some(0));
     let file = folder.path().join("data/hosts.json");

@@ -1,4 +1,4 @@
-//! The copy on an object store: a folder, and S3 as moto speaks it, which tests/setup installs.
+//! The copy on an object store: a folder, or S3 as emulated by moto, which tests/setup installs.
 
 use crate::made::{START_MS, body, id, sequences};
 use crate::running::{Collector, program, wait_for};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use ureq::Agent;
 use ureq::tls::TlsConfig;
 
-/// Names of the Arrow files below `root`, as the manifests write them.
+/// Names of the Arrow files below `root`, as in the manifests.
 fn files_in(root: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut folders = vec![root.to_owned()];
@@ -49,7 +49,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     text(one).is_some() && text(one) == text(other)
 }
 
-/// A host's next records, sealed.
+/// Sends a host's next records, and seals them.
 fn add(collector: &Collector, sequences: std::ops::RangeInclusive<i64>) {
     let (status, answer) = collector.send(&body(&id(1), &id(2), sequences));
     assert_eq!(status, 200, "{answer}");
@@ -66,7 +66,7 @@ fn a_folder_has_the_same_dataset() {
     for n in 0..3 {
         add(&collector, n * 10 + 1..=n * 10 + 10);
         wait_for("the copy", || is_same(&collector.dataset(), &mirror));
-        // Whole at any time: every file that the manifest names is there as it was sealed.
+        // Complete at any time: every file that the manifest lists is there as sealed.
         assert_eq!(Dataset::open(&mirror).unwrap().verify().problems, []);
         let expected: Vec<i64> = (1..=n * 10 + 10).collect();
         assert_eq!(sequences(&mirror, &id(1)), expected);
@@ -121,7 +121,7 @@ fn what_a_merge_replaced_goes_after_the_grace_and_nothing_else() {
     let collector = Collector::start(folder.path(), &config);
     let mut sealed = BTreeSet::new();
     for n in 3..=10 {
-        add(&collector, n..=n); // of one day
+        add(&collector, n..=n); // all of one day
         wait_for("the copy", || is_same(&collector.dataset(), &mirror));
         sealed.extend(files_in(&mirror));
     }
@@ -165,7 +165,7 @@ fn several_collectors_publish_beside_each_other() {
     assert_eq!(Dataset::open(&mirror).unwrap().verify().problems, []);
 }
 
-/// Two more looks at the store, the second when all grace is over.
+/// Causes two more updates of the store, the second after the grace period.
 fn add_after_the_grace(collector: &Collector, host: u64) {
     let published_ms = || {
         publish(collector)["last_published_ms"]
@@ -193,7 +193,7 @@ fn a_dataset_of_others_is_not_replaced() {
     add(&collector, 1..=10);
     wait_for("the copy", || is_same(&collector.dataset(), &mirror));
     drop(collector);
-    // As after the loss of the collector's disk: the copy may be all that remains.
+    // As after the loss of the collector's disk: the copy may be all that is left.
     fs::remove_dir_all(folder.path().join("data")).unwrap();
     let config = format!("{config}\npublish_grace = \"1s\"");
     let collector = Collector::start(folder.path(), &config);
@@ -218,7 +218,7 @@ fn a_copy_is_whole_whenever_the_collector_is_killed() {
         let next = round * 100;
         let (status, answer) = collector.send(&body(&id(1), &id(2), next..=next + 20));
         assert_eq!(status, 200, "{answer}");
-        // At another step each time: among listing, putting files, and the manifest.
+        // At a different step each time: while listing, uploading files, or replacing the manifest.
         collector.seal();
         std::thread::sleep(Duration::from_micros(500 * round.cast_unsigned()));
         collector.kill();
@@ -240,7 +240,7 @@ fn a_copy_is_whole_whenever_the_collector_is_killed() {
 #[test]
 fn a_store_that_never_answers_holds_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = TcpListener::bind("127.0.0.1:0").unwrap(); // connections wait to be accepted for ever
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap(); // connections are never accepted
     let port = socket.local_addr().unwrap().port();
     let deployment = Deployment::new();
     let authority = deployment.pki().join("authority.crt");
@@ -253,7 +253,7 @@ fn a_store_that_never_answers_holds_nothing_up() {
     assert_eq!(sequences(&collector.dataset(), &id(1)), expected);
     assert_eq!(publish(&collector)["last_published_ms"], Value::Null);
     assert_eq!(collector.end(), Some(0));
-    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it gives up after 60
+    assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it times out after 60
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn what_was_damaged_here_does_not_get_there() {
     assert!(!mirror.join("manifest.json").exists());
 }
 
-/// moto's server, by TLS with a certificate of the deployment's.
+/// moto's server with TLS, and a certificate of the deployment.
 struct Moto {
     child: Child,
     url: String,
@@ -309,7 +309,7 @@ impl Moto {
 
     fn get(&self, path: &str) -> Option<Vec<u8>> {
         let address = format!("{}/traces/{path}", self.url);
-        // moto looks whether it is signed, and not how.
+        // moto checks only that there is a signature.
         let request = client().get(&address).header("Authorization", "AWS test:");
         let mut answer = request.call().unwrap();
         let body = answer.body_mut().with_config().limit(1 << 30);
@@ -333,7 +333,7 @@ impl Drop for Moto {
     }
 }
 
-/// Believes anybody: what is tested is whom the collector believes.
+/// Trusts any server: only the collector's own checks are tested.
 fn client() -> Agent {
     let tls = TlsConfig::builder()
         .disable_verification(true)
@@ -346,7 +346,7 @@ fn client() -> Agent {
         .into()
 }
 
-/// A host's processes, with names that no compression makes short.
+/// A host's processes, with names that cannot be compressed.
 fn incompressible() -> Vec<u8> {
     let (host, database) = (id(1), id(9));
     let mut rows = RowsBuilder::new(&ProcessRow::TABLE);
@@ -410,13 +410,13 @@ fn s3_by_tls_has_the_same_dataset_also_after_it_was_away() {
     wait_for("the copy", is_there);
     collector.hear("publishing again");
     for n in 3..=10 {
-        add(&collector, n..=n); // of one day
+        add(&collector, n..=n); // all of one day
         wait_for("the copy", is_there);
     }
     let is_exact = || {
         let mut expected = files_named(&collector.dataset());
         expected.insert("manifest.json".to_owned());
-        expected.len() <= 4 && moto.keys() == expected // what was merged is gone
+        expected.len() <= 4 && moto.keys() == expected // merged files are gone
     };
     wait_for("the copy to be exact", is_exact);
     let mut longest = 0;

@@ -1,4 +1,4 @@
-//! A collector that runs while a test does things to it.
+//! A running collector for the tests.
 
 pub(crate) use gleaner_harness::wait_for;
 use gleaner_harness::{PATIENCE, Running};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use ureq::Agent;
 
-/// A running collector; killed when the test fails.
+/// A running collector; killed when dropped.
 pub(crate) struct Collector {
     running: Running,
     /// Address of the plain listener.
@@ -18,17 +18,17 @@ pub(crate) struct Collector {
     data: PathBuf,
 }
 
-/// Answer: status and document.
+/// Status and document of an answer.
 pub(crate) type Answer = (u16, Value);
 
 impl Collector {
-    /// With all access on a loopback port of its own, and `more` lines of configuration.
+    /// Starts with full access on a loopback port of its own, and `more` lines of configuration.
     pub(crate) fn start(folder: &Path, more: &str) -> Self {
         let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
         Self::start_as(folder, &config, &mut Command::new(program()))
     }
 
-    /// Starts the collector by `command`, which has the program and may have a wrapper before it.
+    /// Starts the collector by `command`, which names the program, perhaps after a wrapper.
     pub(crate) fn start_as(folder: &Path, config: &str, command: &mut Command) -> Self {
         let file = folder.join("collector.toml");
         let data = folder.join("data");
@@ -53,7 +53,7 @@ impl Collector {
         self.running.hear(words)
     }
 
-    /// Has it read another configuration, and hears a line that has `words`.
+    /// Reloads another configuration, and waits for a log line that contains `words`.
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, more: &str, words: &str) -> String {
         let data = &self.data;
@@ -91,25 +91,25 @@ impl Collector {
         try_get(&agent(), &format!("{}{path}", self.url)).unwrap()
     }
 
-    /// Last durable record of a database.
+    /// Sequence number of a database's last durable record.
     pub(crate) fn mark(&self, host: &str, database: &str) -> Option<i64> {
         let (status, mark) = self.get(&format!("/v1/mark?host={host}&database={database}"));
         assert_eq!(status, 200, "{mark}");
         mark["acknowledged"].as_i64()
     }
 
-    /// Has all that was acknowledged moved to the dataset.
+    /// Moves all acknowledged records to the dataset.
     pub(crate) fn seal(&self) {
         let answer = try_post(&agent(), &format!("{}/v1/seal", self.url), b"").unwrap();
         assert_eq!(answer.0, 200, "{answer:?}");
     }
 
-    /// Ends it as systemd would; its exit code.
+    /// Ends the collector like systemd; returns its exit code.
     pub(crate) fn end(self) -> Option<i32> {
         self.running.end().0
     }
 
-    /// Ends it as a loss of power would, as far as a process can tell.
+    /// Ends the collector like a power failure, as far as a process can be affected.
     pub(crate) fn kill(&self) {
         self.running.kill();
     }

@@ -13,7 +13,7 @@ fn program(name: &str) -> PathBuf {
     checkout.join("target/prometheus/usr/bin").join(name)
 }
 
-/// A Prometheus of the test's own; killed with it.
+/// A Prometheus started by the test; killed when dropped.
 struct Prometheus {
     child: Child,
     url: String,
@@ -53,7 +53,7 @@ impl Prometheus {
         }
     }
 
-    /// The value of a query that has one.
+    /// Value of a query; `None` without a value.
     fn query(&self, query: &str) -> Option<f64> {
         let query = query
             .replace('"', "%22")
@@ -73,7 +73,8 @@ impl Drop for Prometheus {
     }
 }
 
-/// Prometheus says the port that it was told, not the one that it got: so one that was free just now.
+/// Address that was free just now: Prometheus reports the configured port, not the actual one, so that port 0
+/// cannot be used.
 fn unused_address() -> String {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap().to_string()
@@ -84,7 +85,7 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "");
     let prometheus = Prometheus::start(folder.path(), &collector.url);
-    // Scraped from before the first host until after the last, one with a name that needs escaping.
+    // Scraped from before the first host until after the last; one host has a name that needs escaping.
     wait_for("a first scrape", || prometheus.query("up") == Some(1.0));
     let mut rows: u64 = 0;
     for number in 1..=20 {
@@ -133,7 +134,7 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     );
 }
 
-/// With every metric that there is: it has published its dataset.
+/// Starts a collector with all metrics: it has published its dataset.
 fn publishing(folder: &Path) -> Collector {
     let mirror = folder.join("mirror");
     std::fs::create_dir(&mirror).unwrap();
@@ -203,7 +204,7 @@ fn promtool_finds_nothing_to_say_about_the_metrics() {
     assert!(output.status.success() && said.is_empty(), "{said}\n{text}");
 }
 
-/// The same in the text format before OpenMetrics, the only one that promtool reads: there a counter's family
+/// Converts to the text format before OpenMetrics, the only one that promtool reads: there a counter's family
 /// has the name of its samples.
 fn older(openmetrics: &str) -> String {
     let counters: Vec<&str> = openmetrics

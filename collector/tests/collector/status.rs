@@ -1,4 +1,4 @@
-//! The collector's state: the page, the JSON, the metrics, the command.
+//! The collector's status: page, JSON, metrics and command.
 
 use crate::made::{body, id, inventory};
 use crate::running::{Collector, agent, program, wait_for};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// A page's text and its headers, as a browser gets them.
+/// A page's text and headers, as a browser gets them.
 fn page(collector: &Collector, query: &str) -> (String, ureq::http::HeaderMap) {
     let address = format!("{}/{query}", collector.url);
     let mut answer = agent().get(&address).call().unwrap();
@@ -16,7 +16,7 @@ fn page(collector: &Collector, query: &str) -> (String, ureq::http::HeaderMap) {
     (text, answer.headers().clone())
 }
 
-/// Lines of the metrics that begin with `name`, without their values where those are not told.
+/// Lines of the metrics that begin with `name`, without values that vary.
 fn sample(collector: &Collector, name: &str) -> Option<String> {
     let text = collector.get("/metrics").1;
     let text = text.as_str().unwrap().to_owned();
@@ -24,7 +24,7 @@ fn sample(collector: &Collector, name: &str) -> Option<String> {
     Some(line.trim().to_owned())
 }
 
-/// A collector that knows `hosts` from an earlier run.
+/// Starts a collector that knows `hosts` from an earlier run.
 fn with_hosts(folder: &Path, hosts: &Value, more: &str) -> Collector {
     let data = folder.join("data");
     std::fs::create_dir_all(&data).unwrap();

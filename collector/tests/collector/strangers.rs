@@ -1,4 +1,4 @@
-//! Slow and rude senders: given up, told where they can be told, and nobody else is kept waiting.
+//! Slow and malformed senders: they are disconnected, if possible with a reason, and delay nobody else.
 
 use crate::made::{body, id};
 use crate::running::{Collector, wait_for};
@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Longer than a stranger is waited for, on a machine that builds something else meanwhile.
+/// Longer than the timeout of a stranger, on a machine that is building something.
 const GIVEN_UP: Duration = Duration::from_secs(80);
 
 fn connect(url: &str) -> TcpStream {
@@ -16,7 +16,7 @@ fn connect(url: &str) -> TcpStream {
     socket
 }
 
-/// Everything until the other end closes.
+/// Reads until the other end closes.
 fn read_to_end(mut socket: TcpStream) -> String {
     let mut answer = Vec::new();
     match socket.read_to_end(&mut answer) {
@@ -32,7 +32,7 @@ fn connections_that_say_nothing_are_closed_and_do_not_count_for_others() {
     let deployment = Deployment::new();
     let collector = deployment.start("connections_limit = 8");
     let url = collector.tls_url.clone().unwrap();
-    // Six of the eight places: none shakes hands.
+    // Six of the eight connections are used by clients that never begin a handshake.
     let silent: Vec<_> = (0..6).map(|_| connect(&url)).collect();
     let (host, batch) = (deployment.host(&id(1)), body(&id(1), &id(2), 1..=1));
     let begin = Instant::now();
@@ -50,7 +50,7 @@ fn more_connections_than_there_are_places_are_turned_away_until_some_end() {
     let folder = tempfile::tempdir().unwrap();
     let collector = Collector::start(folder.path(), "connections_limit = 4");
     let held: Vec<_> = (0..4).map(|_| connect(&collector.url)).collect();
-    // The places are taken once the collector has accepted them.
+    // The limit is reached once the collector has accepted the connections.
     wait_for("a connection to be turned away", || {
         let socket = connect(&collector.url);
         socket
@@ -78,7 +78,7 @@ fn a_body_that_does_not_come_is_given_up_and_told_so() {
     let mut slow = connect(&collector.url);
     let head = "POST /v1/batches HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nab";
     slow.write_all(head.as_bytes()).unwrap();
-    // Meanwhile others are served.
+    // Other clients are served meanwhile.
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=1)).0, 200);
     let answer = read_to_end(slow);
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
@@ -95,7 +95,7 @@ fn a_stranger_who_says_it_slowly_is_given_up() {
     let head = "POST /v1/enroll HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20000\r\n\r\n{";
     stream.write_all(head.as_bytes()).unwrap();
     let begin = Instant::now();
-    // A byte now and then, and never the end.
+    // Sends a byte now and then, and never the end.
     while stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
         assert!(begin.elapsed() < GIVEN_UP, "not given up");
         std::thread::sleep(Duration::from_millis(200));
@@ -124,7 +124,7 @@ fn what_a_stranger_sends_is_bounded_and_so_is_what_is_logged_of_it() {
     for i in 0..300 {
         assert_eq!(ask(format!("z{i}")), 403);
     }
-    // Somebody else's refusal, after which all that was said before has been read.
+    // Another client's refusal, after which all earlier output has been read.
     let url = collector.tls_url.clone().unwrap();
     let host = deployment.host(&id(1));
     let batch = body(&id(2), &id(3), 1..=1);
@@ -151,7 +151,8 @@ fn a_batch_without_a_length_and_words_that_are_no_http_are_refused() {
     let collector = Collector::start(folder.path(), "");
     let say = |words: &str| {
         let mut socket = connect(&collector.url);
-        // The collector may have answered and gone before the last word: the answer is looked at, not the writing.
+        // The collector may have answered and closed before the last byte: only the answer matters, not the
+        // success of writing.
         let _ = socket.write_all(words.as_bytes());
         let _ = socket.shutdown(std::net::Shutdown::Write);
         read_to_end(socket)

@@ -1,4 +1,5 @@
-//! Sealed rows are readable: all, selected ones, or refused; never fewer without an error.
+//! Sealed rows are readable, all or selected ones, or the request fails; rows are never missing
+//! without an error.
 
 use crate::made::{START_MS, body, id, inventory, tables};
 use crate::running::{Collector, agent, wait_for};
@@ -27,7 +28,7 @@ fn call(agent: &Agent, url: &str, path: &str) -> ureq::http::Response<ureq::Body
     agent.get(format!("{url}/v1/tables{path}")).call().unwrap()
 }
 
-/// All rows of a stream; an error if it is incomplete.
+/// Reads all rows of a stream; an error if it is incomplete.
 fn rows_of(response: ureq::http::Response<ureq::Body>) -> Result<RecordBatch, String> {
     assert_eq!(response.status(), 200);
     let media_type = &response.headers()["content-type"];
@@ -45,7 +46,7 @@ fn read(collector: &Collector, path: &str) -> RecordBatch {
     rows_of(call(&agent(), &collector.url, path)).unwrap()
 }
 
-/// Status and reason.
+/// Status, reason, and whether there is a time of a retry.
 fn refusal(collector: &Collector, path: &str) -> (u16, String, bool) {
     let (status, answer) = collector.get(&format!("/v1/tables{path}"));
     let reason = answer["error"].as_str();
@@ -57,7 +58,7 @@ fn refusal(collector: &Collector, path: &str) -> (u16, String, bool) {
     )
 }
 
-/// The same rows from the folder.
+/// Rows of a selection, read from the dataset's folder.
 fn selected(collector: &Collector, table: &Table, selection: &Selection) -> RecordBatch {
     let dataset = Dataset::open(collector.dataset()).unwrap();
     let rows = dataset.select(table, selection).unwrap();
@@ -65,7 +66,7 @@ fn selected(collector: &Collector, table: &Table, selection: &Selection) -> Reco
     concat_batches(&selection.schema(table).unwrap(), &rows).unwrap()
 }
 
-/// Two hosts, `otter` the first of them, six records each, across a midnight.
+/// Starts a collector with two hosts of six records each, across a midnight; `otter` is the first.
 fn two_hosts(folder: &Path) -> Collector {
     let collector = Collector::start(folder, "");
     for host in [1, 2] {
@@ -262,7 +263,7 @@ fn readers_read_and_nobody_else() {
     assert_eq!(status, 403, "{reason}");
 }
 
-/// The file that has this table's rows of this host and day.
+/// Path of the file with this table's rows of this host and day.
 fn file(root: &Path, table: &str, date: &str, host: &str) -> PathBuf {
     let dataset = Dataset::open(root).unwrap();
     let files = &dataset.manifest().files;
@@ -278,19 +279,19 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
     let collector = Collector::start(folder.path(), "");
     for host in [1, 2] {
         assert_eq!(collector.send(&body(&id(host), &id(9), 1..=6)).0, 200);
-        collector.seal(); // files of its own for each
+        collector.seal(); // separate files for each host
     }
     let damaged = file(&collector.dataset(), "samples", "2026-11-21", &id(1));
     let bytes = fs::read(&damaged).unwrap();
     fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
     let name = damaged.file_name().unwrap().to_str().unwrap();
 
-    // First of all, it is the answer.
+    // Damage before the first rows is the answer.
     let path = format!("/samples?host={}&from=2026-11-21", id(1));
     let (status, reason, is_retried) = refusal(&collector, &path);
     assert!(reason.contains(name), "{reason}");
     assert_eq!((status, is_retried), (500, false));
-    // After rows of the day before, the stream breaks off.
+    // Damage after rows of the day before breaks the stream off.
     for compression in ["zstd", "none"] {
         let path = format!("/samples?compression={compression}");
         let broken = rows_of(call(&agent(), &collector.url, &path)).unwrap_err();
@@ -304,7 +305,7 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
         said.iter().all(|line| !line.contains("refused")),
         "once: {said:#?}"
     );
-    // Other hosts, days and tables are whole.
+    // Other hosts, days and tables are complete.
     let other = format!("/samples?host={}", id(2));
     assert_eq!(read(&collector, &other).num_rows(), 6);
     let before = read(
@@ -317,11 +318,12 @@ fn a_damaged_file_is_named_and_the_rest_is_served() {
     assert_eq!(read(&collector, "/processes").num_rows(), 36);
 }
 
-/// Rows in what a client would have saved that minds no HTTP error: the body as far as it came.
+/// Number of rows that a client would have saved that ignores HTTP errors: those in the received
+/// part of the body.
 fn saved(collector: &Collector, path: &str) -> Result<usize, String> {
     let mut socket = request(&collector.url, path);
     let mut answer = Vec::new();
-    let _ = socket.read_to_end(&mut answer); // a reset ends it as well
+    let _ = socket.read_to_end(&mut answer); // a reset also ends the body
     let head = answer.windows(4).position(|w| w == b"\r\n\r\n").unwrap();
     let (mut rest, mut content) = (&answer[head + 4..], Vec::new());
     while let Some(line) = rest.windows(2).position(|w| w == b"\r\n") {
@@ -339,7 +341,7 @@ fn saved(collector: &Collector, path: &str) -> Result<usize, String> {
     Ok(batches.iter().map(RecordBatch::num_rows).sum())
 }
 
-/// Asks, and reads nothing.
+/// Sends a request, and reads nothing.
 fn request(url: &str, path: &str) -> TcpStream {
     let address = url.trim_start_matches("http://");
     let mut socket = TcpStream::connect(address).unwrap();
@@ -353,7 +355,7 @@ fn request(url: &str, path: &str) -> TcpStream {
 #[test]
 fn a_reader_that_stops_reading_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
-    // More than the sockets of both ends hold.
+    // More than the buffers of both sockets.
     let sample_bytes = 8 * SAMPLES.columns.len();
     let (hosts_count, records) = (40, (1 << 20) / sample_bytes);
     let mut writer = Writer::open(folder.path().join("data/dataset")).unwrap();
@@ -377,8 +379,8 @@ fn a_reader_that_stops_reading_is_given_up() {
     let refused = call(&agent(), &collector.url, "/processes");
     assert_eq!(refused.status(), 429);
     assert!(refused.headers().contains_key("retry-after"));
-    drop(refused); // and its connection
-    // A host is served meanwhile.
+    drop(refused); // closes its connection
+    // A host is served in the meantime.
     let sent = collector.send(&body(&id(77), &id(9), 1..=1));
     assert_eq!(sent.0, 200, "{sent:?}");
     wait_for("the idle readers to be given up", || {

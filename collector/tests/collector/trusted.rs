@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ureq::Agent;
 
-/// A collector with an authority of its own, and clients that it certifies.
+/// A collector with an authority of its own, and clients with its certificates.
 pub(crate) struct Deployment {
     folder: tempfile::TempDir,
     pub(crate) authority: Authority,
@@ -40,7 +40,7 @@ impl Deployment {
     }
 
     fn write(&self, name: &str, issued: &IssuedCertificate) {
-        // The key first: a pair that does not fit is not taken up.
+        // The key first: a pair that does not match is not loaded.
         fs::write(self.path(&format!("{name}.key")), &issued.key_pem).unwrap();
         fs::write(self.path(&format!("{name}.crt")), &issued.certificate_pem).unwrap();
     }
@@ -69,7 +69,7 @@ impl Deployment {
         self.client(&self.authority, &Role::Reader { name })
     }
 
-    /// A client that `issuer` certifies and that trusts the collector.
+    /// A client certified by `issuer` that trusts the collector.
     fn client(&self, issuer: &Authority, role: &Role) -> Agent {
         let name = role.name();
         self.write(&name, &issuer.issue(role, 90).unwrap());
@@ -92,7 +92,7 @@ impl Deployment {
     }
 }
 
-/// A connection of somebody without a certificate.
+/// A connection of a client without a certificate.
 pub(crate) fn strangers_connection(
     deployment: &Deployment,
     url: &str,
@@ -151,7 +151,7 @@ fn a_host_writes_its_own_rows_and_nobody_elses() {
     assert_eq!(get(&collector, &host, &mark(&other)).0, 403);
     assert_eq!(get(&collector, &host, "/v1/status").0, 403);
     collector.hear("refused");
-    // The others are unharmed.
+    // The other clients are unaffected.
     let honest = deployment.host(&other);
     assert_eq!(
         send(&collector, &honest, &body(&other, &id(3), 1..=1))
@@ -228,7 +228,7 @@ fn a_revoked_host_is_refused_on_the_connection_that_it_has() {
                 assert!([200, 401].contains(&status), "{answer}");
                 status == 401
             }
-            Err(_) => true, // a new connection is refused in the handshake
+            Err(_) => true, // new connections are refused in the handshake
         }
     });
     assert_eq!(
@@ -260,7 +260,7 @@ fn the_collectors_certificate_rotates_without_a_restart() {
     );
 }
 
-/// The certificate that the collector shows, as it goes over the wire.
+/// Serial number of the certificate that the collector shows, as on the wire.
 fn tls_serial(deployment: &Deployment, url: &str) -> Vec<u8> {
     let mut stream = strangers_connection(deployment, url);
     while stream.conn.is_handshaking() {

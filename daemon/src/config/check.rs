@@ -6,14 +6,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Section of every daemon's help below its options.
+/// Section of every daemon's help, after its options.
 pub const CHECK_HELP: &str = "\
 Nothing is started. Variables of the environment win over the file and its drop-ins, NAME.d/*.toml beside NAME.toml: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
 follows gleaner- in the program's name; those of a service stand in its unit.
 
 Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
 
-/// In place of a value that may be a secret.
+/// Text in place of a value that may be secret.
 const HIDDEN: &str = "(hidden)";
 
 /// Result of checking a configuration.
@@ -21,37 +21,37 @@ const HIDDEN: &str = "(hidden)";
 pub struct CheckResult {
     /// Name of the program, like `gleaner-agent`.
     pub program: String,
-    /// True if the daemon would start with it.
+    /// True if the daemon would start with this configuration.
     pub is_valid: bool,
-    /// The file; `None`: none was named and the default one is not there, or it is not known.
+    /// The file; `None` if no file was named and there is no default one, or if it is unknown.
     pub file: Option<PathBuf>,
-    /// Drop-ins that were read after the file, in their order; none where the configuration is wrong.
+    /// Drop-ins that were read after the file, in order; empty if the configuration is wrong.
     pub drop_ins: Vec<PathBuf>,
     /// Environment variables and options that override the file.
     pub overrides: Vec<Override>,
     /// The problem that makes the configuration unusable, if there is one.
     pub problem: Option<Problem>,
-    /// Notes on what a valid configuration leaves without effect.
+    /// Notes on settings of a valid configuration that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Keys that are set, with their values as in a file: of the file, then the drop-ins, then the variables, the last one
-    /// counting. All others have their defaults. `None` where the configuration is wrong.
+    /// Keys that are set, with their values as in a file: from the file, then from the drop-ins, then from variables; the
+    /// last value counts. All other keys have their defaults. `None` if the configuration is wrong.
     #[serde(default)]
     pub settings: Option<toml::Table>,
 }
 
-/// A problem of a configuration and its place.
+/// A problem of a configuration, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// File with the problem, if it is in one.
     pub file: Option<PathBuf>,
-    /// Line of the file, from 1 on.
+    /// Line of the file, counted from 1.
     pub line: Option<usize>,
     /// Variable of the environment with the problem, if it is in one.
     pub variable: Option<String>,
-    /// The key, with its table.
+    /// Key with its table.
     pub key: Option<String>,
-    /// Text for people.
+    /// Description for people.
     pub text: String,
 }
 
@@ -77,14 +77,14 @@ pub fn check(daemon: &str, resolved: Result<&Origin, &ConfigError>) -> CheckResu
 }
 
 impl CheckResult {
-    /// Adds notes on what a valid configuration leaves without effect.
+    /// Adds notes on settings that have no effect.
     #[must_use]
     pub fn with_notes(mut self, notes: impl IntoIterator<Item = &'static str>) -> Self {
         self.notes.extend(notes.into_iter().map(str::to_owned));
         self
     }
 
-    /// Hides the values of a table that may hold secrets.
+    /// Hides the values of a table that may be secret.
     #[must_use]
     pub fn hiding(mut self, table: &str) -> Self {
         let settings = self
@@ -98,7 +98,7 @@ impl CheckResult {
         self
     }
 
-    /// For people: a line, and one for each note.
+    /// Renders the result as text: one line, and one for each note.
     #[must_use]
     pub fn text(&self) -> String {
         let program = &self.program;
@@ -126,7 +126,7 @@ impl CheckResult {
         text
     }
 
-    /// Prints the result, faults on standard error unless it is JSON. Returns the program's exit code.
+    /// Prints the result: faults go to standard error unless the output is JSON. Returns the program's exit code.
     ///
     /// # Errors
     /// The output cannot be written.

@@ -1,24 +1,24 @@
-//! The files that document every key: each stands there in a comment, `# key = value`, so that the file as it is sets nothing.
+//! Files that document every key in a comment, `# key = value`, so that the file itself sets nothing.
 
 use super::keys::{Kind, keys};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 
-/// After a value that is no default: nothing is set unless somebody sets it.
+/// Text after a value that is an example, not the default.
 const EXAMPLE: &str = "# for example";
 
-/// A key of such a file.
+/// A key of a documenting file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Key with its tables: `["ship", "rate"]`.
     pub path: Vec<String>,
-    /// Text of the key, as it would be in a file by itself.
+    /// Line that sets the key, as in a file.
     pub text: String,
-    /// True if its value is the default.
+    /// True if the value is the default.
     pub is_default: bool,
 }
 
-/// Every key of such a file, taken out of its comment, in order.
+/// Uncomments every key of such a file, in order.
 #[must_use]
 pub fn uncommented(file: &str) -> Vec<Setting> {
     let mut table: Option<&str> = None;
@@ -44,11 +44,12 @@ pub fn uncommented(file: &str) -> Vec<Setting> {
     found
 }
 
-/// Checks the file that documents a daemon's keys: it sets none as it is, has a line for each key of `T` and for no other, a default's
-/// value is what the daemon takes without it, and an example's is of the right kind. `resolve` shows what the daemon does by a file.
+/// Checks a file that documents a daemon's keys: it must set none itself, and must have a line for each key of `T` and for no other. A
+/// default's value must be what the daemon uses without it, and an example must be of the right type. `resolve` computes the daemon's
+/// settings from a file.
 ///
 /// # Errors
-/// In words, the first of these that does not hold.
+/// Description of the first violation.
 pub fn check_documented<T: DeserializeOwned>(
     file: &str,
     resolve: impl Fn(&str) -> Result<String, String>,
@@ -61,7 +62,7 @@ pub fn check_documented<T: DeserializeOwned>(
     let settings = uncommented(file);
     let key_of = |setting: &Setting| {
         let path: Vec<&str> = setting.path.iter().map(String::as_str).collect();
-        // Below a key that takes any names, these are examples.
+        // Below a key that accepts any names, the documented keys are examples.
         let mut any = known.iter().filter(|(_, kind)| **kind == Kind::Map);
         let above = any.find(|(key, _)| path.starts_with(key));
         above.map_or(path, |(key, _)| key.clone()).join(".")

@@ -1,14 +1,14 @@
-//! Drop-ins: files of an administrator's own beside the packaged file, which upgrades then replace without a question.
+//! Drop-ins: an administrator's files beside the packaged file, which upgrades can then replace without asking.
 
 use super::ConfigError;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
-/// Paths of the drop-ins of a configuration file, `X.d/*.toml` of `X.toml`, in the order of their names.
+/// Paths of the drop-ins of a configuration file (`X.d/*.toml` for `X.toml`), in the order of their names.
 ///
 /// # Errors
-/// [`ConfigError::Read`] where the folder exists and cannot be read.
+/// [`ConfigError::Read`] if the folder exists but cannot be read.
 pub fn paths(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let folder = file.with_extension("d");
     let cannot_read = |source| ConfigError::Read {
@@ -24,7 +24,7 @@ pub fn paths(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(cannot_read)?.path();
-        // An editor's hidden copy is no configuration.
+        // An editor's hidden copy is no drop-in.
         let is_hidden = path
             .file_name()
             .is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
@@ -36,7 +36,7 @@ pub fn paths(file: &Path) -> Result<Vec<PathBuf>, ConfigError> {
     Ok(found)
 }
 
-/// Puts the keys of a later file over those of earlier ones. Tables merge key by key; a list replaces the earlier list.
+/// Merges a later file over earlier ones. Tables merge key by key; a list replaces the earlier list.
 pub fn merge(table: &mut Table, later: Table) {
     for (key, value) in later {
         match (table.get_mut(&key), value) {

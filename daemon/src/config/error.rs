@@ -1,13 +1,13 @@
-//! Errors of a configuration, with their place.
+//! Errors of a configuration, with their places.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Reason why a daemon cannot do as it is configured.
+/// Reason why a daemon's configuration is unusable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The file is not there, or may not be read.
+    /// The file does not exist, or may not be read.
     #[error("cannot read the configuration {}: {source}; name another by --config", path.display())]
     Read {
         /// The configuration file.
@@ -20,7 +20,7 @@ pub enum ConfigError {
     Wrong {
         /// Place of the faulty setting.
         place: Place,
-        /// The key, with its table: `ship.rate`.
+        /// Key with its table, like `ship.rate`.
         key: Option<String>,
         /// Description of the expected value.
         what: String,
@@ -34,14 +34,14 @@ pub enum Place {
     File {
         /// The configuration file.
         path: PathBuf,
-        /// Line, from 1 on; `None`: the file as a whole.
+        /// Line, counted from 1; `None`: the whole file.
         line: Option<usize>,
     },
-    /// Variable of this name in the environment.
+    /// Environment variable with this name.
     Variable(String),
-    /// On the command line, by this name.
+    /// Command-line argument with this name.
     Argument(&'static str),
-    /// Nowhere: the default, in a daemon of this name that has no file.
+    /// No place: the default, in the daemon of this name, which has no file.
     Default(&'static str),
 }
 
@@ -62,7 +62,7 @@ impl fmt::Display for Place {
 
 fn said(place: &Place, key: Option<&str>, what: &str) -> String {
     match (place, key) {
-        // The place is named by the key itself.
+        // The place already names the key.
         (Place::Variable(_) | Place::Argument(_), _) | (_, None) => format!("{place}: {what}"),
         // The text contains the key.
         _ if what.starts_with("unknown field") => format!("{place}: {what}"),

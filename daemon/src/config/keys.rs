@@ -1,4 +1,4 @@
-//! Keys of a configuration: asked of its type, so that no list of them need be kept.
+//! Keys of a configuration, derived from its type, so that no separate list has to be maintained.
 
 use serde::de::value::{Error, MapDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
@@ -6,20 +6,20 @@ use serde::forward_to_deserialize_any;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Kind of value that a key takes.
+/// Type of value that a key accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Text: names, lengths of time, sizes, paths.
+    /// Text: names, durations, sizes, paths.
     Text,
     /// A list of values.
     List,
-    /// A table of keys that are not ours to know.
+    /// A table with arbitrary keys.
     Map,
-    /// A number or a truth value.
+    /// A number or a boolean.
     Other,
 }
 
-/// Every key of the configuration `T`, with the tables that it lies in: `["ship", "rate"]`.
+/// Returns every key of the configuration `T` with its tables, like `["ship", "rate"]`.
 #[must_use]
 pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
     let (mut found, mut to_ask) = (BTreeMap::new(), vec![Vec::new()]);
@@ -29,7 +29,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
             path: &path,
             asked: &asked,
         };
-        // Always fails; its purpose is the record of the requested type.
+        // Always fails; its purpose is to record the requested type.
         let _ = T::deserialize(probe);
         let kind = match asked.get() {
             RequestedKind::Fields(names) => {
@@ -47,7 +47,7 @@ pub fn keys<T: DeserializeOwned>() -> BTreeMap<Vec<&'static str>, Kind> {
     found
 }
 
-/// Kind of value that a type asked for.
+/// Type of value that a type requested from its deserializer.
 #[derive(Clone, Copy, Debug)]
 enum RequestedKind {
     Fields(&'static [&'static str]),
@@ -57,7 +57,7 @@ enum RequestedKind {
     Other,
 }
 
-/// Notes what the key at `path` asks for, instead of giving it.
+/// Deserializer that records the type requested for the key at `path`, and provides no value.
 #[derive(Clone, Copy)]
 struct Probe<'a> {
     path: &'a [&'static str],

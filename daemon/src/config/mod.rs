@@ -1,8 +1,8 @@
-//! Configuration: a file in TOML, and variables of the environment over it.
+//! Configuration: a TOML file, overridden by environment variables.
 //!
-//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` where no other file is named, and then every `*.toml` of the folder `NAME.d` beside
-//! that file, in the order of their names: a later file wins. The variable `GLEANER_NAME_KEY` wins over the key
-//! `key` of the file, and `GLEANER_NAME_TABLE_KEY` over the key of a table. Whatever is wrong is told with its place ([`ConfigError`]).
+//! A daemon `NAME` reads `/etc/gleaner/NAME.toml` unless another file is named, and then every `*.toml` of the folder `NAME.d` beside
+//! that file, in the order of their names: later files override earlier ones. The variable `GLEANER_NAME_KEY` overrides the key `key`
+//! of the file, and `GLEANER_NAME_TABLE_KEY` the key of a table. Errors name their place ([`ConfigError`]).
 
 mod check;
 mod documented;
@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// A configuration, and where it is from.
+/// A configuration with its origin.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig<T> {
     /// Values of the configuration.
@@ -36,8 +36,8 @@ pub struct LoadedConfig<T> {
     pub origin: Origin,
 }
 
-/// Reads the configuration of `daemon` (`"agent"`, …): the file `given`, or the default one where it is there, and this process'
-/// environment over it. `T` is the file as written: all its keys may be absent, and unknown ones are refused.
+/// Reads the configuration of `daemon` (`"agent"`, …): the file `given`, or the default one if it exists, overridden by this process'
+/// environment. `T` describes the file: each of its keys may be absent, and unknown keys are errors.
 ///
 /// # Errors
 /// [`ConfigError`].
@@ -48,7 +48,7 @@ pub fn load<T: DeserializeOwned>(
     load_from(daemon, given, std::env::vars_os())
 }
 
-/// Loads as [`load`] does, with these variables as the environment.
+/// Loads like [`load`], with these variables as the environment.
 ///
 /// # Errors
 /// [`ConfigError`].
@@ -61,7 +61,7 @@ pub fn load_from<T: DeserializeOwned>(
     let mut origin = Origin::new(daemon, main, drop_ins);
     let mut table = toml::Table::new();
     for source in origin.sources() {
-        // Each file is read by itself first: then an error has its line.
+        // Each file is parsed alone first, so that an error has its line.
         let refused = |error| source.refused(&error);
         toml::from_str::<T>(&source.text).map_err(refused)?;
         merge(&mut table, source.text.parse().map_err(refused)?);
@@ -74,7 +74,7 @@ pub fn load_from<T: DeserializeOwned>(
     let keys = keys::<T>();
     for variable in variables::of(daemon, &keys, environment)? {
         variable.put_into(&mut table);
-        // The values were valid before this variable: the fault is this variable's.
+        // The values were valid before this variable: the fault is in the variable.
         values = table.clone().try_into().map_err(|e| variable.refused(&e))?;
         origin.add(variable.name, variable.path);
     }
@@ -82,8 +82,8 @@ pub fn load_from<T: DeserializeOwned>(
     Ok(LoadedConfig { values, origin })
 }
 
-/// Returns the keys that the file at `path` and its drop-ins set, the last one counting, without judging any of them. A file that
-/// cannot be read, or is no TOML, sets nothing.
+/// Returns the keys that the file at `path` and its drop-ins set (the last value counts), without checking them. A file that is
+/// unreadable or no TOML sets nothing.
 #[must_use]
 pub fn written(path: &Path) -> toml::Table {
     let mut table = toml::Table::new();

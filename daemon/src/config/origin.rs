@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
-/// A variable of the environment that wins over the file.
+/// An environment variable that overrides the file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Override {
     /// Name of the variable.
     pub variable: String,
-    /// The key, with its table: `ship.rate`.
+    /// Key with its table, like `ship.rate`.
     pub key: String,
 }
 
@@ -18,11 +18,11 @@ pub struct Override {
 #[derive(Clone, Debug)]
 pub struct Origin {
     daemon: &'static str,
-    /// The file and its drop-ins, in the order in which they are read: a later source wins.
+    /// The file and its drop-ins, in the order of reading: later sources override earlier ones.
     sources: Vec<Source>,
     has_main_file: bool,
     overrides: Vec<Override>,
-    /// Keys that a source or a variable sets, the last one counting.
+    /// Keys set by a source or a variable; the last value counts.
     pub(super) settings: toml::Table,
 }
 
@@ -53,39 +53,39 @@ impl Origin {
         &self.sources
     }
 
-    /// Name of the daemon: for `gleaner-agent` it is `agent`.
+    /// Name of the daemon, such as `agent` for `gleaner-agent`.
     #[must_use]
     pub const fn daemon(&self) -> &'static str {
         self.daemon
     }
 
-    /// The file; `None`: no file was named, and the default one is not there.
+    /// The file; `None` if no file was named and there is no default one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         let main = self.sources.first().filter(|_| self.has_main_file);
         main.map(|source| source.path.as_path())
     }
 
-    /// The drop-ins that were read after the file, in their order.
+    /// Drop-ins that were read after the file, in order.
     pub fn drop_ins(&self) -> impl Iterator<Item = &Path> {
         let drop_ins = self.sources.iter().skip(usize::from(self.has_main_file));
         drop_ins.map(|source| source.path.as_path())
     }
 
-    /// Names of the variables and options that override the file.
+    /// Variables and options that override the file.
     #[must_use]
     pub fn overrides(&self) -> &[Override] {
         &self.overrides
     }
 
-    /// Keys that a file or a variable sets, the last one counting; all others have their defaults.
+    /// Keys set by a file or a variable; the last value counts. All other keys have their defaults.
     #[must_use]
     pub const fn settings(&self) -> &toml::Table {
         &self.settings
     }
 
-    /// Error for the setting of `key`, with the place where it was made. `key` is the one most likely wrong
-    /// of several.
+    /// Makes an error for the setting of `key`, with the place where it was set. If several keys are
+    /// involved, `key` is the one most likely wrong.
     #[must_use]
     pub fn wrong(&self, key: &str, what: impl Into<String>) -> ConfigError {
         ConfigError::Wrong {
@@ -95,7 +95,7 @@ impl Origin {
         }
     }
 
-    /// Error for a setting on the command line.
+    /// Makes an error for a setting on the command line.
     #[must_use]
     pub fn wrong_argument(name: &'static str, what: impl Into<String>) -> ConfigError {
         ConfigError::Wrong {
@@ -113,7 +113,7 @@ impl Origin {
             let set = source.settings().into_iter().find(|set| set.key == key)?;
             Some(source.line_of(set.span.start))
         };
-        // The last source that sets the key is the one that counts.
+        // The last source that sets the key counts.
         let last = self
             .sources
             .iter()
@@ -131,10 +131,10 @@ impl Origin {
 }
 
 impl Source {
-    /// The error of a value or key in the file that is not allowed.
+    /// Error for an invalid value or key in the file.
     pub(super) fn refused(&self, error: &toml::de::Error) -> ConfigError {
         let at = error.span().map(|span| span.start);
-        // Tables come before what they hold: the last is the closest.
+        // Tables precede their contents: the last match is the innermost.
         let holds = |set: &Set, at: usize| set.span.contains(&at);
         let mut settings = self.settings().into_iter();
         let key = at.and_then(|at| settings.rfind(|set| holds(set, at)));
@@ -153,7 +153,7 @@ impl Source {
         before.matches('\n').count() + 1
     }
 
-    /// Every key that the file sets; none where it is no TOML.
+    /// Every key that the file sets; none if it is no TOML.
     fn settings(&self) -> Vec<Set> {
         let mut found = Vec::new();
         if let Ok(table) = DeTable::parse(&self.text) {
@@ -182,7 +182,7 @@ fn gather(table: &DeTable<'_>, within: &str, found: &mut Vec<Set>) {
     }
 }
 
-/// For logs: the parser's own words may have several.
+/// Joins lines for logs: the parser's text may have several.
 pub(super) fn in_one_line(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join("; ")
 }

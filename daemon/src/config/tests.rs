@@ -1,4 +1,4 @@
-//! A configuration of every kind of key, read from files and from the environment.
+//! A configuration with every type of key, read from files and the environment.
 
 use super::*;
 use crate::config::values;
@@ -60,7 +60,7 @@ fn values_of(text: &str, variables: &[(&str, &str)]) -> File {
     load_both(text, variables).unwrap().values
 }
 
-/// The error's text without the file's folder.
+/// Text of the error, without the file's folder.
 fn said(text: &str, variables: &[(&str, &str)]) -> String {
     let said = load_both(text, variables).unwrap_err().to_string();
     match said.find("agent.toml") {
@@ -111,7 +111,7 @@ fn the_environment_wins_over_the_file_key_by_key() {
             ("GLEANER_AGENT_ALWAYS_ACTIVE", "b, c"),
             ("GLEANER_AGENT_OPTIONS_REGION", "7"),
             ("GLEANER_AGENT_DATABASE", "/a b/\"c\" = 1"),
-            // Others'.
+            // Variables of other daemons.
             ("GLEANER_AGENTS_INTERVAL", "soon"),
             ("GLEANER_MEMORYD_MODE", "greedy"),
             ("INTERVAL", "soon"),
@@ -375,7 +375,7 @@ fn keys_are_taken_out_of_their_comments() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Any text in the environment is kept as it is, or the error names its variable.
+    /// Any text in the environment is kept unchanged, or the error names its variable.
     #[test]
     fn text_stays_text(text in any::<String>().prop_filter("no environment holds it", |t| !t.contains('\0'))) {
         let values = values_of("[ship]\ncollector = \"before\"", &[("GLEANER_AGENT_SHIP_COLLECTOR", &text)]);
@@ -389,7 +389,7 @@ proptest! {
         }
     }
 
-    /// A number in the environment is what it would be in the file.
+    /// A number in the environment has the same value as in the file.
     #[test]
     fn numbers_are_as_in_the_file(share in 0.0..=1.0f64, tries in 0..1_000_000usize) {
         let in_file = values_of(&format!("headroom_share = {share:?}\ntries = {tries}"), &[]);
@@ -401,7 +401,7 @@ proptest! {
         prop_assert_eq!(in_file, values_of("", &variables));
     }
 
-    /// Any file gives values, or an error of one line with its name.
+    /// Any file gives values, or an error of one line with the file's name.
     #[test]
     fn any_file_is_read_or_refused(text in any::<String>()) {
         if let Err(error) = load_both(&text, &[]) {
@@ -411,7 +411,7 @@ proptest! {
     }
 }
 
-/// Writes the main file and drop-ins into a folder of its own.
+/// Writes the main file and drop-ins into a folder of their own, and loads them.
 fn load_with_drop_ins(
     main: &str,
     drop_ins: &[(&str, &str)],

@@ -1,5 +1,5 @@
-//! Values as people write them into configuration files: for `#[serde(deserialize_with = …)]`. Each key may be absent,
-//! and is `None` then.
+//! Values in the form in which people write them in configuration files, for `#[serde(deserialize_with = …)]`. Each
+//! key may be absent; its value is `None` then.
 
 use gleaner_schemas::{interval, units};
 use serde::de::Error;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Deserializer};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// In place of a value: that there shall be none.
+/// Text in place of a value that means no value.
 const NONE: &str = "none";
 
-/// A length of time: `90s`, `1m30s`, `500ms`.
+/// Parses a duration, such as `90s`, `1m30s` or `500ms`.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn interval<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Duration>, D::Error> {
     interval_from::<0, D>(value)
 }
 
-/// A length of time of at least `LEAST_MS` milliseconds.
+/// Parses a duration of at least `LEAST_MS` milliseconds.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Duration>, D::Error> {
@@ -31,10 +31,10 @@ pub fn interval_from<'de, const LEAST_MS: u64, D: Deserializer<'de>>(
     Ok(Some(length))
 }
 
-/// Checks that a length of time is not too short.
+/// Checks that a duration is not too short.
 ///
 /// # Errors
-/// A text that it is.
+/// Description of the error.
 pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
     if length >= least {
         return Ok(());
@@ -43,38 +43,38 @@ pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
     Err(format!("{length} is too short: {least} is the least"))
 }
 
-/// A size: `512MiB`, `2GiB`.
+/// Parses a size, such as `512MiB` or `2GiB`.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn size<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
     size_from::<0, D>(value)
 }
 
-/// A size of at least `LEAST` bytes.
+/// Parses a size of at least `LEAST` bytes.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn size_from<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<u64>, D::Error> {
     parsed_size(&String::deserialize(value)?, LEAST, "512MiB or 2GiB").map(Some)
 }
 
-/// A size of at least `LEAST` bytes, or `none`.
+/// Parses a size of at least `LEAST` bytes, or `none`.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn size_or_none<'de, const LEAST: u64, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<u64>>, D::Error> {
     or_none(value, |text| parsed_size(text, LEAST, "512MiB, or none"))
 }
 
-/// A share: a number from 0 to 1.
+/// Parses a share: a number from 0 to 1.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn share<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
     let share = f64::deserialize(value)?;
     if (0.0..=1.0).contains(&share) {
@@ -84,18 +84,18 @@ pub fn share<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Erro
     Err(Error::custom(wrong))
 }
 
-/// An address to listen on: `0.0.0.0:7443`.
+/// Parses an address to listen on, such as `0.0.0.0:7443`.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn address<'de, D: Deserializer<'de>>(value: D) -> Result<Option<SocketAddr>, D::Error> {
     parsed_address(&String::deserialize(value)?, "0.0.0.0:7443 or [::]:7443").map(Some)
 }
 
-/// An address of this machine alone, where there is no TLS, or `none`: `127.0.0.1:7480`.
+/// Parses an address of this machine only, for use without TLS, such as `127.0.0.1:7480`, or `none`.
 ///
 /// # Errors
-/// Error of the format about the value.
+/// Description of the invalid value.
 pub fn loopback_or_none<'de, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<SocketAddr>>, D::Error> {
@@ -106,10 +106,10 @@ pub fn loopback_or_none<'de, D: Deserializer<'de>>(
     })
 }
 
-/// Checks that an address is reachable from this machine only.
+/// Checks that an address can be reached only from this machine.
 ///
 /// # Errors
-/// A text that it is not.
+/// Description of the error.
 pub fn check_loopback(address: SocketAddr) -> Result<(), String> {
     if address.ip().is_loopback() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Variables of the environment that win over the file.
+//! Environment variables that override the file.
 
 use super::origin::in_one_line;
 use super::{ConfigError, Kind, Place};
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use toml::{Table, Value};
 
-/// A variable that names a key.
+/// A variable that sets a key.
 #[derive(Debug)]
 pub(super) struct Variable {
     pub(super) name: String,
-    /// Tables, and the key.
+    /// Names of the tables and of the key.
     pub(super) path: Vec<String>,
     value: Value,
 }
@@ -18,7 +18,7 @@ pub(super) struct Variable {
 /// The variables of a daemon, by name.
 ///
 /// # Errors
-/// [`ConfigError::Wrong`] about one that names no key, or is no value for any.
+/// [`ConfigError::Wrong`] for a variable that names no key or has an invalid value.
 pub(super) fn of(
     daemon: &str,
     keys: &BTreeMap<Vec<&'static str>, Kind>,
@@ -53,7 +53,7 @@ pub(super) fn of(
 }
 
 impl Variable {
-    /// Sets its key.
+    /// Sets the variable's key in `table`.
     pub(super) fn put_into(&self, table: &mut Table) {
         let Some((key, tables)) = self.path.split_last() else {
             return;
@@ -61,7 +61,7 @@ impl Variable {
         let mut within = table;
         for name in tables {
             let entry = within.entry(name.clone());
-            // A table of this name in the file was read before.
+            // If the file has a table of this name, it was parsed before.
             match entry.or_insert_with(|| Value::Table(Table::new())) {
                 Value::Table(table) => within = table,
                 _ => return,
@@ -84,7 +84,7 @@ fn in_upper_case(path: &[&str]) -> String {
     path.join("_").to_ascii_uppercase()
 }
 
-/// The key that a variable means by what follows the daemon's name.
+/// Key that a variable names by the part after the daemon's name.
 fn key_of(name: &str, keys: &BTreeMap<Vec<&'static str>, Kind>) -> Option<(Vec<String>, Kind)> {
     let owned = |path: &[&str]| path.iter().map(|&part| part.to_owned()).collect::<Vec<_>>();
     let exact = keys.iter().find(|(path, _)| in_upper_case(path) == name);
@@ -101,7 +101,8 @@ fn key_of(name: &str, keys: &BTreeMap<Vec<&'static str>, Kind>) -> Option<(Vec<S
     maps.filter_map(within).next()
 }
 
-/// Text as it is, a list as in TOML or with commas, all else as in TOML.
+/// Parses a value: texts are taken unchanged, lists are in TOML's form or separated by commas, all
+/// others in TOML's form.
 fn parse(text: String, kind: Kind) -> Result<Value, String> {
     let as_in_toml = |text: &str| text.parse::<Value>().map_err(|e| in_one_line(e.message()));
     match kind {
@@ -114,7 +115,7 @@ fn parse(text: String, kind: Kind) -> Result<Value, String> {
                 .filter(|part| !part.is_empty());
             Ok(Value::Array(parts.map(Value::from).collect()))
         }
-        // Not a value of any kind: the key's own error says what it needs.
+        // Not a valid value: the key's own error says what it needs.
         Kind::Other => Ok(as_in_toml(text.trim()).unwrap_or(Value::String(text))),
     }
 }

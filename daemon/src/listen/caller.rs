@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Time by which a connection may outlast its certificate's validity.
+/// Maximum time for which a connection may outlast its certificate's validity.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// The other end of one connection.
@@ -24,28 +24,28 @@ enum Authentication {
     Known(Arc<KnownCaller>),
 }
 
-/// A caller with a certificate, and the data needed to check it again.
+/// A caller with a certificate, and the data for checking it again.
 pub(crate) struct KnownCaller {
     peer: Peer,
     chain: Vec<CertificateDer<'static>>,
     trust: Arc<ServerTrust>,
-    /// Generation of the trusted files, and time, of the last look at the certificate.
+    /// Generation of the trusted files, and time, at the last check of the certificate.
     looked: Mutex<(u64, Instant)>,
 }
 
-/// Identity of a caller, now.
+/// Present identity of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerIdentity<'a> {
-    /// A program of this machine, by plain HTTP.
+    /// A program of this machine, over plain HTTP.
     Local,
-    /// TLS without a certificate.
+    /// A caller over TLS without a certificate.
     Anonymous,
-    /// TLS with a certificate, which is still good.
+    /// A caller over TLS with a certificate that is still valid.
     Known(&'a Peer),
 }
 
 impl Caller {
-    /// A program of this machine, by plain HTTP.
+    /// Makes the caller for a program of this machine, over plain HTTP.
     #[must_use]
     pub fn local(address: SocketAddr) -> Self {
         let way = Authentication::Local;
@@ -74,7 +74,7 @@ impl Caller {
         Self { address, way }
     }
 
-    /// Returns true for a caller with a certificate, or on this machine.
+    /// Returns true for a caller with a certificate or on this machine.
     #[must_use]
     pub fn is_known(&self) -> bool {
         !matches!(self.way, Authentication::Anonymous)
@@ -93,7 +93,8 @@ impl Caller {
         }
     }
 
-    /// Identity of the caller now: its certificate may have been revoked, or have ended, since the connection began.
+    /// Present identity of the caller: its certificate may have been revoked or have expired since the connection
+    /// began.
     ///
     /// # Errors
     /// [`TrustError::Refused`] with the reason.
@@ -108,7 +109,7 @@ impl Caller {
         })
     }
 
-    /// The certificate that it has shown, whether or not it is still good ([`Self::who`]).
+    /// Certificate that the caller has shown, even if no longer valid (see [`Self::who`]).
     #[must_use]
     pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
         match &self.way {

@@ -1,19 +1,19 @@
-//! A log of others' words: news alone, a line each, and an end to it.
+//! A log of strangers' texts: only news, one line each, with limits.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time after which the same words about the same sender are logged again.
+/// Time after which the same text about the same sender is logged again.
 const QUIET: Duration = Duration::from_secs(3600);
-/// Most lines about one sender within [`QUIET`], however its words vary.
+/// Maximum number of lines about one sender within [`QUIET`], even if the texts vary.
 const LINES: u32 = 100;
-/// Senders remembered at most; more than that at once is an attack, and is logged as it comes.
+/// Maximum number of senders remembered; more at one time are an attack, and are logged as they arrive.
 const REMEMBERED: usize = 65_536;
-/// Reasons of our own with a name or two in them fit.
+/// Maximum length of a line; our own reasons fit, with a name or two.
 const LONGEST_CHARS: usize = 1000;
 
-/// Words about each sender.
+/// Texts that were logged about each sender.
 #[derive(Debug, Default)]
 pub struct Log(Mutex<HashMap<String, SenderLog>>);
 
@@ -26,7 +26,7 @@ struct SenderLog {
 }
 
 impl Log {
-    /// Returns the line to log for words about a sender; `None` where they are no news.
+    /// Returns the line to log for a text about a sender; `None` if it is no news.
     #[must_use]
     pub fn news(&self, sender: &str, words: &str) -> Option<String> {
         let line = one_line(&format!("{sender}: {words}"));
@@ -56,14 +56,14 @@ impl Log {
         Some(line)
     }
 
-    /// The sender was heard: whatever is said about it next is news.
+    /// Notes that the sender succeeded: the next text about it is news.
     pub fn forget(&self, sender: &str) {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         said.remove(sender);
     }
 }
 
-/// Words that somebody else may have chosen, as one line: no line breaks, nothing that a terminal would obey, and an end.
+/// Converts a stranger's text to one line without control characters, of limited length.
 fn one_line(words: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut line: String = words.chars().take(LONGEST_CHARS).map(plain).collect();

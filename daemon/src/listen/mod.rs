@@ -1,6 +1,6 @@
-//! Connections for a router of axum's, as collector and recruiter take them: TLS with certificates of the deployment, or plain
-//! HTTP from this machine; slow clients are disconnected; each request has its [`Caller`] among its extensions.
-//! Upgraded connections (WebSocket) and answers that never end are let be. [`until_ended`] is their life as a service.
+//! Connections for an axum router, as used by collector and recruiter: TLS with certificates of the deployment, or plain HTTP
+//! from this machine. Slow clients are disconnected. Each request has its [`Caller`] among its extensions. Upgraded
+//! connections (WebSocket) and endless answers have no time limit. [`until_ended`] runs the server as a service.
 
 mod caller;
 mod log;

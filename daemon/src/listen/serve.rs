@@ -1,4 +1,4 @@
-//! Connections: accepted, shaken hands with, and given up when they are slow.
+//! Accepts connections, makes handshakes, and closes connections that are too slow.
 
 use super::Caller;
 use axum::Router;
@@ -25,44 +25,44 @@ use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
-/// For a TLS handshake.
+/// Timeout of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// For the last words.
+/// Timeout of reading what the client still sends before closing.
 const PARTING: Duration = Duration::from_secs(2);
-/// For all that a stranger has to say, and to be told: a host that enrols asks once or twice.
+/// Maximum duration of a stranger's connection: a host that enrols sends one or two requests.
 const STRANGER_STAYS: Duration = Duration::from_secs(30);
-/// For the header of a stranger's request.
+/// Timeout of the header of a stranger's request.
 const STRANGER: Duration = Duration::from_secs(10);
-/// The same for those with a certificate; this bounds the pause between two requests as well, and agents
-/// send every few minutes. Upgraded connections and answers under way are not bound by it.
+/// Timeout of the header of a request with a certificate. This also limits the pause between two requests;
+/// agents send every few minutes. Upgraded connections and answers in progress are exempt.
 const KNOWN: Duration = Duration::from_secs(900);
-/// A header is a few hundred bytes.
+/// Maximum size of a header, which has some hundred bytes.
 const HEADER_BYTES: usize = 16 << 10;
-/// After a failure to accept: out of descriptors.
+/// Pause after accepting fails, for example because descriptors are short.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// One permit for each connection, of all listeners that share it.
+    /// One permit for each connection, over all listeners that share it.
     pub connections: Arc<Semaphore>,
     /// Time without progress after which a reader of an answer is disconnected.
     pub reader_patience: Duration,
 }
 
-/// Events of its connections that a server handles.
+/// Callbacks of a server about its connections.
 pub trait Server: Send + Sync + 'static {
-    /// A connection is open until this is dropped.
+    /// Called for a new connection; the value is dropped when the connection ends.
     fn opened(&self) -> Box<dyn Send>;
-    /// Called when there is no room for another connection.
+    /// Called if there is no permit for another connection.
     fn turned_away(&self);
-    /// A connection ended without an HTTP answer that says why.
+    /// Called if a connection ended without an HTTP answer that states the reason.
     fn failed(&self, address: SocketAddr, error: &io::Error);
-    /// An answer to what plain HTTP is not for, in the server's own form (403).
+    /// Makes the answer for requests not allowed over plain HTTP, in the server's own form (403).
     fn forbidden(&self, why: &str) -> Response;
 }
 
-/// Serves what comes to `socket`: by TLS where there is `trust`, else plainly to this machine.
+/// Serves connections to `socket`: with TLS if there is `trust`, otherwise plainly to this machine.
 pub async fn serve(
     socket: TcpListener,
     trust: Option<Arc<ServerTrust>>,
@@ -92,7 +92,7 @@ pub async fn serve(
         let patience = limits.reader_patience;
         tokio::spawn(async move {
             let guard: Box<dyn Send> = Box::new((permit, server.opened()));
-            let _ = stream.set_nodelay(true); // only delays
+            let _ = stream.set_nodelay(true); // if this fails, messages are only delayed
             if let Err(error) = talk(stream, address, trust, patience, router, guard).await {
                 server.failed(address, &error);
             }
@@ -143,8 +143,8 @@ async fn talk(
     converse(stream, caller, patience, router).await
 }
 
-/// Without TLS this machine is trusted, but not the web pages that are open on it: they may neither send
-/// (Origin) nor read by a name of their own that leads here (Host).
+/// Without TLS, programs of this machine are trusted, but not web pages open on it: a page may neither
+/// send requests (Origin) nor read answers by a host name that leads here (Host).
 async fn not_for_pages(server: Arc<dyn Server>, request: Request, next: Next) -> Response {
     if is_of_a_program(&request) {
         return next.run(request).await;
@@ -159,21 +159,21 @@ fn is_of_a_program(request: &Request) -> bool {
     let host = header(header::HOST).unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
     let is_here = ["127.0.0.1", "localhost", "[::1]"].contains(&host);
-    // A WebSocket of a page is a GET with an Origin, and may send.
+    // A page's WebSocket is a GET with an Origin, and can send.
     let only_reads =
         request.method() == Method::GET && !request.headers().contains_key(header::UPGRADE);
     is_here && (header(header::ORIGIN).is_none() || only_reads)
 }
 
-/// Ends a connection whose other end has been told why: it would not see that if what it still sends met a
-/// closed socket.
+/// Ends a connection after its reason was sent: the other end would not receive it if its further bytes
+/// met a closed socket.
 async fn part(mut stream: TcpStream) {
     let read = async {
-        let _ = stream.shutdown().await; // it may have gone
+        let _ = stream.shutdown().await; // the other end may have gone
         let mut unwanted = [0; 4096];
         while matches!(stream.read(&mut unwanted).await, Ok(1..)) {}
     };
-    let _ = timeout(PARTING, read).await; // it goes on: the connection closes
+    let _ = timeout(PARTING, read).await; // if it still sends, the connection closes
 }
 
 async fn converse<S>(
@@ -187,7 +187,7 @@ where
 {
     let is_known = caller.is_known();
     let patience = if is_known { KNOWN } else { STRANGER };
-    // Not a layer of the router, since that would be a router for each of ten thousand connections.
+    // Not a layer of the router, which would mean one router for each of ten thousand connections.
     let routes = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(caller.clone());
@@ -199,18 +199,18 @@ where
         .timer(TokioTimer::new())
         .header_read_timeout(patience)
         .max_buf_size(HEADER_BYTES)
-        .half_close(true) // who has said all may still listen
+        .half_close(true) // a client that has sent everything may still read
         .serve_connection(TokioIo::new(Box::pin(stream)), service)
         .with_upgrades();
     let served = if is_known {
         serving.await
     } else {
-        // A body can be slow as well, and says nothing that a header's time limit would see.
+        // A slow body would not exceed the header's timeout.
         let slow = |_| io::Error::other("a stranger stayed for too long; was it slow on purpose?");
         timeout(STRANGER_STAYS, serving).await.map_err(slow)?
     };
     match served {
-        // A connection that ends or is quiet for long: the next request opens another.
+        // A connection that ends, or is unused for long, is no fault: the next request opens another.
         Err(e) if e.is_timeout() && patience == STRANGER => Err(io::Error::other(
             "no request in time; was it slow on purpose?",
         )),
@@ -219,7 +219,7 @@ where
     }
 }
 
-/// A stream with what must last as long: an upgraded one outlives the task that accepted it.
+/// A stream with the values that must last as long: an upgraded stream outlives the task that accepted it.
 struct GuardedStream<S> {
     stream: S,
     _guard: Box<dyn Send>,

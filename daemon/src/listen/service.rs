@@ -1,4 +1,4 @@
-//! A server as a service: ready, well, read again, ended.
+//! A server as a service: it reports readiness and signs of life, reloads its configuration, and ends.
 
 use crate::notify::ServiceManager;
 use crate::terminal;
@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-/// A server that is nobody's service gives no signs of life.
+/// Interval of signs of life for a server without a service manager: effectively never.
 const NEVER: Duration = Duration::from_secs(86_400);
 
-/// Signals that a server takes. They are taken before it listens: a SIGHUP from whoever has just had an answer would else end it.
+/// Signals that a server handles, from before it listens: otherwise a SIGHUP right after the first answer could end it.
 #[derive(Debug)]
 pub struct Signals {
     terminated: Signal,
@@ -20,10 +20,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Queues signals from now on for [`until_ended`]; within a runtime.
+    /// Queues signals from now on for [`until_ended`]. Call it within a runtime.
     ///
     /// # Errors
-    /// When the system hands out no signals.
+    /// The system provides no signals.
     pub fn take() -> io::Result<Self> {
         Ok(Self {
             terminated: signal(SignalKind::terminate())?,
@@ -33,8 +33,8 @@ impl Signals {
     }
 }
 
-/// Reports to the service manager that the server is ready, with its status; returns on SIGTERM or SIGINT, or
-/// when its terminal has hung up. Calls `reload` on SIGHUP.
+/// Reports to the service manager that the server is ready, with its status. Returns on SIGTERM or SIGINT, or when its terminal
+/// has hung up. Calls `reload` on SIGHUP.
 pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl FnMut()) {
     let manager = Arc::new(ServiceManager::of_this_process());
     manager.ready(status);
@@ -53,7 +53,7 @@ pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl Fn
                 manager.ready(status);
             }
             () = sleep_until(alive_at) => {
-                // In a task of its own on the serving threads: if they are stuck, no sign of life is sent.
+                // In a separate task on the serving threads: if they hang, no sign of life is sent.
                 let alive = Arc::clone(&manager);
                 tokio::spawn(async move { alive.alive() });
                 alive_at = Instant::now() + every.unwrap_or(NEVER);

@@ -1,4 +1,4 @@
-//! System resources of a server: sockets, descriptors, and an eye on its certificates.
+//! System resources of a server: sockets, descriptors, and certificate files.
 
 use gleaner_trust::{ServerTrust, TrustError};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// Interval at which certificates and revocations are looked at.
+/// Interval of checks of certificates and revocation lists.
 const LOOK_AT_FILES: Duration = Duration::from_secs(5);
 
-/// Binds; the address with the port that was given, where 0 asked for any.
+/// Binds an address; returns it with the actual port, which 0 leaves to the kernel.
 ///
 /// # Errors
 /// The system's error.
@@ -21,18 +21,18 @@ pub async fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> 
     Ok((socket, bound))
 }
 
-/// Raises the number of open connections to the system's limit: most processes begin with 1,024.
+/// Raises the limit of open descriptors to the system's maximum: most processes begin with 1,024.
 pub fn allow_descriptors() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,
         ..limit
     };
-    let _ = setrlimit(Resource::Nofile, raised); // fewer fit then, and are told to come again
+    let _ = setrlimit(Resource::Nofile, raised); // otherwise fewer connections fit
 }
 
-/// Certificates rotate and are revoked without a restart; `changed` is called when new files are in use, and `complain` hears of files
-/// that cannot be used.
+/// Follows certificate and revocation files without a restart: `changed` is called when new files are in use, `complain` for unusable
+/// files.
 pub async fn follow_files(
     trust: Arc<ServerTrust>,
     changed: impl Fn(&ServerTrust) + Send,

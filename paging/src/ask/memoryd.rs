@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for an answer; giving back all memory takes much less.
+/// Timeout of an answer; giving back all memory takes much less.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Failure to get an answer from a memory server.
@@ -21,7 +21,7 @@ pub enum AskError {
         /// Reason, and the command that starts a memory server.
         why: String,
     },
-    /// A connection without an answer.
+    /// The memory server does not answer.
     #[error("gleaner-memoryd at {} does not answer", .socket.display())]
     Silent {
         /// Path of the socket.
@@ -35,7 +35,7 @@ pub enum AskError {
         /// Path of the socket.
         socket: PathBuf,
     },
-    /// An answer of another version, or of another program.
+    /// The answer is of another version, or of another program.
     #[error("gleaner-memoryd at {} says what this version does not know", .socket.display())]
     Foreign {
         /// Path of the socket.

@@ -1,4 +1,4 @@
-//! A request to one recruiter, and the meaning of its answers.
+//! A request to one recruiter, and the meaning of its replies.
 
 use super::BorrowError;
 use gleaner_schemas::lending::Refusal;
@@ -7,18 +7,19 @@ use serde_json::Value;
 use ureq::http::{Method, Request};
 use ureq::{Agent, SendBody};
 
-/// Most characters of a stranger's text that are passed on.
+/// Maximum length of a stranger's text that is passed on.
 const MOST_SAID_CHARS: usize = 300;
-/// A lease takes some 400 bytes: tens of thousands of them.
+/// Maximum size of a reply: room for tens of thousands of leases of some 400 bytes each.
 const MOST_ANSWER_BYTES: u64 = 16 << 20;
 
-/// The status, and the body with it.
+/// Status and body of a reply.
 pub(super) struct RecruiterReply {
     status: u16,
     body: String,
 }
 
-/// Asks at `url`, as `client` where that is not for a certificate to say; `path` comes after the version.
+/// Sends a request to the recruiter at `url`; `path` follows the version. `client` is the client's name,
+/// needed where no certificate has it.
 pub(super) fn ask(
     agent: &Agent,
     url: &str,
@@ -61,7 +62,7 @@ fn exchange(
 }
 
 impl RecruiterReply {
-    /// Checks for success of a request without a result.
+    /// Checks that a request without a result succeeded.
     pub(super) fn done(&self, url: &str) -> Result<(), BorrowError> {
         match self.status {
             204 => Ok(()),
@@ -69,7 +70,7 @@ impl RecruiterReply {
         }
     }
 
-    /// Parses the result.
+    /// Parses the result of a successful request.
     pub(super) fn told<T: DeserializeOwned>(&self, url: &str) -> Result<T, BorrowError> {
         match self.status {
             200 | 201 => serde_json::from_str(&self.body).map_err(|e| foreign(url, &e.to_string())),
@@ -99,7 +100,7 @@ pub(super) fn foreign(url: &str, what: &str) -> BorrowError {
     }
 }
 
-/// Without what a terminal would act on.
+/// Replaces control characters, on which a terminal would act.
 fn printable(said: &str) -> String {
     let harmless = |c: char| if c.is_control() { '?' } else { c };
     said.trim()

@@ -1,7 +1,7 @@
 //! The borrower's side of leases: requesting them from recruiters, renewing and releasing them.
 //!
-//! Blocking, and for any number of threads. The host with the memory grants a lease; recruiters only find the
-//! host, so that any of them will do.
+//! Calls block, and may come from any number of threads. The host with the memory grants a lease; recruiters
+//! only find the host, so that any recruiter will do.
 
 mod ask;
 mod recruiters;
@@ -14,7 +14,7 @@ pub use recruiters::{Recruiters, Settings};
 pub use source::{UnusableLease, source};
 pub use unreachable::UnreachableHosts;
 
-/// Reason why there is no lease.
+/// Reason why a request got no lease.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
@@ -24,7 +24,7 @@ pub enum BorrowError {
         /// Fault and remedy.
         what: String,
     },
-    /// A recruiter says no: why, and when to come again.
+    /// The recruiter refuses; the refusal has the reason and the time of a retry.
     #[error("{url}: {}", .refusal.detail)]
     Refused {
         /// URL of the recruiter.
@@ -32,7 +32,7 @@ pub enum BorrowError {
         /// Reason of the recruiter.
         refusal: Refusal,
     },
-    /// No recruiter answers; with the failure of the last one.
+    /// No recruiter answers; the fields are those of the last one tried.
     #[error("no answer from the recruiter at {url} ({reason}): is it running, and the network up?")]
     Unreachable {
         /// URL of the recruiter.
@@ -40,7 +40,7 @@ pub enum BorrowError {
         /// Failure that happened.
         reason: String,
     },
-    /// Something else answers.
+    /// The answer is not a recruiter's.
     #[error("what answers at {url} is no recruiter, or one of another release ({what})")]
     Foreign {
         /// URL of the recruiter.

@@ -1,4 +1,4 @@
-//! The recruiters that may be asked, one after another.
+//! The recruiters that a client may ask, one after another.
 
 use super::BorrowError;
 use super::ask::{RecruiterReply, ask, foreign};
@@ -21,18 +21,18 @@ pub struct Settings {
     pub trust: Option<Arc<ClientTrust>>,
     /// Client name on the recruiter's own machine; elsewhere the certificate has it.
     pub client: Option<String>,
-    /// Longest wait for one recruiter's answer; it gives hosts 5 s.
+    /// Timeout of one recruiter's answer; the recruiter itself gives hosts 5 s.
     pub patience: Duration,
 }
 
-/// Recruiters; any will do, so the one that answered last is asked first.
+/// The configured recruiters. Any will do, so the one that answered last is asked first.
 pub struct Recruiters {
     settings: Settings,
     http: Mutex<HttpClient>,
     first: AtomicUsize,
 }
 
-/// Longest time that a connection is kept unused: renewals come within seconds.
+/// Time after which an unused connection is closed; renewals come within seconds.
 const LONGEST_IDLE: Duration = Duration::from_secs(60);
 
 impl Recruiters {
@@ -70,7 +70,7 @@ impl Recruiters {
         })
     }
 
-    /// Asks for memory: as many leases as copies, each on another host.
+    /// Requests memory: as many leases as copies, each on another host.
     ///
     /// # Errors
     /// [`BorrowError`].
@@ -102,7 +102,7 @@ impl Recruiters {
         })
     }
 
-    /// Ends a lease; one that is over counts as ended.
+    /// Ends a lease. A lease that has ended already is no error.
     ///
     /// # Errors
     /// [`BorrowError`].
@@ -111,7 +111,7 @@ impl Recruiters {
         self.each((Method::DELETE, &path, None), |url, reply| reply.done(url))
     }
 
-    /// The client's leases.
+    /// Returns the client's leases.
     ///
     /// # Errors
     /// [`BorrowError`].
@@ -119,8 +119,8 @@ impl Recruiters {
         self.each((Method::GET, "leases", None), leases)
     }
 
-    /// Asks the recruiters in turn, and returns the first answer that the next one could not better;
-    /// otherwise the most informative error.
+    /// Asks the recruiters in turn until one gives an answer that no other recruiter could better. If none does,
+    /// returns the most informative error.
     fn each<T>(
         &self,
         question: (Method, &str, Option<&Value>),
@@ -147,10 +147,10 @@ impl Recruiters {
         Err(failed.unwrap_or_else(nobody))
     }
 
-    /// Made anew once the certificates were replaced.
+    /// Returns the HTTP agent, recreated after the certificate files were replaced.
     fn agent(&self) -> Agent {
         let mut http = self.http.lock().unwrap_or_else(PoisonError::into_inner);
-        // Files that are being replaced may not fit each other yet: the old ones do until a recruiter says otherwise.
+        // During a replacement the files may not fit each other: then the old certificates stay in use.
         let _ = http.follow_files();
         http.agent().clone()
     }
@@ -182,7 +182,7 @@ fn leases(url: &str, reply: &RecruiterReply) -> Result<Vec<LeaseView>, BorrowErr
     Ok(leases)
 }
 
-/// Ids become parts of addresses, and of exports' names.
+/// Checks a lease id, which becomes part of URLs and of exports' names.
 fn checked(lease_id: &str) -> Result<&str, BorrowError> {
     if hex::is_lower(lease_id, 32) {
         return Ok(lease_id);

@@ -1,4 +1,4 @@
-//! Memory server of a lease, as its recruiter tells of it.
+//! The memory server of a lease, as described by the recruiter.
 
 use crate::nbd::client::{Server, Source, Tls};
 use crate::nbd::export_name;
@@ -6,7 +6,7 @@ use gleaner_schemas::lending::LeaseView;
 use gleaner_trust::ClientTrust;
 use rustls::pki_types::ServerName;
 
-/// Reason why a lease that was granted cannot be used.
+/// Reason why a granted lease cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnusableLease {
@@ -16,7 +16,7 @@ pub enum UnusableLease {
         /// Id of the host.
         host: String,
     },
-    /// TLS is wanted and there is no certificate.
+    /// TLS is required and there is no certificate.
     #[error(
         "host {host} is elsewhere, and there is no certificate: `gleaner pki issue --client` makes one"
     )]
@@ -34,8 +34,8 @@ pub enum UnusableLease {
     },
 }
 
-/// Returns the server of a lease's pages and how it is authenticated: by TLS; without TLS only on this
-/// machine.
+/// Returns the server of a lease's pages with its authentication: TLS, or none if the server is on
+/// this machine.
 ///
 /// # Errors
 /// [`UnusableLease`].

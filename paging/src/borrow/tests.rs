@@ -1,4 +1,4 @@
-//! Recruiters of the tests' own, on sockets: requests to them, and the handling of their answers.
+//! Recruiters made by the tests, on sockets: requests to them, and the handling of their answers.
 
 use super::*;
 use gleaner_schemas::lending::{LeaseRequest, RefusalKind};
@@ -48,7 +48,7 @@ fn serve(stream: impl Read + Write, (status, body): (u16, String)) -> String {
     asked.push_str(&String::from_utf8(document).unwrap());
     let head = format!("HTTP/1.1 {status} x\r\nConnection: close\r\n");
     let length = format!("Content-Length: {}\r\n\r\n{body}", body.len());
-    let _ = reader.get_mut().write_all((head + &length).as_bytes()); // who is lied to may leave
+    let _ = reader.get_mut().write_all((head + &length).as_bytes()); // the client may hang up
     asked
 }
 
@@ -86,7 +86,7 @@ fn request() -> LeaseRequest {
     LeaseRequest::new(4096, "k".to_owned())
 }
 
-/// An address where nobody listens any more.
+/// Returns an address at which nothing listens any more.
 fn nowhere() -> String {
     format!("http://{}", listen().1)
 }
@@ -193,7 +193,7 @@ fn the_next_one_is_asked_where_one_does_not_answer_and_first_from_then_on() {
     let (other, _still_listens) = recruiter(vec![(503, refusal("starting"))]);
     let recruiters = recruiters(&[&nowhere(), &other, &url]);
     recruiters.lease(&request()).unwrap();
-    // A refusal about all hosts would be the same elsewhere: no other recruiter is asked.
+    // A refusal that concerns all hosts would be the same everywhere: no other recruiter is asked.
     match recruiters.lease(&request()).unwrap_err() {
         BorrowError::Refused { url: by, refusal } => {
             assert_eq!((by, refusal.kind), (url, RefusalKind::NoMemory));
@@ -216,7 +216,7 @@ fn a_refusal_says_more_than_silence() {
 
 #[test]
 fn who_never_answers_is_given_up() {
-    let (_listener, address) = listen(); // accepts, by the kernel, and says nothing
+    let (_listener, address) = listen(); // the kernel accepts connections, and nobody answers them
     let settings = Settings {
         urls: vec![format!("http://{address}")],
         trust: None,

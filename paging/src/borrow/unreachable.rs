@@ -1,13 +1,13 @@
-//! Hosts that granted a lease and then served no page of it.
+//! Hosts that granted a lease but then could not be reached for its pages.
 //!
-//! A recruiter reaches a memory server by the link that the server opened. Whether a client reaches it is another matter (a closed
-//! port, another network), which only the client can know: it names such hosts in its next requests.
+//! A recruiter reaches a memory server over the link that the server opened. A client may fail to reach that server (closed port,
+//! other network), and only the client can know: it lists such hosts in its next requests.
 
 use gleaner_policy::refraction::Refraction;
 use gleaner_schemas::lending::MOST_AVOIDED;
 use std::collections::BTreeMap;
 
-/// Hosts to avoid, each for the refraction period after its last failure. Times are of any clock that does not go back.
+/// Hosts to avoid, each for the refraction period after its last failure. Times are of any clock that never goes back.
 #[derive(Debug)]
 pub struct UnreachableHosts {
     period_ms: i64,
@@ -30,7 +30,7 @@ impl UnreachableHosts {
         self.period_ms
     }
 
-    /// Adds a host; the one that failed longest ago makes room where there are too many.
+    /// Adds a host; if there are too many, replaces the one whose failure is oldest.
     pub fn add(&mut self, host: String, now_ms: i64) {
         let refraction = Refraction::since(now_ms, self.period_ms);
         self.hosts.insert(host, refraction);
@@ -43,7 +43,7 @@ impl UnreachableHosts {
         }
     }
 
-    /// Host ids whose refraction period is not over.
+    /// Returns the ids of hosts whose refraction period is not over.
     pub fn hosts(&mut self, now_ms: i64) -> Vec<String> {
         self.hosts
             .retain(|_, refraction| !refraction.may_ask(now_ms));

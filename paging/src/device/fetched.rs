@@ -1,22 +1,22 @@
-//! Purposes of reading a page.
+//! Reasons for reading a page.
 
 /// Bytes of a page for a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) job: usize,
     pub(super) page: u32,
-    /// Within the page.
+    /// Offset within the page.
     pub(super) from: usize,
     pub(super) len: usize,
-    /// Within the answer.
+    /// Offset within the answer.
     pub(super) at: usize,
 }
 
-/// Purpose of reading a page.
+/// Reason for reading a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
-    /// A request to be answered.
+    /// Answer to a client's request.
     Answer(Part),
-    /// To become a frame's contents, or the rest of them.
+    /// Contents of a frame, or the remainder of them.
     Fill(u32),
 }

@@ -1,7 +1,7 @@
-//! Pages that are on their way: a fixed number of frames, made beforehand, each in a queue with the others of its page.
+//! Pages in transit: a fixed number of frames, allocated in advance. All frames of a page form a queue.
 //!
-//! A page's writes are done one after the other, so that no older one ever lands on a newer one; the first of
-//! the queue is in progress, and the last is the one that a read gets.
+//! A page's writes are done one after the other, so that no older write overwrites a newer one. The first frame of the
+//! queue is in progress; reads get the contents of the last.
 
 use super::seal::TagBytes;
 use super::table::{COPIES, Place};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Size of a page in bytes, the same on every host.
 pub const PAGE: usize = 4096;
 
-/// A page's bytes, placed as direct I/O wants them.
+/// Bytes of a page, aligned for direct I/O.
 #[repr(align(4096))]
 #[derive(Clone, Debug)]
 pub struct PageBytes(pub [u8; PAGE]);
@@ -29,45 +29,45 @@ pub(super) enum Kind {
     Write,
     /// Empties the page.
     Zero,
-    /// The contents as they are, to more places.
+    /// Copies the page's contents to more places.
     Copy,
 }
 
 /// State of a frame's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Whole, and sealed.
+    /// Complete and encrypted.
     Ready,
-    /// Bytes `from..until` of it are new; the rest is what was there before.
+    /// Bytes `from..until` are new; the others are those of the page before.
     Part { from: usize, until: usize },
-    /// Former contents of the page.
+    /// Former contents of the page, to be fetched.
     Before,
 }
 
-/// A frame: a page on its way to its places.
+/// A frame: a page in transit to its places.
 #[derive(Debug)]
 pub(super) struct Frame {
-    /// Absent while the disk reads into it.
+    /// Bytes of the page; `None` while the disk reads into them.
     pub(super) bytes: Option<Arc<PageBytes>>,
     pub(super) page: u32,
     pub(super) kind: Kind,
     pub(super) contents: Contents,
     pub(super) version: u64,
     pub(super) tag: TagBytes,
-    /// Requests that are not answered yet.
+    /// Number of unanswered requests.
     pub(super) pending: u8,
     pub(super) places: [Place; COPIES],
     pub(super) is_on_disk: bool,
-    /// Servers tried instead of others.
+    /// Number of servers tried in place of others.
     pub(super) detours: u8,
-    /// Request whose answer waits for it.
+    /// Request that is answered when the frame is done.
     pub(super) job: Option<usize>,
-    /// Flushes from that one on wait for it.
+    /// Epoch: flushes of this or a later epoch wait for the frame.
     pub(super) epoch: u64,
     next: Option<u32>,
 }
 
-/// First and last frame of a page.
+/// First and last frame of a page's queue.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     first: u32,
@@ -109,7 +109,7 @@ impl Frames {
         self.free.len()
     }
 
-    /// A frame for the page, behind those that it has.
+    /// Adds a frame at the end of the page's queue; `None` if no frame is free.
     pub(super) fn queue(&mut self, page: u32, kind: Kind, contents: Contents) -> Option<u32> {
         let number = self.free.pop()?;
         let frame = &mut self.frames[number as usize];
@@ -130,7 +130,7 @@ impl Frames {
         Some(number)
     }
 
-    /// The first frame of a page leaves; the one behind it.
+    /// Removes the first frame of a page; returns the next one.
     pub(super) fn leave(&mut self, number: u32) -> Option<u32> {
         let frame = &mut self.frames[number as usize];
         let (page, next) = (frame.page, frame.next.take());
@@ -160,10 +160,10 @@ impl Frames {
         &mut self.frames[number as usize]
     }
 
-    /// Bytes of a frame, if no other user has them.
+    /// Bytes of a frame, to be changed by its only user.
     pub(super) fn bytes_mut(&mut self, number: u32) -> &mut [u8; PAGE] {
         let bytes = self.frames[number as usize].bytes.get_or_insert_default();
-        // Cloned where the disk has not let go of it yet.
+        // Copies the bytes if the disk still uses them.
         &mut Arc::make_mut(bytes).0
     }
 

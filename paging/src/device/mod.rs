@@ -1,4 +1,4 @@
-//! A block device whose pages are in the memory of other hosts, and their protection from loss.
+//! A block device whose pages are in the memory of other hosts, protected from loss.
 
 mod engine;
 mod fetched;

@@ -1,20 +1,20 @@
-//! Encryption of pages for memory servers: AES-256-GCM (NIST SP 800-38D) under a key that is random for every
-//! start and never leaves this process.
+//! Encryption of pages for memory servers: AES-256-GCM (NIST SP 800-38D). Each start makes a random key,
+//! which never leaves this process.
 //!
-//! The nonce is the page's version, which is never used twice, and the page's number is authenticated with
-//! it: bytes that were changed, or are another page's or an older version's, are detected. Copies at servers
-//! and on disk are the same bytes.
+//! The nonce is the page's version, which is never used twice. The page's number is authenticated with it:
+//! bytes that were altered, or belong to another page or version, are detected. All copies of a page, at
+//! servers and on disk, are the same bytes.
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 
 /// Tag of a page, stored beside its version.
 pub(super) type TagBytes = [u8; 16];
 
-/// Seals and opens pages.
+/// Encrypts and decrypts pages.
 pub(super) struct Seal(LessSafeKey);
 
 impl Seal {
-    /// `None` for an invalid key; every key of 32 bytes is valid.
+    /// Makes the cipher; `None` for an invalid key, which no key of 32 bytes is.
     pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
         let key = UnboundKey::new(&AES_256_GCM, key).ok()?;
         Some(Self(LessSafeKey::new(key)))
@@ -26,7 +26,7 @@ impl Seal {
         Nonce::assume_unique_for_key(bytes)
     }
 
-    /// Encrypts a page in place. `None` if that fails, which it never does for a page.
+    /// Encrypts a page in place; `None` if that fails, which it never does for a page.
     pub(super) fn close(&self, page: u32, version: u64, bytes: &mut [u8]) -> Option<TagBytes> {
         let aad = Aad::from(page.to_le_bytes());
         let nonce = Self::nonce(version);

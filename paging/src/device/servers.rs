@@ -1,74 +1,73 @@
-//! The memory that was leased: one entry a lease, with its slots of a page each.
+//! Leased memory: one entry per lease, with slots of one page each.
 
 use super::table::Place;
 use std::collections::VecDeque;
 
-/// Wait after a new connection before abandoned slots are used again: no bytes sent by the old connection are
-/// written later than this. The sender's kernel drops unsent bytes (`SO_LINGER` of 0), and a server that
-/// answers the new connection has had time for the bytes that came by the old one. If they came later still,
-/// the page's tag would show it, and the copy be lost.
+/// Wait after a new connection before abandoned slots are used again, so that no late bytes of the old connection overwrite them. The
+/// sender's kernel drops unsent bytes (`SO_LINGER` of 0), and a server that answers the new connection has had time for bytes that
+/// arrived by the old one. Bytes later still would not match the page's tag, and the copy would count as lost.
 pub(super) const LATE_US: i64 = 30_000_000;
 
 /// State of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseState {
-    /// Not connected, for now or not yet: its contents may be reached again.
+    /// Not connected at present; the contents may become reachable again.
     Down,
-    /// Read and written.
+    /// Connected: pages are read and written.
     Up,
-    /// Read, and moved elsewhere: it ends soon.
+    /// Ending soon: pages are read, and moved elsewhere.
     Draining,
-    /// The contents are lost.
+    /// Ended: the contents are lost.
     Gone,
 }
 
-/// Counted since it came.
+/// Counters since the lease was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Pages read from there.
+    /// Pages read from this server.
     pub reads: u64,
-    /// Pages written to there.
+    /// Pages written to this server.
     pub writes: u64,
-    /// Requests that it answered with an error.
+    /// Requests that this server answered with an error.
     pub failed: u64,
-    /// Pages that came back as other bytes than were sent.
+    /// Pages that came back altered.
     pub wrong: u64,
-    /// Times its connection ended.
+    /// Number of times that the connection ended.
     pub disconnects: u64,
-    /// Sum of the times from a request's sending to its answer.
+    /// Sum of the times from requests to their answers.
     pub total_us: u64,
 }
 
 /// A lease of the device.
 #[derive(Debug)]
 pub(super) struct Server {
-    /// Copies of a page are on different hosts.
+    /// Id of the host; a page's copies are on different hosts.
     pub(super) host: String,
     pub(super) standing: LeaseState,
     slots: u32,
-    /// Slots from here on were never used.
+    /// Slots from this one on were never used.
     unused_from: u32,
     free: Vec<u32>,
-    /// Slots that are not used for now: see [`Servers::abandon`].
+    /// Slots that must not be used for now: see [`Servers::abandon`].
     abandoned: Vec<u32>,
     pub(super) used: u32,
     pub(super) counters: Counters,
-    /// Requests that were sent, oldest first, as far as they are not answered.
+    /// Number of unanswered requests that were sent.
     pub(super) in_flight: u32,
-    /// Requests that wait for their turn: no more are under way than [`Self::window`].
+    /// Queued requests, since only [`Self::window`] may be in progress.
     pub(super) backlog: VecDeque<u64>,
     pub(super) window: Window,
-    /// Time of its last answer.
+    /// Time of the server's last answer.
     pub(super) heard_us: i64,
     /// Time at which the latest answered request was sent.
     pub(super) answered_sent_us: i64,
-    /// True if it is [`LeaseState::Draining`] whenever it is connected.
+    /// True if the lease ends soon: then a connected server is [`LeaseState::Draining`].
     pub(super) is_leaving: bool,
-    /// Time since which it is connected, if it is.
+    /// Time since which the server is connected, if it is.
     pub(super) up_since_us: i64,
-    /// Time since which it is [`LeaseState::Down`].
+    /// Time since which the server is [`LeaseState::Down`].
     pub(super) down_since_ms: i64,
-    /// Reads that have no other place to turn to.
+    /// Reads that wait for this server, since only it has their pages.
     pub(super) stranded: Vec<super::fetched::Purpose>,
 }
 
@@ -93,12 +92,12 @@ impl Server {
         }
     }
 
-    /// Returns true if new requests to it have to wait.
+    /// Returns true if new requests to this server have to wait.
     fn is_busy(&self) -> bool {
         self.in_flight >= self.window.size()
     }
 
-    /// Marks the server as full, as it reported itself: no more pages go there.
+    /// Marks the server as full, as it reported: no more pages go there.
     pub(super) fn is_full(&mut self) {
         self.slots = self.unused_from;
         self.free.clear();
@@ -110,8 +109,8 @@ impl Server {
     }
 }
 
-/// Limit of requests in progress: grows while answers are about as fast as the fastest ever, and halves when
-/// they take several times as long, since requests then queue somewhere.
+/// Limit of requests in progress. It grows while answers are about as fast as the fastest so far, and halves when they take several
+/// times as long, since requests then queue somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     size: u32,
@@ -128,11 +127,11 @@ impl Window {
         self.size
     }
 
-    /// Counts an answer that took this long.
+    /// Counts an answer that took `took_us`.
     pub(super) fn answered(&mut self, took_us: u64) {
         self.fastest_us = self.fastest_us.min(took_us.max(1));
         self.answered += 1;
-        // A request waits for those before it: that many are slow by themselves.
+        // A request waits for those before it, so that a large window is slower by itself.
         let expected_us = self.fastest_us * 8 + u64::from(self.size) * 20;
         self.slow += u32::from(took_us > expected_us);
         if self.answered < self.size {
@@ -158,12 +157,12 @@ impl Default for Window {
     }
 }
 
-/// All leases; a number is used again once nothing refers to it.
+/// All leases; a number is reused once nothing refers to it.
 #[derive(Debug, Default)]
 pub(super) struct Servers(Vec<Option<Server>>);
 
 impl Servers {
-    /// Adds a lease of this many pages at `host`, not connected yet; `None` if there are too many.
+    /// Adds a lease of `slots` pages at `host`, not connected yet; `None` if there are too many.
     pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
         let server = Server {
             host,
@@ -222,7 +221,8 @@ impl Servers {
         server.map_or(LeaseState::Gone, |server| server.standing)
     }
 
-    /// The server that has the most free slots, on none of these hosts, of those that can be sent something at once, if there are any.
+    /// Returns the server with the most free slots that is on none of these hosts; servers that can be sent a request immediately go
+    /// first.
     fn freest(&self, not_at: &[Place]) -> Option<u8> {
         let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
         let is_elsewhere = |server: &Server| {
@@ -241,15 +241,14 @@ impl Servers {
         self.freest(not_at).is_some()
     }
 
-    /// A free slot of that server.
+    /// Takes a free slot of the server that [`Self::freest`] chooses.
     pub(super) fn take(&mut self, not_at: &[Place]) -> Option<Place> {
         let number = self.freest(not_at)?;
         let slot = self.get_mut(number)?.take()?;
         Some(Place::new(number, slot))
     }
 
-    /// The slot is free again: nothing that was sent there is unanswered, for what a lost connection leaves so has been
-    /// [abandoned](Self::abandon).
+    /// Frees a slot. No request for it may be unanswered: requests of a lost connection [abandon](Self::abandon) theirs.
     pub(super) fn free(&mut self, place: Place) {
         if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
@@ -259,7 +258,7 @@ impl Servers {
         }
     }
 
-    /// The slot is not used for now: something that was sent may still be written there.
+    /// Keeps a slot from use for now: bytes sent earlier may still be written there.
     pub(super) fn abandon(&mut self, place: Place) {
         if let Some((number, slot)) = place.at()
             && let Some(server) = self.get_mut(number)
@@ -296,7 +295,7 @@ mod tests {
         let slow = servers.get_mut(1).unwrap();
         slow.in_flight = slow.window.size();
         assert_eq!(server(&mut servers), 0);
-        // Full, there is no choice.
+        // With all other servers full, there is no choice.
         servers.get_mut(0).unwrap().is_full();
         assert_eq!(server(&mut servers), 1);
     }

@@ -1,4 +1,4 @@
-//! Places of every page of the device: a flat table, 32 bytes a page.
+//! Places of every page of the device: a flat table of 32 bytes per page.
 
 use super::seal::TagBytes;
 
@@ -9,9 +9,9 @@ pub(super) struct Place(u32);
 impl Place {
     /// Absence of a place.
     pub(super) const NONE: Self = Self(u32::MAX);
-    /// Number of distinct servers; the last number means none.
+    /// Maximum number of servers; one more value means no server.
     pub(super) const SERVERS: usize = 255;
-    /// Number of slots of one server: 64 GiB.
+    /// Maximum number of slots of one server: 64 GiB.
     pub(super) const SLOTS: u32 = 1 << 24;
 
     pub(super) fn new(server: u8, slot: u32) -> Self {
@@ -25,13 +25,14 @@ impl Place {
     }
 }
 
-/// Most copies at servers.
+/// Maximum number of copies at servers.
 pub(super) const COPIES: usize = 2;
 
 /// Entry of one page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    /// Version of the stored contents, from 1; 0: empty, reads as zeroes. The highest bit: also on disk.
+    /// Version of the stored contents, from 1; 0: empty, reads as zeroes. The highest bit: the page is
+    /// also on disk.
     version: u64,
     pub(super) tag: TagBytes,
     pub(super) places: [Place; COPIES],
@@ -40,7 +41,7 @@ pub(super) struct Entry {
 const ON_DISK: u64 = 1 << 63;
 
 impl Entry {
-    /// Never written, or no longer needed.
+    /// A page that was never written, or was discarded.
     pub(super) const ZERO: Self = Self {
         version: 0,
         tag: [0; 16],
@@ -91,7 +92,7 @@ impl Table {
         self.0.len() as u32
     }
 
-    /// Entry of a page. A page beyond the end cannot occur: requests were checked on arrival.
+    /// Entry of a page. Pages beyond the end cannot occur: requests are checked on arrival.
     pub(super) fn get(&self, page: u32) -> Entry {
         self.0.get(page as usize).copied().unwrap_or(Entry::ZERO)
     }

@@ -1,4 +1,5 @@
-//! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! The resolved configuration: the command line overrides the environment, which overrides the file,
+//! which overrides the defaults.
 
 use crate::args::GlobalArgs;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
@@ -13,7 +14,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Default number of connections of all leases' clients together; each opens a few.
+/// Default limit of connections of all leases' clients together; each client opens a few.
 const MOST_CONNECTIONS: u64 = 256;
 /// IANA's port for NBD.
 const PAGES_PORT: u16 = 10809;
@@ -21,7 +22,7 @@ const PAGES_PORT: u16 = 10809;
 /// Name of the daemon in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "memoryd";
 
-/// The file as written; unknown keys are refused.
+/// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
@@ -67,10 +68,10 @@ struct ConfigFile {
     connections_limit: Option<u64>,
 }
 
-/// Address at which leases' pages are served, as it is written.
+/// Configured address at which leases' pages are served.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Listen {
-    /// [`PAGES_PORT`] of every address where a recruiter is on another machine; else nowhere.
+    /// [`PAGES_PORT`] at every address if a recruiter is on another machine; else nowhere.
     #[default]
     Auto,
     Nowhere,
@@ -92,10 +93,10 @@ impl Listen {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Lock {
-    /// Locks if there are huge pages. Small pages, locked, take half as long again to give back.
+    /// Locks if there are huge pages. Locked small pages take half as long again to give back.
     #[default]
     Auto,
-    /// Locks if it is allowed.
+    /// Locks if the system allows it.
     Always,
     Never,
 }
@@ -103,13 +104,13 @@ enum Lock {
 /// Settings of the links to recruiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Recruiters {
-    /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
+    /// URLs of recruiters: `https://HOST:PORT`, or `http://` on this machine only.
     pub(crate) urls: Vec<String>,
     /// Id of this host; `None` without /etc/machine-id.
     pub(crate) host_id: Option<String>,
-    /// The host's certificate, with what leads to its authority.
+    /// File of the host's certificate, followed by those between it and its authority.
     pub(crate) certificate: PathBuf,
-    /// File of the key; normally the same as the certificate's.
+    /// File of the key; normally the certificate's file.
     pub(crate) key: PathBuf,
     /// File of the trusted authority.
     pub(crate) authority: PathBuf,
@@ -118,15 +119,15 @@ pub(crate) struct Recruiters {
 /// Settings of serving leases' pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PageServerSettings {
-    /// `None`: they are not.
+    /// Address to listen at; `None`: pages are not served.
     pub(crate) listen: Option<SocketAddr>,
-    /// A recruiter may lease memory of this host to clients.
+    /// True if a recruiter may lease memory of this host to clients.
     pub(crate) is_offered: bool,
-    /// A recruiter asks for this host's certificates, so that it has some once it is enrolled.
+    /// True if a recruiter requires this host's certificates: the host has them once it is enrolled.
     pub(crate) has_certificates: bool,
-    /// Address announced to clients as `HOST:PORT`, if it differs.
+    /// Address announced to clients as `HOST:PORT`, if it differs from `listen`.
     pub(crate) address: Option<String>,
-    /// More at a time are closed at once.
+    /// Limit of simultaneous connections; further ones are closed immediately.
     pub(crate) most_connections: u64,
 }
 
@@ -135,7 +136,7 @@ impl PageServerSettings {
         (self.listen, self.address.as_deref(), self.most_connections)
     }
 
-    /// Warning about memory on offer whose pages no client could read or write.
+    /// Warning if memory is offered whose pages no client could read or write.
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.is_offered && self.listen.is_none()).then_some(
             "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
@@ -151,15 +152,15 @@ pub(crate) struct Config {
     pub(crate) settings: Settings,
     /// Settings of holding memory.
     pub(crate) store: Options,
-    /// The agent's socket.
+    /// Path of the agent's socket.
     pub(crate) agent: PathBuf,
-    /// The owner's socket.
+    /// Path of the socket for the owner's commands.
     pub(crate) socket: PathBuf,
     /// Folder of the owner's wishes and of the log.
     pub(crate) state: PathBuf,
     pub(crate) recruiters: Recruiters,
     pub(crate) serving: PageServerSettings,
-    /// Time between two announcements when nothing happens.
+    /// Time between two announcements if nothing changes.
     pub(crate) announce_every_ms: i64,
 }
 
@@ -216,7 +217,7 @@ impl Config {
         })
     }
 
-    /// Keys by which `next` differs that only a restart changes.
+    /// Changed keys of `next` that take effect only after a restart.
     pub(crate) fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (&self.recruiters, &next.recruiters);
         let fixed = [
@@ -286,13 +287,13 @@ fn recruiters(file: ConfigFile) -> Recruiters {
     }
 }
 
-/// Returns true if the kernel makes huge pages on request.
+/// Returns true if the kernel provides huge pages on request.
 fn has_huge_pages() -> bool {
     let enabled = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
 }
 
-/// Returns whether any of the recruiters is spoken to through TLS; all of them are addresses by now.
+/// Returns true if any recruiter is reached through TLS. The URLs were checked before.
 fn is_any_secret(recruiters: &[String]) -> bool {
     let is_secret = |url: &String| Address::parse(url).is_ok_and(|address| address.is_secret());
     recruiters.iter().any(is_secret)

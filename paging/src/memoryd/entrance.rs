@@ -1,8 +1,7 @@
-//! Admission of leases' clients by certificate, and the revocation lists for it.
+//! Admission of leases' clients by certificate, with the revocation lists.
 //!
-//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can
-//! withhold a list, but not forge one. The newest of each authority is kept in the state folder, and verified
-//! again when it is read.
+//! Lists arrive over the links with recruiters and are signed by the deployment's authority: a recruiter can withhold a list,
+//! but not forge one. The newest list of each authority is stored in the state folder, and verified again when it is read.
 
 use crate::core::{CoreMessage, Inbox};
 use gleaner_paging::nbd::{Arrival, Gate, Guests, lease_of};
@@ -19,22 +18,22 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 const FILE: &str = "revoked.crl";
-/// Time by which a connection may outlast its certificate's validity.
+/// Maximum time for which a connection may outlast its certificate's validity.
 const CHECK_EVERY: Duration = Duration::from_secs(3600);
 
-/// Certificates of this host, revocation lists, and clients inside.
+/// Certificates of this host, revocation lists, and admitted clients.
 pub(crate) struct Entrance {
     paths: ServerPaths,
-    /// A host may be enrolled long after its memory server has started.
+    /// Unset until the host has certificates, which may be long after its memory server has started.
     trust: OnceLock<Arc<ServerTrust>>,
-    /// Anybody may come and ask: a line for each would fill the log.
+    /// Limits a warning to one line: anybody may connect, and a line for each would fill the log.
     complained: Once,
     kept: PathBuf,
     guests: Arc<Guests>,
     store: Arc<Store>,
     core: Inbox,
     checked: Mutex<Instant>,
-    /// Counts up with every list that is taken in.
+    /// Counts accepted lists.
     changes: watch::Sender<u64>,
 }
 
@@ -62,7 +61,7 @@ impl Entrance {
             checked: Mutex::new(Instant::now()),
             changes: watch::Sender::new(0),
         };
-        let _ = entrance.trust(); // it is asked for again
+        let _ = entrance.trust(); // failure is no error here: later calls try again
         entrance
     }
 
@@ -93,11 +92,11 @@ impl Entrance {
         eprintln!("gleaner-memoryd: the revocation list {path} {why}; recruiters send it again");
     }
 
-    /// Takes in lists that a recruiter sent. Those that are newer hold at once: connections of revoked clients are closed, and
+    /// Accepts lists from a recruiter. Newer lists take effect immediately: connections of revoked clients are closed, and
     /// their leases end.
     ///
     /// # Errors
-    /// The reason why the lists change nothing.
+    /// Reason why the lists change nothing.
     pub(crate) fn receive(&self, pem: &str) -> Result<(), TrustError> {
         let trust = self.trust()?;
         if !trust.receive(pem)? {
@@ -114,7 +113,7 @@ impl Entrance {
         Ok(())
     }
 
-    /// Checks clients again whose certificates may have ended, once an hour.
+    /// Once an hour, checks whether admitted clients' certificates are still valid.
     pub(crate) fn check_in_time(&self) {
         let checked = *self.checked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(trust) = self.trust.get()
@@ -148,13 +147,13 @@ impl Entrance {
         self.core.tell(CoreMessage::Revocations { held, lease_ids });
     }
 
-    /// Lists in force.
+    /// Revocation lists in force.
     pub(crate) fn lists(&self) -> Vec<CertificateRevocationListDer<'static>> {
         let trust = self.trust().ok();
         trust.map_or_else(Vec::new, |trust| trust.revocations())
     }
 
-    /// Changes whenever newer lists were taken in.
+    /// Changes whenever newer lists are accepted.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -167,7 +166,7 @@ impl Gate for Entrance {
                 .call_once(|| eprintln!("gleaner-memoryd: no TLS for leases' clients yet: {e}"));
             "this host is not enrolled (gleaner-agent enroll): it has no certificate".to_owned()
         })?;
-        // On an error those from before stay in use.
+        // On an error the former certificates stay in use.
         if matches!(trust.reload_if_changed(), Ok(true)) {
             self.check_again(trust);
         }
@@ -184,8 +183,8 @@ impl Gate for Entrance {
             })
         };
         let guest = self.guests.enter(arrival, is_there);
-        // Checked again now that an arriving list would find the client inside: one may have come since the
-        // handshake.
+        // Checked again after the client is listed: a revocation list may have arrived since the handshake, and later lists
+        // find the client.
         let rechecked = trust.recheck(&certificates, SystemTime::now());
         rechecked.map_err(|e| e.to_string())?;
         Ok(Box::new(guest))
@@ -197,7 +196,7 @@ fn since_1970_ms(time: SystemTime) -> i64 {
     i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }
 
-/// `None` where there is no file.
+/// Reads the stored lists; `None` if there is no file.
 fn read_kept(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -209,7 +208,7 @@ fn read_kept(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(pem))
 }
 
-/// Written beside, synced, renamed.
+/// Replaces the stored lists atomically and durably.
 fn write_kept(path: &Path, pem: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

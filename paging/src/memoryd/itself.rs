@@ -1,10 +1,12 @@
-//! The daemon's own place on the host: killed first, never swapped, never dumped, soon on a CPU.
+//! Settings of the daemon's own process: first choice of the OOM killer, never swapped, never dumped, real-time
+//! priority.
 
 use gleaner_paging::store::Store;
 use std::ops::Range;
 use std::path::Path;
 
-/// The OOM killer takes who has this first, before any process of the owner's. Raising one's own needs no privilege.
+/// The OOM killer ends the process with this score first, before any process of the owner. Raising one's own score
+/// needs no privilege.
 const KILLED_FIRST: &str = "1000";
 
 /// Memory of this process.
@@ -12,13 +14,13 @@ const KILLED_FIRST: &str = "1000";
 pub(crate) struct Memory {
     /// Guests' pages, in bytes.
     pub(crate) resident_bytes: u64,
-    /// Part of it in huge pages.
+    /// Part of `resident_bytes` in huge pages.
     pub(crate) huge_bytes: u64,
-    /// The daemon's own.
+    /// Other memory of the daemon.
     pub(crate) own_bytes: u64,
 }
 
-/// Takes its place; what of it could not be had, for people.
+/// Applies the settings; returns messages about those that failed.
 pub(crate) fn settle(store: &Store) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST) {
@@ -26,7 +28,7 @@ pub(crate) fn settle(store: &Store) -> Vec<String> {
             "the OOM killer may take others first: /proc/self/oom_score_adj: {e}"
         ));
     }
-    // Guests' pages and clients' names are nobody's but theirs: no core dump, and no debugger but root's.
+    // Guests' pages and clients' names are confidential: no core dump, and only root may debug.
     if let Err(e) =
         rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
     {
@@ -37,16 +39,15 @@ pub(crate) fn settle(store: &Store) -> Vec<String> {
             "not locked in memory: {e}; give it CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // That call locked all existing mappings.
+    // The call before locked all existing mappings.
     if !store.is_locked() {
         store.stay_unlocked();
     }
     notes
 }
 
-/// Before others on the CPU: memory goes back soon on a busy host too. It works for milliseconds, and seldom.
-///
-/// Of the calling thread, and of those that it starts.
+/// Gives the calling thread, and those that it starts, real-time priority, so that memory is given back soon on a
+/// busy host too. They seldom run, for milliseconds each.
 pub(crate) fn before_others() -> std::io::Result<()> {
     call::real_time()
 }
@@ -79,8 +80,8 @@ mod call {
     }
 }
 
-/// Memory of this process by the kernel's count. Takes milliseconds a GiB of small pages, so that the core's
-/// thread must not call it.
+/// Memory of this process by the kernel's count. This takes milliseconds per GiB of small pages: the core's thread
+/// must not call it.
 ///
 /// # Errors
 /// /proc cannot be read.
@@ -89,7 +90,7 @@ pub(crate) fn memory(guests: &Range<usize>) -> std::io::Result<Memory> {
     Ok(parse(&smaps, guests))
 }
 
-/// Sums smaps: in the guests' range, and beside it.
+/// Sums smaps within the guests' range and outside.
 fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
     let (mut memory, mut is_guests) = (Memory::default(), false);
     for line in smaps.lines() {
@@ -111,8 +112,8 @@ fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
     memory
 }
 
-/// Memory of the whole process that no file backs, by the kernel's own running count: cheap, and enough to bound what
-/// guests hold.
+/// Memory of the whole process that no file backs, from the kernel's running count: cheap, and precise enough as a
+/// bound of guests' pages.
 pub(crate) fn anonymous_bytes() -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let mut words = statm.split_whitespace().skip(1);

@@ -1,4 +1,4 @@
-//! The lending log: one JSON object a line for each time that memory was given back.
+//! The lending log: one JSON object per line for each reclaim.
 
 use gleaner_schemas::lending::ReclaimRecord;
 use std::collections::VecDeque;
@@ -13,27 +13,27 @@ const BEFORE: &str = "lending.jsonl.1";
 const MOST_BYTES: u64 = 1 << 20;
 /// Number of lines shown to the owner.
 const REMEMBERED: usize = 200;
-/// Clients that a line names; a recruiter may make up as many as it likes.
+/// Maximum number of clients in a line; a recruiter may invent any number.
 pub(crate) const MOST_CLIENTS: usize = 32;
-/// Steps of one cause are one line as long as no more time lies between them ...
+/// Steps of one cause share a line if at most this time lies between them ...
 const SAME_LINE_MS: i64 = 5000;
-/// ... and the first is no longer ago.
+/// ... and the first is at most this old.
 const LONGEST_LINE_MS: i64 = 600_000;
 
-/// The log, and its latest lines.
+/// The log file, with its latest lines in memory.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
     before: PathBuf,
     most_bytes: u64,
-    /// `None` until there is something to write.
+    /// Open file; `None` before the first write.
     file: Option<File>,
     remembered: VecDeque<ReclaimRecord>,
-    /// Giving back in steps, not written yet: one of each cause at most, in the order of their beginnings.
+    /// Unwritten lines of reclaims in steps: at most one per cause, in the order of their beginnings.
     under_way: Vec<OpenLine>,
 }
 
-/// A line that grows, and when it began.
+/// A line to which steps are added, with its beginning.
 #[derive(Debug)]
 struct OpenLine {
     line: ReclaimRecord,
@@ -74,7 +74,7 @@ impl Log {
         for path in [&log.before, &log.path] {
             let text = fs::read(path).unwrap_or_default();
             for line in text.split(|byte| *byte == b'\n') {
-                // The last line may be torn, after a crash.
+                // A crash may have cut the last line off.
                 let Ok(given_back) = serde_json::from_slice(line) else {
                     continue;
                 };
@@ -96,16 +96,16 @@ impl Log {
     /// Adds an immediate reclaim.
     ///
     /// # Errors
-    /// With the path; it is remembered all the same.
+    /// The error names the path; the line stays in memory.
     pub(crate) fn add(&mut self, given_back: ReclaimRecord) -> io::Result<()> {
         let earlier = self.settle(|_| true);
         self.write(given_back).and(earlier)
     }
 
-    /// Adds one step of giving back gradually, or one lease of several that end.
+    /// Adds one step of a gradual reclaim, or one of several leases that end.
     ///
     /// # Errors
-    /// Those of [`Self::add`], for the lines before.
+    /// Errors of [`Self::add`], for earlier lines.
     pub(crate) fn add_step(&mut self, step: ReclaimRecord) -> io::Result<()> {
         let now_ms = step.time_ms;
         let earlier = self.settle(|under_way| under_way.has_ended(now_ms));
@@ -120,15 +120,15 @@ impl Log {
         earlier
     }
 
-    /// Writes what went in steps and has ended by `now_ms`.
+    /// Writes lines of steps that have ended by `now_ms`.
     ///
     /// # Errors
-    /// As of [`Self::add`].
+    /// Errors of [`Self::add`].
     pub(crate) fn tick(&mut self, now_ms: i64) -> io::Result<()> {
         self.settle(|under_way| under_way.has_ended(now_ms))
     }
 
-    /// Writes those lines under way that are over.
+    /// Writes the unwritten lines for which `is_over` holds.
     fn settle(&mut self, is_over: impl Fn(&OpenLine) -> bool) -> io::Result<()> {
         let mut settled = Ok(());
         for under_way in self
@@ -151,7 +151,7 @@ impl Log {
         line.push(b'\n');
         let written = self.append(&line);
         if written.is_err() {
-            self.file = None; // opened again the next time
+            self.file = None; // reopened by the next write
         }
         written.map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", self.path.display())))
     }
@@ -183,7 +183,7 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let _ = self.settle(|_| true); // nobody is left to be told
+        let _ = self.settle(|_| true); // nobody is left who could be told of an error
     }
 }
 
@@ -215,7 +215,7 @@ mod tests {
             sizes.iter().all(|size| (1..=2000).contains(size)),
             "{sizes:?}"
         );
-        // A crash in the middle of a line.
+        // Simulates a crash in the middle of a line.
         let mut file = OpenOptions::new()
             .append(true)
             .open(folder.path().join(FILE))
@@ -280,7 +280,7 @@ mod tests {
         let expected = expected.map(|(cause, count)| (cause.to_owned(), count));
         assert_eq!(lines.iter().map(short).collect::<Vec<_>>(), expected);
         assert_eq!(lines[1].clients.len(), MOST_CLIENTS);
-        // The lines do not wait without limit for a pause.
+        // A line is written after some time even if steps never pause.
         for minute in 0..30 {
             for second in (0..60).step_by(4) {
                 let time_ms = 10_000 + (minute * 60 + second) * 1000;

@@ -1,4 +1,4 @@
-//! Serves the pages of leases to their clients, beside the core, which waits for none of it.
+//! Serves the pages of leases to their clients, in threads that the core never waits for.
 
 use crate::config::PageServerSettings;
 use crate::entrance::Entrance;
@@ -9,12 +9,12 @@ use gleaner_paging::store::Store;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Listens and serves; where clients are to come. Nothing of it where no address is configured.
+/// Starts the page server; returns the address for clients, or `None` if no address is configured.
 ///
-/// By TLS as this host, to the clients of its leases. Without TLS only at a loopback address, where recruiters are of this machine.
+/// Clients of this host's leases connect by TLS. Without TLS the address is a loopback one, for recruiters on this machine.
 ///
 /// # Errors
-/// When nothing can listen there.
+/// The address cannot be opened.
 pub(crate) fn start(
     serving: &PageServerSettings,
     entrance: Arc<Entrance>,

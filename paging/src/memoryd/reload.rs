@@ -1,6 +1,6 @@
-//! Another configuration without a restart, which would give back all memory.
+//! Reloads the configuration without a restart, which would give back all memory.
 //!
-//! By a thread of its own: a file may be slow to read, and the core waits for nobody.
+//! Reloading has a thread of its own, since a file may be slow to read and the core never waits.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
@@ -18,11 +18,11 @@ pub(crate) struct Reloader {
     pub(crate) args: GlobalArgs,
     /// Configuration with which the daemon was started.
     pub(crate) config: Config,
-    /// Settings are those of a measurement, whatever the file says.
+    /// True in a measurement, whose settings override the file's.
     pub(crate) is_measured: bool,
     pub(crate) inbox: Inbox,
     pub(crate) manager: Arc<ServiceManager>,
-    /// Written to, it ends the daemon.
+    /// Stream that ends the daemon when written to.
     pub(crate) end: UnixStream,
 }
 
@@ -31,7 +31,7 @@ impl Reloader {
     pub(crate) fn follow(mut self, mut hangups: UnixStream) {
         while hangups.read(&mut [0; 64]).is_ok_and(|read| read > 0) {
             if terminal::has_hung_up() {
-                let _ = self.end.write_all(&[0]); // it ends already
+                let _ = self.end.write_all(&[0]); // nobody may be left to read: the daemon is ending
                 return;
             }
             self.manager.reloading();
@@ -49,7 +49,7 @@ impl Reloader {
         }
     }
 
-    /// Passes new settings to the core; `None` if it has ended.
+    /// Passes new settings to the core; returns its status, or `None` if it has ended.
     fn hand_over(&self, next: Config) -> Option<String> {
         let left_out = self.config.left_out(&next);
         let mut settings = Box::new(next.settings);

@@ -1,4 +1,4 @@
-//! Sets everything up, and runs the core.
+//! Sets up the daemon's parts, and runs the core.
 
 use crate::args::GlobalArgs;
 use crate::config::Config;
@@ -29,10 +29,10 @@ pub(crate) struct MeasureOptions {
 /// Lends until SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When it cannot begin.
+/// The daemon cannot start.
 pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow::Result<()> {
     let mut config = Config::load(&args)?.values;
-    // Before any thread: their memory is locked as well, and their errors are this one's.
+    // Before other threads start, so that their memory is locked too and errors end the start.
     let (end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     let (hangups, on_hangup) = UnixStream::pair().context("make a pipe")?;
     signal_hook::low_level::pipe::register(SIGHUP, on_hangup)?;
     let manager = Arc::new(ServiceManager::of_this_process());
-    // 53 bits: as many as every reader of JSON keeps.
+    // 53 bits, which every JSON reader represents exactly.
     let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
     for note in itself::settle(&store) {
@@ -95,7 +95,8 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
         .name("look".to_owned())
         .spawn(move || {
             while let Ok(first) = looks.recv() {
-                // For requests that came together, one look and one write of the newest wishes are enough.
+                // For commands that arrive together, one measurement and one write of the newest wishes
+                // suffice.
                 let all: Vec<SlowCommand> = iter::once(first).chain(looks.try_iter()).collect();
                 if let Some(wishes) = all.iter().rev().find_map(|look| look.wishes.as_ref())
                     && let Err(e) = kept.write(wishes)
@@ -117,14 +118,14 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     }
     links_as.pages = pages::start(&config.serving, entrance.clone(), store, load)?;
     let links = link::start(&links_as, links, &entrance)?;
-    // Last, so that of all threads the core's alone goes before others, and those that help it give back.
+    // Last, so that only the core's thread and those that help it give memory back have this priority.
     if let Err(e) = itself::before_others() {
         eprintln!(
             "gleaner-memoryd: no real-time priority ({e}): on a busy host memory comes back later; give it CAP_SYS_NICE"
         );
     }
     core.run()?;
-    // The links close their connections; all memory is back by now.
+    // The links close their connections; all memory is given back by now.
     let _ = links.join();
     Ok(())
 }
@@ -146,7 +147,7 @@ fn link_settings(config: &Config) -> link::Settings {
 
 fn physical_bytes() -> u64 {
     let info = rustix::system::sysinfo();
-    // The width of these depends on the machine.
+    // The fields' width depends on the machine.
     #[allow(clippy::useless_conversion)]
     let bytes = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
     bytes

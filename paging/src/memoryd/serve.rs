@@ -1,6 +1,5 @@
-//! A lease of fixed size, as the default export of an NBD server: without agent, owner or recruiter, for
-//! measurements and for trying clients. The pages, and the check that a lease still exists, are those of
-//! every lease.
+//! A lease of fixed size, as the default export of an NBD server, without agent, owner or recruiter: for measurements
+//! and for trying clients. It uses the same pages, and the same check that the lease still exists, as every lease.
 
 use crate::itself;
 use anyhow::{Context, bail};
@@ -13,13 +12,14 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 const LEASE: &str = "standalone";
-/// A lease's client opens a few.
+/// Limit of connections; a lease's client opens a few.
 const MOST_CONNECTIONS: u64 = 256;
 
-/// Serves `bytes` of memory at `listen` until SIGTERM or SIGINT; all is given back then, and clients' connections end.
+/// Serves `bytes` of memory at `listen` until SIGTERM or SIGINT; then gives all of it back and ends clients'
+/// connections.
 ///
 /// # Errors
-/// When it cannot begin.
+/// The server cannot start.
 pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
     if !listen.is_this_machine() {
         bail!(

@@ -1,4 +1,4 @@
-//! A lease without a recruiter, for measurements: the same rules, the same pages, taken whenever the agent
+//! A lease without a recruiter, for measurements: the same rules and pages, leased whenever the agent
 //! sends a sample.
 
 use gleaner_paging::store::Pages;
@@ -7,20 +7,20 @@ use gleaner_schemas::lending::{Mode, SLAB_BYTES};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// Longer than anything is measured.
+/// Term of the lease, longer than any measurement.
 const TERM_MS: i64 = 365 * 86_400_000;
 
-/// The lease to take.
+/// The lease to request.
 #[derive(Debug)]
 pub(crate) struct StandaloneLease {
     bytes: u64,
-    /// Thread that writes all of it; `None`: it is not written.
+    /// Thread that writes all pages; `None`: they are not written.
     filler: Option<Sender<Pages>>,
 }
 
 impl StandaloneLease {
     /// # Errors
-    /// When no thread can be started.
+    /// No thread can be started.
     pub(crate) fn new(bytes: u64, is_filled: bool) -> std::io::Result<Self> {
         let filler = if is_filled {
             Some(filler(bytes)?)
@@ -44,18 +44,18 @@ impl StandaloneLease {
 
     pub(crate) fn granted(&self, pages: Option<Pages>) {
         if let (Some(filler), Some(pages)) = (&self.filler, pages) {
-            let _ = filler.send(pages); // it ends with the daemon
+            let _ = filler.send(pages); // the thread ends with the daemon
         }
     }
 }
 
-/// Writes every page of each lease, as a client would: from another thread, until the lease is gone.
+/// Starts a thread that writes every page of each lease, as a client would, until the lease has ended.
 fn filler(bytes: u64) -> std::io::Result<Sender<Pages>> {
     let (sender, granted) = channel::<Pages>();
     let fill = move || {
         let contents = vec![0x5a_u8; SLAB_BYTES as usize];
         while let Ok(pages) = granted.recv() {
-            // A lease is whole slabs.
+            // A lease consists of whole slabs.
             let gone = |slab: u64| pages.write(slab * SLAB_BYTES, &contents).is_err();
             let _ = (0..bytes.div_ceil(SLAB_BYTES)).any(gone);
         }

@@ -1,4 +1,4 @@
-//! The owner's wishes, kept across restarts.
+//! The owner's wishes, stored across restarts.
 
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -18,17 +18,17 @@ pub(crate) struct OwnerWishes {
 /// Pause of lending.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pause {
-    /// Until then, in milliseconds since 1970-01-01 UTC; `None`: until resumed.
+    /// End of the pause, in milliseconds since 1970-01-01 UTC; `None`: until resumed.
     pub(crate) until_time_ms: Option<i64>,
-    /// User who set it, and may end it as well.
+    /// User who set the pause, and may end it.
     pub(crate) by_uid: u32,
 }
 
-/// Never more than this.
+/// Upper limit of lent memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Cap {
     pub(crate) bytes: u64,
-    /// User who set it, and may raise it as well.
+    /// User who set the cap, and may raise it.
     pub(crate) by_uid: u32,
 }
 
@@ -45,10 +45,10 @@ impl WishesFile {
         }
     }
 
-    /// The last wishes. An unreadable file may have contained a pause, and is treated as one.
+    /// Reads the stored wishes. An unreadable file may have contained a pause, and counts as one.
     ///
     /// # Errors
-    /// The fault of the file, for people, with the wishes to use.
+    /// Fault of the file as a message, with the wishes to use.
     pub(crate) fn read(&self) -> Result<OwnerWishes, (OwnerWishes, String)> {
         let path = self.folder.join(FILE);
         let wrong = |why: String| {
@@ -70,10 +70,10 @@ impl WishesFile {
         }
     }
 
-    /// Keeps them: written beside, synced, renamed.
+    /// Replaces the file atomically and durably.
     ///
     /// # Errors
-    /// With the path.
+    /// The error names the path.
     pub(crate) fn write(&self, wishes: &OwnerWishes) -> io::Result<()> {
         let path = self.folder.join(FILE);
         let write = || {

@@ -19,7 +19,7 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// A connection without TLS.
 #[derive(Debug)]
 pub(super) enum PlainStream {
-    /// Shared with the [`Line`] by which another thread may hang up.
+    /// Shared with the [`Line`] by which another thread may close the connection.
     Tcp(Arc<TcpStream>),
     Unix(UnixStream),
 }
@@ -41,7 +41,8 @@ impl PlainStream {
         Ok(Self::Tcp(Arc::new(stream)))
     }
 
-    /// A place among the strangers; none is needed for programs of this machine at a Unix socket.
+    /// Registers an unauthenticated connection; `None` at a Unix socket, whose clients are programs of this
+    /// machine.
     pub(super) fn stranger(&self, strangers: &Arc<Strangers>) -> io::Result<Option<Place>> {
         match self {
             Self::Tcp(stream) => strangers.enter(stream).map(Some),
@@ -49,7 +50,7 @@ impl PlainStream {
         }
     }
 
-    /// A handle that ends the connection from any thread.
+    /// Handle by which any thread can close the connection.
     pub(super) fn line(&self) -> io::Result<Line> {
         Ok(match self {
             Self::Tcp(stream) => Line::Tcp(Arc::clone(stream)),
@@ -57,7 +58,7 @@ impl PlainStream {
         })
     }
 
-    /// From here on, [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Makes reads and writes return [`io::ErrorKind::WouldBlock`] instead of waiting.
     pub(super) fn set_nonblocking(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.set_nonblocking(true),
@@ -87,7 +88,7 @@ pub(super) enum Line {
 }
 
 impl Line {
-    /// Ends the connection: its thread reads the end.
+    /// Closes the connection, which its thread notices when reading.
     pub(super) fn hang_up(&self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -97,7 +98,7 @@ impl Line {
 }
 
 impl Channel {
-    /// The client's certificates and a handle on the connection, where there is TLS.
+    /// The client's certificates and a handle of the connection; `None` without TLS.
     pub(super) fn shown(&self) -> io::Result<Option<(Vec<CertificateDer<'static>>, Line)>> {
         let Self::Tls(tls) = self else {
             return Ok(None);
@@ -107,7 +108,7 @@ impl Channel {
         Ok(Some((chain, tls.sock.line()?)))
     }
 
-    /// Limit of one read or write; `None`: no limit.
+    /// Timeout of one read or write; `None`: no timeout.
     pub(super) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Self::Plain(plain) => plain.set_patience(patience),
@@ -115,7 +116,7 @@ impl Channel {
         }
     }
 
-    /// The server's side of a TLS handshake, which ends by then.
+    /// Makes the server's side of a TLS handshake, which must end by `until`.
     pub(super) fn start_tls(
         self,
         config: &Arc<ServerConfig>,
@@ -144,11 +145,11 @@ impl Channel {
 
 /// A stream of bytes in both directions.
 pub(super) trait Stream: Read + Write {
-    /// The socket, where bytes go as they are: nothing that was written waits here.
+    /// The socket if bytes are sent unchanged and unbuffered, else `None`.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Underlying Unix socket, if it is one. Over TCP, reading all available bytes at once is better than
-    /// saving a copy.
+    /// Underlying Unix socket, if it is one. Over TCP, one read of all available bytes is faster than saving
+    /// a copy.
     fn unix_socket(&self) -> Option<BorrowedFd<'_>>;
 }
 
@@ -190,7 +191,7 @@ impl Stream for Channel {
     }
 }
 
-/// Reads and writes until then, however slowly the other side goes about it.
+/// Stream whose reads and writes all end by `until`, however slow the other side is.
 pub(super) struct TimedStream<'a> {
     pub(super) plain: &'a mut PlainStream,
     pub(super) until: Instant,
@@ -307,7 +308,7 @@ mod tests {
             revoked: None,
         });
         let (mut theirs, ours) = UnixStream::pair().unwrap();
-        // The head of a record of 4 KiB, and then a byte at a time: never silent for as long as it may take.
+        // The head of a record of 4 KiB, and then a byte at a time: never silent for the whole timeout.
         let slow = thread::spawn(move || {
             let mut sent = theirs.write_all(&[0x16, 3, 1, 0x10, 0]);
             while sent.is_ok() {

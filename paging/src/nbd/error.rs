@@ -1,4 +1,4 @@
-//! Failures of the handshake, from the server's side.
+//! Failures of the server's side of the handshake.
 
 use super::export::ExportRefusal;
 use std::io;
@@ -10,13 +10,13 @@ pub enum NegotiationError {
     /// The connection broke, or the client was too slow.
     #[error("connection: {0}")]
     Io(#[from] io::Error),
-    /// Something else than this protocol.
+    /// The client does not speak NBD.
     #[error("the client does not speak NBD: {0}")]
     Foreign(&'static str),
-    /// No TLS came about.
+    /// The TLS handshake failed.
     #[error("TLS: {0}")]
     Tls(io::Error),
-    /// The server refused `EXPORT_NAME`, to which closing is the only refusal.
+    /// The server refused `EXPORT_NAME`, for which it can only close the connection.
     #[error("export {name:?}: {source}")]
     Refused {
         /// Name of the requested export.

@@ -1,9 +1,9 @@
-//! Exports of a server, and who may use them.
+//! Exports of a server, and permissions to use them.
 
 use super::wire::{Fault, transmission};
 use gleaner_trust::Peer;
 
-/// An export, as clients see it.
+/// An export as clients see it.
 pub trait Export: Send + Sync {
     /// Size in bytes.
     fn bytes(&self) -> u64;
@@ -11,13 +11,12 @@ pub trait Export: Send + Sync {
     /// Description for people.
     fn description(&self) -> String;
 
-    /// Name of its contents, which distinguishes them from the export's contents at another time; `None`: the
-    /// requested name.
+    /// Name that distinguishes the export's contents from those at another time; `None`: the requested name.
     fn name(&self) -> Option<String> {
         None
     }
 
-    /// [`transmission`]: all that this server understands, unless an export can do less.
+    /// Flags ([`transmission`]): everything that this server supports; an export may support less.
     fn transmission_flags(&self) -> u16 {
         transmission::HAS_FLAGS
             | transmission::SEND_FLUSH
@@ -30,7 +29,7 @@ pub trait Export: Send + Sync {
     }
 }
 
-/// Bytes that are read and written by offset, from any thread.
+/// Contents that are read and written by offset, from any thread.
 pub trait Contents: Export {
     /// Reads from `offset` on. After an error, the content of `into` is undefined.
     ///
@@ -38,26 +37,25 @@ pub trait Contents: Export {
     /// [`Fault`], to be sent to the client.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Fault>;
 
-    /// Shows what is there without copying it, to `look`, which does not wait; `false`, and nothing is shown, where that cannot be.
+    /// Passes the bytes to `look` without copying them; `look` must not wait. Returns false without a call if that is impossible.
     ///
     /// # Errors
-    /// [`Fault`], as of [`Self::read`].
+    /// [`Fault`], as in [`Self::read`].
     fn show(&self, _offset: u64, _bytes: u64, _look: &mut dyn FnMut(&[u8])) -> Result<bool, Fault> {
         Ok(false)
     }
 
-    /// Writes from `offset` on. On an error, some of it may have been written.
+    /// Writes from `offset` on. After an error, some bytes may have been written.
     ///
     /// # Errors
     /// [`Fault`].
     fn write(&self, offset: u64, from: &[u8]) -> Result<(), Fault>;
 
-    /// Lets `fill`, which must not block, write the bytes from `offset` on. It returns the number of bytes
-    /// written, of which whole pages count: the remainder is to be written again. It is not called if the
-    /// range cannot be written.
+    /// Lets `fill`, which must not block, write bytes from `offset` on. It returns their number, of which only whole pages count:
+    /// write the remainder again. It is not called if the range cannot be written.
     ///
     /// # Errors
-    /// [`Fault`], as of [`Self::write`].
+    /// [`Fault`], as in [`Self::write`].
     fn fill(
         &self,
         _offset: u64,
@@ -67,13 +65,13 @@ pub trait Contents: Export {
         Ok(())
     }
 
-    /// Makes zeroes of what is there, and gives its room back where that is possible.
+    /// Replaces bytes by zeroes, and frees their memory if possible.
     ///
     /// # Errors
     /// [`Fault`].
     fn discard(&self, offset: u64, bytes: u64) -> Result<(), Fault>;
 
-    /// Returns when everything written before is as durable as it becomes.
+    /// Returns once everything written before is as durable as this export makes it.
     ///
     /// # Errors
     /// [`Fault`].
@@ -94,7 +92,7 @@ pub trait Exports: Send + Sync {
     /// Contents of one export.
     type Contents: Export;
 
-    /// The export of that name; the empty name is the default one.
+    /// Opens the export of that name; the empty name is the default export.
     ///
     /// # Errors
     /// [`ExportRefusal`], to be sent to the client.
@@ -104,16 +102,16 @@ pub trait Exports: Send + Sync {
     fn names(&self, caller: &Caller) -> Vec<String>;
 }
 
-/// Reason why an export is refused; the text is for people, and names the remedy.
+/// Reason why an export is refused; the message names the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExportRefusal {
-    /// No export has this name, or these contents any more.
+    /// No export has this name, or its contents were replaced.
     #[error("{0}")]
     Unknown(String),
     /// The caller may not use the export.
     #[error("{0}")]
     Forbidden(String),
-    /// The server ends.
+    /// The server is ending.
     #[error("{0}")]
     Ending(String),
 }

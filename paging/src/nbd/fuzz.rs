@@ -1,4 +1,4 @@
-//! Both sides of the protocol as functions of arbitrary bytes, for the fuzzer and for replays of its
+//! Both sides of the protocol as functions of arbitrary bytes, for the fuzzer and for replaying its
 //! findings.
 
 use super::channel::{Channel, PlainStream};
@@ -15,12 +15,15 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 const LEASE_BYTES: u64 = 2 << 20;
-/// Long enough for any busy machine: the stranger's end is closed, so nothing ever waits so long.
+/// Long enough for any busy machine: the stranger's end is closed, so that nothing ever waits that
+/// long.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// A socket's buffer takes as much without a reader; with 2 MiB a read, more would only be slow.
+/// Fits into a socket's buffer without a reader; as each read may be answered with 2 MiB, more would
+/// only be slow.
 const MOST_BYTES: usize = 8 << 10;
 
-/// A socket on which a stranger has said `bytes` and closed its half; the thread takes in all answers.
+/// Returns a socket on which a stranger has sent `bytes` and closed its half; the thread reads all
+/// answers.
 fn stranger(bytes: &[u8]) -> io::Result<(UnixStream, JoinHandle<()>)> {
     let (mut theirs, ours) = UnixStream::pair()?;
     theirs.write_all(&bytes[..bytes.len().min(MOST_BYTES)])?;
@@ -32,10 +35,10 @@ fn stranger(bytes: &[u8]) -> io::Result<(UnixStream, JoinHandle<()>)> {
     Ok((ours, taking))
 }
 
-/// Serves one client that says `bytes`, from the greeting on.
+/// Serves one client that sends `bytes`, from the greeting on.
 ///
 /// # Errors
-/// What ended the connection.
+/// Reason why the connection ended.
 pub fn server(bytes: &[u8]) -> io::Result<()> {
     let options = Options {
         wants_huge: false,
@@ -57,14 +60,14 @@ pub fn server(bytes: &[u8]) -> io::Result<()> {
         Ok(Outcome::Ended) => Ok(()),
         Err(e) => Err(io::Error::other(e)),
     };
-    let _ = taking.join(); // it only read
+    let _ = taking.join(); // the thread only reads
     ended
 }
 
-/// Connects to a server that says `bytes`, and takes its answers by `take`.
+/// Connects to a server that sends `bytes`, and reads its answers with `take`.
 ///
 /// # Errors
-/// What ended the connection.
+/// Reason why the connection ended.
 pub fn client<T>(bytes: &[u8], take: impl FnOnce(Wire) -> io::Result<T>) -> io::Result<T> {
     let (ours, taking) = stranger(bytes)?;
     let wire = Wire::plain(PlainStream::Unix(ours));
@@ -72,6 +75,6 @@ pub fn client<T>(bytes: &[u8], take: impl FnOnce(Wire) -> io::Result<T>) -> io::
         Ok((wire, _)) => take(wire),
         Err(e) => Err(io::Error::other(e)),
     };
-    let _ = taking.join(); // it only read
+    let _ = taking.join(); // the thread only reads
     taken
 }

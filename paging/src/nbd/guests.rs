@@ -1,4 +1,4 @@
-//! Clients that are let in by certificate, and sent away once their certificate is no longer good.
+//! Clients admitted by certificate, and disconnected once the certificate is no longer valid.
 
 use super::channel::Line;
 use gleaner_trust::TrustError;
@@ -7,28 +7,30 @@ use rustls::pki_types::CertificateDer;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Certificates remembered for each export, the newest: a client that renews its own has them all by one name.
+/// Maximum number of certificates remembered per export, the newest: a client that renews its certificate
+/// keeps its name.
 const MOST_SHOWN: usize = 16;
 
-/// Guard of a server's door: TLS settings, and a list of those inside.
+/// Admission of clients: TLS settings, and a list of admitted clients.
 pub trait Gate: Send + Sync {
-    /// TLS settings for the next client; asked for each, since certificates are renewed and revoked.
+    /// TLS settings for the next client. The server asks for each client, since certificates are renewed and
+    /// revoked.
     ///
     /// # Errors
-    /// The reason why there are none, which the client receives.
+    /// Reason why there are no settings, which is sent to the client.
     fn settings(&self) -> Result<Arc<ServerConfig>, String>;
 
-    /// Admits a client after its handshake. It counts as inside until the value is dropped.
+    /// Admits a client after its handshake. The client counts as admitted until the value is dropped.
     ///
     /// # Errors
-    /// The reason why its certificate is no longer good.
+    /// Reason why the client's certificate is no longer valid.
     fn admit(&self, arrival: Arrival) -> Result<Box<dyn Send>, String>;
 }
 
 /// Connection of a client that has shown a certificate and opened an export.
 #[derive(Debug)]
 pub struct Arrival {
-    /// The client's certificate, then those between it and the authority.
+    /// The client's certificate, followed by those between it and the authority.
     pub certificates: Vec<CertificateDer<'static>>,
     /// The export's own name.
     pub export: String,
@@ -37,7 +39,7 @@ pub struct Arrival {
 
 type Chain = Arc<[CertificateDer<'static>]>;
 
-/// Clients inside, and the certificates that each export was opened with.
+/// Admitted clients, and the certificates with which each export was opened.
 #[derive(Debug, Default)]
 pub struct Guests(Mutex<GuestTable>);
 
@@ -48,7 +50,7 @@ struct GuestTable {
     shown: BTreeMap<String, VecDeque<Chain>>,
 }
 
-/// An admitted client; leaves when dropped.
+/// An admitted client, removed from the list when dropped.
 #[derive(Debug)]
 pub struct Guest {
     guests: Arc<Guests>,
@@ -60,7 +62,7 @@ pub struct Guest {
 pub struct RecheckResult {
     /// Connections that were closed.
     pub closed_count: usize,
-    /// Exports that a revoked certificate has opened, by name, whether or not a connection was left.
+    /// Names of exports that a revoked certificate has opened, with or without an open connection.
     pub exports: Vec<String>,
 }
 
@@ -69,7 +71,7 @@ impl Guests {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Admits a client. Drops records of exports for which `is_there` returns false.
+    /// Lists a client as admitted. Drops records of exports for which `is_there` returns false.
     pub fn enter(self: &Arc<Self>, arrival: Arrival, is_there: impl Fn(&str) -> bool) -> Guest {
         let Arrival {
             certificates,
@@ -98,7 +100,7 @@ impl Guests {
         }
     }
 
-    /// Checks all certificates again, and closes each connection whose certificate is no longer good.
+    /// Checks all certificates again, and closes each connection whose certificate is no longer valid.
     pub fn recheck(
         &self,
         check: impl Fn(&[CertificateDer<'_>]) -> Result<(), TrustError>,
@@ -117,7 +119,7 @@ impl Guests {
                 .collect();
             (open, shown)
         };
-        // Not under the lock: clients that come in between are admitted by the newer settings.
+        // Without the lock: clients that arrive meanwhile are admitted by the newer settings.
         let mut bad = BTreeSet::new();
         for (number, chain) in &open {
             if check(chain).is_err() {
@@ -134,7 +136,7 @@ impl Guests {
         let lines = bad.iter().filter_map(|number| present.open.get(number));
         let mut closed_count = 0;
         for (_, line) in lines {
-            line.hang_up(); // the connection's thread reads the end, and leaves
+            line.hang_up(); // the connection's thread notices the end, and removes the client
             closed_count += 1;
         }
         RecheckResult {
@@ -222,14 +224,14 @@ mod tests {
             }
         );
         assert!(first.is_closed() && second.is_closed() && other.is_open());
-        // The export stays listed after its last client has left.
+        // The export stays recorded after its last client has left.
         drop(gone);
         let rechecked = guests.recheck(refuse(CertificateError::Revoked, 3));
         assert_eq!(
             (rechecked.closed_count, &rechecked.exports[..]),
             (0, &["c".to_owned()][..])
         );
-        // Expired: the client connects again with its next certificate, and its lease goes on.
+        // After an expiry the client reconnects with its next certificate, and its lease stays.
         let rechecked = guests.recheck(refuse(CertificateError::Expired, 2));
         assert_eq!(
             rechecked,

@@ -1,4 +1,4 @@
-//! Leased pages as exports: a lease and its generation are the export's name.
+//! Leases as exports, whose names consist of lease and generation.
 
 use super::export::{Caller, Contents, Export, ExportRefusal, Exports};
 use super::share::{Place, Shares};
@@ -7,14 +7,14 @@ use crate::store::{Error, Pages, Store};
 use gleaner_trust::Peer;
 use std::sync::Arc;
 
-/// Name of the export of a lease's pages: `LEASE@GENERATION`. A restarted memory server may have other
-/// contents under an old lease id; the generation keeps clients from reading them as the old ones.
+/// Name of a lease's export: `LEASE@GENERATION`. A restarted memory server may have other contents
+/// under an old lease id; with the generation, clients cannot mistake them for the old ones.
 #[must_use]
 pub fn export_name(lease_id: &str, generation: u64) -> String {
     format!("{lease_id}@{generation}")
 }
 
-/// Lease and generation of an export's name, as [`export_name`] writes it.
+/// Parses an export's name as [`export_name`] writes it: lease and generation.
 #[must_use]
 pub fn lease_of(name: &str) -> Option<(&str, u64)> {
     let (lease_id, generation) = name.rsplit_once('@')?;
@@ -23,15 +23,15 @@ pub fn lease_of(name: &str) -> Option<(&str, u64)> {
 
 /// The leases of one store.
 pub struct Leases {
-    /// Store with their pages.
+    /// Store with the leases' pages.
     pub store: Arc<Store>,
-    /// Export for clients that request no name: lease and generation.
+    /// Export for clients that request the empty name: lease and generation.
     pub default: Option<(String, u64)>,
     /// Limit of connections of each client, over all its leases.
     pub shares: Arc<Shares>,
 }
 
-/// The pages of a lease, as one connection has them.
+/// Pages of a lease, used by one connection.
 pub struct LeaseContents {
     name: String,
     pages: Pages,
@@ -55,12 +55,12 @@ impl Exports for Leases {
             }
         };
         let is_for = |pages: &Pages| match caller {
-            // On this machine, knowing a lease's name is enough: it cannot be guessed.
+            // A local program only needs to know the lease's name, which is unguessable.
             Caller::Local => true,
             Caller::Certified(Peer::Client(client)) => client == pages.client(),
             Caller::Certified(_) => false,
         };
-        // Others' leases are told from none by nothing.
+        // Another client's lease gives the same answer as a missing lease.
         let found = self.store.pages(lease_id, generation).ok().filter(is_for);
         let pages = found.ok_or_else(|| {
             unknown(
@@ -81,7 +81,7 @@ impl Exports for Leases {
     }
 
     fn names(&self, _caller: &Caller) -> Vec<String> {
-        // Leases' names are known to their clients alone; only the default export is listed.
+        // Leases' names are secret: only the default export is listed.
         self.default.iter().map(|_| String::new()).collect()
     }
 }
@@ -126,7 +126,7 @@ impl Contents for LeaseContents {
         Ok(self.pages.discard(offset, bytes)?)
     }
 
-    /// Memory is as durable as it becomes; that the lease is still there is what can be said.
+    /// Memory cannot become more durable; a flush only checks that the lease still exists.
     fn flush(&self) -> Result<(), Fault> {
         Ok(self.pages.still_there()?)
     }

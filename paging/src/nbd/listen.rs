@@ -1,4 +1,4 @@
-//! Takes connections, and serves each on a thread of its own.
+//! Accepts connections, and serves each in a thread of its own.
 
 use super::channel::{Channel, PlainStream};
 use super::error::NegotiationError;
@@ -17,13 +17,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use std::{fmt, fs, io};
 
-/// TLS needs most of it.
+/// Stack size of a connection's thread; TLS needs most of it.
 const STACK_BYTES: usize = 256 << 10;
-/// Time for the handshake, after which a client is disconnected.
+/// Timeout of the handshake, after which the client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Broken connections that are logged per minute; strangers must not fill a log.
+/// Maximum number of broken connections logged per minute; strangers must not fill the log.
 const MOST_LINES: u32 = 10;
-/// Time until a refused accept(2) is tried again: file descriptors are short, say.
+/// Pause after accept(2) fails, for example because descriptors are short.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of a server.
@@ -36,7 +36,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// Returns true where only programs of this machine can connect: a Unix socket, or a loopback address.
+    /// Returns true if only programs of this machine can connect: a Unix socket, or a loopback address.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         match self {
@@ -45,7 +45,7 @@ impl Address {
         }
     }
 
-    /// Removes the file that listening at a Unix socket left, where there is one.
+    /// Removes the file of a Unix socket, if it exists.
     pub fn clear(&self) {
         if let Self::Unix(path) = self {
             let _ = fs::remove_file(path);
@@ -131,8 +131,8 @@ impl Listener {
         }
     }
 
-    /// Serves until the process ends. Beyond `most_connections` clients, a new one is disconnected after
-    /// naming its export.
+    /// Serves until the process ends. Once `most_connections` clients are served, a further one is
+    /// disconnected after it names its export.
     ///
     /// # Errors
     /// No thread can be started.
@@ -162,7 +162,7 @@ impl Listener {
                             most_connections,
                             journal: journal.clone(),
                         };
-                        // Dropped with its contents if no thread can be started.
+                        // If no thread can be started, the connection is dropped and so closed.
                         let _ = named("pages").spawn(move || visitor.serve(plain, place));
                     }
                     Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -174,10 +174,10 @@ impl Listener {
     }
 }
 
-/// Listens at a Unix socket. A file that a dead server left is replaced.
+/// Listens at a Unix socket. The file of a dead server is replaced.
 ///
 /// # Errors
-/// The kernel's error; [`io::ErrorKind::AddrInUse`] if another program listens there already.
+/// The kernel's error; [`io::ErrorKind::AddrInUse`] if another program listens there.
 pub fn listen_at(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(e) if e.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
@@ -197,7 +197,7 @@ fn named(name: &str) -> thread::Builder {
         .stack_size(STACK_BYTES)
 }
 
-/// Connection of one client, with its share of the server.
+/// Connection of one client, with the server's shared data.
 struct Visitor<E> {
     exports: Arc<E>,
     door: Door,
@@ -206,7 +206,7 @@ struct Visitor<E> {
     journal: Arc<Journal>,
 }
 
-/// Reason why a connection ended that its client did not end.
+/// Reason why a connection ended other than by the client's request.
 #[derive(Debug, thiserror::Error)]
 enum BrokenConnection {
     #[error(transparent)]
@@ -216,7 +216,7 @@ enum BrokenConnection {
 }
 
 impl BrokenConnection {
-    /// Returns false for a client that just closed (to probe the port, or killed).
+    /// Returns false if the client just closed the connection (a probe of the port, or a killed client).
     fn is_news(&self) -> bool {
         let (Self::Negotiating(NegotiationError::Io(e))
         | Self::Transmitting(TransmissionError::Io(e))) = self
@@ -258,7 +258,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
         };
         channel.set_patience(None).map_err(TransmissionError::Io)?;
         match channel {
-            // Known here, so that the compiler sees through to the socket's own calls.
+            // The type is known here, so that the compiler can inline the socket's calls.
             Channel::Plain(plain) => transmit(plain, &contents, &self.load)?,
             tls @ Channel::Tls(_) => transmit(tls, &contents, &self.load)?,
         }
@@ -267,7 +267,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
 }
 
 impl<E: Exports<Contents: Contents>> Visitor<E> {
-    /// Has the gate know of a client with a certificate.
+    /// Has the gate admit a client that has a certificate.
     fn admit(
         &self,
         channel: &Channel,
@@ -287,7 +287,7 @@ impl<E: Exports<Contents: Contents>> Visitor<E> {
     }
 }
 
-/// A connection that serves pages, counted as long as it is there.
+/// A serving connection, counted until it is dropped.
 struct CountedConnection<'a>(&'a Load);
 
 impl<'a> CountedConnection<'a> {
@@ -303,7 +303,7 @@ impl Drop for CountedConnection<'_> {
     }
 }
 
-/// Log of the reasons why connections ended that their clients did not end.
+/// Rate-limited log of broken connections.
 #[derive(Debug, Default)]
 struct Journal(Mutex<Option<(Instant, u32)>>);
 

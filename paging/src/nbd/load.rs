@@ -1,14 +1,14 @@
-//! Number and speed of a server's requests.
+//! Number and latency of a server's requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the histogram's classes, in microseconds; one more has no bound.
+/// Upper bounds of the histogram's classes, in microseconds; a last class has no bound.
 pub const BOUNDS_US: [u64; 15] = [
     2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000, 1_000_000, 10_000_000,
 ];
 
-/// Counted since the start, by all connections.
+/// Counters since the start, over all connections.
 #[derive(Debug, Default)]
 pub struct Load {
     requests: AtomicU64,
@@ -18,23 +18,24 @@ pub struct Load {
     total_us: AtomicU64,
 }
 
-/// [`Load`] at one time.
+/// Values of [`Load`] at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
     /// Number of requests answered.
     pub requests: u64,
     /// Number of requests answered with an error.
     pub failed: u64,
-    /// Connections there are.
+    /// Number of open connections.
     pub connections: u64,
-    /// Requests by the time from their arrival to the sending of their answer: [`BOUNDS_US`], and those beyond.
+    /// Numbers of requests by the time from arrival to answer: one per class of [`BOUNDS_US`], and the last
+    /// class.
     pub classes: [u64; BOUNDS_US.len() + 1],
-    /// Sum of those times.
+    /// Sum of the times from arrival to answer.
     pub total_us: u64,
 }
 
 impl Load {
-    /// Counts requests that took this long: together, if they came together.
+    /// Counts `requests` that arrived together and took `took`.
     pub(super) fn answered(&self, requests: u64, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let class = BOUNDS_US.partition_point(|bound| *bound < us);
@@ -48,7 +49,7 @@ impl Load {
         self.failed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one more connection, unless `most` are open.
+    /// Counts one more connection; returns false if `most` are open.
     pub(super) fn connect(&self, most: u64) -> bool {
         let one_more = |now| (now < most).then_some(now + 1);
         self.connections
@@ -60,7 +61,7 @@ impl Load {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Counts at this moment.
+    /// Present values of the counters.
     #[must_use]
     pub fn counted(&self) -> LoadCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
-//! The NBD protocol, which carries pages between hosts and serves block devices.
+//! The NBD protocol, which transfers pages between hosts and serves block devices.
 //!
-//! Fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS`, simple replies, by doc/proto.md of the
-//! NetworkBlockDevice project. This module does not depend on the origin of the bytes: a server is given
+//! Supported: fixed newstyle, `GO`, `INFO`, `LIST`, `STARTTLS` and simple replies, as in doc/proto.md of
+//! the NetworkBlockDevice project. This module does not depend on the origin of the bytes: a server gets
 //! [`Exports`], each with its [`Contents`].
 
 mod channel;

@@ -1,7 +1,8 @@
-//! The handshake, from the server's side: fixed newstyle, options until the client starts transmission or
+//! The server's side of the handshake: fixed newstyle, options until the client starts transmission or
 //! closes.
 //!
-//! Every read takes only the bytes needed: bytes sent before TLS are never taken for bytes sent within it.
+//! Each read takes only the bytes needed, so that bytes sent before TLS are never mistaken for bytes sent
+//! within it.
 
 use super::channel::{Channel, PlainStream, left};
 use super::error::NegotiationError;
@@ -17,36 +18,36 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most options of one handshake; nobody needs more.
+/// Maximum number of options in one handshake; no client needs more.
 const MOST_OPTIONS: usize = 64;
-/// Longer data of an option are read and refused ...
+/// Maximum length of an option's data; longer data are read and refused ...
 const MOST_OPTION_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
-/// ... and beyond that not even read.
+/// ... and data longer than this are not even read.
 const MOST_DRAINED_BYTES: u32 = 1 << 20;
-/// Best size of a request, in bytes.
+/// Preferred size of a request, in bytes.
 const BEST_BYTES: u32 = 4096;
 
 /// Result of the handshake.
 pub(super) enum Outcome<X> {
-    /// Transmission begins, over a channel that may be another one than before.
+    /// Transmission begins over this channel, which may be a new one.
     Transmit(Channel, X),
-    /// The client has gone.
+    /// The client has disconnected.
     Ended,
 }
 
 /// Rules for admitting clients.
 #[derive(Clone)]
 pub enum Door {
-    /// Programs of this machine.
+    /// Local programs may connect without a certificate.
     Open,
-    /// Clients that show a certificate, by STARTTLS.
+    /// Clients must show a certificate, by STARTTLS.
     Tls(Arc<dyn Gate>),
 }
 
-/// Negotiates with one client; the time limit up to transmission is `patience`.
+/// Negotiates with one client, within `patience` in total.
 ///
 /// # Errors
-/// [`NegotiationError`]: the connection is to be closed.
+/// [`NegotiationError`]; the caller closes the connection.
 pub(super) fn negotiate<E: Exports>(
     channel: Channel,
     exports: &E,
@@ -84,7 +85,7 @@ pub(super) fn negotiate<E: Exports>(
         };
         match (asked, talk.caller.clone(), door) {
             (option::ABORT, _, _) => {
-                // The client may have gone without waiting for that.
+                // The client may have disconnected without reading the answer.
                 let _ = talk.answer(asked, reply::ACK, &[]);
                 return Ok(Outcome::Ended);
             }
@@ -127,10 +128,10 @@ pub(super) fn negotiate<E: Exports>(
     Err(NegotiationError::Foreign("too many options"))
 }
 
-/// Negotiates with a program of this machine; `None` where it has gone without going on to transmission.
+/// Negotiates with a local program; `None` if it disconnected before transmission.
 ///
 /// # Errors
-/// [`NegotiationError`]: the connection is to be closed.
+/// [`NegotiationError`]; the caller closes the connection.
 pub fn greet<E: Exports>(
     stream: UnixStream,
     exports: &E,
@@ -147,11 +148,11 @@ pub fn greet<E: Exports>(
     }
 }
 
-/// Negotiation with one client, before transmission.
+/// Negotiation with one client before transmission.
 struct ServerNegotiation {
     channel: Channel,
     until: Instant,
-    /// `None` until TLS tells.
+    /// Identity of the client; `None` before TLS.
     caller: Option<Caller>,
 }
 
@@ -169,7 +170,7 @@ impl ServerNegotiation {
             match self.channel.read(&mut into[filled..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => filled += count,
-                // The time that is left tells whether it is over.
+                // The loop checks the remaining time.
                 Err(e) if matches!(e.kind(), Interrupted | WouldBlock) => {}
                 Err(e) => return Err(e),
             }
@@ -183,7 +184,7 @@ impl ServerNegotiation {
         self.channel.flush()
     }
 
-    /// An option's data; `None` where they were too long, which the client was told.
+    /// Reads an option's data; `None` if they were too long, which was answered.
     fn data(&mut self, asked: u32, bytes: u32) -> Result<Option<Vec<u8>>, NegotiationError> {
         if bytes <= MOST_OPTION_BYTES {
             let mut data = vec![0; bytes as usize];
@@ -214,7 +215,7 @@ impl ServerNegotiation {
         self.send(&bytes)
     }
 
-    /// The text is for people.
+    /// Refuses an option, with a text for people.
     fn refuse(&mut self, asked: u32, kind: u32, text: &str) -> io::Result<()> {
         let most = text.floor_char_boundary(MOST_TEXT_BYTES);
         self.answer(asked, kind, &text.as_bytes()[..most])
@@ -266,7 +267,7 @@ impl ServerNegotiation {
         self.answer(option::LIST, reply::ACK, &[])
     }
 
-    /// Answers `INFO` and `GO`; the export that `GO` opened.
+    /// Answers `INFO` and `GO`; returns the export that `GO` opened.
     fn inform<E: Exports>(
         &mut self,
         exports: &E,
@@ -307,24 +308,24 @@ impl ServerNegotiation {
                     let sizes = [1, BEST_BYTES, wire::MOST_BYTES];
                     tell(kind, sizes.map(u32::to_be_bytes).as_flattened())?;
                 }
-                _ => {} // what is not known is left out
+                _ => {} // unknown properties are left out
             }
         }
-        // Released before the answer: its receiver may request the same place at once.
+        // Released before the answer: the client may request the same place immediately.
         let contents = (asked == option::GO).then_some(contents);
         self.answer(asked, reply::ACK, &[])?;
         Ok(contents)
     }
 }
 
-/// Size and abilities, as sent for `EXPORT_NAME` and `INFO`.
+/// Size and flags, as sent for `EXPORT_NAME` and `INFO`.
 fn facts<X: Export>(contents: &X) -> Vec<u8> {
     let mut bytes = contents.bytes().to_be_bytes().to_vec();
     bytes.extend(contents.transmission_flags().to_be_bytes());
     bytes
 }
 
-/// Data of `INFO` and `GO`: a name, and which facts are wanted.
+/// Parses the data of `INFO` and `GO`: a name, and the requested properties.
 fn asked_for(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut rest = data;
     let name_bytes = u32::from_be_bytes(take(&mut rest)?) as usize;

@@ -1,4 +1,4 @@
-//! Each client's share of a server's connections, so that the others find places too.
+//! Each client's share of a server's connections, so that one client cannot take them all.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,13 +12,13 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// A quarter of a server's places for each client, and at least one.
+    /// Gives each client a quarter of a server's connections, and at least one.
     #[must_use]
     pub fn of(places: u64) -> Self {
         Self::whole(places.div_ceil(4))
     }
 
-    /// Gives each client as many as the server has; for a single client.
+    /// Allows each client all connections of the server; for a single client.
     #[must_use]
     pub fn whole(places: u64) -> Self {
         Self {
@@ -27,12 +27,12 @@ impl Shares {
         }
     }
 
-    /// Limit of one client's connections.
+    /// Maximum number of one client's connections.
     pub(super) fn most(&self) -> u64 {
         self.most
     }
 
-    /// Takes one connection for this client, until it is dropped; `None` if the client has its share already.
+    /// Takes one connection for this client until dropped; `None` if the client has used up its share.
     pub(super) fn take(self: &Arc<Self>, client: &str) -> Option<Place> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let count = held.entry(client.to_owned()).or_default();
@@ -47,7 +47,7 @@ impl Shares {
     }
 }
 
-/// A connection's, as long as it is there.
+/// One connection of a client, counted until dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     shares: Arc<Shares>,
@@ -63,7 +63,7 @@ impl Drop for Place {
             .unwrap_or_else(PoisonError::into_inner);
         if let Entry::Occupied(mut count) = held.entry(std::mem::take(&mut self.client)) {
             *count.get_mut() -= 1;
-            // Clients come and go; only those that are there are remembered.
+            // Clients without connections are forgotten.
             if *count.get() == 0 {
                 count.remove();
             }

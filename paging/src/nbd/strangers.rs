@@ -1,19 +1,19 @@
-//! Connections of clients that are not authenticated yet.
+//! Connections of unauthenticated clients.
 //!
-//! Anybody may connect and send nothing. Such connections have places of their own, few for each address, and
-//! the newest of an address replaces its oldest: a client that negotiates at once, within milliseconds, gets
-//! in among any number of silent ones.
+//! Anybody may connect and send nothing. Such connections have a limit of their own, and a small one per
+//! address; the newest of an address replaces its oldest. A client that negotiates promptly, within
+//! milliseconds, gets in among any number of silent ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Most connections of one address at a time.
+/// Maximum number of simultaneous connections of one address.
 const MOST_OF_ADDRESS: usize = 16;
-/// Most connections of all addresses at a time.
+/// Maximum number of simultaneous connections of all addresses.
 const MOST: usize = 256;
 
-/// Connections that negotiate, by remote address, the oldest first.
+/// Negotiating connections by remote address, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Strangers(Mutex<WaitingConnections>);
 
@@ -24,7 +24,7 @@ struct WaitingConnections {
     by_address: BTreeMap<IpAddr, VecDeque<(u64, TcpStream)>>,
 }
 
-/// Place of an unauthenticated client; released when the client is authenticated or disconnected.
+/// Registration of an unauthenticated client; removed when the client is authenticated or disconnected.
 #[derive(Debug)]
 pub(super) struct Place {
     strangers: Arc<Strangers>,
@@ -37,10 +37,10 @@ impl Strangers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place for a connection that was just accepted; closes the oldest if there are too many.
+    /// Registers a connection that was just accepted; closes the oldest if there are too many.
     ///
     /// # Errors
-    /// The connection has ended, or the system has no descriptor left.
+    /// The connection has ended, or no descriptor is left.
     pub(super) fn enter(self: &Arc<Self>, stream: &TcpStream) -> std::io::Result<Place> {
         let address = stream.peer_addr()?.ip().to_canonical();
         let own = stream.try_clone()?;
@@ -81,7 +81,7 @@ impl WaitingConnections {
             .get(&address)
             .and_then(|all| all.front())
             .map(|(number, stream)| {
-                let _ = stream.shutdown(Shutdown::Both); // its thread reads the end
+                let _ = stream.shutdown(Shutdown::Both); // its thread notices the end
                 *number
             });
         if let Some(number) = oldest {
@@ -167,7 +167,7 @@ mod tests {
             .map(|_| {
                 let mut client = TcpStream::connect(at).unwrap();
                 client.read_exact(&mut [0; 18]).unwrap();
-                // Flags, then EXPORT_NAME of the default export; its answer has size and flags.
+                // Sends flags, then EXPORT_NAME of the default export; the answer has size and flags.
                 client.write_all(&3_u32.to_be_bytes()).unwrap();
                 client.write_all(b"IHAVEOPT").unwrap();
                 client.write_all(&1_u32.to_be_bytes()).unwrap();
@@ -178,7 +178,7 @@ mod tests {
                 client
             })
             .collect();
-        // A client is counted just after its answer.
+        // The server counts a client just after answering it.
         let begun = Instant::now();
         while load.counted().connections < most_connections {
             assert!(begun.elapsed() < Duration::from_secs(60));

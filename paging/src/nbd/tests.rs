@@ -1,4 +1,4 @@
-//! A client of the tests' own speaks to the server's side over a pair of sockets.
+//! A client made by the tests talks to the server's side over a pair of sockets.
 
 use super::channel::{Channel, PlainStream};
 use super::negotiate::{Outcome, negotiate};
@@ -64,7 +64,7 @@ impl Client {
         }
     }
 
-    /// A connection in transmission.
+    /// Starts a connection that has reached transmission.
     fn going(leases: Leases) -> Self {
         let mut client = Self::of(leases);
         client.greet();
@@ -94,7 +94,7 @@ impl Client {
         self.stream.write_all(&bytes).unwrap();
     }
 
-    /// All answers, to the last.
+    /// Sends an option; returns all replies up to the last.
     fn ask(&mut self, number: u32, data: &[u8]) -> Vec<(u32, Vec<u8>)> {
         self.send_option(number, data);
         let mut answers = Vec::new();
@@ -271,7 +271,7 @@ fn abort_is_answered() {
 fn a_client_that_is_slow_to_say_what_it_wants_is_given_up() {
     let mut client = Client::with_patience(leases(), Duration::from_millis(300));
     client.greet();
-    // Never silent for as long as that.
+    // The client is never silent for the whole timeout.
     while client
         .stream
         .write_all(&OPTION_MAGIC.to_be_bytes()[..1])
@@ -307,7 +307,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
         client.ask(number, &wanting(&name, &[])).pop().unwrap()
     };
     let (mut first, mut second, mut other) = (come(), come(), come());
-    // A client that only asks has released its place by the time of the answer.
+    // A client that only sends `INFO` has released its place by the time of the answer.
     let mut curious = come();
     for _ in 0..40 {
         assert_eq!(last(&mut curious, option::INFO, "a").0, reply::ACK);
@@ -322,7 +322,7 @@ fn a_client_that_has_its_share_of_connections_is_refused_and_no_other_is() {
     }
     assert_eq!(last(&mut other, option::GO, "c").0, reply::ACK);
     assert_eq!(other.read(0, 1), Ok(vec![0]));
-    // In the old way, closing is the only refusal.
+    // The old option EXPORT_NAME can only be refused by closing.
     let mut old = come();
     old.send_option(option::EXPORT_NAME, export_name("b", GENERATION).as_bytes());
     assert_eq!(old.stream.read(&mut [0]).unwrap(), 0);
@@ -337,7 +337,7 @@ fn errors_are_told_and_the_connection_goes_on() {
     let mut client = Client::going(leases());
     assert_eq!(client.read(SIZE - 1, 2), Err(Fault::Invalid));
     assert_eq!(client.write(SIZE - 1, b"ab"), Err(Fault::NoSpace));
-    // At the end of all numbers, longer than a part of it.
+    // Offsets near the maximum of the number's type.
     let far = [usize::MAX, usize::MAX - 4095, 1 << 63];
     for offset in far {
         assert_eq!(client.write(offset, &[1; 100_000]), Err(Fault::NoSpace));
@@ -411,7 +411,7 @@ fn a_revoked_lease_says_that_it_is_over_and_never_reads_as_zeroes() {
 fn requests_larger_than_the_room_are_whole() {
     let mut client = Client::going(leases());
     let contents: Vec<u8> = (0..SIZE).map(|i| (i / 4096 + i) as u8).collect();
-    // Written from another thread: the server takes it in while it comes.
+    // Written by another thread: the server reads it while it arrives.
     client.write(0, &contents).unwrap();
     for bytes in [ROOM_BYTES - 16, ROOM_BYTES - 15, ROOM_BYTES, SIZE - 5] {
         assert!(
@@ -432,7 +432,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     for number in 0..requests {
         client.send(Command::Read, 0, number * bytes, bytes);
     }
-    // Bytes that the socket does not accept are copied, and the pages written anew in between.
+    // Bytes that the socket does not accept are copied: the pages change before they are sent.
     client.send(Command::WriteZeroes, 0, 0, SIZE);
     for number in 0..requests {
         client.cookie = first + number as u64;
@@ -446,7 +446,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     assert_eq!(client.ended(), Ok(()));
 }
 
-/// A step of a client.
+/// One action of a client.
 #[derive(Clone, Debug)]
 enum Step {
     Read(usize, usize),
@@ -486,7 +486,7 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Sent without waiting, so that many are under way; answered in order, with what a plain array would have.
+    /// Many requests are sent without waiting, and answered in order as a plain array would answer them.
     #[test]
     fn many_requests_under_way_are_answered_as_an_array_would(steps in prop::collection::vec(step(), 1..40)) {
         let mut client = Client::going(leases());
@@ -523,7 +523,7 @@ proptest! {
         prop_assert_eq!(client.ended(), Ok(()));
     }
 
-    /// Whatever bytes come, the server ends when the client does, and does not panic.
+    /// Whatever bytes arrive, the server ends when the client does, and does not panic.
     #[test]
     fn no_bytes_of_a_client_do_harm(
         is_greeted in any::<bool>(),
@@ -553,7 +553,7 @@ proptest! {
         sent.extend(bytes);
         let mut listener = client.stream.try_clone().unwrap();
         let listening = thread::spawn(move || std::io::copy(&mut listener, &mut std::io::sink()));
-        let _ = client.stream.write_all(&sent); // the server may have ended
+        let _ = client.stream.write_all(&sent); // the server may have closed the connection
         let _ = client.stream.shutdown(Shutdown::Write);
         let _ = client.server.join().unwrap();
         drop(client.stream);

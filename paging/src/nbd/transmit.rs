@@ -1,8 +1,8 @@
-//! Transmission, from the server's side: requests in, answers out, in order, for one connection.
+//! The server's side of transmission for one connection: requests in, answers out, in order.
 //!
-//! One read takes all requests that have come, and one write sends all their answers, so that a client with
-//! many requests in progress costs few calls. Nothing is allocated for a request. If a client does not read
-//! its answers, its requests are not read either: its own socket holds it back, and no lock is held.
+//! One read takes all requests that have arrived, and one write sends all their answers, so that a client with many requests in
+//! progress costs few system calls. Nothing is allocated for a request. If a client does not read its answers, the server reads
+//! no more of its requests and holds no lock meanwhile.
 
 use super::channel::Stream;
 use super::export::Contents;
@@ -14,17 +14,16 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 use std::io::{self, IoSlice, Read};
 use std::time::Instant;
 
-/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed
-/// on as a whole.
+/// Size of the buffers for received bytes and for bytes to send. A request that fits with its data is passed on as a whole.
 pub(super) const ROOM_BYTES: usize = 256 << 10;
-/// Size of the parts in which a longer write is handled.
+/// Size of the parts in which longer writes are handled.
 const PART_BYTES: usize = 32 << 10;
-/// Answers that have grown to that go out before more requests are looked at, so that the client has something to do meanwhile.
+/// Size from which gathered answers are sent before further requests are handled, so that the client can go on meanwhile.
 const WORTH_SENDING_BYTES: usize = 64 << 10;
-/// Size from which bytes are sent from their place: copying them first costs more than a call to the kernel.
+/// Size from which bytes are sent directly from the pages: copying them would cost more than a system call.
 const WORTH_SHOWING_BYTES: usize = 64 << 10;
 
-/// Reason why a connection ended that the client did not end.
+/// Reason why a connection ended other than by the client's request.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransmissionError {
@@ -34,18 +33,18 @@ pub enum TransmissionError {
     /// The bytes are no request.
     #[error("the client sent something that is no request")]
     Foreign,
-    /// More than was ever agreed on.
+    /// A write is longer than the client and server agreed.
     #[error("the client wants to write {0} bytes at once, more than {MOST_BYTES}")]
     TooLarge(u32),
-    /// An answer that had begun cannot be ended.
+    /// Reading failed in the middle of an answer that was already begun.
     #[error("{0}, in the middle of an answer")]
     Interrupted(Fault),
 }
 
-/// Serves requests until the client ends.
+/// Serves requests until the client disconnects.
 ///
 /// # Errors
-/// [`TransmissionError`]: the connection is to be closed.
+/// [`TransmissionError`]; the caller closes the connection.
 pub(super) fn transmit<C: Stream, X: Contents>(
     channel: C,
     contents: &X,
@@ -83,16 +82,16 @@ struct Connection<'a, C, X> {
     inward: InputBuffer<C>,
     outward: OutputBuffer,
     contents: &'a X,
-    /// The request is a write of pages that are taken to where they belong.
+    /// True while pages of a write are received directly into memory.
     is_filling: bool,
-    /// Number of requests whose answers were not sent yet.
+    /// Number of requests whose answers are unsent.
     answered: u64,
-    /// Time at which the first of them had come.
+    /// Arrival of the first of these requests.
     began: Instant,
     load: &'a Load,
 }
 
-/// Number of received bytes.
+/// Received bytes that are not handled yet.
 struct InputBuffer<C> {
     channel: C,
     bytes: Vec<u8>,
@@ -111,7 +110,7 @@ impl OutputBuffer {
         self.bytes.len() - self.until
     }
 
-    /// Appends a reply; one that does not fit is left out: see [`Connection::make_room`].
+    /// Appends a reply; the caller has made room with [`Connection::make_room`], else the reply is dropped.
     fn push(&mut self, reply: SimpleReply) {
         if let Some(room) = self.bytes[self.until..].first_chunk_mut() {
             *room = reply.encode();
@@ -125,7 +124,7 @@ impl OutputBuffer {
         self.until -= count;
     }
 
-    /// The caller has seen to it that there is room.
+    /// Appends bytes; the caller has checked that there is room.
     fn append(&mut self, bytes: &[u8]) {
         self.bytes[self.until..][..bytes.len()].copy_from_slice(bytes);
         self.until += bytes.len();
@@ -137,7 +136,7 @@ impl<C: Read> InputBuffer<C> {
         self.until - self.from
     }
 
-    /// Waits for more, `most` bytes of it; `false` at the end of the connection.
+    /// Reads further bytes, at most `most`; returns false at the end of the connection.
     fn more(&mut self, wanted: usize, most: usize) -> io::Result<bool> {
         if self.from == self.until {
             (self.from, self.until) = (0, 0);
@@ -160,15 +159,15 @@ impl<C: Read> InputBuffer<C> {
 }
 
 impl<C: Stream, X: Contents> Connection<'_, C, X> {
-    /// The next request; `None` where the client has gone between two of them.
+    /// Returns the next request; `None` if the client has disconnected between requests.
     fn next_header(&mut self) -> Result<Option<[u8; Request::BYTES]>, TransmissionError> {
-        // Applies to this header alone; others are read as they come.
+        // Holds for this header only; others are read as they arrive.
         let follows_filling = std::mem::take(&mut self.is_filling);
         while self.inward.has() < Request::BYTES {
-            // No request is left to handle: send the answers.
+            // No request is left to handle: send the answers before waiting.
             self.send()?;
             let most = match follows_filling {
-                // The bytes that follow go to their place, and not through this buffer.
+                // The bytes after the header go directly into memory, not through this buffer.
                 true => Request::BYTES - self.inward.has(),
                 false => ROOM_BYTES,
             };
@@ -196,7 +195,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             Command::Trim | Command::WriteZeroes => {
                 sound.and_then(|()| self.contents.discard(offset, bytes))
             }
-            // All of the lease is in memory.
+            // The whole lease is in memory: caching is already done.
             Command::Cache => sound,
             Command::Disconnect | Command::Unknown(_) => Err(Fault::Invalid),
         };
@@ -251,7 +250,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             if left == 0 {
                 break;
             }
-            // Larger than there is room for: it has begun to go out, and there is no way back.
+            // The answer exceeds the buffer: once its beginning is sent, an error can no longer be reported.
             is_whole = false;
             self.flush_out()?;
         }
@@ -259,8 +258,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_much()
     }
 
-    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them at once: the
-    /// pages' lock is never held across a wait for a client. The remainder is copied.
+    /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately: the pages' lock is
+    /// never held while waiting for a client. The remainder is copied.
     fn send_from_there(
         &mut self,
         offset: u64,
@@ -292,7 +291,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(is_shown)
     }
 
-    /// The bytes that follow are taken whatever becomes of them.
+    /// Handles a write. Its bytes are read even if it fails.
     fn write(
         &mut self,
         request: &Request,
@@ -301,7 +300,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         if request.bytes > MOST_BYTES {
             return Err(TransmissionError::TooLarge(request.bytes));
         }
-        // A refused request may have any offset, and nothing of it is stored.
+        // A refused request may have any offset; nothing is stored.
         let first = if done.is_ok() { request.offset } else { 0 };
         let (mut offset, mut left) = (first, request.bytes as usize);
         self.is_filling = left >= WORTH_SHOWING_BYTES
@@ -317,8 +316,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
                     continue;
                 }
             }
-            // Whole pages, since half a page costs as much as one; and few of them, so that further bytes
-            // arrive in between.
+            // Handles whole pages, since half a page costs as much as one; and few of them, so that further bytes arrive in
+            // between.
             let of_page = (offset % PAGE_BYTES) as usize;
             let part = left.min(match self.is_filling {
                 true => PAGE_BYTES as usize - of_page,
@@ -346,8 +345,8 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(done)
     }
 
-    /// Receives pages directly into memory, as far as they have come: the pages' lock is never held across a
-    /// wait for a client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
+    /// Receives pages directly into memory, as far as they have arrived: the pages' lock is never held while waiting for a
+    /// client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
     fn receive_there(
         &mut self,
         offset: u64,
@@ -391,7 +390,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         self.send_if_much()
     }
 
-    /// Makes room for an answer of this size, or as much as the buffer can ever have.
+    /// Makes room for `bytes`, or as much as the buffer can ever have.
     fn make_room(&mut self, bytes: usize) -> Result<(), TransmissionError> {
         if bytes > self.outward.room() {
             self.flush_out()?;
@@ -439,7 +438,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
 
-    /// Counts how often it is read.
+    /// Stream that counts its reads.
     struct ReadCounter<'a>(UnixStream, &'a Cell<u32>);
 
     impl io::Read for ReadCounter<'_> {

@@ -1,29 +1,30 @@
-//! The words of the protocol: numbers, and what has a fixed form. All integers are big-endian.
+//! Messages of the protocol: constants, and structures of fixed form. All integers are big-endian.
 //!
-//! Source: "The NBD protocol", doc/proto.md of the NetworkBlockDevice project; the names are its own, without `NBD_`.
+//! Source: "The NBD protocol", doc/proto.md of the NetworkBlockDevice project. The names are those of that document,
+//! without `NBD_`.
 
-/// First words of a server, before anything else: `NBDMAGIC`, `IHAVEOPT`.
+/// The server's greeting, sent before anything else: `NBDMAGIC`, `IHAVEOPT`.
 pub const GREETING: [u64; 2] = [0x4e42_444d_4147_4943, OPTION_MAGIC];
-/// Before each option of a client, `IHAVEOPT`.
+/// Number before each option of a client, `IHAVEOPT`.
 pub const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
-/// Before each answer to an option.
+/// Number before each answer to an option.
 pub const REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
-/// Before each request.
+/// Number before each request.
 pub const REQUEST_MAGIC: u32 = 0x2560_9513;
-/// Before each simple reply.
+/// Number before each simple reply.
 pub const SIMPLE_REPLY_MAGIC: u32 = 0x6744_6698;
 
-/// Flags of the handshake, the same from both sides.
+/// Flags of the handshake, the same for both sides.
 pub mod handshake {
-    /// Options can be asked for.
+    /// Options can be negotiated.
     pub const FIXED_NEWSTYLE: u16 = 1;
-    /// No 124 zeroes after the answer to `EXPORT_NAME`.
+    /// The answer to `EXPORT_NAME` omits its 124 zeroes.
     pub const NO_ZEROES: u16 = 1 << 1;
 }
 
 /// Options of a client before transmission.
 pub mod option {
-    /// Begin transmission, without any way to be refused but the end of the connection.
+    /// Begins transmission; the server can refuse only by closing the connection.
     pub const EXPORT_NAME: u32 = 1;
     /// Ends the handshake.
     pub const ABORT: u32 = 2;
@@ -31,9 +32,9 @@ pub mod option {
     pub const LIST: u32 = 3;
     /// Switches the connection to TLS.
     pub const STARTTLS: u32 = 5;
-    /// Asks for the properties of an export.
+    /// Requests the properties of an export.
     pub const INFO: u32 = 6;
-    /// The same, and begin transmission.
+    /// Requests the properties of an export, and begins transmission.
     pub const GO: u32 = 7;
 }
 
@@ -45,23 +46,23 @@ pub mod reply {
     pub const SERVER: u32 = 2;
     /// Property of an export.
     pub const INFO: u32 = 3;
-    /// The option is not known here.
+    /// The server does not know the option.
     pub const ERR_UNSUP: u32 = (1 << 31) + 1;
-    /// The configuration is against it.
+    /// The server's configuration forbids it.
     pub const ERR_POLICY: u32 = (1 << 31) + 2;
     /// The option's data are malformed.
     pub const ERR_INVALID: u32 = (1 << 31) + 3;
-    /// Only with TLS.
+    /// TLS is required first.
     pub const ERR_TLS_REQD: u32 = (1 << 31) + 5;
     /// No such export.
     pub const ERR_UNKNOWN: u32 = (1 << 31) + 6;
     /// The server is ending.
     pub const ERR_SHUTDOWN: u32 = (1 << 31) + 7;
-    /// More than the server wants to hear.
+    /// The request is too large for the server.
     pub const ERR_TOO_BIG: u32 = (1 << 31) + 9;
 }
 
-/// Facts of an export.
+/// Properties of an export.
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
@@ -69,17 +70,17 @@ pub mod info {
     pub const NAME: u16 = 1;
     /// Description for people.
     pub const DESCRIPTION: u16 = 2;
-    /// Least, best and largest size of a request.
+    /// Minimum, preferred and maximum size of a request.
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// Abilities of an export.
+/// Transmission flags of an export.
 pub mod transmission {
     /// Flag that is always set.
     pub const HAS_FLAGS: u16 = 1;
     /// The export has `FLUSH`.
     pub const SEND_FLUSH: u16 = 1 << 2;
-    /// The flag `FUA`.
+    /// Requests may have the flag `FUA`.
     pub const SEND_FUA: u16 = 1 << 3;
     /// The export has `TRIM`.
     pub const SEND_TRIM: u16 = 1 << 5;
@@ -89,35 +90,35 @@ pub mod transmission {
     pub const CAN_MULTI_CONN: u16 = 1 << 8;
     /// The export has `CACHE`.
     pub const SEND_CACHE: u16 = 1 << 10;
-    /// The flag `FAST_ZERO`.
+    /// Requests may have the flag `FAST_ZERO`.
     pub const SEND_FAST_ZERO: u16 = 1 << 11;
 }
 
 /// Flags of a request.
 pub mod flag {
-    /// Durable before it is answered.
+    /// Answer only once the data are durable.
     pub const FUA: u16 = 1;
-    /// Zeroes that take up room.
+    /// Zeroes must be allocated.
     pub const NO_HOLE: u16 = 1 << 1;
-    /// Fail rather than be slower than writing zeroes.
+    /// Fail if zeroing would be no faster than writing.
     pub const FAST_ZERO: u16 = 1 << 4;
 }
 
-/// Longest request that a server must accept without an agreement on another limit (32 MiB).
+/// Maximum length of a request that a server must accept without negotiation (32 MiB).
 pub const MOST_BYTES: u32 = 32 << 20;
-/// Longest name of an export, and longest text.
+/// Maximum length of an export's name or of a text, in bytes.
 pub const MOST_TEXT_BYTES: usize = 4096;
 
 /// Command of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Bytes from there.
+    /// Reads the range.
     Read,
-    /// Bytes to there; they follow the request.
+    /// Writes the range; the bytes follow the request.
     Write,
-    /// End of the connection; not answered.
+    /// Ends the connection; not answered.
     Disconnect,
-    /// Everything that was answered so far is durable before this is.
+    /// Makes everything answered so far durable.
     Flush,
     /// Discards bytes that are no longer needed.
     Trim,
@@ -164,7 +165,7 @@ pub struct Request {
     pub flags: u16,
     /// Command of the request.
     pub command: Command,
-    /// Comes back with the answer.
+    /// Identifies the request in its answer.
     pub cookie: u64,
     /// First byte of the range.
     pub offset: u64,
@@ -173,10 +174,10 @@ pub struct Request {
 }
 
 impl Request {
-    /// Length on the wire.
+    /// Length of a request on the wire.
     pub const BYTES: usize = 28;
 
-    /// `None` where these bytes are no request: nothing after them can be understood.
+    /// Parses a request; `None` if the bytes are none: then no later request can be found either.
     #[must_use]
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut rest = &bytes[..];
@@ -192,11 +193,11 @@ impl Request {
         })
     }
 
-    /// Checks the request by itself, for an export of `export_bytes`. Flags that were not offered are a
-    /// fault, so that no client relies on them; [`flag::FUA`] is allowed everywhere.
+    /// Checks the request for an export of `export_bytes`. Flags that the server did not offer are a fault, so that
+    /// no client relies on them; [`flag::FUA`] is always allowed.
     ///
     /// # Errors
-    /// The fault to answer with. The bytes of a write follow all the same.
+    /// Fault to answer with. The bytes of a write follow nevertheless.
     pub fn check(&self, export_bytes: u64) -> Result<(), Fault> {
         let known = match self.command {
             Command::WriteZeroes => flag::FUA | flag::NO_HOLE | flag::FAST_ZERO,
@@ -215,7 +216,7 @@ impl Request {
         }
     }
 
-    /// Bytes to send.
+    /// Encodes the request for sending.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -229,20 +230,20 @@ impl Request {
     }
 }
 
-/// The answer to one request, without the bytes that were read.
+/// Answer to one request, without the bytes read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimpleReply {
-    /// Number of the error; 0: success.
+    /// Error number; 0: success.
     pub error: u32,
     /// Cookie of the request.
     pub cookie: u64,
 }
 
 impl SimpleReply {
-    /// Length on the wire.
+    /// Length of a simple reply on the wire.
     pub const BYTES: usize = 16;
 
-    /// `None` where these bytes are no simple reply.
+    /// Parses a reply; `None` if the bytes are none.
     #[must_use]
     pub fn decode(bytes: &[u8; Self::BYTES]) -> Option<Self> {
         let mut rest = &bytes[..];
@@ -255,7 +256,7 @@ impl SimpleReply {
         })
     }
 
-    /// Bytes to send.
+    /// Encodes the reply for sending.
     #[must_use]
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -266,7 +267,7 @@ impl SimpleReply {
     }
 }
 
-/// Fault of a request; the numbers are the protocol's, which are Linux's.
+/// Fault of a request, with the protocol's numbers, which are Linux's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
@@ -276,28 +277,28 @@ pub enum Fault {
     /// Reading or writing failed.
     #[error("input or output error")]
     Io,
-    /// No memory for it, now.
+    /// No memory is available now.
     #[error("out of memory")]
     NoMemory,
-    /// Malformed, or beyond the end.
+    /// The request is malformed, or beyond the end.
     #[error("invalid request")]
     Invalid,
-    /// No room, or written beyond the end.
+    /// No space is left, or the write goes beyond the end.
     #[error("no space left")]
     NoSpace,
-    /// Larger than can be answered.
+    /// The request is too large to be answered.
     #[error("request too large")]
     TooLarge,
     /// The request is not supported in this form.
     #[error("not supported")]
     Unsupported,
-    /// The contents are lost, and the server ends this export.
+    /// The contents are lost; the server no longer serves this export.
     #[error("the export is over")]
     Shutdown,
 }
 
 impl Fault {
-    /// Number on the wire.
+    /// Number of the fault on the wire.
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -312,7 +313,7 @@ impl Fault {
         }
     }
 
-    /// Fault of a number; an unknown one counts as [`Fault::Invalid`], as the protocol requires.
+    /// Returns the fault of a number; an unknown one counts as [`Fault::Invalid`], as the protocol requires.
     #[must_use]
     pub fn from_number(number: u32) -> Self {
         match number {
@@ -328,7 +329,7 @@ impl Fault {
     }
 }
 
-/// The next `N` bytes; `None` where there are fewer.
+/// Takes the next `N` bytes; `None` if fewer are left.
 pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (first, after) = rest.split_first_chunk::<N>()?;
     *rest = after;

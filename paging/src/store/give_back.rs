@@ -1,4 +1,4 @@
-//! Giving memory back to the kernel.
+//! Gives memory back to the kernel.
 
 use super::mapping::ExclusiveSlab;
 use super::{Slot, Store, lock};
@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// Slabs that are given back by one call to the kernel: fewer cost more calls, more would keep readers of others waiting.
+/// Number of slabs given back by one system call: fewer would cost more calls, more would delay readers of other slabs.
 const RUN: usize = 16;
-/// From so many slabs on others help: two threads give 4 KiB pages back nearly twice as fast, huge pages a third faster.
+/// Number of slabs from which more threads help: two threads give 4 KiB pages back nearly twice as fast, huge pages a
+/// third faster.
 const WORTH_HELP: usize = 64;
 
 /// Memory given back, and the time that it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReclaimResult {
-    /// In whole slabs; pages never written in them included.
+    /// Bytes of whole slabs, including pages that were never written.
     pub bytes: u64,
     /// Time from the call to the first slab's return to the kernel.
     pub first_us: u64,
@@ -24,12 +25,12 @@ pub struct ReclaimResult {
     pub all_us: u64,
 }
 
-/// A giving back in progress.
+/// A reclaim in progress.
 struct Round<'a, W> {
     store: &'a Store,
     is_wanted: W,
     began: Instant,
-    /// The first slab that nobody has looked at yet.
+    /// First slab that no thread has examined yet.
     next: AtomicUsize,
     until: usize,
     first_us: AtomicU64,
@@ -40,7 +41,7 @@ impl Store {
     /// Ends every lease and gives its memory back; returns when all of it is back.
     pub fn revoke_all(&self) -> ReclaimResult {
         let began = Instant::now();
-        // Leases opened from now on are not meant.
+        // Leases opened from now on get a new flag and are not affected.
         let over = std::mem::take(&mut *lock(&self.over));
         over.store(true, Ordering::SeqCst);
         let given = self.give_back(began, |slot| {
@@ -52,7 +53,7 @@ impl Store {
         given
     }
 
-    /// Ends a lease and gives its memory back; nothing where there is no such lease.
+    /// Ends a lease and gives its memory back; does nothing if there is no such lease.
     pub fn revoke(&self, lease_id: &str) -> ReclaimResult {
         let began = Instant::now();
         let Some(lease) = lock(&self.leases).remove(lease_id) else {
@@ -65,10 +66,10 @@ impl Store {
         })
     }
 
-    /// Gives `bytes` back, rounded up to whole slabs, beginning with the slabs whose first write is oldest.
-    /// Returns the bytes of each lease. A lost part of a lease stays lost; the remainder stays.
+    /// Gives `bytes` back, rounded up to whole slabs, beginning with the slabs whose first write is oldest. Returns the
+    /// bytes of each lease. A lost part of a lease stays lost; the remainder of the lease stays.
     ///
-    /// If less was written, unused promised space is taken as well, last. The result counts memory only.
+    /// If fewer bytes were written, unused promised space is taken last. The [`ReclaimResult`] counts only memory.
     pub fn shrink(&self, bytes: u64) -> (Vec<(String, u64)>, ReclaimResult) {
         let began = Instant::now();
         let wanted = usize::try_from(bytes.div_ceil(SLAB_BYTES)).unwrap_or(usize::MAX);
@@ -82,7 +83,7 @@ impl Store {
                 continue;
             };
             let Some(owner) = alone.note.owner.take_if(|owner| owner.born == born) else {
-                continue; // discarded meanwhile
+                continue; // discarded in the meantime
             };
             owner.lease.lose(owner.index);
             self.slabs.release(std::slice::from_ref(&alone));
@@ -108,7 +109,7 @@ impl Store {
         (of_leases.into_iter().collect(), given)
     }
 
-    /// A slab that is free of its lease already.
+    /// Gives back a slab that its lease no longer uses.
     pub(super) fn give_one_back(&self, mut alone: ExclusiveSlab<'_, Slot>) {
         alone.note.owner = None;
         self.slabs.release(std::slice::from_ref(&alone));
@@ -118,7 +119,7 @@ impl Store {
         self.settle(vec![slab], Instant::now(), 0);
     }
 
-    /// Slabs in use, the oldest first.
+    /// Slabs in use, each with the number of its first write, the oldest first.
     fn by_age(&self) -> Vec<(u64, usize)> {
         let until = self.used_until.load(Ordering::SeqCst);
         let born = |slab| {
@@ -142,11 +143,11 @@ impl Store {
         };
         let busy = Mutex::new(round.run());
         if self.held.load(Ordering::SeqCst) >= WORTH_HELP && self.hands > 1 {
-            // Only now: a thread to begin with would cost memory and time before the first byte is back.
+            // Started only now: starting a thread earlier would cost memory and time before the first byte is given back.
             std::thread::scope(|scope| {
                 for _ in 1..self.hands {
                     let help = || lock(&busy).extend(round.runs());
-                    // If no thread can be started, this one does it all.
+                    // If no thread can be started, this thread does all the work.
                     let _ = std::thread::Builder::new().spawn_scoped(scope, help);
                 }
                 let found = round.runs();
@@ -163,14 +164,14 @@ impl Store {
         self.settle(freed, began, round.first_us.into_inner())
     }
 
-    /// Slabs that were given back are free for other leases.
+    /// Makes the given-back slabs available to other leases.
     fn settle(&self, freed: Vec<usize>, began: Instant, first_us: u64) -> ReclaimResult {
         let all_us = micros(began);
         let bytes = freed.len() as u64 * SLAB_BYTES;
         let mut free = lock(&self.free);
         free.extend(freed);
         if bytes > SLAB_BYTES {
-            // The lowest are used first, so that they stay together.
+            // The lowest slabs are used first, so that used slabs stay together.
             free.sort_unstable_by(|a, b| b.cmp(a));
         }
         ReclaimResult {
@@ -182,7 +183,7 @@ impl Store {
 }
 
 impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
-    /// Runs until nothing is left; the slabs that others had at the time.
+    /// Works until no slab is left; returns slabs that were locked by others.
     fn runs(&self) -> Vec<usize> {
         let mut busy = Vec::new();
         while self.next.load(Ordering::Relaxed) < self.until {
@@ -191,7 +192,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         busy
     }
 
-    /// Looks at the next slabs; those that others had at the time.
+    /// Handles the next slabs; returns those that were locked by others.
     fn run(&self) -> Vec<usize> {
         let first = self.next.fetch_add(RUN, Ordering::Relaxed);
         let slabs = first..self.until.min(first.saturating_add(RUN));
@@ -217,7 +218,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         if slabs.is_empty() {
             return;
         }
-        // The very first slab by itself, so that something is back soon.
+        // The very first slab is released alone, so that some memory is back soon.
         let alone_first = usize::from(self.first_us.load(Ordering::Relaxed) == 0);
         self.store.slabs.release(&slabs[..alone_first]);
         if alone_first == 1 {

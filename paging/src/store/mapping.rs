@@ -1,4 +1,4 @@
-//! The memory itself: one reserved mapping in slabs, each behind a lock. No other module touches it.
+//! The memory: one reserved mapping in slabs, each behind a lock. No other module touches the memory.
 #![allow(unsafe_code)]
 
 use super::Error;
@@ -8,15 +8,15 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
-/// [`SLAB_BYTES`] as a length in memory.
+/// [`SLAB_BYTES`] as `usize`.
 pub(super) const SLAB: usize = SLAB_BYTES as usize;
 
 /// Options of the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Ask for huge pages.
+    /// Requests huge pages.
     pub wants_huge: bool,
-    /// Lock pages as they are touched, where that is allowed.
+    /// Locks pages as they are touched, if that is allowed.
     pub wants_locked: bool,
 }
 
@@ -29,9 +29,9 @@ impl Default for Options {
     }
 }
 
-/// Slabs of memory, each with a note `T`, under one lock a slab.
+/// Slabs of memory, each with a note `T`, under one lock per slab.
 pub(super) struct Slabs<T> {
-    /// Start of the whole mapping, alignment included.
+    /// Start of the whole mapping, including bytes before the first aligned slab.
     mapped: *mut c_void,
     mapped_bytes: usize,
     /// Start of the first slab.
@@ -43,11 +43,11 @@ pub(super) struct Slabs<T> {
 
 // SAFETY: the mapping lives as long as the value, and a slab's bytes are only touched under its lock.
 unsafe impl<T: Send> Send for Slabs<T> {}
-// SAFETY: as above; writing to a slab, or releasing it, takes its lock alone.
+// SAFETY: as above; writing to a slab, or releasing it, requires its exclusive lock.
 unsafe impl<T: Send + Sync> Sync for Slabs<T> {}
 
 impl<T: Default> Slabs<T> {
-    /// Reserves `count` slabs; none of it takes memory up before it is written.
+    /// Reserves `count` slabs; no memory is used before it is written.
     ///
     /// # Errors
     /// [`Error::Reserve`].
@@ -60,7 +60,7 @@ impl<T: Default> Slabs<T> {
         };
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at a place of the kernel's choice touches nothing that is there.
+        // SAFETY: a new mapping at an address of the kernel's choice affects no existing memory.
         let mapped = unsafe {
             rustix::mm::mmap_anonymous(std::ptr::null_mut(), mapped_bytes, protection, flags)
         };
@@ -82,8 +82,8 @@ impl<T: Default> Slabs<T> {
             Advice::LinuxNoHugepage
         };
         for advice in [huge, Advice::LinuxDontFork, Advice::LinuxDontDump] {
-            // SAFETY: the range is ours, and none of these changes what is in it. A kernel without huge pages, or
-            // without dumps, refuses them, which costs nothing but that.
+            // SAFETY: the range is ours, and none of these calls changes its contents. A kernel without huge pages, or without dumps,
+            // refuses them, which is harmless.
             let _ = unsafe { rustix::mm::madvise(base.cast(), bytes, advice) };
         }
         slabs.is_locked = options.wants_locked && slabs.lock(bytes);
@@ -93,15 +93,15 @@ impl<T: Default> Slabs<T> {
         Ok(slabs)
     }
 
-    /// Locks pages as they are touched; whether that is so.
+    /// Locks pages as they are touched; returns true if that works.
     fn lock(&self, bytes: usize) -> bool {
-        // SAFETY: the range is ours; locking changes nothing that is in it.
+        // SAFETY: the range is ours; locking changes no contents.
         let locked =
             unsafe { rustix::mm::mlock_with(self.base.cast(), bytes, MlockFlags::ONFAULT) };
         if locked.is_err() {
             return false;
         }
-        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then it stays unlocked.
+        // Before Linux 5.18 locked memory could not be given back without being unlocked first: then pages stay unlocked.
         let advice = Advice::LinuxDontneedLocked;
         // SAFETY: the range is ours, and nothing has been written to it yet.
         let can_free =
@@ -149,17 +149,17 @@ impl<T> Slabs<T> {
         }
     }
 
-    /// Gives the memory of neighbouring slabs back to the kernel, at once; they are blank then.
+    /// Gives the memory of neighbouring slabs back to the kernel immediately; afterwards they read as zeroes.
     pub(super) fn release(&self, run: &[ExclusiveSlab<'_, T>]) {
         let mut rest = run;
         while let Some(first) = rest.first() {
             let is_next =
                 |(i, alone): &(usize, &ExclusiveSlab<'_, T>)| alone.slab == first.slab + i;
             let count = rest.iter().enumerate().take_while(is_next).count();
-            // SAFETY: every slab of the range is ours and locked for us alone, so that nobody reads what vanishes.
+            // SAFETY: every slab of the range is ours and locked exclusively, so that nobody reads memory that disappears.
             let freed = unsafe { rustix::mm::madvise(first.at.cast(), count * SLAB, self.frees) };
             if let Err(e) = freed {
-                // The owner's memory comes first: the end of the process gives all of it back.
+                // The owner's memory comes first: ending the process gives all of it back.
                 eprintln!("gleaner-memoryd: the kernel does not take memory back ({e}): ending");
                 std::process::abort();
             }
@@ -167,13 +167,13 @@ impl<T> Slabs<T> {
         }
     }
 
-    /// Unlocks what locking the whole process has locked: such memory is not given back by [`Self::release`].
+    /// Undoes a locking of the whole process: [`Self::release`] could not give locked memory back.
     pub(super) fn unlock(&self) {
-        // SAFETY: the range is ours; unlocking changes nothing that is in it.
+        // SAFETY: the range is ours; unlocking changes no contents.
         let _ = unsafe { rustix::mm::munlock(self.base.cast(), self.locks.len() * SLAB) };
     }
 
-    /// Addresses of the slabs, for a look at them from outside.
+    /// Addresses of the slabs.
     pub(super) fn range(&self) -> Range<usize> {
         self.base.addr()..self.base.addr() + self.locks.len() * SLAB
     }
@@ -181,12 +181,12 @@ impl<T> Slabs<T> {
 
 impl<T> Drop for Slabs<T> {
     fn drop(&mut self) {
-        // SAFETY: whoever borrowed a slab borrowed this value, which is gone now.
+        // SAFETY: borrows of slabs are borrows of this value, which has ended.
         let _ = unsafe { rustix::mm::munmap(self.mapped, self.mapped_bytes) };
     }
 }
 
-/// A slab that nobody writes to meanwhile.
+/// A slab under its shared lock: nobody writes to it.
 pub(super) struct SharedSlab<'a, T> {
     pub(super) note: RwLockReadGuard<'a, T>,
     at: *const u8,
@@ -196,21 +196,21 @@ impl<T> SharedSlab<'_, T> {
     /// Bytes of the slab, up to its end.
     pub(super) fn bytes(&self, within: Range<usize>) -> &[u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
-        // SAFETY: the range lies within the slab, whose lock is held as long as this is borrowed: nobody writes to it, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose lock is held for the borrow: nobody writes to the slab, and it stays mapped.
         unsafe { std::slice::from_raw_parts(self.at.add(from), to.saturating_sub(from)) }
     }
 
-    /// Copies from `offset` on; what would lie beyond the slab is left as it is.
+    /// Copies bytes from `offset` on; bytes of `into` beyond the slab's end are left unchanged.
     pub(super) fn copy_out(&self, offset: usize, into: &mut [u8]) {
         let length = into.len().min(SLAB.saturating_sub(offset));
-        // SAFETY: the range lies within the slab, whose lock is held: nobody writes to it, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose lock is held: nobody writes to the slab, and it stays mapped.
         unsafe {
             std::ptr::copy_nonoverlapping(self.at.add(SLAB.min(offset)), into.as_mut_ptr(), length)
         }
     }
 }
 
-/// A slab that is ours alone meanwhile.
+/// A slab under its exclusive lock.
 pub(super) struct ExclusiveSlab<'a, T> {
     pub(super) note: RwLockWriteGuard<'a, T>,
     pub(super) slab: usize,
@@ -221,14 +221,14 @@ impl<T> ExclusiveSlab<'_, T> {
     /// Bytes of the slab, up to its end.
     pub(super) fn bytes_mut(&mut self, within: Range<usize>) -> &mut [u8] {
         let (from, to) = (SLAB.min(within.start), SLAB.min(within.end));
-        // SAFETY: the range lies within the slab, whose lock is held for us alone as long as this is borrowed, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose exclusive lock is held for the borrow, and it stays mapped.
         unsafe { std::slice::from_raw_parts_mut(self.at.add(from), to.saturating_sub(from)) }
     }
 
-    /// Copies to `offset` on; what would lie beyond the slab is left out.
+    /// Copies bytes to `offset` on; bytes beyond the slab's end are left out.
     pub(super) fn copy_in(&mut self, offset: usize, from: &[u8]) {
         let length = from.len().min(SLAB.saturating_sub(offset));
-        // SAFETY: the range lies within the slab, whose lock is held for us alone, and it stays mapped.
+        // SAFETY: the range lies within the slab, whose exclusive lock is held, and it stays mapped.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), self.at.add(SLAB.min(offset)), length)
         }

@@ -1,13 +1,14 @@
-//! Guests' pages: anonymous memory in slabs of 2 MiB, which leases own one by one.
+//! Guests' pages: anonymous memory in slabs of 2 MiB, each of which belongs to one lease or none.
 //!
-//! Memory is given back at once, however slowly pages are read and written. Three rules ensure that:
+//! Memory is given back immediately, however slowly pages are read and written. Three rules ensure that:
 //!
-//! - A slab's bytes are touched under its own lock, which is held for one copy at most. Giving back takes the slabs that
-//!   are free of others first, and waits only then for the few in use.
-//! - The end of a lease is checked under the slab's lock. Giving back marks the lease as ended, and then takes every slab's
-//!   lock once: whoever had the lock before leaves a slab that is found, and whoever has it later writes nothing.
-//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never
-//!   written, or has discarded, does.
+//! - A slab's bytes are touched under the slab's lock, which is held for one copy at most. A reclaim takes the unlocked
+//!   slabs first, and only then waits for the few that are locked.
+//! - The end of a lease is checked under the slab's lock. A reclaim marks the lease as ended, and then takes every slab's
+//!   lock once: a writer that had the lock before leaves a slab that the reclaim finds, and a writer that gets it later
+//!   writes nothing.
+//! - Memory given back is lost for good ([`Error::Gone`]); it never reads as zeroes. A page that a lease has never written,
+//!   or has discarded, reads as zeroes.
 
 mod give_back;
 mod mapping;
@@ -25,17 +26,17 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Unit of what a lease writes and discards within a slab.
+/// Unit within a slab in which writes and discards are recorded.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// More of them giving back only get in each other's way: all of them want the lock of the same memory zone.
+/// Maximum number of threads that give back together; more would only wait for the lock of the same memory zone.
 const MOST_HANDS: usize = 4;
 
 /// Error of guests' pages.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No room in the address space, or the kernel was told never to promise more than it has.
+    /// The address space is too small, or the kernel may not overcommit memory.
     #[error(
         "reserve {bytes} bytes of address space: {source}; look at `ulimit -v` and vm.overcommit_memory"
     )]
@@ -45,10 +46,10 @@ pub enum Error {
         /// Error of the kernel.
         source: std::io::Error,
     },
-    /// The lease is over, or this part of it was given back.
+    /// The lease has ended, or this part of it was given back.
     #[error("these pages are gone: their memory was given back")]
     Gone,
-    /// Beyond the lease's end.
+    /// The range is beyond the lease's end.
     #[error("offset {offset} + {bytes} bytes lies beyond the lease")]
     Beyond {
         /// Offset of the first byte.
@@ -65,25 +66,25 @@ pub enum Error {
 pub struct Store {
     slabs: Slabs<Slot>,
     generation: u64,
-    /// Threads that give back together.
+    /// Number of threads that give back together.
     hands: usize,
-    /// Slabs that no lease owns, the lowest last.
+    /// Slabs that belong to no lease, the lowest last.
     free: Mutex<Vec<usize>>,
-    /// No slab from here on was ever in use.
+    /// Slabs from this one on were never used.
     used_until: AtomicUsize,
     held: AtomicUsize,
-    /// Counts openings and first writes, so that the oldest are known.
+    /// Counts openings and first writes, to order them by age.
     births: AtomicU64,
     leases: Mutex<BTreeMap<String, Arc<Lease>>>,
-    /// Set once for all leases there are, so that revoking them waits for no lock.
+    /// Flag shared by all present leases, so that revoking all of them waits for no lock.
     over: Mutex<Arc<AtomicBool>>,
 }
 
-/// Data that a slab's lock guards besides its bytes.
+/// Data that a slab's lock guards in addition to its bytes.
 #[derive(Default)]
 struct Slot {
     owner: Option<Owner>,
-    /// Bit of each page: written and not discarded. A page without it reads as zeroes, whatever its bytes.
+    /// Bit of each page: written and not discarded. Other pages read as zeroes, whatever their bytes.
     written: [u64; 8],
 }
 
@@ -92,14 +93,14 @@ struct Owner {
     lease: Arc<Lease>,
     /// Number of the slab within the lease.
     index: usize,
-    /// Place in the order of first writes.
+    /// Number in the order of first writes.
     born: u64,
 }
 
 impl Store {
-    /// Reserves room for `bytes`, rounded down to whole slabs. It takes up no memory before leases write to it.
+    /// Reserves space for `bytes`, rounded down to whole slabs. This uses no memory before leases write.
     ///
-    /// `generation` names the contents: other contents, another generation.
+    /// `generation` identifies the contents: each run of the memory server needs another.
     ///
     /// # Errors
     /// [`Error::Reserve`].
@@ -119,7 +120,7 @@ impl Store {
         })
     }
 
-    /// Makes room for a lease of `client`: its pages read as zeroes. A lease of that id that is there stays as it is.
+    /// Opens a lease of `client`, whose pages read as zeroes. An open lease of the same id stays unchanged.
     pub fn open(&self, lease_id: &str, client: &str, bytes: u64) {
         let over = lock(&self.over);
         let mut leases = lock(&self.leases);
@@ -130,10 +131,10 @@ impl Store {
         leases.entry(lease_id.to_owned()).or_insert_with(lease);
     }
 
-    /// The pages of a lease.
+    /// Returns the pages of a lease.
     ///
     /// # Errors
-    /// [`Error::Gone`] where there is no such lease, or its pages were of another generation.
+    /// [`Error::Gone`] if there is no such lease, or its pages were of another generation.
     pub fn pages(self: &Arc<Self>, lease_id: &str, generation: u64) -> Result<Pages, Error> {
         let lease = lock(&self.leases).get(lease_id).cloned();
         match lease {
@@ -142,32 +143,31 @@ impl Store {
         }
     }
 
-    /// Returns true if its pages are locked in memory (never swapped).
+    /// Returns true if guests' pages are locked in memory (never swapped).
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.slabs.is_locked()
     }
 
-    /// To be called where the process was locked as a whole and its guests' pages are not to be.
+    /// Unlocks guests' pages. Call it after locking the whole process if they must not be locked.
     pub fn stay_unlocked(&self) {
         self.slabs.unlock();
     }
 
-    /// Addresses of guests' pages, as /proc/self/smaps has them.
+    /// Addresses of guests' pages, as in /proc/self/smaps.
     #[must_use]
     pub fn addresses(&self) -> Range<usize> {
         self.slabs.range()
     }
 
-    /// Upper bound of the memory of guests' slabs, in bytes: a slab without a huge page takes only the pages
-    /// written.
+    /// Upper bound of the memory of guests' slabs, in bytes: a slab without a huge page uses only the pages written.
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
         self.held.load(Ordering::SeqCst) as u64 * SLAB_BYTES
     }
 }
 
-/// Ignores poisoning: nothing here panics with the lock held, so that the data are consistent.
+/// Ignores poisoning: no code panics with the lock held, so that the data are consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

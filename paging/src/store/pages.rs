@@ -1,4 +1,4 @@
-//! Reading and writing one lease's pages, from any thread.
+//! Reads and writes one lease's pages, from any thread.
 
 use super::mapping::{ExclusiveSlab, SLAB, SharedSlab};
 use super::{Error, Owner, PAGE_BYTES, Slot, Store, lock};
@@ -9,22 +9,22 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 const PAGE: usize = PAGE_BYTES as usize;
 
-/// In place of a slab's number: nothing written yet, or all of it discarded.
+/// Number in place of a slab's: nothing is written, or everything was discarded.
 const EMPTY: usize = usize::MAX;
-/// In place of a slab's number: given back.
+/// Number in place of a slab's: the memory was given back.
 const LOST: usize = usize::MAX - 1;
 
-/// A lease, as the store knows it.
+/// The store's record of a lease.
 pub(super) struct Lease {
     pub(super) id: String,
     client: String,
-    /// Place in the order of opening.
+    /// Number in the order of opening.
     pub(super) opened: u64,
     bytes: u64,
-    /// Slab of each part.
+    /// Number of the slab that holds each part of the lease.
     slabs: Box<[AtomicUsize]>,
     is_over: AtomicBool,
-    /// Shared with every lease that is revoked together with this one.
+    /// Flag shared with all leases that are revoked together.
     all_over: Arc<AtomicBool>,
 }
 
@@ -57,7 +57,7 @@ impl Lease {
         self.is_over.load(Ordering::SeqCst) || self.all_over.load(Ordering::SeqCst)
     }
 
-    /// Marks this part of it as given back.
+    /// Marks a part of the lease as given back.
     pub(super) fn lose(&self, index: usize) {
         if let Some(place) = self.slabs.get(index) {
             place.store(LOST, Ordering::SeqCst);
@@ -66,7 +66,7 @@ impl Lease {
 }
 
 impl Lease {
-    /// Takes away room for `count` slabs at most that nothing was written to, the last first; how many.
+    /// Takes away at most `count` unwritten parts, the last first; returns their number.
     pub(super) fn lose_unwritten(&self, count: usize) -> usize {
         let order = Ordering::SeqCst;
         let lost = |place: &&AtomicUsize| place.compare_exchange(EMPTY, LOST, order, order).is_ok();
@@ -102,7 +102,7 @@ impl Pages {
         &self.lease.client
     }
 
-    /// Size of the lease in bytes, also after it has ended.
+    /// Size of the lease in bytes, also after its end.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.lease.bytes
@@ -119,10 +119,10 @@ impl Pages {
         self.still_there()
     }
 
-    /// Writes from `offset` on. On an error, some of it may have been written.
+    /// Writes from `offset` on. After an error, some bytes may have been written.
     ///
     /// # Errors
-    /// [`Error::Gone`], also when memory was given back meanwhile; [`Error::Beyond`]; [`Error::Full`].
+    /// [`Error::Gone`], also if memory was given back during the call; [`Error::Beyond`]; [`Error::Full`].
     pub fn write(&self, offset: u64, from: &[u8]) -> Result<(), Error> {
         for piece in self.pieces(offset, from.len() as u64)? {
             let from = &from[piece.of_range.clone()];
@@ -136,12 +136,12 @@ impl Pages {
         self.still_there()
     }
 
-    /// Lets `fill` write bytes from the beginning of a page to the end of its slab at most. It returns the
-    /// number of bytes written, of which whole pages count. It is not called if the range cannot be written.
-    /// Other threads wait for the slab, so that `fill` must not block.
+    /// Lets `fill` write bytes from the beginning of a page, at most to the end of its slab. It returns the
+    /// number of bytes written, of which only whole pages count. It is not called if the range cannot be
+    /// written. Other threads wait for the slab, so that `fill` must not block.
     ///
     /// # Errors
-    /// Those of [`Self::write`].
+    /// Errors of [`Self::write`].
     pub fn fill(
         &self,
         offset: u64,
@@ -162,7 +162,7 @@ impl Pages {
         self.still_there()
     }
 
-    /// Discards bytes, which read as zeroes then. A slab's memory is given back once all of it is discarded.
+    /// Discards bytes, which then read as zeroes. A slab's memory is given back once all of it is discarded.
     ///
     /// # Errors
     /// [`Error::Gone`]; [`Error::Beyond`].
@@ -174,7 +174,7 @@ impl Pages {
     }
 
     /// # Errors
-    /// [`Error::Gone`]: the lease is over.
+    /// [`Error::Gone`]: the lease has ended.
     pub(crate) fn still_there(&self) -> Result<(), Error> {
         if self.lease.is_over() {
             return Err(Error::Gone);
@@ -182,7 +182,7 @@ impl Pages {
         Ok(())
     }
 
-    /// Passes the bytes to `look` without copying them; they cannot be changed or given back during the call,
+    /// Passes the bytes to `look` without copying them. They cannot be changed or given back during the call,
     /// so that `look` must not block.
     ///
     /// Returns false without a call if the range is not contiguous in memory, or part of it was never
@@ -227,7 +227,7 @@ impl Pages {
         Ok(())
     }
 
-    /// The slab that holds this part of the lease; none where nothing was written.
+    /// Locks the slab that holds this part of the lease; `None` if nothing was written.
     fn shared(&self, index: usize) -> Result<Option<SharedSlab<'_, Slot>>, Error> {
         loop {
             self.still_there()?;
@@ -237,7 +237,7 @@ impl Pages {
             };
             let shared = self.store.slabs.shared(slab).ok_or(Error::Gone)?;
             if !self.owns(&shared.note, index) {
-                continue; // it was given back since the look at its place
+                continue; // given back after the number was read
             }
             if self.lease.is_over() {
                 return Err(Error::Gone);
@@ -274,7 +274,7 @@ impl Pages {
         }
     }
 
-    /// The slab that holds this part of the lease, for us alone; a fresh one where there is none yet.
+    /// Locks exclusively the slab that holds this part of the lease; takes a free slab if there is none yet.
     fn slab_for(&self, index: usize) -> Result<ExclusiveSlab<'_, Slot>, Error> {
         loop {
             self.still_there()?;
@@ -287,7 +287,7 @@ impl Pages {
             };
             let alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
             if self.owns(&alone.note, index) {
-                // Checked under the lock: see the store's second rule.
+                // Checked under the lock: see rule 2 of the store.
                 self.still_there()?;
                 return Ok(alone);
             }
@@ -305,7 +305,7 @@ impl Pages {
         let mut alone = store.slabs.alone(slab).ok_or(Error::Full)?;
         let order = Ordering::SeqCst;
         let place = &self.lease.slabs[index];
-        // Checked under the lock: see the store's second rule.
+        // Checked under the lock: see rule 2 of the store.
         let is_ours =
             !self.lease.is_over() && place.compare_exchange(EMPTY, slab, order, order).is_ok();
         if !is_ours {
@@ -363,7 +363,7 @@ fn is_written(slot: &Slot, page: usize) -> bool {
     slot.written[page / 64] & (1 << (page % 64)) != 0
 }
 
-/// Pages that are about to be written in part only, and were not before, may hold what was discarded.
+/// Blanks pages that are about to be written in part and were unwritten: they may hold discarded bytes.
 fn blank_edges(alone: &mut ExclusiveSlab<'_, Slot>, within: &Range<usize>) {
     for at in [within.start, within.end] {
         let page = at.min(SLAB - 1) / PAGE;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 const GENERATION: u64 = 7;
-/// Longest time to give all back, however busy the machine is.
+/// Maximum time to give all memory back, however busy the machine is.
 const AT_MOST: std::time::Duration = std::time::Duration::from_secs(10);
 const PAGE: usize = PAGE_BYTES as usize;
 
@@ -45,7 +45,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
     assert_eq!(found, vec![0; PAGE]);
     assert_eq!((store.held_bytes(), resident_bytes(&store)), (0, 0));
 
-    // Across the border of two slabs.
+    // The range crosses the border of two slabs.
     let written: Vec<u8> = (0..3 * PAGE).map(|i| (i % 251) as u8).collect();
     let at = SLAB_BYTES - PAGE_BYTES;
     pages.write(at, &written).unwrap();
@@ -64,7 +64,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
     assert!(is_gone(pages.discard(at, 1)));
     assert_eq!(resident_bytes(&store), 0);
 
-    // The next lease of that memory sees nothing of it, and the handle of old stays dead.
+    // The next lease of that memory sees none of its contents, and the old handle stays invalid.
     store.open("a", "client", 3 * SLAB_BYTES);
     let again = store.pages("a", GENERATION).unwrap();
     again.write(at, &[1]).unwrap();
@@ -91,7 +91,7 @@ fn other_contents_are_another_generation_and_a_lease_has_an_end() {
     }
     pages.write(2 * SLAB_BYTES, &[]).unwrap();
 
-    // More was promised than there is: said, and what is there stays whole.
+    // More is promised than there is: that is an error, and existing contents stay.
     store.open("b", "client", 3 * SLAB_BYTES);
     let other = store.pages("b", GENERATION).unwrap();
     for slab in 0..2 {
@@ -113,7 +113,7 @@ fn the_oldest_slabs_go_first_and_what_went_is_never_blank() {
     for (pages, slab) in [(&b, 3), (&a, 0), (&b, 1), (&a, 2)] {
         pages.write(slab * SLAB_BYTES, &[slab as u8 + 1]).unwrap();
     }
-    // Written again: no younger for that.
+    // Writing again does not make a slab younger.
     b.write(3 * SLAB_BYTES, &[9]).unwrap();
     let (of_leases, given) = store.shrink(2 * SLAB_BYTES - 1);
     let each = |id: &str| (id.to_owned(), SLAB_BYTES);
@@ -126,7 +126,7 @@ fn the_oldest_slabs_go_first_and_what_went_is_never_blank() {
     assert!(is_gone(byte(&b, 3)) && is_gone(byte(&a, 0)));
     assert!(is_gone(b.write(3 * SLAB_BYTES, &[1])));
     assert_eq!((byte(&b, 1).unwrap(), byte(&a, 2).unwrap()), (2, 3));
-    // A page never written cannot be lost.
+    // A page that was never written cannot be lost.
     assert_eq!(byte(&a, 1).unwrap(), 0);
     let (of_leases, given) = store.shrink(u64::MAX);
     assert_eq!((of_leases.len(), given.bytes), (2, 2 * SLAB_BYTES));
@@ -158,7 +158,7 @@ enum Step {
 
 const LEASE: usize = 2 * SLAB_BYTES as usize;
 
-/// Ranges that begin and end within pages, at their borders and at the slab's.
+/// Ranges that begin and end within pages, at their borders and at the slab's borders.
 fn range() -> impl Strategy<Value = (usize, usize)> {
     let at = prop_oneof![
         0..LEASE,
@@ -191,7 +191,7 @@ proptest! {
                     row[at..at + n].fill(byte);
                     let mut filled = 0;
                     let mut fill = |bytes: &mut [u8]| {
-                        // As much of it as has come.
+                        // Fills as much as has arrived.
                         filled = bytes.len().min(2 * PAGE + 5);
                         bytes[..filled].fill(byte);
                         filled
@@ -223,7 +223,7 @@ proptest! {
     }
 }
 
-/// Small and repeatable: xorshift.
+/// Small and repeatable random numbers: xorshift.
 struct Dice(u64);
 
 impl Dice {
@@ -239,8 +239,8 @@ const WRITERS: u64 = 4;
 const SLABS: u64 = 24;
 const PAGES_EACH: u64 = 4 * SLAB_BYTES / PAGE_BYTES;
 
-/// Writes pages that contain lease, place and version, and reads them back, until told to end: a read gives
-/// the bytes written last, or an error.
+/// Writes pages that contain lease, place and version, and reads them back, until told to end. A read must
+/// give the bytes written last, or an error.
 fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &AtomicBool) -> u64 {
     let mut dice = Dice(me + 1);
     let mut version = 0;
@@ -260,7 +260,7 @@ fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &At
             continue;
         };
         for _ in 0..64 {
-            // Every writer has its own pages, and all of them share slabs.
+            // Every writer has its own pages; all writers share slabs.
             let page = dice.below(PAGES_EACH / WRITERS) * WRITERS + me;
             let key = (id.clone(), page);
             let mark = |version: u64| {
@@ -316,7 +316,7 @@ fn hammer(store: &Arc<Store>, me: u64, leases: &Mutex<Vec<String>>, is_over: &At
     checked
 }
 
-/// Ends the writers also where an assertion fails: they are waited for.
+/// Ends the writers even if an assertion fails, since the test waits for them.
 struct EndGuard<'a>(&'a AtomicBool);
 
 impl Drop for EndGuard<'_> {
@@ -348,7 +348,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                 store.open(&id.to_string(), "client", PAGES_EACH * PAGE_BYTES);
                 lock(&leases).push(id.to_string());
             }
-            // Until something is there to be given back: a condition, not a time.
+            // Waits until there is memory to give back: a condition, not a time.
             while store.held_bytes() < 8 * SLAB_BYTES {
                 thread::yield_now();
             }
@@ -356,7 +356,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                 0 => {
                     let lost: u64 = store.shrink(3 * SLAB_BYTES).0.iter().map(|(_, b)| b).sum();
                     assert!(lost <= 3 * SLAB_BYTES);
-                    // Leases that lost something answer "gone" for good; others follow.
+                    // Leases that lost a part answer "gone" for good; other leases follow.
                     let first = lock(&leases).remove(0);
                     store.revoke(&first);
                 }
@@ -365,7 +365,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
                     store.revoke(&some);
                 }
                 _ => {
-                    // Writers go on writing to the leases that they know meanwhile.
+                    // Writers still write to the leases that they know.
                     let began = std::time::Instant::now();
                     store.revoke_all();
                     assert!(began.elapsed() < AT_MOST, "{:?}", began.elapsed());
@@ -380,7 +380,7 @@ fn given_back_under_load_no_byte_is_wrong_and_nothing_stays() {
     });
     store.revoke_all();
     assert_eq!((store.held_bytes(), resident_bytes(&store)), (0, 0));
-    // Every slab can be had again.
+    // Every slab can be used again.
     store.open("last", "client", SLABS * SLAB_BYTES);
     let last = store.pages("last", GENERATION).unwrap();
     for slab in 0..SLABS {

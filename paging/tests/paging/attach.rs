@@ -1,5 +1,5 @@
 //! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short of memory, file systems,
-//! and everything undone, whatever became of the server. Root's, and one at a time: swap is the whole machine's.
+//! and undoing everything whatever happened to the server. Needs root; one test at a time, since swap belongs to the whole machine.
 
 use crate::bystanders::bring_back_all_but;
 use crate::host::MIB;
@@ -17,7 +17,7 @@ const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const PF_MEMALLOC_NOIO: u64 = 0x0008_0000;
 
-/// A server and what is attached of it, all gone with the value.
+/// A server and its attachments, all removed when dropped.
 struct Bench {
     name: String,
     server: MemoryServer,
@@ -27,7 +27,7 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str, size: &str) -> Self {
-        // A test that failed has cleaned up.
+        // A failed test has cleaned up, so that a poisoned lock is usable.
         let only = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("pages.sock");
@@ -96,19 +96,19 @@ impl Bench {
         memory_controller().join(format!("gleaner-clerk-{}", self.name))
     }
 
-    /// Its processes, by the group that they are in.
+    /// Ids of the attachment's processes, from their control group.
     fn processes(&self) -> Vec<u32> {
         let pids = fs::read_to_string(self.group().join("cgroup.procs")).unwrap();
         pids.lines().map(|pid| pid.parse().unwrap()).collect()
     }
 
-    /// Nothing is left of what was attached.
+    /// Checks that nothing is left of the attachment.
     #[track_caller]
     fn is_clean(&self) {
         let folder = self.folder.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         assert!(!mounts.contains(folder), "{mounts}");
-        // A device that is swapped on could not be let go.
+        // A device with active swap could not be detached.
         for block in fs::read_dir("/sys/block").unwrap() {
             let backing = block.unwrap().path().join("loop/backing_file");
             let backing = fs::read_to_string(backing).unwrap_or_default();
@@ -132,13 +132,13 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        // A server that a test has paused answers again.
+        // Lets a server that a test has stopped answer again.
         self.server.running.signal(Signal::CONT);
         self.clerk(&["detach", &self.name, "--force", "--patience", "5"]);
     }
 }
 
-/// Version 1's, or that of all controllers.
+/// Folder of the memory controller: version 1's, or that of all controllers.
 fn memory_controller() -> PathBuf {
     let of_its_own = Path::new("/sys/fs/cgroup/memory");
     let root = Path::new("/sys/fs/cgroup");
@@ -149,7 +149,7 @@ fn memory_controller() -> PathBuf {
     }
 }
 
-/// Fills memory with what can be told apart, and looks through it as often as it is asked to.
+/// Program that fills memory with distinct contents, and checks them as often as requested.
 const HOG: &str = r#"
 import mmap, sys
 pages = int(sys.argv[1])
@@ -189,7 +189,7 @@ impl Group {
         fs::write(file, bytes.to_string()).unwrap();
     }
 
-    /// A program that is in it from its first page on.
+    /// Command of a program that is in the group from its first page on.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("sh");
         command
@@ -206,10 +206,10 @@ impl Drop for Group {
     }
 }
 
-/// A kernel that pages out what is cold (DAMON's `pageout`) does so while a test looks: what is used grows without any program's doing.
+/// Allowed growth of used swap that no program of the test causes: a kernel may page out cold pages (DAMON's `pageout`) during a test.
 const OTHERS_BYTES: u64 = 16 * MIB;
 
-/// A program that wants more memory than its group has; both gone with it.
+/// A program that wants more memory than its group has; dropping it removes both.
 struct Hog {
     child: Child,
     asked: ChildStdin,
@@ -258,7 +258,7 @@ impl Hog {
         self.says()
     }
 
-    /// Its pages are gone: it ends at the first of them, and never sees zeroes.
+    /// Checks that the program, whose pages are lost, ends at the first of them and never reads zeroes.
     #[track_caller]
     fn meets_its_end(&mut self) {
         let _ = self.asked.write_all(b"look\n");
@@ -277,7 +277,7 @@ impl Drop for Hog {
 #[test]
 fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_back() {
     let bench = Bench::new("hog", "256MiB");
-    // Whoever attaches may be short of memory as well: what swap needs is not.
+    // The attaching process may be short of memory too: what swap needs is in another group.
     let group = Group::new(64 * MIB);
     let mut clerk = group.command(CLERK);
     clerk.args(["--runtime", bench.runtime().to_str().unwrap(), "attach"]);
@@ -292,14 +292,14 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     {
         let mut hog = Hog::start(group, 128 * MIB);
         hog.fills();
-        // The part that does not fit, and Python's own memory.
+        // The part that does not fit, and Python's own memory, are swapped out.
         assert!(bench.swap_used_bytes() >= 60 * MIB);
         assert_eq!(hog.looks(), "wrong 0");
-        // Its own limit would have it killed, whatever the host has.
+        // The program's own limit would have it killed, whatever the host has.
         let refused = bench.refused(&["detach"]);
         let group = hog.group.0.file_name().unwrap().to_str().unwrap();
         assert!(refused.contains(group), "{refused}");
-        // The program survives the removal of its swap, given room.
+        // With a higher limit the program survives the removal of its swap.
         hog.group.limit(256 * MIB);
         let detached = bench.detach(&[&bench.name]);
         assert_eq!(detached["server_was_lost"], false);
@@ -322,7 +322,7 @@ fn pages_that_swap_needs_no_more_are_given_back_to_the_server() {
         hog.fills();
         assert!(resident() >= before + 60 * MIB);
     }
-    // A slab goes once all of it is trimmed; some have pages of others in them.
+    // A slab is given back once all of it is trimmed; some slabs also hold other pages.
     wait_for("memory", || resident() < before + 16 * MIB);
 }
 
@@ -341,7 +341,7 @@ fn what_the_kernel_swaps_through_is_outside_of_every_limit_and_apart() {
     let capabilities = status.lines().find_map(|l| l.strip_prefix("CapEff:"));
     let capabilities = u64::from_str_radix(capabilities.unwrap().trim(), 16).unwrap();
     let is_allowed = capabilities & 1 << 24 != 0; // CAP_SYS_RESOURCE
-    // Inherited over exec, and by every thread.
+    // The flag is inherited over exec and by every thread.
     for thread in fs::read_dir(format!("/proc/{}/task", pids[0])).unwrap() {
         let stat = fs::read_to_string(thread.unwrap().path().join("stat")).unwrap();
         let flags = stat.rsplit_once(") ").unwrap().1.split(' ').nth(6).unwrap();
@@ -372,7 +372,7 @@ fn what_fails_midway_leaves_nothing() {
         let args = ["attach", "--by", "fuse", "--swap", "--name", &bench.name];
         bench.refused(&[&args[..], &["--socket", socket.to_str().unwrap()]].concat())
     };
-    // nbdfuse and the loop device were there by then.
+    // nbdfuse and the loop device existed by then.
     let said = attach(&socket);
     assert!(said.contains("at least 40 KiB"), "{said}");
     bench.is_clean();
@@ -385,7 +385,7 @@ fn what_fails_midway_leaves_nothing() {
 fn a_crash_midway_is_undone_by_whoever_detaches() {
     let bench = Bench::new("crash", "64MiB");
     bench.attach(&["--swap"]);
-    // As if it had ended before it could tell of the device, and of the mount.
+    // As if the process had ended before it recorded the device and the mount.
     let path = bench.runtime().join(&bench.name).join("attached.json");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     kept["device"] = serde_json::Value::Null;
@@ -405,7 +405,7 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
     let bench = Bench::new("killed", "64MiB");
     bench.attach(&["--swap"]);
     while bench.swap_used_bytes() > 0 {
-        // The kernel's doing, with pages of others.
+        // The kernel has swapped out pages of other programs.
         bench.detach(&[]);
         bench.attach(&["--swap"]);
     }
@@ -432,7 +432,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
     assert_eq!(detached["server_was_lost"], true);
-    // Pages that were being written out then are still in memory.
+    // Pages that were just being written out are still in memory.
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
         lost_bytes > used_bytes / 2 && lost_bytes <= used_bytes + OTHERS_BYTES,
@@ -489,12 +489,12 @@ fn a_file_system_is_not_taken_away_under_its_users() {
     bench.is_clean();
 }
 
-/// Unmounted with the value, whatever happens.
+/// A mounted file system, unmounted when dropped.
 struct MountGuard(PathBuf);
 
 impl Drop for MountGuard {
     fn drop(&mut self) {
-        // The file system is mostly unmounted by then, and umount says so.
+        // Usually unmounted by then, which umount reports.
         let _ = Command::new("umount").arg(&self.0).output();
     }
 }

@@ -1,5 +1,5 @@
-//! Programs that a test has nothing to do with, and whose pages are in its swap all the same: a kernel may put there whatever is cold
-//! (DAMON's `pageout`). A test that takes the swap's server away would end them.
+//! Programs outside a test whose pages are in its swap nevertheless, since a kernel may swap out any cold page (DAMON's `pageout`). A
+//! test that removes the swap's server would end these programs.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,12 +9,12 @@ const PAGE: u64 = 4096;
 /// Bit 62 of an entry: the page is in swap (Documentation/admin-guide/mm/pagemap.rst).
 const IS_SWAPPED: u64 = 1 << 62;
 
-/// Has every process but this one read what it has in swap, which brings it back into memory.
+/// Makes every process but this one read its swapped-out pages, which brings them back into memory.
 pub(crate) fn bring_back_all_but(pid: u32) {
     let processes = fs::read_dir("/proc").unwrap();
     let others = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     for other in others.filter(|other: &u32| *other != pid) {
-        // It may have ended meanwhile; the kernel's own have nothing there.
+        // The process may have ended; kernel threads have no pages.
         let _ = bring_back(other);
     }
 }
@@ -41,7 +41,7 @@ fn bring_back(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// The pages of a mapping, of the line that begins it: `7f00-7f10 rw-p …`.
+/// Pages of a mapping, from the line that begins it: `7f00-7f10 rw-p …`.
 fn pages(line: &str) -> Option<std::ops::Range<u64>> {
     let (begin, end) = line.split_whitespace().next()?.split_once('-')?;
     let page = |address| Some(u64::from_str_radix(address, 16).ok()? / PAGE);

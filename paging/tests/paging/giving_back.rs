@@ -1,4 +1,4 @@
-//! Memory goes back whatever becomes of owner, agent and daemon.
+//! Memory is given back whatever happens to owner, agent and daemon.
 
 use crate::host::{Host, SIZE, idle, row};
 use gleaner_harness::wait_for;
@@ -34,11 +34,11 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     agent.lend(&daemon);
     drop(agent);
     daemon.has_given_all_back("agent_lost", 5);
-    // Another one says nothing for three seconds.
+    // Another agent is silent for three seconds.
     let mut agent = host.agent();
     agent.lend(&daemon);
     daemon.has_given_all_back("agent_lost", 6);
-    // It talks again, and nobody understands it.
+    // An agent connects again and sends an invalid message.
     drop(agent);
     let mut agent = host.agent();
     agent.lend(&daemon);
@@ -60,7 +60,7 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
         "{log}"
     );
 
-    // The log goes on where it was left.
+    // The restarted daemon continues the log.
     let daemon = host.daemon();
     assert_eq!(daemon.log().len(), 8);
 }
@@ -82,7 +82,7 @@ while True:
     connection.sendall(b'{"type":"alive","time_ms":1}\n')
     time.sleep(0.5)
 "#;
-    // What the agent of the other test says.
+    // The messages of the other test's agent.
     let (said, sample) = (host.path("said"), idle(row(8 << 30)));
     std::fs::write(&said, serde_json::to_string(&sample).unwrap() + "\n").unwrap();
     let mut agent = Command::new("python3")
@@ -117,7 +117,7 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     assert!((1..32 << 20).contains(&own_bytes), "{own_bytes}");
 }
 
-/// Flags of the mappings of which a process has half of [`SIZE`] in memory (proc_pid_smaps(5)).
+/// Flags of the mappings of which at least half of [`SIZE`] is in memory (proc_pid_smaps(5)).
 fn flags_of_large_mappings(pid: u32) -> Vec<String> {
     let smaps = std::fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
     let mut is_large = false;

@@ -1,4 +1,5 @@
-//! Leases by the link: the test is the recruiter, and asks twice as one does that has not got its answer.
+//! Leases over the link: the test plays the recruiter, and repeats requests like a recruiter that has
+//! received no answer.
 
 use crate::host::{Host, MIB};
 use crate::recruiter::{HOST_ID, Recruiter, grant};
@@ -27,7 +28,7 @@ fn asked_twice_by_one_key_it_grants_once() {
         leases.into_iter().map(|lease| lease.lease_id).collect()
     };
 
-    // The connection is gone before the answer is there.
+    // The connection ends before the answer arrives.
     let (mut link, mut other_link) = (one.link(), other.link());
     link.announced(|told| told.quota.free_bytes == CAP);
     link.send(grant("a", "k", BYTES));
@@ -39,12 +40,12 @@ fn asked_twice_by_one_key_it_grants_once() {
         assert_eq!(link.lease(grant("a", "k", BYTES)).lease_id, first);
         assert_eq!(other_link.lease(grant("a", "k", BYTES)).lease_id, first);
     }
-    // As many whole slabs.
+    // The size rounded up to whole slabs is the same.
     assert_eq!(link.lease(grant("a", "k", BYTES - 1)).lease_id, first);
     assert_eq!(ids(), std::slice::from_ref(&first));
     assert_eq!(daemon.status().quota.lent_bytes, BYTES);
 
-    // The key means a lease of that size, and that client's.
+    // The key stands for a lease of that size and that client.
     match link.ask(grant("a", "k", 2 * BYTES)) {
         Outcome::Refused(refusal) => assert_eq!(refusal.kind, RefusalKind::Malformed),
         more => panic!("{more:?}"),
@@ -55,7 +56,7 @@ fn asked_twice_by_one_key_it_grants_once() {
     assert!(theirs != first && second != first && theirs != second);
     assert_eq!(ids().len(), 3);
 
-    // Memory of ended leases is granted anew.
+    // Memory of ended leases can be granted again.
     let release = RequestKind::Release {
         client: Some("a".to_owned()),
         lease_id: first.clone(),

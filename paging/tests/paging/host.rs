@@ -1,4 +1,4 @@
-//! A host to test on: a folder, an agent, a daemon.
+//! A host for tests: a folder, an agent and a daemon.
 
 use gleaner_harness::{PATIENCE, Running, bytes_at, now_ms, resident_bytes, wait_for_some};
 use gleaner_schemas::lending::{LendingState, OwnerCommand, OwnerReply, ReclaimRecord};
@@ -12,15 +12,15 @@ use std::process::Command;
 use std::time::Duration;
 
 pub(crate) const MIB: u64 = 1 << 20;
-/// Memory that is lent here.
+/// Size of the memory that the tests lend.
 pub(crate) const SIZE: u64 = 64 * MIB;
-/// Between two steps of giving back gradually, a slab each: in that way nothing here is back before a test gives up.
+/// Interval of a gradual reclaim, which gives back one slab per step: so slow that no test sees it finish.
 const SHRINK_EVERY: &str = "1m";
-/// Longest time of an immediate reclaim; some milliseconds on a machine that is not busy.
+/// Maximum time of an immediate reclaim; some milliseconds on an idle machine.
 const AT_ONCE_US: u64 = 10_000_000;
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
 
-/// Nothing has come within a read's patience.
+/// Returns true if a read has timed out.
 pub(crate) fn is_early(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -28,7 +28,7 @@ pub(crate) fn is_early(error: &io::Error) -> bool {
     )
 }
 
-/// A folder with an agent's socket in it.
+/// A folder with an agent's socket.
 pub(crate) struct Host {
     folder: tempfile::TempDir,
     agents: UnixListener,
@@ -37,7 +37,7 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // Other users come to the owner's socket.
+        // Other users must reach the owner's socket.
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let agents = UnixListener::bind(folder.path().join("agent.sock")).unwrap();
         let host = Self { folder, agents };
@@ -45,14 +45,14 @@ impl Host {
         host
     }
 
-    /// With more lines of configuration.
+    /// Writes a configuration with these further lines.
     pub(crate) fn configure(&self, more: &str) {
         let slow = format!("shrink_step = \"2MiB\"\nshrink_every = \"{SHRINK_EVERY}\"\n");
         let text = format!("lock = \"always\"\n{slow}{more}\n");
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 
-    /// Exactly this configuration.
+    /// Writes exactly this configuration.
     pub(crate) fn write_configuration(&self, text: &str) {
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
@@ -61,12 +61,12 @@ impl Host {
         self.folder.path().join(name)
     }
 
-    /// A daemon that lends [`SIZE`], all of it written, once there is a sample.
+    /// Starts a daemon that lends [`SIZE`], all of it written, after the first sample.
     pub(crate) fn daemon(&self) -> Daemon {
         self.daemon_with(&["--standalone", "64MiB", "--fill"])
     }
 
-    /// A daemon with these options of `run`.
+    /// Starts a daemon with these options of `run`.
     pub(crate) fn daemon_with(&self, options: &[&str]) -> Daemon {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gleaner-memoryd"));
         for name in ["config", "agent", "socket", "state"] {
@@ -89,7 +89,7 @@ impl Host {
         daemon
     }
 
-    /// The daemon's next connection to the agent.
+    /// Accepts the daemon's next connection to the agent.
     pub(crate) fn agent(&self) -> Agent {
         let (stream, _) = self.agents.accept().unwrap();
         let mut agent = Agent { stream };
@@ -108,7 +108,7 @@ pub(crate) fn row(available_bytes: i64) -> SampleRow {
     }
 }
 
-/// A sample that says so, with nobody there.
+/// Sample with these figures of an idle host.
 pub(crate) fn idle(row: SampleRow) -> Message {
     let time_ms = now_ms();
     Message::Sample(Box::new(Sample {
@@ -131,14 +131,14 @@ impl Agent {
         assert!(self.try_say(message), "nobody listens to the agent");
     }
 
-    /// Says it; `false` where nobody listens any more.
+    /// Sends a message; returns false if nobody reads any more.
     pub(crate) fn try_say(&mut self, message: &Message) -> bool {
         let mut line = serde_json::to_vec(message).unwrap();
         line.push(b'\n');
         self.stream.write_all(&line).is_ok()
     }
 
-    /// Much memory, and nobody there.
+    /// Sends a sample of an idle host with much available memory.
     pub(crate) fn sample(&mut self) {
         self.say(&idle(row(8 << 30)));
     }
@@ -156,12 +156,12 @@ impl Agent {
         self.say(&Message::Alive(SignOfLife { time_ms: now_ms() }));
     }
 
-    /// Says that it is there; `false` where nobody listens any more.
+    /// Sends a sign of life; returns false if nobody reads any more.
     pub(crate) fn try_alive(&mut self) -> bool {
         self.try_say(&Message::Alive(SignOfLife { time_ms: now_ms() }))
     }
 
-    /// Goes on saying that it is there, until nobody listens.
+    /// Sends signs of life in the background until nobody reads them.
     pub(crate) fn stays(mut self) {
         std::thread::spawn(move || {
             while self.try_alive() {
@@ -170,7 +170,7 @@ impl Agent {
         });
     }
 
-    /// Has [`SIZE`] lent, and all of it written.
+    /// Waits until [`SIZE`] is lent and all of it written.
     #[track_caller]
     pub(crate) fn lend(&mut self, daemon: &Daemon) -> LendingState {
         self.sample();
@@ -231,7 +231,7 @@ impl Daemon {
         }
     }
 
-    /// All of it is back: by the daemon's word, and by the kernel's.
+    /// Checks that all memory is given back, by the daemon's status and by the kernel's count.
     #[track_caller]
     pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> ReclaimRecord {
         let line = wait_for_some(cause, || {
@@ -257,7 +257,7 @@ impl Daemon {
         line
     }
 
-    /// The figure of a line of /proc/PID/status, in bytes.
+    /// Figure of a line of /proc/PID/status, in bytes.
     pub(crate) fn bytes(&self, key: &str) -> u64 {
         bytes_at(&format!("/proc/{}/status", self.pid()), key)
     }

@@ -1,11 +1,11 @@
-//! Other people's NBD clients against `gleaner-memoryd serve`: libnbd's, qemu's, and fio.
+//! Third-party NBD clients against `gleaner-memoryd serve`: libnbd's, qemu's and fio.
 
 use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Of the export.
+/// Size of the export.
 const SIZE_MIB: u64 = 64;
 
 fn start(listen: &str) -> MemoryServer {
@@ -17,7 +17,7 @@ fn succeeds(program: &str, args: &[&str]) -> String {
     succeed(Command::new(program).args(args))
 }
 
-/// Ends a server as a service manager would; returns its last words.
+/// Ends a server as a service manager would; returns its last output.
 #[track_caller]
 fn end(server: MemoryServer) -> String {
     let (code, said) = server.running.end();
@@ -25,7 +25,7 @@ fn end(server: MemoryServer) -> String {
     said.concat()
 }
 
-/// Bytes that repeat nowhere near, with a hole in them.
+/// Bytes without near repetitions, with a hole of zeroes.
 fn contents() -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes: Vec<u8> = (0..SIZE_MIB << 20)
@@ -103,7 +103,7 @@ fn what_nbdcopy_and_qemu_write_they_read_again() {
             &["--connections=4", &server.url, copied.to_str().unwrap()],
         );
         assert!(fs::read(&copied).unwrap() == contents, "nbdcopy");
-        // Here it has no holes yet; qemu makes some.
+        // The file has no holes yet; qemu makes some.
         succeeds(
             "qemu-img",
             &[
@@ -243,7 +243,7 @@ fn it_serves_this_machine_alone_and_says_what_is_wrong() {
     let server = start("127.0.0.1:0");
     let taken = server.url.strip_prefix("nbd://").unwrap();
     assert!(said(taken).contains(&format!("listen at {taken}")));
-    // A socket that a killed server left at the path is no hindrance.
+    // The socket file of a killed server is replaced.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pages.sock");
     let first = start(path.to_str().unwrap());

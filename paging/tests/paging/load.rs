@@ -1,4 +1,4 @@
-//! A program that uses pages by NBD, and knows what must be there.
+//! A program that uses pages over NBD and checks their contents.
 
 use gleaner_paging::nbd::client::{Server, Wire, connect};
 use gleaner_paging::nbd::wire::{Command, Request, SimpleReply};
@@ -17,7 +17,8 @@ pub(crate) struct Outcome {
     pub(crate) slowest: Duration,
 }
 
-/// Pages of its own, and what is in each; `None`: a write failed, and either may be there.
+/// Pages of the load, with the contents of each; `None`: a write failed, and either contents may be
+/// there.
 pub(crate) struct Load {
     wire: Wire,
     first_page: u64,
@@ -37,7 +38,8 @@ fn contents(page: u64, stamp: u64) -> Vec<u8> {
 }
 
 impl Load {
-    /// On `count` pages from `first_page` on; no request may take longer than `patience`.
+    /// Connects to use `count` pages from `first_page` on; no request may take longer than
+    /// `patience`.
     pub(crate) fn new(
         (server, export): (&Server, &str),
         (first_page, count): (u64, usize),
@@ -109,7 +111,7 @@ impl Load {
         self.pages[page..page + count].fill(done.then_some(stamp));
     }
 
-    /// Every page, written.
+    /// Writes every page.
     pub(crate) fn write_all(&mut self) {
         for page in 0..self.pages.len() {
             self.write(page, 1);
@@ -131,7 +133,7 @@ impl Load {
         }
     }
 
-    /// Every page, once more.
+    /// Reads and checks every page once more.
     pub(crate) fn check_all(&mut self) {
         for page in 0..self.pages.len() {
             self.check(page, 1);

@@ -1,4 +1,4 @@
-//! Drives the built programs. `gleaner-memoryd`: an agent of the test's own tells it of the owner, and the owner's socket asks.
+//! Tests of the built programs. For `gleaner-memoryd`, the test plays the agent and uses the owner's socket.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 mod attach;

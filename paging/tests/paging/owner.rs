@@ -1,4 +1,4 @@
-//! The owner's socket: what each command does, who may, and that nothing said there does any harm.
+//! The owner's socket: effects and permissions of each command, and harmless handling of any input.
 
 use crate::host::{Daemon, Host, MIB, SIZE};
 use gleaner_harness::{wait_for, wait_for_some};
@@ -17,7 +17,7 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     let mut agent = host.agent();
     agent.lend(&daemon);
     let lending = daemon.lending(PAUSE);
-    // By the time of the answer it is back.
+    // The memory is given back by the time of the answer.
     assert_eq!((lending.resident_bytes, lending.leases.len()), (0, 0));
     assert!(lending.is_paused && lending.paused_until_time_ms.is_none());
     assert_eq!(lending.quota.reason, QuotaReason::Paused);
@@ -41,7 +41,7 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     assert!(!daemon.lending(OwnerCommand::Resume).is_paused);
     agent.lend(&daemon);
 
-    // For a while only.
+    // A pause for a limited time.
     let lending = daemon.lending(OwnerCommand::Pause { for_ms: Some(200) });
     let until_ms = lending.paused_until_time_ms.unwrap();
     assert!((lending.time_ms - 1000..=lending.time_ms + 200).contains(&until_ms));
@@ -71,7 +71,7 @@ fn a_cap_takes_back_what_is_above_it_and_outlasts_a_restart() {
         (given_back.bytes, given_back.left_lent_bytes),
         (SIZE / 2, SIZE / 2)
     );
-    // Nothing left: nothing leased.
+    // With a cap of 0 nothing stays leased.
     let lending = daemon.lending(cap(Some(0)));
     assert_eq!((lending.resident_bytes, lending.quota.lent_bytes), (0, 0));
     drop((daemon, agent));
@@ -123,7 +123,7 @@ fn a_user_without_privilege_sees_no_lease_no_client_and_no_time_of_the_owners() 
         panic!("the log was shown");
     };
     assert_eq!(refusal.kind, RefusalKind::NotYours);
-    // What is given back by their own word names no client either.
+    // The result of a user's own command names no client either.
     let OwnerReply::Lending(lending) = as_nobody(&daemon, r#"{"command":"pause"}"#) else {
         panic!("no answer");
     };
@@ -147,7 +147,7 @@ fn a_flood_of_caps_is_written_as_the_newest_and_holds_up_nobody() {
         stream
     };
     let crowd: Vec<_> = (0..30).map(flood).collect();
-    // The answer comes after all of them were heard, and what it says outlasts a restart.
+    // The answer comes after all commands were handled, and its state survives a restart.
     let cap = OwnerCommand::Cap {
         bytes: Some(3 * MIB),
     };
@@ -173,7 +173,7 @@ fn everybody_may_take_memory_back_and_undo_what_is_theirs() {
     assert!(!daemon.status().is_paused);
     daemon.lending(PAUSE);
     assert!(is_refused(as_nobody(&daemon, r#"{"command":"resume"}"#)));
-    // A shorter pause would end it sooner.
+    // A shorter pause would end the present one sooner.
     assert!(is_fine(as_nobody(
         &daemon,
         r#"{"command":"pause","for_ms":1}"#
@@ -193,7 +193,7 @@ fn everybody_may_take_memory_back_and_undo_what_is_theirs() {
         r#"{"command":"cap","bytes":1048576}"#
     )));
     assert_eq!(daemon.status().cap_bytes, Some(MIB));
-    // Root undoes what is anybody's.
+    // Root may undo any user's commands.
     assert_eq!(
         daemon.lending(OwnerCommand::Cap { bytes: None }).cap_bytes,
         None
@@ -211,7 +211,7 @@ fn garbage_does_no_harm() {
     for i in 0..60_u8 {
         let mut client = daemon.connect();
         let garbage: Vec<u8> = (0..5000).map(|j| (j as u8).wrapping_mul(i)).collect();
-        // The daemon may hang up before all of it is said.
+        // The daemon may hang up before all of it is sent.
         let _ = client.write_all(&garbage);
         let _ = client.write_all(b"{\"command\":\"cap\",\"bytes\":-1}\n{\"command\":7}\n[]\n\n");
         crowd.push(client);
@@ -230,7 +230,7 @@ fn garbage_does_no_harm() {
     daemon.has_given_all_back("owner", 1);
     drop(crowd);
 
-    // A state that cannot be read may have said "pause".
+    // An unreadable state may have contained a pause.
     drop(daemon);
     std::fs::create_dir_all(host.path("state")).unwrap();
     std::fs::write(host.path("state/owner.json"), "{").unwrap();

@@ -1,4 +1,4 @@
-//! Recruiters of the test's own, at the other end of a memory server's link.
+//! Recruiters made by the tests, at the other end of a memory server's link.
 
 use gleaner_harness::{PATIENCE, wait_for_some};
 use gleaner_schemas::lending::{
@@ -8,13 +8,13 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
-/// Host that is linked with them.
+/// Id of the host under test.
 pub(crate) const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
 
-/// Time in which a connection that was given up shows its end.
+/// Timeout of a read that shows whether an accepted connection was already closed.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A recruiter that is linked with as soon as [`Recruiter::link`] is called.
+/// A recruiter to which the memory server is linked as soon as [`Recruiter::link`] is called.
 pub(crate) struct Recruiter {
     listener: TcpListener,
     pub(crate) url: String,
@@ -28,19 +28,20 @@ impl Recruiter {
         Self { listener, url }
     }
 
-    /// The memory server's next connection.
+    /// Waits for the memory server's next connection.
     #[track_caller]
     pub(crate) fn link(&self) -> Link {
         wait_for_some("the memory server", || self.try_link())
     }
 
-    /// The memory server's next connection, where there is one already.
+    /// Returns the memory server's next connection, if there is one already.
     pub(crate) fn try_link(&self) -> Option<Link> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(LOOK)).unwrap();
         let socket = accept(stream).ok()?;
-        // One that was accepted too late, on a busy machine, was given up by the memory server, which connects again.
+        // On a busy machine the memory server may have closed a connection that was accepted too late; it connects
+        // again.
         if matches!(socket.get_ref().peek(&mut [0]), Ok(0)) {
             return None;
         }
@@ -60,7 +61,7 @@ impl Link {
         self.try_send(asked).expect("a link");
     }
 
-    /// The request's number; `None` where the link has ended.
+    /// Sends a request; returns its number, or `None` if the link has ended.
     pub(crate) fn try_send(&mut self, asked: RequestKind) -> Option<u64> {
         self.last_id += 1;
         let request_id = self.last_id;
@@ -79,7 +80,7 @@ impl Link {
         }
     }
 
-    /// Asks, and returns the outcome.
+    /// Sends a request, and returns the outcome.
     #[track_caller]
     pub(crate) fn ask(&mut self, asked: RequestKind) -> Outcome {
         self.send(asked);
@@ -91,7 +92,7 @@ impl Link {
         }
     }
 
-    /// The lease that comes of it.
+    /// Sends a request that must give a lease, and returns the lease.
     #[track_caller]
     pub(crate) fn lease(&mut self, asked: RequestKind) -> Lease {
         match self.ask(asked) {
@@ -100,7 +101,7 @@ impl Link {
         }
     }
 
-    /// The next announcement that is as expected.
+    /// Returns the next announcement for which `is_it` returns true.
     #[track_caller]
     pub(crate) fn announced(&mut self, is_it: impl Fn(&Announcement) -> bool) -> Announcement {
         loop {

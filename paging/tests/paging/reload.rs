@@ -1,11 +1,12 @@
-//! Another configuration without a restart: what is lent stays lent, as far as the new one lets it.
+//! A new configuration without a restart: lent memory stays lent as far as the new configuration
+//! allows.
 
 use crate::host::{Host, MIB, SIZE};
 use gleaner_harness::wait_for_some;
 use gleaner_schemas::lending::Mode;
 use rustix::process::Signal;
 
-/// Of [`SIZE`] that is lent, and given back in one go.
+/// Settings with which all of [`SIZE`] is given back in one step.
 const QUICK: &str = "shrink_step = \"1GiB\"\nshrink_every = \"1ms\"\n";
 
 #[test]
@@ -37,7 +38,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let log = daemon.log();
     assert_eq!(log.last().unwrap().cause, "quota");
 
-    // Lifted again, by the same process with the same lease.
+    // Lifts the limit again; process and lease stay the same.
     host.write_configuration(&format!(
         "{QUICK}lock = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
@@ -50,7 +51,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     );
     let lending = daemon.status();
     assert_eq!(lending.leases[0].generation, generation);
-    // A measurement has a mode of its own, whatever the file says.
+    // A measurement keeps its own mode, whatever the file says.
     assert_eq!(lending.quota.mode, Mode::Paper);
     assert!(lending.quota.quota_bytes > SIZE, "{lending:?}");
     assert_eq!(daemon.running.end().0, Some(0));

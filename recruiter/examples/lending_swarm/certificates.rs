@@ -1,4 +1,4 @@
-//! Certificates of the hosts, made once and kept beside the authority.
+//! Certificates of the hosts, made once and stored beside the authority.
 
 use crate::host_id;
 use gleaner_trust::{AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, Role};

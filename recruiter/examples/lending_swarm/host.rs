@@ -1,4 +1,4 @@
-//! A memory server without memory.
+//! A memory server without pages.
 
 use crate::{Sums, host_id};
 use futures_util::{SinkExt, StreamExt};
@@ -57,9 +57,9 @@ impl Host {
         i64::try_from(self.begin.elapsed().as_millis()).unwrap()
     }
 
-    /// Links, again and again.
+    /// Links, and links again whenever the connection ends.
     pub(crate) async fn run(mut self, url: String, tls: Option<Arc<ClientConfig>>) {
-        // Connecting all at once would fill the queue of pending connections.
+        // Simultaneous connections of all hosts would fill the queue of pending connections.
         sleep(self.phase).await;
         loop {
             let is_lost = match self.connect(&url, tls.clone()).await {
@@ -115,7 +115,8 @@ impl Host {
         }
     }
 
-    /// Another quota: between a quarter and half of the memory, and none on one host of ten, whose owner is there.
+    /// Changes the quota: between a quarter and half of the memory, and none on one host in ten, whose owner is
+    /// present.
     fn sample(&mut self) {
         let is_idle = self.random.random_range(0..10) > 0;
         let available = PHYSICAL_BYTES / 4 + self.random.random_range(0..PHYSICAL_BYTES / 4);
@@ -167,7 +168,7 @@ impl Host {
                     say(socket, &HostMessage::Answer(Box::new(answer))).await?;
                 }
                 Action::Announce => self.announce(socket).await?,
-                _ => (), // there is no memory here
+                _ => (), // there is no memory to release
             }
         }
         Ok(())
@@ -182,7 +183,7 @@ impl Host {
             memoryd_version: "swarm".to_owned(),
             incarnation: self.id.clone(),
             quota,
-            address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is asked for
+            address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is requested
             requests_per_s: 0.0,
             leases: self.lender.leases(now_ms),
             takes_revocations: false,

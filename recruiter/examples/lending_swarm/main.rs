@@ -1,5 +1,5 @@
-//! A cluster's worth of memory servers and their clients in one process, for benches: each host with a WebSocket of its
-//! own, granting by the real rules (`policy::lending`), with quotas that go up and down.
+//! A cluster's memory servers and their clients in one process, for benchmarks. Each host has a WebSocket of its own, grants leases
+//! by the real rules (`policy::lending`), and its quota rises and falls.
 //!
 //! ```text
 //! lending_swarm --url 127.0.0.1:7484 --hosts 10000 --seconds 120 --rate 50           plain, to a recruiter with local_access = "all"
@@ -25,14 +25,14 @@ use std::time::{Duration, Instant};
 struct Args {
     /// URL that hosts connect to.
     url: String,
-    /// URL at which clients ask, without TLS.
+    /// URL of the clients' requests, without TLS.
     local: String,
     pki: Option<PathBuf>,
     hosts: usize,
-    /// After all hosts are linked.
+    /// Seconds to run after all hosts are linked.
     seconds: u64,
     announce_every: Duration,
-    /// Leases asked for a second.
+    /// Leases requested per second.
     rate: f64,
     clients: usize,
     /// Time for which a lease is kept.
@@ -81,12 +81,12 @@ fn main() {
     }
     let linking = begin.elapsed();
     eprintln!("{} hosts linked after {linking:?}", args.hosts);
-    // One interval, so that every host has announced by its own clock.
+    // Waits for one interval, so that every host has announced itself on its own schedule.
     std::thread::sleep(args.announce_every);
 
     let of = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
     let (announcements, bytes) = (of(&sums.announcements), of(&sums.announced_bytes));
-    println!("begin"); // whoever measures the recruiter begins here
+    println!("begin"); // measurements of the recruiter begin here
     let begin = Instant::now();
     let asked = clients::run(&args);
     let seconds = begin.elapsed().as_secs_f64();
@@ -103,7 +103,7 @@ fn main() {
         "clients": asked,
     });
     println!("{found}");
-    std::process::exit(0); // ten thousand connections need no goodbye
+    std::process::exit(0); // ten thousand connections are closed by the kernel
 }
 
 fn args() -> Args {

@@ -1,12 +1,12 @@
-//! Errors while a quota is followed.
+//! Errors of following a quota.
 
 use std::path::PathBuf;
 
-/// Reason why a quota cannot be followed, or not now.
+/// Reason why a quota cannot be followed, for now or at all.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// A file that cannot be read.
+    /// The file cannot be read.
     #[error("cannot read {path}: {source}")]
     File {
         /// The file that cannot be used.
@@ -14,15 +14,15 @@ pub enum Failure {
         /// Error of the system.
         source: std::io::Error,
     },
-    /// The contents read are no quotas.
+    /// The contents are no quotas.
     #[error("{from} has no quotas: {source}")]
     Quotas {
-        /// File or address that they were read from.
+        /// File or address of the contents.
         from: String,
         /// Error of the parser.
         source: serde_json::Error,
     },
-    /// The file is not written any more.
+    /// The file is no longer updated.
     #[error("{path} was last written more than {age_s} s ago: is its writer running?")]
     Stale {
         /// The file that cannot be used.
@@ -38,13 +38,13 @@ pub enum Failure {
         /// Message of the server or the network.
         why: String,
     },
-    /// The host whose quota is not clear.
+    /// It is unclear which host's quota to follow.
     #[error("{0}: name the host that the server runs on with --host")]
     Host(String),
     /// The memory server does not answer, or refuses.
     #[error("no answer from {name} at {address}: {why}")]
     Server {
-        /// memcached or Redis.
+        /// Name: memcached or Redis.
         name: &'static str,
         /// Address of the server.
         address: String,
@@ -54,10 +54,10 @@ pub enum Failure {
     /// Unusable certificates of the adapter.
     #[error(transparent)]
     Trust(#[from] gleaner_trust::TrustError),
-    /// Signals cannot be heard.
+    /// Signals cannot be received.
     #[error("cannot listen to signals: {0}")]
     Signals(std::io::Error),
-    /// No quota arrived.
+    /// No quota arrived in time.
     #[error("nothing was heard of the quota for {0} s; the limit was left as it is")]
     NothingHeard(u64),
 }

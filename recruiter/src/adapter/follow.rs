@@ -11,14 +11,14 @@ use signal_hook::iterator::Signals;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Interval between looks at the server: it may have been restarted, and have forgotten its limit.
+/// Interval of checks of the server: it may have restarted, and lost its limit.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Interval between looks while it holds more than it may.
+/// Interval of checks while the server uses more than its limit.
 const LOOK_SOON: Duration = Duration::from_millis(50);
-/// A little more than the limit is how allocators round.
+/// Share of the limit by which an allocator may exceed it by rounding.
 const OVER_SHARE: f64 = 0.02;
 
-/// Keeps the server's limit until a signal.
+/// Keeps the server's limit up to date until a signal arrives.
 ///
 /// # Errors
 /// Permanent faults; with `--once`, every fault.
@@ -45,13 +45,13 @@ struct Follower<'a> {
     rule: Rule,
     server: Server,
     uses: Uses,
-    /// The last quota heard, and what the server used when it was found.
+    /// Last quota received, with the server's use when the quota was determined.
     quota: Option<(HostQuota, u64)>,
     /// Reason why there is no quota.
     why_none: LimitReason,
-    /// Time at which the source was last well.
+    /// Time of the last good news from the source.
     heard_at: Instant,
-    /// Last message about the source since.
+    /// Last message about the source since then.
     said_of_source: Option<String>,
     server_fails: bool,
     said_that_nothing_is_evicted: bool,
@@ -132,7 +132,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Sets the limit where it is another.
+    /// Sets the limit if it has changed.
     fn keep(&mut self) -> Result<LimitState, Failure> {
         if self.quota.is_some() && self.is_lost() {
             (self.quota, self.why_none) = (None, LimitReason::Lost);
@@ -158,7 +158,7 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// Sets a limit. Returns true if the server still holds more.
+    /// Sets a limit. Returns true if the server still uses more.
     fn set(&mut self, wanted: u64, why: LimitReason) -> Result<bool, Failure> {
         let wanted = self.server.nearest(wanted);
         let state = self.server.state()?;
@@ -182,11 +182,11 @@ impl<'a> Follower<'a> {
         self.server.give_back()?;
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
-        // Memory that does not shrink now (Redis' fragments) is checked each second, like everything else.
+        // Memory that cannot be freed now (Redis' fragments) is checked each second, like everything else.
         Ok(state.used_bytes as f64 > most && self.server.gives_back_by_and_by())
     }
 
-    /// Gives the memory back on exit: nobody would notice the owner's return afterwards.
+    /// Gives the memory back at the end: afterwards nothing would react to the owner's return.
     fn end(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
         while self.set(self.rule.least_bytes, LimitReason::Ending)? && begin.elapsed() < LOOK_EVERY
@@ -233,11 +233,11 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// State of a server's limit.
+/// State of a server with respect to its limit.
 enum LimitState {
-    /// No quota has arrived so far.
+    /// No quota has arrived yet.
     NotYet,
-    /// The server holds more than it may.
+    /// The server uses more than its limit.
     Over,
     /// The server is within its limit.
     Within,

@@ -1,26 +1,26 @@
-//! Limit of a memory server: the memory that it may have.
+//! Memory limit of a memory server.
 
 use gleaner_schemas::lending::HostQuota;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// The rule, as configured.
+/// The configured rule for limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
-    /// Never less: memcached cannot be given nothing.
+    /// Minimum limit, since memcached has one.
     pub(super) least_bytes: u64,
     /// Share of the quota to use.
     pub(super) share: f64,
-    /// True if the quota already excludes the server's own use.
+    /// True if the quota includes the server's use: the agent counts the server among its `guest_processes`.
     pub(super) is_counted: bool,
 }
 
 impl Rule {
-    /// The limit under `quota`, which was determined while the server used `used_bytes`.
+    /// Limit under `quota`, which was determined while the server used `used_bytes`.
     ///
-    /// If the agent counts the server as a program of the owner's, the quota excludes the server's use.
-    /// Uncorrected, the server's own use would shrink its limit until it gets half. Without a quota, the
-    /// limit is never the present use.
+    /// If the agent counts the server as one of the owner's programs, the server's use is subtracted from the
+    /// quota. Uncorrected, this use would shrink the limit until the server gets half. If no quota is free, the
+    /// limit is the minimum.
     pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
         let free_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
         if free_bytes == 0 {
@@ -32,14 +32,14 @@ impl Rule {
     }
 }
 
-/// Recent uses of a server. Figures of a quota are older than the message they come in, and a server that has grown
-/// since would be given that growth twice.
+/// Recent uses of a server. A quota's figures are older than its message; if the server has grown since, that
+/// growth would count twice.
 #[derive(Debug, Default)]
 pub(super) struct Uses(VecDeque<(Instant, u64)>);
 
-/// Age of the oldest record of use that is kept.
+/// Age up to which uses are kept.
 const KEPT: Duration = Duration::from_secs(300);
-/// Time from the sample to the quota's arrival, beyond the age that it states.
+/// Maximum time from the sample to the quota's arrival, in addition to the stated age.
 const ON_THE_WAY: Duration = Duration::from_secs(2);
 
 impl Uses {
@@ -50,7 +50,7 @@ impl Uses {
         }
     }
 
-    /// The least since figures of this age were gathered.
+    /// Smallest use since figures of this age were determined.
     pub(super) fn least_bytes(&self, now: Instant, age: Duration) -> u64 {
         let since = age.saturating_add(ON_THE_WAY);
         let late = self.0.iter().rev();
@@ -80,7 +80,7 @@ mod tests {
             share: 0.5,
             is_counted: false,
         };
-        // 1000 MiB are to spare; whatever the server has taken of them, half is its.
+        // 1000 MiB are available to server and quota together; whatever the server uses, its limit is half of them.
         for used_mib in [0, 100, 400, 500] {
             let limit = rule.limit_bytes(&quota(1000 - used_mib, 0), used_mib * MIB);
             assert_eq!(limit, 500 * MIB, "{used_mib}");

@@ -1,7 +1,8 @@
-//! `gleaner-recruiter follow`: memory servers of others (memcached, Redis) on memory that a host's owner does not use.
+//! `gleaner-recruiter follow`: third-party memory servers (memcached, Redis) in memory that a host's owner does not
+//! use.
 //!
-//! A source (`source/`) gives the host's quota, `limit` computes the server's limit from it, and a server
-//! (`server/`) gets that limit.
+//! A source (`source/`) provides the host's quota, `limit` computes the server's limit from it, and a server
+//! (`server/`) applies the limit.
 
 mod args;
 mod failure;

@@ -1,4 +1,4 @@
-//! Reports of `follow` on its doings.
+//! Reports of `follow` about limits that it set.
 
 use gleaner_schemas::lending::{HostQuota, QuotaReason};
 use gleaner_schemas::units::Bytes;
@@ -12,15 +12,15 @@ use std::time::SystemTime;
 pub(super) enum LimitReason {
     /// The quota sets the limit.
     Quota,
-    /// The quota was not heard of for too long.
+    /// No news of the quota arrived for too long.
     Lost,
-    /// The source knows nothing of the host.
+    /// The source does not know the host.
     NoHost,
-    /// The adapter ends, and nobody would adjust the limit any more.
+    /// The adapter ends, so that nothing will adjust the limit any more.
     Ending,
 }
 
-/// A limit was set.
+/// A change of the limit.
 #[derive(Debug, Serialize)]
 pub(super) struct Change<'a> {
     pub(super) time_ms: i64,
@@ -53,7 +53,7 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Prints the change to standard output; without a reader it is lost.
+    /// Prints the change to standard output; it is no error if nobody reads it.
     pub(super) fn tell(&self, as_json: bool) {
         let mut out = std::io::stdout().lock();
         let _ = if as_json {
@@ -87,7 +87,7 @@ impl<'a> Change<'a> {
     }
 }
 
-/// Word of the reason, as in JSON.
+/// Name of the reason, as in JSON.
 fn word(reason: QuotaReason) -> String {
     let word = serde_json::to_value(reason).unwrap_or_default();
     word.as_str().unwrap_or_default().replace('_', " ")

@@ -1,4 +1,4 @@
-//! State that the handlers share.
+//! State shared by the handlers.
 
 use super::feed::Feed;
 use super::problem::Problem;
@@ -12,10 +12,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Number of lists of all quotas that are encoded at the same time: megabytes each.
+/// Maximum number of lists of all quotas being encoded at one time; each takes megabytes.
 const WRITERS: usize = 4;
 
-/// State of the recruiter and of its HTTP interface, for every handler.
+/// State of the recruiter and of its HTTP interface.
 pub(crate) struct App {
     pub(crate) state: Arc<RecruiterState>,
     pub(crate) feed: Feed,

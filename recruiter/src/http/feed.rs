@@ -1,4 +1,4 @@
-//! Changes of quotas, for those that watch.
+//! Changes of quotas, for watching readers.
 
 use std::sync::Arc;
 use tokio::sync::broadcast::{self, Receiver, Sender};
@@ -17,7 +17,7 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Sends changes to the readers; the text is made only if there is a reader.
+    /// Sends changes to the readers; the text is made only if there are readers.
     pub(crate) fn tell(&self, changes: impl FnOnce() -> String) {
         if self.0.receiver_count() > 0 {
             // Fails only if no reader is left.
@@ -25,7 +25,7 @@ impl Feed {
         }
     }
 
-    /// Begins to receive changes.
+    /// Subscribes to changes.
     pub(super) fn subscribe(&self) -> Receiver<Arc<str>> {
         self.0.subscribe()
     }

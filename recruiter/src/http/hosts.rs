@@ -95,7 +95,7 @@ pub(super) async fn link(
     Ok(upgraded)
 }
 
-/// 32 lower-case hex digits.
+/// Checks that `id` is 32 lower-case hex digits.
 pub(super) fn check_id(id: &str, what: &str) -> Result<(), Problem> {
     if gleaner_trust::hex::is_lower(id, 32) {
         return Ok(());

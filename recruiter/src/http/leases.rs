@@ -1,4 +1,4 @@
-//! Leases: asked for, looked at, renewed and ended.
+//! Leases: requesting, viewing, renewing and ending them.
 
 use super::App;
 use super::hosts::check_id;
@@ -23,15 +23,15 @@ use std::time::Instant;
 
 /// Size limit of a request, one petabyte: more is a typing error.
 const MOST_BYTES: u64 = 1 << 50;
-/// Copies are for what must not be lost; more hosts than that are another request.
+/// Maximum number of copies; a client that needs more hosts sends another request.
 const MOST_COPIES: u32 = 16;
-/// Shorter terms would be nothing but renewals.
+/// Minimum term: with shorter ones, clients would do nothing but renew.
 const LEAST_TERM_MS: i64 = 1000;
-/// Longest term that a request may have; a memory server may grant a shorter one.
+/// Maximum term of a request; a memory server may grant a shorter one.
 const MOST_TERM_MS: i64 = 86_400_000;
-/// Longest time for which a request may expect memory to stay.
+/// Maximum least time (`least_ms`) of a request.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
-/// Longest key: every announcement repeats the keys.
+/// Maximum length of a key, which every announcement contains.
 const KEY_CHARS: usize = 64;
 
 /// Request memory.
@@ -275,7 +275,7 @@ pub(super) async fn release(
     }
 }
 
-/// A lease that the caller may see.
+/// Returns a lease that the caller may see.
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
     let now_ms = app.state.now_ms();
     let registry = app.state.registry();
@@ -313,7 +313,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
     }
 }
 
-/// Asks a lease's host.
+/// Sends a request to a lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
     let patience = app.state.asking().answer_within;

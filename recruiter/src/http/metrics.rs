@@ -1,4 +1,4 @@
-//! `/metrics`: OpenMetrics text. Names and units are told in docs/recruiter.md.
+//! `/metrics`: OpenMetrics text. docs/recruiter.md lists names and units.
 
 use super::App;
 use super::problem::Problem;
@@ -93,7 +93,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-/// A series with a sample of each host.
+/// A series with one sample for each host.
 type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 
 const SERIES: [Series; 4] = [
@@ -105,7 +105,7 @@ const SERIES: [Series; 4] = [
     }),
 ];
 
-/// Written straight from what is known of hosts: a scrape has tens of thousands.
+/// The series of hosts, written directly as text: a scrape has tens of thousands.
 #[derive(Debug)]
 struct HostSeries(Vec<DatedQuota>);
 

@@ -1,4 +1,5 @@
-//! Answers of the recruiter. `gleaner-recruiter openapi` tells all of them to programs, docs/recruiter.md to people.
+//! HTTP interface of the recruiter, described for programs by `gleaner-recruiter openapi`, for people in
+//! docs/recruiter.md.
 
 mod app;
 mod feed;
@@ -26,7 +27,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-/// Requests have a hundred bytes.
+/// Maximum size of a request's body, which has some hundred bytes.
 const BODY_BYTES: usize = 64 << 10;
 
 #[derive(OpenApi)]
@@ -62,7 +63,7 @@ fn routes() -> OpenApiRouter<Arc<App>> {
 #[must_use]
 pub fn openapi() -> serde_json::Value {
     let document = routes().into_openapi();
-    serde_json::to_value(document).unwrap_or_default() // it has string keys alone
+    serde_json::to_value(document).unwrap_or_default() // the document has only string keys
 }
 
 /// Routes of the interface.
@@ -82,7 +83,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Every refusal counts, whoever made it.
+/// Counts every refusal, from whichever handler.
 async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(problem::Kind(kind)) = response.extensions().get() {
         app.state.metrics.refused_for(kind);

@@ -9,20 +9,20 @@ use gleaner_trust::Peer;
 
 /// Header in which programs of this machine, and administrators, name the client.
 pub(super) const CLIENT: &str = "gleaner-client";
-/// A program of this machine that does not say.
+/// Name of a program of this machine that states none.
 const LOCAL_CLIENT: &str = "local";
 
-/// On whose behalf leases are asked for.
+/// Client for whom leases are requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lessee {
     /// Name of the client.
     pub(super) client: String,
-    /// May see, renew and end anybody's leases.
+    /// True if it may see, renew and end all leases.
     pub(super) is_admin: bool,
 }
 
 impl Lessee {
-    /// Client whose leases it may see and change; `None`: all.
+    /// Client whose leases the caller may see and change; `None`: all.
     pub(super) fn bounds(&self) -> Option<&str> {
         (!self.is_admin).then_some(self.client.as_str())
     }
@@ -66,7 +66,7 @@ impl App {
         }
     }
 
-    /// For whom a caller may lease memory.
+    /// Client for whom the caller may lease memory.
     pub(super) fn lessee(&self, caller: &Caller, headers: &HeaderMap) -> Result<Lessee, Problem> {
         let named = named(headers)?;
         let lessee = |client: String, is_admin| Ok(Lessee { client, is_admin });
@@ -93,8 +93,8 @@ impl App {
     }
 }
 
-/// Client name with the rules of certificates' names: 1 to 64 letters, digits and `._-@`, not beginning with
-/// a dot.
+/// Client name from the header, which must have the form of names in certificates: 1 to 64 letters, digits
+/// and `._-@`, not beginning with a dot.
 fn named(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = headers.get(CLIENT) else {
         return Ok(None);

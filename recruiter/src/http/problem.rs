@@ -1,4 +1,4 @@
-//! A refusal as a document (RFC 9457), with its reason and the time to try again.
+//! A refusal as a document (RFC 9457), with its reason and the time of a retry.
 
 use crate::metrics::name;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use gleaner_schemas::lending::{Refusal, RefusalKind};
 use serde::{Deserialize, Serialize};
 
-/// Most characters of a client's text that are repeated to it.
+/// Maximum length of a client's text that is quoted back to it.
 const MOST_SAID_CHARS: usize = 300;
 
 /// Problem details (RFC 9457).
@@ -32,7 +32,7 @@ pub(crate) struct Problem {
     pub(crate) retry_in_ms: Option<i64>,
 }
 
-/// The kind of a problem, with its answer on the way out: for the metrics.
+/// Kind of a problem, attached to its answer for the metrics.
 #[derive(Clone)]
 pub(super) struct Kind(pub(super) String);
 
@@ -90,10 +90,10 @@ impl From<Refusal> for Problem {
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         let status = match rejection.status() {
-            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one for all that is malformed
+            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST, // one status for all of these
             other => other,
         };
-        // A decoder's error quotes the whole text that it refuses.
+        // A decoder's error quotes the whole faulty text.
         let text = rejection.body_text();
         let detail: String = text.chars().take(MOST_SAID_CHARS).collect();
         Self::new(status, "malformed", detail)

@@ -33,7 +33,8 @@ pub(super) async fn quotas(
     Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }
 
-/// All quotas as JSON. Ten thousand hosts have megabytes, which are encoded outside the serving threads.
+/// All quotas as JSON. For ten thousand hosts these are megabytes, which are encoded outside the serving
+/// threads.
 pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     aside(app, |app| {
         let (state, seen) = (&app.state, app.state.registry().quotas());
@@ -42,13 +43,14 @@ pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
     .await
 }
 
-/// Quotas as JSON, of now.
+/// Present quotas as JSON.
 pub(crate) fn text(hosts: Vec<HostQuota>) -> String {
     let time_ms = crate::now_ms();
     serde_json::to_string(&Quotas { time_ms, hosts }).unwrap_or_default() // strings and numbers
 }
 
-/// Quotas of hosts that changed; a host that disconnected is sent once more, with nothing to lend.
+/// Quotas of changed hosts as JSON; a host that disconnected is included once more, with nothing to
+/// lend.
 pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String {
     let gone = changes.gone.iter().map(|host_id| HostQuota {
         host_id: host_id.to_string(),
@@ -61,7 +63,7 @@ pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String
     text(changed.chain(gone).collect())
 }
 
-/// Does work that takes long, a few at a time.
+/// Runs slow work outside the serving threads, a few calls at a time.
 pub(super) async fn aside<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce(&App) -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Quotas as they change: server-sent events (WHATWG HTML, 9.2).
+//! Quotas and their changes as server-sent events (WHATWG HTML, 9.2).
 
 use super::problem::Problem;
 use super::{App, quotas};
@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 
-/// Interval of keep-alive messages, by which both ends know that the other lives.
+/// Interval of keep-alive messages, by which both ends notice that the other is there.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 impl App {
-    /// Sends changes of quotas to those that watch.
+    /// Sends changes of quotas to watching readers.
     pub(crate) fn tell(&self, changes: &Changes, now_ms: i64) {
         self.feed.tell(|| quotas::changed(changes, now_ms));
     }
@@ -44,7 +44,7 @@ pub(super) async fn watch(
     Extension(caller): Extension<Caller>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Problem> {
     app.may_read(&caller)?;
-    // Before the whole is taken: what changes meanwhile comes after it.
+    // Subscribes before the full list is made, so that no change in between is missed.
     let receiver = app.feed.subscribe();
     let whole = quotas::all(&app).await?;
     let watching = WatchState {
@@ -68,7 +68,7 @@ async fn next(mut watching: WatchState) -> Option<(Result<Event, Infallible>, Wa
     if let Some(whole) = watching.whole.take() {
         return Some((Ok(Event::default().event("quotas").data(whole)), watching));
     }
-    // An error: it is too far behind, or the recruiter ends.
+    // An error: the reader is too far behind, or the recruiter ends.
     let changed = watching.receiver.recv().await.ok()?;
     // The certificate may have been revoked in between.
     watching.app.may_read(&watching.caller).ok()?;

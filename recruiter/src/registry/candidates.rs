@@ -1,4 +1,4 @@
-//! Hosts that could give a lease, or why there are too few.
+//! Candidate hosts for a lease, or the reason why there are too few.
 
 use super::host::Host;
 use super::{Foresight, HostId, Registry};
@@ -7,17 +7,17 @@ use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{HostQuota, LeaseRequest, Outlook, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
-/// Sooner than this nothing changes.
+/// Minimum time until a retry: nothing changes sooner.
 const LEAST_RETRY_MS: i64 = 1000;
-/// Later than this something else may have.
+/// Maximum time until a retry: after it, circumstances may have changed.
 const MOST_RETRY_MS: i64 = 300_000;
-/// Time to retry after where nothing tells when a host will be idle.
+/// Time until a retry if nothing tells when a host will be idle.
 const RETRY_MS: i64 = 30_000;
 
-/// Time by which hosts are compared where no least time is asked for.
+/// Time for which hosts are compared if the request has no least time.
 const USUAL_MS: i64 = 3_600_000;
 
-/// Hosts with room for a client's request that are none of `excluded`; at least `missing`.
+/// Hosts with room for a client's request that are not in `excluded`; at least `missing` of them.
 pub(super) fn of(
     registry: &Registry,
     (client, request): (&str, &LeaseRequest),
@@ -67,12 +67,12 @@ pub(super) fn of(
     })
 }
 
-/// Bytes that are free beyond those that others are about to get.
+/// Free bytes, less those reserved for requests in progress.
 fn free(host: &Host) -> u64 {
     host.quota.free_bytes.saturating_sub(host.pending_bytes)
 }
 
-/// The probability that these bytes stay for this time: by the forecasts, or by the host's own expectation.
+/// Probability that these bytes stay for this time, from the forecasts or from the host's own outlook.
 fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i64) -> Option<f64> {
     if let Some(Foresight {
         table,
@@ -119,7 +119,7 @@ fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> R
     }
 }
 
-/// Words for the hosts that the client left out.
+/// Text about hosts that the client excluded.
 fn avoided(request: &LeaseRequest) -> String {
     match request.avoid.len() {
         0 => String::new(),

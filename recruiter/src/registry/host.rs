@@ -1,4 +1,4 @@
-//! A host, by its last announcement.
+//! A host, from its last announcement.
 
 use super::DatedQuota;
 use gleaner_schemas::lending::{Announcement, HostQuota, Lease};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Host {
-    /// The connection that it can be asked over.
+    /// Number of the connection for requests, if there is one.
     pub(super) link: Option<u64>,
-    /// The last connection that it had: what comes late over an earlier one does not count.
+    /// Number of the host's newest connection: messages over earlier ones are ignored.
     pub(super) newest_link: u64,
     pub(super) incarnation: String,
     pub(super) memoryd_version: String,
@@ -20,14 +20,14 @@ pub(super) struct Host {
     pub(super) heard_ms: i64,
     /// Leases by id, each with the time of its announcement.
     pub(super) leases: BTreeMap<String, (Lease, i64)>,
-    /// Bytes that requests under way may take.
+    /// Bytes reserved for requests in progress.
     pub(super) pending_bytes: u64,
-    /// Time at which it last did not answer.
+    /// Time of the host's last failure to answer.
     pub(super) failed_ms: Option<i64>,
 }
 
 impl Host {
-    /// After an announcement.
+    /// Makes the host from an announcement.
     pub(super) fn of(before: Option<&Self>, link: u64, said: Announcement, now_ms: i64) -> Self {
         let leases = said.leases.into_iter();
         Self {
@@ -47,7 +47,7 @@ impl Host {
         }
     }
 
-    /// Sets the free bytes, and with them the lent ones; returns true if they changed.
+    /// Sets the free bytes, and with them the lent bytes; returns true if they changed.
     pub(super) fn set_free(&mut self, free_bytes: u64) -> bool {
         let held = self.leases.values().map(|(lease, _)| lease.held_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);

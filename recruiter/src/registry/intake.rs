@@ -1,20 +1,20 @@
-//! Announcements and answers of hosts, held against what a host may say: nothing that one host sends takes more memory
-//! here than its bounds.
+//! Checks of announcements and answers against the limits of a host, so that no host takes more memory here than they
+//! allow.
 
 use super::HostId;
 use gleaner_schemas::lending::{
     Announcement, Lease, Outcome, Refusal, RefusalKind, RequestKind, SLAB_BYTES, VERSION,
 };
 
-/// Most leases of one host: an announcement of that many is as long as a message may be.
+/// Maximum number of leases of one host; an announcement of that many has the maximum length of a message.
 pub(super) const MOST_LEASES: usize = 16_384;
-/// Longest name of a client, and key of a lease; memory servers grant none that is longer.
+/// Maximum length of a client's name and of a lease's key; memory servers grant no longer ones.
 const NAME_BYTES: usize = 256;
-/// Longest version, or name of a start of the memory server.
+/// Maximum length of a version, and of a name of a memory server's start.
 const SHORT_BYTES: usize = 64;
-/// A full domain name and a port.
+/// Maximum length of an address: a full domain name and a port.
 const ADDRESS_BYTES: usize = 262;
-/// Entries of an outlook.
+/// Maximum number of entries of an outlook.
 const MOST_OUTLOOKS: usize = 256;
 
 pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal> {
@@ -57,11 +57,10 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
     Ok(())
 }
 
-/// Checks that `outcome` answers `asked`: the lease, its client, its key and its size are those of the
-/// request.
+/// Checks that `outcome` answers `asked`: the lease, its client, its key and its size must be those of the request.
 ///
 /// # Errors
-/// The contradiction.
+/// Contradiction between request and answer.
 pub(crate) fn check_answer(asked: &RequestKind, outcome: &Outcome) -> Result<(), Refusal> {
     let is_answer = match (asked, outcome) {
         (_, Outcome::Refused(_)) => true,
@@ -115,7 +114,7 @@ fn bounded(what: &str, text: &str, most: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// The beginning of a stranger's text.
+/// Beginning of a stranger's text, for quoting.
 fn shown(text: &str) -> String {
     text.chars().take(SHORT_BYTES).collect()
 }

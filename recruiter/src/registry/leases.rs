@@ -1,4 +1,4 @@
-//! Leases by id, by client and key, and what each client holds.
+//! Leases by id, and by client and key, with sums per client.
 
 use super::host::Host;
 use super::{HostId, PORTION, Registry};
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Client and key.
+/// Client and key of a lease.
 pub type Key = (String, String);
 
-/// Leases of one client.
+/// Sums over the leases of one client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ClientLeases {
     pub(super) granted_bytes: u128,
@@ -19,14 +19,15 @@ pub(super) struct ClientLeases {
 
 #[derive(Debug)]
 struct KnownLease {
-    /// An id that two hosts announce is a lie of one: both are remembered, each under its host.
+    /// If two hosts announce the same id, one of them is wrong: each keeps the lease, but the first
+    /// host counts here.
     host_id: HostId,
     client: String,
     key: String,
     granted_bytes: u64,
 }
 
-/// Host of each lease. The lease itself is with its host.
+/// Host of each lease; the lease itself is stored with its host.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     by_id: HashMap<String, KnownLease>,
@@ -36,7 +37,7 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// The leases of a host are now these.
+    /// Replaces the leases of a host.
     pub(super) fn replace(
         &mut self,
         host_id: &HostId,
@@ -55,7 +56,7 @@ impl Leases {
 
     pub(super) fn add(&mut self, host_id: &HostId, lease: &Lease) {
         match self.by_id.get(&lease.lease_id) {
-            // Ids are never used twice: the first that said it has it.
+            // Ids are never reused: the first host that announced this one keeps it.
             Some(known) if known.host_id != *host_id => return,
             Some(known) if known.client == lease.client && known.key == lease.key => {
                 let before = known.granted_bytes;
@@ -119,7 +120,7 @@ impl Leases {
         self.holdings.get(client).copied().unwrap_or_default()
     }
 
-    /// Bytes that a client holds on each host.
+    /// Bytes leased to a client on each host.
     pub(super) fn by_host(&self, client: &str) -> HashMap<&str, u64> {
         let from = (client.to_owned(), String::new());
         let keys = self.by_key.range(from..);
@@ -146,7 +147,7 @@ impl Registry {
         self.leases.by_id.get(lease_id).map(|known| &known.host_id)
     }
 
-    /// Lease of this id, if it is known.
+    /// Lease with this id, if it is known.
     #[must_use]
     pub fn lease(&self, lease_id: &str, now_ms: i64) -> Option<LeaseView> {
         let host = self.hosts.get(self.host_of(lease_id)?)?;
@@ -163,7 +164,7 @@ impl Registry {
         })
     }
 
-    /// Every lease, or one client's, by client and key, those after `after`: a portion.
+    /// Leases of all clients or of one, in the order of client and key, after `after`: one portion.
     #[must_use]
     pub fn leases_after(
         &self,

@@ -1,13 +1,13 @@
-//! Limits of one client, and the reserve for all.
+//! Limits of one client, and the common reserve.
 
 use super::Registry;
 use gleaner_schemas::lending::{LeaseRequest, Refusal, RefusalKind};
 use gleaner_schemas::units::Bytes;
 
-/// Leases end, and hosts shrink, in minutes.
+/// Time until a retry: within minutes leases end and hosts shrink.
 const RETRY_MS: i64 = 60_000;
 
-/// Refusal while the registry is still incomplete after the start.
+/// Refusal while the registry is incomplete after the start.
 pub(crate) fn starting(what: &str, left_ms: i64) -> Refusal {
     Refusal {
         kind: RefusalKind::Starting,
@@ -18,7 +18,7 @@ pub(crate) fn starting(what: &str, left_ms: i64) -> Refusal {
     }
 }
 
-/// Checks that `missing` more leases may be granted at all.
+/// Checks that `missing` more leases are within the limits.
 pub(super) fn check(
     registry: &Registry,
     client: &str,
@@ -83,7 +83,7 @@ fn reserve(registry: &Registry, request: &LeaseRequest, missing: usize) -> Resul
         .sum();
     let more = u128::from(request.slabs_bytes()) * missing as u128;
     let left = totals.free_bytes.saturating_sub(pending);
-    // Too little for the request itself is for the candidates to tell.
+    // If not even the request itself fits, the choice of candidates reports it.
     if more <= left && left - more < reserve {
         return Err(Refusal {
             kind: RefusalKind::Reserve,

@@ -1,7 +1,7 @@
-//! Registry of hosts and leases. Pure: time is an argument, and nothing is asked or sent from here.
+//! Registry of hosts and leases. It is pure: time is an argument, and it sends nothing.
 //!
-//! All of it comes from the hosts' announcements and answers, so that it is whole again one heartbeat after a start. A
-//! host grants, renews and ends its own leases; here they are only remembered.
+//! All data come from the hosts' announcements and answers, so that the registry is complete again one heartbeat after
+//! a start. Hosts grant, renew and end their own leases; the registry only records them.
 
 mod candidates;
 mod host;
@@ -30,10 +30,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
-/// Hosts, or leases, that are looked at while others wait.
+/// Maximum number of hosts or leases processed while other threads wait for the registry.
 const PORTION: usize = 512;
 
-/// A host's id, shared by all that names it.
+/// A host's id, shared by all references to it.
 pub type HostId = Arc<str>;
 
 /// Settings of the registry.
@@ -41,13 +41,13 @@ pub type HostId = Arc<str>;
 pub struct Settings {
     /// Time between two announcements of a host.
     pub heartbeat_ms: i64,
-    /// Most that one client may hold.
+    /// Maximum bytes leased to one client.
     pub client_bytes: Option<u64>,
-    /// Most leases of one client.
+    /// Maximum number of leases of one client.
     pub client_leases: Option<usize>,
-    /// Share of all quota that is never granted, so that hosts may shrink without leases ending.
+    /// Share of all quotas that is never granted, so that hosts may shrink without ending leases.
     pub reserve_share: f64,
-    /// Least probability of a least time.
+    /// Minimum probability that a lease lasts for its least time.
     pub confidence: f64,
 }
 
@@ -59,12 +59,12 @@ impl Settings {
     }
 }
 
-/// Knowledge of the time that memory stays, and the hour that counts for it.
+/// Forecasts of how long memory stays, and the hour to which they apply.
 #[derive(Clone)]
 pub struct Foresight {
-    /// The forecasts of the analysis.
+    /// Table of the analysis' forecasts.
     pub table: Arc<Table>,
-    /// In the fleet's time zone; 0 is Monday's first.
+    /// Hour of the week in the fleet's time zone; 0 is Monday's first.
     pub hour_of_week: u8,
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Debug for Foresight {
     }
 }
 
-/// Sums over the hosts that are linked. They do not overflow, whatever hosts announce.
+/// Sums over linked hosts. They do not overflow, whatever hosts announce.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Bytes that may be lent.
@@ -85,17 +85,17 @@ pub struct Totals {
     pub free_bytes: u128,
 }
 
-/// A host's quota with the time when it was said.
+/// A host's quota with the time of its arrival.
 #[derive(Clone, Debug)]
 pub struct DatedQuota {
-    /// Quota as announced; 0 while the host is unreachable.
+    /// Announced quota; 0 while the host is unreachable.
     pub quota: Arc<HostQuota>,
     /// Time at which the recruiter received it.
     pub heard_ms: i64,
 }
 
 impl DatedQuota {
-    /// Quota of the host with its age.
+    /// The host's quota with its present age.
     #[must_use]
     pub fn at(&self, now_ms: i64) -> HostQuota {
         let mut quota = HostQuota::clone(&self.quota);
@@ -105,12 +105,12 @@ impl DatedQuota {
     }
 }
 
-/// Changes since they were last taken.
+/// Changes since the last call of [`Registry::take_changes`].
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// Hosts with another quota than before.
+    /// Hosts whose quota has changed.
     pub changed: Vec<DatedQuota>,
-    /// Hosts that are gone.
+    /// Hosts that were removed.
     pub gone: Vec<HostId>,
 }
 
@@ -121,19 +121,19 @@ pub struct Registry {
     started_ms: i64,
     hosts: BTreeMap<HostId, Host>,
     leases: Leases,
-    /// Requests under way, by client and key, with what they may come to hold.
+    /// Requests in progress, by client and key, with the bytes and number of leases that they may add.
     pending: BTreeMap<(String, String), (u64, usize)>,
     foresight: Option<Foresight>,
     totals: Totals,
     changed: BTreeSet<HostId>,
     gone: BTreeSet<HostId>,
-    /// Leases of hosts that are gone, and when they run out there: they may live on, beyond their terms while the host
-    /// cannot reach a recruiter, and come back with it.
+    /// Leases of removed hosts, with the time at which they expire there. They may still exist, even beyond their
+    /// terms while the host reaches no recruiter, and return with the host.
     out_of_sight: BTreeMap<String, (HostId, i64)>,
 }
 
 impl Registry {
-    /// An empty registry.
+    /// Makes an empty registry.
     #[must_use]
     pub fn new(settings: Settings, now_ms: i64) -> Self {
         Self {
@@ -155,10 +155,10 @@ impl Registry {
         self.settings = settings;
     }
 
-    /// Takes in what host `host_id` said over the connection `link`; later connections have higher numbers.
+    /// Records an announcement of host `host_id` over the connection `link`; later connections have higher numbers.
     ///
     /// # Errors
-    /// Why the connection should end: another one took its place, or the announcement is not this host's.
+    /// Reason to end the connection: another connection replaced it, or the announcement is not this host's.
     pub fn announced(
         &mut self,
         host_id: &HostId,
@@ -192,7 +192,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes in an answer; answers over replaced connections are ignored.
+    /// Records an answer; answers over replaced connections are ignored.
     pub fn answered(&mut self, host_id: &HostId, link: u64, answer: &Answer, now_ms: i64) {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
@@ -209,7 +209,7 @@ impl Registry {
                     host.leases.remove(lease_id);
                     self.leases.remove(host_id, lease_id);
                 }
-                // More leases than an announcement may have: the next one is refused.
+                // The host has more leases than an announcement may contain: its next one is refused.
                 Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
             if host.set_free(answer.free_bytes) {
@@ -219,7 +219,7 @@ impl Registry {
         self.add(host_id);
     }
 
-    /// A lease that its host does not know is none.
+    /// Removes a lease that its host does not know.
     pub fn unknown_to_host(&mut self, host_id: &HostId, lease_id: &str) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.leases.remove(lease_id);
@@ -227,7 +227,8 @@ impl Registry {
         self.leases.remove(host_id, lease_id);
     }
 
-    /// The connection `link` has ended: the host cannot be reached, unless it has a later one. Its leases go on.
+    /// Notes that the connection `link` has ended: the host is unreachable unless it has a later connection. Its
+    /// leases continue.
     pub fn disconnected(&mut self, host_id: &HostId, link: u64) {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
@@ -238,14 +239,14 @@ impl Registry {
         self.add(host_id);
     }
 
-    /// Records that a host did not execute a request.
+    /// Notes that a host did not execute a request.
     pub fn failed(&mut self, host_id: &HostId, now_ms: i64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.failed_ms = Some(now_ms);
         }
     }
 
-    /// Forgets hosts that were silent for too long, and returns them.
+    /// Removes hosts that were silent for too long, and returns them.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
         let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
         let silent = |(_, host): &(&HostId, &Host)| host.heard_ms <= silent_since;
@@ -255,7 +256,8 @@ impl Registry {
             .filter(silent)
             .map(|(id, _)| id.clone())
             .collect();
-        // Before hosts go: what a host did not bring back with it is not out of sight when it goes again.
+        // Before hosts are removed: a lease that a host did not announce again must not return when that host is
+        // removed again.
         let hosts = &self.hosts;
         self.out_of_sight
             .retain(|_, (host_id, until_ms)| *until_ms > now_ms && !hosts.contains_key(host_id));
@@ -277,8 +279,8 @@ impl Registry {
         silent
     }
 
-    /// Returns true if a lease was on a host that has disconnected, and may still exist: its term has not
-    /// passed. A host that reconnects announces its leases itself.
+    /// Returns true if a lease was on a removed host and may still exist, since its term has not passed. A host that
+    /// reconnects announces its leases itself.
     #[must_use]
     pub fn is_out_of_sight(&self, lease_id: &str, now_ms: i64) -> bool {
         let seen = self.out_of_sight.get(lease_id);
@@ -287,18 +289,18 @@ impl Registry {
         })
     }
 
-    /// Takes in the expectation from now on; hosts' outlooks follow with their next announcements.
+    /// Replaces the forecasts; hosts' own outlooks arrive with their announcements.
     pub fn foresee(&mut self, foresight: Option<Foresight>) {
         self.foresight = foresight;
     }
 
-    /// Every host's quota, by id.
+    /// Quotas of all hosts, by id.
     #[must_use]
     pub fn quotas(&self) -> Vec<DatedQuota> {
         self.hosts.values().map(Host::quota_seen).collect()
     }
 
-    /// Returns the changes since this was last called.
+    /// Returns the changes since the last call.
     pub fn take_changes(&mut self) -> Changes {
         let changed = std::mem::take(&mut self.changed);
         let seen = |id: &HostId| self.hosts.get(id).map(Host::quota_seen);
@@ -308,7 +310,7 @@ impl Registry {
         }
     }
 
-    /// Hosts by id, those after `after`: a portion, so that nobody waits for ten thousand.
+    /// Hosts by id after `after`: one portion, so that no thread waits for ten thousand.
     #[must_use]
     pub fn hosts_after(&self, after: &str, now_ms: i64) -> Vec<HostView> {
         let later = (Bound::Excluded(after), Bound::Unbounded);
@@ -316,7 +318,7 @@ impl Registry {
         hosts.map(|(_, host)| host.view(now_ms)).collect()
     }
 
-    /// Sums over the hosts that are linked.
+    /// Sums over linked hosts.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
@@ -328,7 +330,7 @@ impl Registry {
         self.leases.count()
     }
 
-    /// Until when hosts may not have announced themselves since the start; `None`: they have.
+    /// Time until all hosts should have announced themselves after the start; `None` once it has passed.
     #[must_use]
     pub fn starting_for_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self
@@ -367,7 +369,7 @@ fn same(before: &HostQuota, now: &HostQuota) -> bool {
     timeless(before) == timeless(now)
 }
 
-/// Another connection of the same host came later.
+/// Refusal of a connection that a later one of the same host replaced.
 pub(crate) fn replaced(retry_in_ms: i64) -> Refusal {
     Refusal {
         kind: RefusalKind::Busy,

@@ -4,24 +4,24 @@ use super::{HostId, Registry, candidates, limits};
 use gleaner_policy::placement::Candidate;
 use gleaner_schemas::lending::{LeaseRequest, LeaseView, Refusal, RefusalKind};
 
-/// Plan for a request.
+/// Plan for executing a request.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// Leases that there are already, no more than asked for.
+    /// Existing leases of this key, at most as many as requested.
     pub found: Vec<LeaseView>,
-    /// Leases of this key beyond those: left over by an answer that came too late, or by another recruiter.
+    /// Further leases of this key, left over by a late answer or by another recruiter.
     pub superfluous: Vec<LeaseView>,
-    /// Number of leases that are missing.
+    /// Number of missing leases.
     pub missing: usize,
-    /// Hosts that could give one.
+    /// Hosts able to lend the missing leases.
     pub candidates: Vec<Candidate>,
 }
 
 impl Registry {
-    /// Plans a request of a client's, and holds its place until [`Self::finished`] where something is missing.
+    /// Plans a client's request. If leases are missing, reserves its place until [`Self::finished`].
     ///
     /// # Errors
-    /// Why not, and when to come again.
+    /// Reason of the refusal, and the time of a retry.
     pub fn plan(
         &mut self,
         client: &str,
@@ -67,27 +67,26 @@ impl Registry {
         Ok(Plan { candidates, ..plan })
     }
 
-    /// The request that was planned is over.
+    /// Releases the place of a planned request.
     pub fn finished(&mut self, client: &str, key: &str) {
         self.pending.remove(&(client.to_owned(), key.to_owned()));
     }
 
-    /// Reserves the bytes that a host is about to be asked for; no other client is sent there for the same bytes.
+    /// Reserves bytes of a host that is about to be asked, so that no other request counts on them.
     pub fn asking(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_add(bytes);
         }
     }
 
-    /// A host has answered, or will not.
+    /// Releases the bytes after the host has answered, or will not answer.
     pub fn asked(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_sub(bytes);
         }
     }
 
-    /// Leases by this key: those wanted, and those too many. One on a host that can be reached goes before one that
-    /// cannot.
+    /// Leases of this key: as many as requested, and the superfluous ones. Leases on reachable hosts come first.
     fn found(
         &self,
         client: &str,

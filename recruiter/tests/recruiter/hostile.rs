@@ -1,4 +1,5 @@
-//! A memory server that lies: what it says fills nothing here, and its neighbours are served meanwhile.
+//! A lying memory server: its messages take little memory here, and its neighbours are served
+//! meanwhile.
 
 use crate::hosts::{Host, id};
 use crate::running::{MIB, QUICK, Recruiter, asked};
@@ -28,7 +29,7 @@ fn announcement(host: u32) -> Announcement {
     }
 }
 
-/// An answer that grants a lease to whom nobody asked for one.
+/// An answer that grants a lease nobody requested.
 fn unasked(request_id: u64, text_bytes: usize) -> HostMessage {
     let lease = Lease {
         lease_id: format!("{request_id:032x}"),
@@ -53,7 +54,7 @@ fn say(recruiter: &Recruiter, number: u32, messages: &[HostMessage]) -> Option<R
     say_texts(recruiter, number, texts)
 }
 
-/// Sends as [`say`] does, texts that may be no messages.
+/// Sends texts like [`say`], which may be no messages.
 fn say_texts(
     recruiter: &Recruiter,
     number: u32,
@@ -70,10 +71,10 @@ fn say_texts(
         let (mut socket, _) = tokio_tungstenite::client_async(url, stream).await.unwrap();
         for text in texts {
             if socket.send(Message::text(text)).await.is_err() {
-                break; // sent away meanwhile
+                break; // the recruiter has disconnected
             }
         }
-        // An honest one stays linked: the answer to a ping says that all was read.
+        // An honest host stays linked: the answer to a ping shows that everything was read.
         let _ = socket.send(Message::Ping(Vec::new().into())).await;
         loop {
             let heard = tokio::time::timeout(Duration::from_secs(60), socket.next()).await;
@@ -98,7 +99,7 @@ fn answers_that_nobody_asked_for_change_nothing_and_end_the_link() {
     let honest = Host::new(1, 64 * MIB).link(&recruiter.url);
     recruiter.ready(1);
     let before = peak_bytes(recruiter.id());
-    // 32 links with 2 MiB each: 64 MiB that would stay.
+    // 32 links with 2 MiB each: 64 MiB that would stay in memory.
     for number in 0..32 {
         let said = say(
             &recruiter,
@@ -144,7 +145,7 @@ fn announcements_with_long_texts_are_refused() {
     assert_eq!(say(&recruiter, 2, &[good]), None);
 }
 
-/// Messages of an honest link, in their order: an announcement with a lease, and an answer.
+/// Messages of an honest link in order: an announcement with a lease, and an answer.
 fn conversation() -> [Value; 2] {
     let mut said = announcement(2);
     said.leases = vec![Lease {
@@ -189,7 +190,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
             assert!(refused.detail.len() < 400, "{name}: {}", refused.detail);
         }
     }
-    // Wrong order, repeats, and a leave in the middle.
+    // Wrong order, repetitions, and a disconnection in between.
     let texts = |order: &[&Value]| -> Vec<String> { order.iter().map(|m| m.to_string()).collect() };
     let (a, b) = (&announcement, &answer);
     for order in [&[b, a][..], &[b], &[a, a, a], &[a, b, b], &[]] {
@@ -197,7 +198,7 @@ fn mutated_messages_of_a_host_leave_its_neighbours_alone() {
     }
     let grown = peak_bytes(recruiter.id()).saturating_sub(before);
     assert!(grown < 48 << 20, "{grown} bytes more");
-    // The last words of the liar were bounded, and the neighbour's lease is what it was.
+    // The liar's last messages had a limited length, and the neighbour's lease is unchanged.
     let found = recruiter.get("/v1/hosts").body.to_string();
     assert!(found.len() < 20_000, "{} bytes of hosts", found.len());
     let lease = recruiter.lease("a", &asked(MIB, "after"));

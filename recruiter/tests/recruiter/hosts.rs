@@ -1,4 +1,4 @@
-//! Hosts that lend memory which they do not have: a memory server's side of the link.
+//! Hosts that lend memory they do not have: a memory server's side of the link.
 
 use futures_util::{SinkExt, StreamExt};
 use gleaner_schemas::lending::{
@@ -13,16 +13,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_tungstenite::tungstenite::Message;
 
-/// Every announcement comes so often.
+/// Interval of announcements.
 const ANNOUNCE: Duration = Duration::from_millis(100);
 
-/// Behaviour when it is asked.
+/// Behaviour of a host when it receives a request.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Manner {
     Grants,
     Refuses(Refusal),
     Silent,
-    /// The host's answers are lost.
+    /// Grants leases, but its answers are lost.
     GrantsInSilence,
 }
 
@@ -32,11 +32,12 @@ pub(crate) struct State {
     pub(crate) leases: BTreeMap<String, Lease>,
     pub(crate) manner: Manner,
     pub(crate) asked: Vec<RequestKind>,
-    /// Reasons for which it was sent away.
+    /// Reasons for which the recruiter rejected it.
     pub(crate) sent_away: Vec<Refusal>,
-    /// True for memory servers of this release; older ones know no such message.
+    /// True for memory servers of this release; older ones do not know
+    /// the message with revocation lists.
     pub(crate) takes_revocations: bool,
-    /// Revocation lists that came.
+    /// Revocation lists received.
     pub(crate) revocations: Vec<String>,
     last_lease: u64,
 }
@@ -123,7 +124,7 @@ impl State {
     }
 }
 
-/// A host; it leaves when it is dropped.
+/// A host; dropping it closes its links.
 pub(crate) struct Host {
     pub(crate) id: String,
     state: Arc<Mutex<State>>,
@@ -144,13 +145,13 @@ impl Drop for Link {
     }
 }
 
-/// A host's id.
+/// Makes a host's id.
 pub(crate) fn id(number: u32) -> String {
     format!("{number:08x}{:024x}", 0)
 }
 
 impl Host {
-    /// Idle, with so much to lend; linked with nobody yet.
+    /// Makes an idle host with this quota, not linked yet.
     pub(crate) fn new(number: u32, quota_bytes: u64) -> Self {
         let id = id(number);
         let quota = HostQuota {
@@ -180,7 +181,7 @@ impl Host {
         }
     }
 
-    /// Links with a recruiter, such as `http://127.0.0.1:80`, and again whenever that breaks.
+    /// Links with a recruiter, such as `http://127.0.0.1:80`, and again whenever the link breaks.
     pub(crate) fn link(mut self, url: &str) -> Self {
         self.link_with(url, None);
         self
@@ -206,7 +207,7 @@ impl Host {
         self.links.push(Link { stop, thread });
     }
 
-    /// Closes its links.
+    /// Closes the host's links.
     pub(crate) fn leave(&mut self) {
         self.links.clear();
     }
@@ -265,7 +266,7 @@ async fn talk(
                 return Ok(());
             }
             None => {
-                // Announces as a memory server does: often enough, and on every change.
+                // Announces itself like a memory server: at the interval, and on every change.
                 let text = serde_json::to_string(&state.lock().unwrap().announcement())?;
                 if text != last || told.is_none_or(|told| told.elapsed() >= ANNOUNCE) {
                     socket.send(Message::text(text.clone())).await?;

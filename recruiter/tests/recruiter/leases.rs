@@ -1,4 +1,4 @@
-//! Leases: granted, refused, found again, renewed and ended.
+//! Leases: granting, refusing, finding, renewing and ending them.
 
 use crate::hosts::{Host, Manner};
 use crate::running::{Answer, GIB, MIB, QUICK, Recruiter, asked, lease_id, wait_for};
@@ -13,7 +13,7 @@ fn refusing(kind: RefusalKind) -> Manner {
     })
 }
 
-/// A refusal that says what, why and when to come again.
+/// Checks a refusal: its status, its kind, and words of its text.
 #[track_caller]
 fn assert_refused(answer: &Answer, status: u16, kind: &str, words: &[&str]) {
     let body = &answer.body;
@@ -49,13 +49,13 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     assert_eq!(lease["host_id"], host.id);
     assert_eq!(lease["client"], "pager");
     assert_eq!(lease["address"], "127.0.0.1:1");
-    // The same key gives the same lease.
+    // A repeated request with the same key gets the same lease.
     let again = recruiter.lease("pager", &asked(3 * MIB, "a"));
     assert_eq!((again.status, lease_id(&again)), (200, id.clone()));
-    // With another size it contradicts itself.
+    // With another size, the request contradicts the key.
     let other = recruiter.lease("pager", &asked(30 * MIB, "a"));
     assert_refused(&other, 409, "malformed", &["\"a\"", "another key"]);
-    // Another client's key is its own.
+    // Keys of different clients are independent.
     let others = recruiter.lease("cache", &asked(3 * MIB, "a"));
     assert_eq!(others.status, 201);
     assert_ne!(lease_id(&others), id);
@@ -74,10 +74,10 @@ fn a_lease_is_granted_found_renewed_and_ended() {
     );
 
     assert_eq!(recruiter.delete(&id, "pager").status, 204);
-    assert_eq!(recruiter.delete(&id, "pager").status, 204); // ended before
+    assert_eq!(recruiter.delete(&id, "pager").status, 204); // ended already
     let gone = recruiter.post(&path, "pager", &json!({}));
     assert_refused(&gone, 404, "unknown_lease", &[&id]);
-    // One lease remains: the other client's.
+    // One lease is left: the other client's.
     assert_eq!(host.leases_count(), 1);
     let all = recruiter.get("/v1/leases").body;
     assert_eq!(all["leases"].as_array().unwrap().len(), 1);
@@ -113,7 +113,7 @@ fn copies_are_on_hosts_of_their_own_or_nowhere() {
     wait_for("the copies to be given back", || {
         hosts.iter().all(|host| host.leases_count() == 1)
     });
-    // Fewer than there are: the rest is given back.
+    // Fewer copies than exist: the superfluous ones are released.
     assert_eq!(recruiter.lease("pager", &wanted(1, "a")).status, 200);
     wait_for("copies too many to be ended", || {
         let left: usize = hosts
@@ -144,7 +144,7 @@ fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
         assert_eq!(granted.body["leases"][0]["host_id"], good.id);
     }
     assert_eq!(good.leases_count(), 8);
-    // The one that failed is avoided from then on; the one that said no is not.
+    // Later requests avoid the host that failed, but not the one that refused.
     let asked_of = |host: &Host| host.state().asked.len();
     assert!(asked_of(&silent) <= 1, "{}", asked_of(&silent));
     good.state().manner = refusing(RefusalKind::NoMemory);
@@ -211,13 +211,13 @@ fn a_lease_that_its_host_took_back_is_gone_at_once() {
     let host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));
-    host.state().leases.clear(); // the owner is back
+    host.state().leases.clear(); // the owner has returned
     wait_for("the lease to be gone", || {
         recruiter.get(&format!("/v1/leases/{id}")).status == 404
     });
-    // The key is free for another one.
+    // The key can be used for another lease.
     assert_eq!(recruiter.lease("pager", &asked(MIB, "a")).status, 201);
-    // Renewed under the client's name, so that the host can check.
+    // The renewal carries the client's name, so that the host can check it.
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));
     let path = format!("/v1/leases/{id}/renew");
     assert_eq!(recruiter.post(&path, "pager", &json!({})).status, 200);
@@ -257,7 +257,7 @@ fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     let wider = format!("{QUICK}client_limit = \"64MiB\"\nquota_file = \"/q\"\n");
     let said = recruiter.reload(folder.path(), &wider, "holds after a restart");
     assert!(said.contains("what changed in quota_file holds"), "{said}");
-    // At the same recruiter, which knows its hosts and leases.
+    // The same recruiter still knows its hosts and leases.
     assert_eq!(more().status, 201);
     assert_eq!(recruiter.get("/healthz").body["links_count"], 1);
 }

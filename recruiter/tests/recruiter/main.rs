@@ -1,4 +1,4 @@
-//! The recruiter's promises, on the built program.
+//! Tests of the built recruiter.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod adapter;

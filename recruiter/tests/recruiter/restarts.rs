@@ -1,4 +1,4 @@
-//! Recruiters that are killed, hosts that fall silent: no lease is lost, and none granted twice.
+//! Killed recruiters and silent hosts: no lease is lost, and none is granted twice.
 
 use crate::hosts::{Host, Manner};
 use crate::running::{GIB, MIB, QUICK, Recruiter, asked, lease_id, wait_for};
@@ -19,7 +19,7 @@ fn killed_and_restarted_it_rebuilds_itself_and_finds_leases_by_their_key() {
     let one = lease_id(&recruiter.lease("pager", &asked(MIB, "b")));
     recruiter.kill();
     let recruiter = Recruiter::start_at(folder.path(), &address, QUICK);
-    // Meanwhile nothing is denied that may be there, and nothing granted.
+    // Meanwhile the recruiter neither denies leases that may exist, nor grants any.
     let path = format!("/v1/leases/{one}/renew");
     wait_for("the lease to be known again", || {
         let renewed = recruiter.post(&path, "pager", &json!({}));
@@ -76,7 +76,8 @@ fn a_host_that_leaves_cannot_be_reached_and_after_three_heartbeats_is_gone() {
         let hosts = recruiter.get("/v1/hosts").body;
         hosts["hosts"][0]["is_reachable"] != true
     });
-    // At once: its lease is known still, and is not renewed through this recruiter.
+    // Immediately afterwards the lease is still known, but cannot be renewed through this
+    // recruiter.
     let lease = recruiter.get(&path);
     if lease.status == 200 {
         assert_eq!(lease.body["is_reachable"], false, "{}", lease.body);
@@ -133,12 +134,12 @@ fn what_was_granted_by_an_answer_that_was_lost_is_found_by_its_key() {
     let refused = recruiter.lease("pager", &asked(MIB, "a"));
     assert_eq!(refused.status, 503, "{}", refused.body);
     assert_eq!(refused.body["kind"], "unreachable");
-    // The host is avoided for a while, and that is said.
+    // The host is avoided for a while, and the refusal says so.
     let other = recruiter.lease("pager", &asked(MIB, "b"));
     let detail = other.body["detail"].as_str().unwrap();
     assert!(detail.contains("failed lately"), "{detail}");
     assert!(other.retry_after.is_some());
-    // But the lease is there.
+    // But the lease exists.
     wait_for("the announcement", || {
         recruiter.lease("pager", &asked(MIB, "a")).status == 200
     });

@@ -1,4 +1,4 @@
-//! Rights of each role, by real TLS.
+//! Rights of each role, over real TLS.
 
 use crate::hosts::{Host, id};
 use crate::running::{
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
 
-/// A recruiter's authority, and those whom it certifies.
+/// A recruiter's authority, and the certificates that it issues.
 struct Deployment {
     folder: tempfile::TempDir,
     authority: Authority,
@@ -163,7 +163,7 @@ fn each_role_may_do_its_own_and_no_more() {
     assert_eq!(ended(&admin), 204);
     assert_eq!(status(&client, &path), 404);
 
-    // Without TLS this machine may read, by default.
+    // Without TLS, this machine may read by default.
     assert_eq!(recruiter.get("/v1/quotas").status, 200);
     assert_eq!(recruiter.get("/metrics").status, 200);
     let refused = recruiter.lease("pager", &asked(MIB, "b"));
@@ -222,7 +222,7 @@ fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
     deployment.authority.revoke("pager").unwrap();
     received("the next list");
     assert_eq!(of_today.state().revocations.len(), 2, "of each once");
-    // A later client is informed as well.
+    // A host that links later gets the lists as well.
     of_today.leave();
     of_today.link_with(&url, Some(deployment.of_host(&id(1))));
     wait_for("the list on a new link", || {

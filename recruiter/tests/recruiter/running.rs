@@ -1,4 +1,4 @@
-//! A recruiter that runs while a test does things to it.
+//! A running recruiter for the tests.
 
 use gleaner_harness::Running;
 pub(crate) use gleaner_harness::{PATIENCE, wait_for};
@@ -11,10 +11,10 @@ use ureq::Agent;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// A quick heart, and patience for a busy machine.
+/// Configuration with a short heartbeat, and timeouts for a busy machine.
 pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
 
-/// A running recruiter; killed when the test ends.
+/// A running recruiter; killed when dropped.
 pub(crate) struct Recruiter {
     running: Running,
     /// Address of the plain listener.
@@ -23,7 +23,7 @@ pub(crate) struct Recruiter {
     pub(crate) tls_url: Option<String>,
 }
 
-/// Status, document, and the header Retry-After.
+/// Status, document and header Retry-After of an answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Value,
@@ -32,7 +32,7 @@ pub(crate) struct Answer {
 }
 
 impl Recruiter {
-    /// With all access on a loopback port of its own.
+    /// Starts with full access on a loopback port of its own.
     pub(crate) fn start(folder: &Path, config: &str) -> Self {
         Self::start_at(folder, "127.0.0.1:0", config)
     }
@@ -89,7 +89,7 @@ impl Recruiter {
         answer(request.header("Gleaner-Client", client).call().unwrap())
     }
 
-    /// Until it grants, and so many hosts are linked.
+    /// Waits until the recruiter grants leases, and has `hosts_count` linked hosts.
     #[track_caller]
     pub(crate) fn ready(&self, hosts_count: u64) {
         wait_for("the recruiter to know its hosts", || {
@@ -98,7 +98,7 @@ impl Recruiter {
         });
     }
 
-    /// Has it read another configuration, and hears a line that has `words`.
+    /// Reloads another configuration, and waits for a log line that contains `words`.
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, config: &str, words: &str) -> String {
         let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
@@ -107,7 +107,7 @@ impl Recruiter {
         self.hear(words)
     }
 
-    /// Ends it as a loss of power would, as far as a process can tell.
+    /// Ends the recruiter like a power failure, as far as a process can be affected.
     pub(crate) fn kill(&self) {
         self.running.kill();
     }
@@ -122,7 +122,7 @@ pub(crate) fn asked(bytes: u64, key: &str) -> Value {
     json!({ "bytes": bytes, "key": key })
 }
 
-/// The only lease's id.
+/// Id of the answer's only lease.
 #[track_caller]
 pub(crate) fn lease_id(answer: &Answer) -> String {
     let leases = answer.body["leases"].as_array();

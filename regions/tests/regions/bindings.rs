@@ -1,4 +1,4 @@
-//! The library as programs in C and Python meet it: built, linked by pkg-config's flags, and run while their server is killed.
+//! The library as used by C and Python programs: built, linked with pkg-config's flags, and run while their server is killed.
 
 use crate::server::memory_server;
 use gleaner_harness::{Running, program, succeed};
@@ -15,13 +15,14 @@ fn built() -> PathBuf {
     program("deps").unwrap().join("libgleaner_regions.so")
 }
 
-/// Runs `install` with the built library, to this folder.
+/// Command that runs `install` with the built library and this prefix.
 fn install(prefix: &Path) {
     let mut install = Command::new(own("install"));
     succeed(install.arg("--library").arg(built()).arg(prefix));
 }
 
-/// Runs it until it is ready, kills its server, and lets it go on; by a Unix socket, whose end is a SIGPIPE to who writes.
+/// Runs the program until it is ready, kills its server, and lets it continue. It uses a Unix socket, whose end causes SIGPIPE
+/// for writers.
 #[track_caller]
 fn outlives_its_server(command: &mut Command, folder: &Path) {
     let socket = folder.join("pages.sock");

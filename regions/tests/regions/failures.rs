@@ -1,4 +1,5 @@
-//! Servers that are gone, silent, or lie: whatever happens, bytes are those that were written.
+//! Servers that are killed, silent or lying: whatever happens, bytes read are those that were
+//! written.
 
 use crate::server::{MIB, Numbers, file, memory_server, open, regions, settings};
 use gleaner_harness::Relay;
@@ -9,10 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 4 << 20;
-/// Longer than a reply without data: what is longer holds a page.
+/// Maximum length of a reply without data: longer ones contain a page.
 const LONGEST_WITHOUT_DATA_BYTES: usize = 1024;
 
-/// Writes and reads at random, and holds all of it against what it wrote.
+/// Random writes and reads, which are checked against the written contents.
 struct Load {
     region: Region,
     expected: Vec<u8>,
@@ -107,7 +108,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         region.write(0, &[2; 100]).unwrap();
         assert!(!region.is_remote());
-        let _ = fs::remove_file(&socket); // where it left one
+        let _ = fs::remove_file(&socket); // the socket file may have stayed
         let server = memory_server(socket.to_str().unwrap());
         let before = all.figures().asked_count;
         let began = Instant::now();
@@ -121,7 +122,7 @@ fn after_a_failure_nobody_is_asked_until_the_refraction_period_is_over() {
         drop(server);
         let _ = fs::remove_file(&socket);
     }
-    // The same after a refusal.
+    // A refused connection has the same result.
     let nobody = settings(&format!("nbd+unix:///?socket={}", socket.display()));
     let all = Regions::new(nobody).unwrap();
     for _ in 0..3 {
@@ -152,7 +153,7 @@ fn a_lying_server_costs_reads_from_the_file_and_never_a_wrong_byte() {
         load.is_whole();
         assert!(!load.region.is_remote());
         let figures = regions.figures();
-        // A flipped bit in the head of a reply makes it no reply.
+        // A flipped bit in the head of a reply invalidates the reply.
         let is_seen = figures.wrong_pages > 0 || figures.failed_nodes == 1;
         assert!(is_seen, "{figures:?}");
     }
@@ -206,7 +207,7 @@ fn who_wants_errors_gets_them_and_the_file_has_everything() {
 fn who_shares_a_servers_memory_with_a_stranger_reads_its_own_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let server = memory_server("127.0.0.1:0");
-    // Both use the server as if alone, and at the same place.
+    // Each program uses the server as if alone, at the same offset.
     let (mine, theirs) = (regions(&server.url), regions(&server.url));
     let region = mine.open(BYTES as u64, file(folder.path(), "mine", &[]), 0);
     let mut load = Load::new(region.unwrap(), 1);

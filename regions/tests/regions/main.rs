@@ -1,4 +1,4 @@
-//! Regions on real memory servers, which are killed, stopped and made to lie.
+//! Regions on real memory servers that are killed or stopped, or that lie.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bindings;

@@ -1,4 +1,4 @@
-//! A recruiter of the test's own, whose first hosts cannot be reached.
+//! A recruiter made by the test, whose first hosts are unreachable.
 
 use crate::server::{MIB, file};
 use gleaner_harness::unused_address;
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-/// Answers one request on a connection of its own; returns request line and body.
+/// Answers one request on a connection of its own; returns the request line and body.
 fn answer(listener: &TcpListener, status: u16, body: &str) -> (String, String) {
     let mut reader = BufReader::new(listener.accept().unwrap().0);
     let (mut first, mut bytes) = (String::new(), 0);
@@ -51,7 +51,7 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
                 "granted_bytes": 16777216, "held_bytes": 16777216, "expires_in_ms": 60000, "address": "{nobody}"}}]}}"#
             );
             asked.push(answer(&listener, 201, &lease));
-            asked.push(answer(&listener, 204, "")); // the lease comes back
+            asked.push(answer(&listener, 204, "")); // the lease is released
         }
         let refusal = r#"{"type": "x", "title": "x", "status": 503, "detail": "no host is left", "kind": "no_memory"}"#;
         asked.push(answer(&listener, 503, refusal));
@@ -88,7 +88,7 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
         asked[4].1.contains(r#""avoid":["host-a","host-b"]"#),
         "{asked:?}"
     );
-    // The refraction period has begun: nobody is asked, or this would be an error of the connection.
+    // The refraction period has begun: without it, this would be a connection error.
     match open() {
         Err(RegionError::NoMemory { why }) => assert!(why.contains("asked in vain"), "{why}"),
         other => panic!("{other:?}"),

@@ -1,4 +1,4 @@
-//! A region behaves as its file, only faster.
+//! A region behaves like its file, only faster.
 
 use crate::server::{MIB, Numbers, file, memory_server, open, regions};
 use gleaner_regions::RegionError;
@@ -11,7 +11,7 @@ fn what_is_written_is_read_again_from_memory_and_is_in_the_file() {
     let server = memory_server("127.0.0.1:0");
     let regions = regions(&server.url);
     let mut numbers = Numbers(1);
-    // Neither where it begins nor where it ends is a page's edge; the file ends before the region does.
+    // The region neither begins nor ends at a page's border, and the file ends before the region.
     let (bytes, offset) = (5 * MIB as usize + 77, 4097);
     let mut expected = numbers.bytes(3 * MIB as usize);
     let file = file(folder.path(), "data", &expected);
@@ -65,7 +65,7 @@ fn small_regions_share_one_lease_and_what_is_closed_is_used_again() {
         for (region, n) in all.iter().zip(0_u8..) {
             region.write(0, &[round * 8 + n; 4096]).unwrap();
         }
-        // Remote memory is never shared with another region; the file of course is.
+        // Regions never share remote memory; their file they do.
         let mut found = vec![0; 4096];
         for (region, n) in all.iter().zip(0_u8..) {
             region.read(0, &mut found).unwrap();
@@ -112,7 +112,7 @@ fn what_cannot_be_a_region_is_told_and_ends_are_kept() {
     region.write(4900, &[9; 100]).unwrap();
     region.write(5000, &[]).unwrap();
     assert_eq!(fs::metadata(&data).unwrap().len(), 10_000);
-    // The region allows what its descriptor allows.
+    // The region allows the accesses that its descriptor allows.
     let reading = File::open(&data).unwrap();
     let region = regions.open(5000, reading, 0).unwrap();
     assert_eq!(region.read(0, &mut into).unwrap(), 100);

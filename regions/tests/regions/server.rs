@@ -36,7 +36,7 @@ pub(crate) fn open(path: &Path) -> File {
     options.read(true).write(true).open(path).unwrap()
 }
 
-/// Numbers that look random, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {

@@ -28,7 +28,7 @@ fn keys_are_their_owners_alone() {
     assert_eq!(mode("tokens"), 0o700);
     let left = fs::read_dir(deployment.path("pki")).unwrap();
     let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 6, "{left:?}"); // nothing temporary: the three files, two folders, the lock
+    assert_eq!(left.len(), 6, "{left:?}"); // nothing temporary: three files, two folders, the lock
 }
 
 #[test]
@@ -38,11 +38,11 @@ fn folders_above_the_authoritys_stay_open() {
     Authority::init(&pki, "test", 3650).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode();
     assert_eq!(mode(&pki) & 0o777, 0o700);
-    // Any bits that are not masked: the collector's user must be able to enter its own folder.
+    // Any bits that the umask leaves: the collector's user must be able to enter its own folder.
     let plain = folder.path().join("plain");
     fs::create_dir(&plain).unwrap();
     assert_eq!(mode(pki.parent().unwrap()), mode(&plain));
-    // A file in the way is said to be one.
+    // The error names the file that is in the way.
     let in_the_way = folder.path().join("file");
     fs::write(&in_the_way, "").unwrap();
     let refused = Authority::init(&in_the_way, "test", 3650).err().unwrap();
@@ -178,7 +178,7 @@ fn dates_and_renewal() {
 #[test]
 fn a_request_brings_its_key_and_no_more() {
     let deployment = Deployment::new();
-    // Asks to be an authority, another host and a web server.
+    // The request asks for an authority's, another host's and a web server's certificate.
     let key = rcgen::KeyPair::generate().unwrap();
     let mut asked = rcgen::CertificateParams::new(vec!["collector.example".to_owned()]).unwrap();
     asked.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -192,7 +192,7 @@ fn a_request_brings_its_key_and_no_more() {
     let (_, parsed) = x509_parser::parse_x509_certificate(&certificate).unwrap();
     assert!(!parsed.is_ca());
     let names = parsed.subject_alternative_name().unwrap().unwrap();
-    // Its id for clients of its memory server, and its identity for our servers.
+    // The host's id for clients of its memory server, and its identity for our servers.
     assert_eq!(names.value.general_names.len(), 2);
     let usage = parsed.extended_key_usage().unwrap().unwrap().value;
     assert!(usage.client_auth && usage.server_auth && !usage.any);
@@ -303,7 +303,7 @@ fn revoked_by_serial_host_reader_or_file() {
     deployment.write("collector", &issued);
     let revoke = |which: &str| authority.revoke(which).unwrap().len();
     assert_eq!(revoke(HOST), 2);
-    assert_eq!(revoke(HOST), 0); // nothing new
+    assert_eq!(revoke(HOST), 0); // nothing is newly revoked
     assert_eq!(revoke("ada"), 1);
     let file = deployment.path("collector.crt");
     assert_eq!(revoke(file.to_str().unwrap()), 1);
@@ -311,7 +311,7 @@ fn revoked_by_serial_host_reader_or_file() {
     let left = |r: &&gleaner_trust::Record| r.revoked.is_none();
     let left: Vec<_> = listed.iter().filter(left).collect();
     assert_eq!(left.len(), 1);
-    // A serial number in the form that OpenSSL prints.
+    // A serial number as OpenSSL prints it.
     let serial = left[0].serial.to_uppercase();
     let pairs: Vec<_> = serial.as_bytes().chunks(2).collect();
     assert_eq!(revoke(&String::from_utf8(pairs.join(&b':')).unwrap()), 1);
@@ -329,7 +329,7 @@ fn revocations_at_once_are_all_kept() {
     std::thread::scope(|s| {
         for id in &ids {
             s.spawn(|| {
-                // Opened anew each time, as a process of its own would.
+                // Opened each time, like a separate process.
                 let authority = Authority::open(&folder).unwrap();
                 authority.issue(&host(id), 90).unwrap();
                 assert_eq!(authority.revoke(id).unwrap().len(), 1);
@@ -365,7 +365,7 @@ fn a_host_renews_until_it_is_revoked() {
     assert!(matches!(refused, Err(TrustError::NotRenewable)));
 }
 
-/// The service that reads a key is still able to after the yearly renewal, which names no group.
+/// The service that reads a key can still read it after the yearly renewal, which names no group.
 #[test]
 fn a_renewed_key_stays_readable_to_its_group() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -394,7 +394,7 @@ fn a_renewed_key_stays_readable_to_its_group() {
     issue(None);
     let (own, alone) = who_reads();
     assert_eq!(alone, 0o600);
-    // Root gives a file to any group, others to their own.
+    // Root can give a file to any group, other users only to their own.
     let group = if rustix::process::geteuid().is_root() {
         own + 54_321
     } else {

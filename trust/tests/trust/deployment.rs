@@ -1,4 +1,5 @@
-//! An authority with certificates in files, and connections over loopback between their holders.
+//! An authority with certificates in files, and connections over loopback between the certificates'
+//! holders.
 
 use gleaner_trust::{
     AUTHORITY_DAYS, Authority, ClientPaths, ClientTrust, IssuedCertificate, Role, ServerPaths,
@@ -16,7 +17,7 @@ use std::time::Duration;
 pub(crate) const HOST: &str = "0123456789abcdef0123456789abcdef";
 pub(crate) const OTHER_HOST: &str = "fedcba9876543210fedcba9876543210";
 
-/// Long enough for a machine that builds something else meanwhile.
+/// Timeout, long enough for a machine that is building something.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Deployment {
@@ -83,13 +84,13 @@ impl Deployment {
         }
     }
 
-    /// A server with a new collector's certificate.
+    /// Makes a server with a new collector's certificate.
     pub(crate) fn server(&self) -> Arc<ServerTrust> {
         self.issue("collector", &collector());
         ServerTrust::load(&self.server_paths("collector")).unwrap()
     }
 
-    /// A client with a new certificate.
+    /// Makes a client with a new certificate.
     pub(crate) fn client(&self, role: &Role) -> Arc<ClientConfig> {
         self.issue(role.kind(), role);
         self.client_of_files(role.kind())
@@ -101,7 +102,7 @@ impl Deployment {
     }
 }
 
-/// Replaces a file as its writers should: under another name first, then renamed.
+/// Replaces a file atomically, as writers should: under another name first, then renamed.
 pub(crate) fn replace(path: &Path, text: &str) {
     let beside = path.with_extension("new");
     fs::write(&beside, text).unwrap();
@@ -111,16 +112,16 @@ pub(crate) fn replace(path: &Path, text: &str) {
 /// Each side's view of a connection.
 #[derive(Debug)]
 pub(crate) struct ConnectionViews {
-    /// The client's certificates, or why the server refused it.
+    /// The client's certificates, or the server's reason for rejecting it.
     pub(crate) by_server: Result<Vec<CertificateDer<'static>>, String>,
-    /// The server's certificates, or why the client did not get its word.
+    /// The server's certificates, or the reason why the client did not receive the greeting.
     pub(crate) by_client: Result<Vec<CertificateDer<'static>>, String>,
-    /// True if certificates were shown and checked, false if an earlier connection was resumed.
+    /// True if certificates were checked, false if an earlier connection was resumed.
     pub(crate) in_full: bool,
 }
 
-/// Connects a client to a server at 127.0.0.1 by the name `collector.example`; the server says one
-/// word, so that the client learns what the server made of its certificate.
+/// Connects a client to a server at 127.0.0.1 as `collector.example`. The server sends one greeting,
+/// so that the client learns whether its certificate was accepted.
 pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> ConnectionViews {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -130,8 +131,8 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> C
             patient(listener.accept().unwrap().0),
         );
         let greeted = stream.write_all(b"hello");
-        // Read to the client's end: closing with unread bytes would reset the connection, and the
-        // client might never see the word.
+        // Read until the client closes: closing with unread bytes would reset the connection, and
+        // the client might never receive the greeting.
         let read = greeted.and_then(|()| {
             stream.conn.send_close_notify();
             stream.flush()?;
@@ -169,8 +170,8 @@ pub(crate) fn connect(server: Arc<ServerConfig>, client: Arc<ClientConfig>) -> C
     }
 }
 
-/// Sends the other side the reason, or that all is well. Flushing the stream would wait for the rest
-/// of a handshake that never comes.
+/// Sends the other side the reason of a failure, or nothing if all is well. Flushing the stream
+/// would wait for the rest of a handshake that never arrives.
 fn send_alert<D>(connection: &mut rustls::ConnectionCommon<D>, socket: &mut TcpStream) {
     while connection.wants_write() && connection.write_tls(socket).is_ok() {}
 }

@@ -1,4 +1,4 @@
-//! Peers that are let in, and peers that are not, by real handshakes.
+//! Accepted and rejected peers, in real handshakes.
 
 use crate::deployment::{ConnectionViews, Deployment, HOST, collector, connect, host, reader};
 use gleaner_trust::{
@@ -12,7 +12,8 @@ fn peer(met: &ConnectionViews) -> Peer {
     Peer::of(&met.by_server.as_ref().unwrap()[0]).unwrap()
 }
 
-/// The server refused for this reason, and the client was told by this alert.
+/// Checks that the server rejected the client for this reason, and that the client received this
+/// alert.
 #[track_caller]
 fn assert_refused(met: &ConnectionViews, reason: &str, alert: &str) {
     let by_server = met.by_server.as_ref().unwrap_err();
@@ -30,7 +31,7 @@ fn hosts_and_people_are_let_in_by_role_and_name() {
     assert_eq!(met.by_client.unwrap().len(), 1);
     let met = connect(server.config(), deployment.client(&reader("ada@lab")));
     assert_eq!(peer(&met), Peer::Reader("ada@lab".to_owned()));
-    // A name with two roles: the certificate distinguishes them.
+    // One name with two roles: the certificate tells the role.
     let name = || "ada@lab".to_owned();
     let met = connect(
         server.config(),
@@ -49,7 +50,7 @@ fn another_authoritys_client_is_refused() {
     let (ours, theirs) = (Deployment::new(), Deployment::new());
     theirs.issue("host", &host(HOST));
     let mut paths = theirs.client_paths("host");
-    paths.authority = ours.authority.certificate_path(); // it trusts us; we do not trust it
+    paths.authority = ours.authority.certificate_path(); // the server trusts us; we do not trust it
     let client = gleaner_trust::ClientTrust::load(&paths).unwrap();
     let met = connect(ours.server().config(), client.credentials().config());
     assert_refused(&met, "UnknownIssuer", "UnknownCA");
@@ -127,7 +128,7 @@ fn nobody_but_a_collector_serves_as_one() {
     let deployment = Deployment::new();
     let client = deployment.client(&host(HOST));
     let refusals = [
-        // A host serves pages, under its own id alone.
+        // A host serves pages, but only under its own id.
         (host(HOST), "not valid for name"),
         (reader("ada"), "extended key usage for server"),
     ];
@@ -182,7 +183,7 @@ fn without_a_certificate_only_where_allowed() {
     let met = connect(lenient.config(), anonymous);
     assert_eq!(met.by_server.unwrap(), []);
     assert!(met.by_client.is_ok());
-    // A certificate that is shown must be valid there, too.
+    // A certificate that is shown must be valid even there.
     let client = deployment.client(&host(HOST));
     deployment.authority.revoke(HOST).unwrap();
     lenient.reload_if_changed().unwrap();
@@ -240,7 +241,7 @@ fn a_connection_that_lasts_is_checked_again() {
     assert!(server.recheck(&[], now).is_err());
     let generation = server.generation();
     deployment.authority.revoke(HOST).unwrap();
-    server.recheck(&certificates, now).unwrap(); // not known here yet
+    server.recheck(&certificates, now).unwrap(); // not known to this server yet
     assert!(server.reload_if_changed().unwrap());
     assert_eq!(server.generation(), generation + 1);
     let revoked = server.recheck(&certificates, now).unwrap_err();

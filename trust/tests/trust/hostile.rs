@@ -1,4 +1,4 @@
-//! Certificates and requests that mean harm: an error, never a panic, never somebody else's name.
+//! Certificates and requests made to do harm: they cause errors, never a panic or a wrong identity.
 
 use crate::deployment::{Deployment, HOST, collector, host, reader};
 use gleaner_trust::{KeyAndRequest, Peer, TrustError};
@@ -12,7 +12,7 @@ fn der(pem: &str) -> CertificateDer<'static> {
     CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()
 }
 
-/// A certificate with any names, as an authority elsewhere might be talked into making.
+/// A certificate with any names, as a foreign authority might make.
 fn with_names(common_name: Option<&str>, names: Vec<SanType>) -> CertificateDer<'static> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
@@ -79,7 +79,7 @@ fn names_are_read_strictly() {
             "{wrong}: {found:?}"
         );
     }
-    // Two identities are none, nor are two of the same.
+    // A certificate with two identities has none, even if both are equal.
     for second in [own.as_str(), "gleaner:reader:ada"] {
         assert!(peer(None, vec![uri(&own), uri(second)]).is_err());
     }
@@ -96,7 +96,7 @@ fn what_follows_a_certificate_is_not_overlooked() {
     assert!(Peer::of(&bytes.into()).is_err());
 }
 
-/// Good ones, to be spoilt.
+/// Valid inputs, to be mutated.
 struct Seeds {
     deployment: Deployment,
     certificates: Vec<Vec<u8>>,
@@ -129,7 +129,7 @@ static SEEDS: LazyLock<Seeds> = LazyLock::new(|| {
     }
 });
 
-/// A change to some bytes: set, removed, inserted, or all after cut off.
+/// A change of some bytes: set, removed, inserted, or truncated.
 #[derive(Debug, Clone)]
 enum Change {
     Set(usize, u8),
@@ -226,7 +226,7 @@ proptest! {
         prop_assume!(bytes != seeds.request);
         let signed = seeds.deployment.authority.sign_request(&host(HOST), &request_pem(&bytes), 90);
         match signed {
-            // Bits around what is signed may carry nothing; the key is the same.
+            // Bits outside the signed part may have no meaning; the key is the same.
             Ok(pem) => prop_assert_eq!(key_of(&der(&pem)), key_of_request(&seeds.request)),
             Err(e) => prop_assert!(matches!(e, TrustError::Request(_)), "{}", e),
         }

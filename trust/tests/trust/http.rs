@@ -1,4 +1,4 @@
-//! The whole way of a new host over HTTPS, with the HTTP client that the agent uses.
+//! Enrolment of a new host over HTTPS, with the agent's HTTP client.
 
 use crate::deployment::{Deployment, HOST, collector};
 use gleaner_trust::http::{HttpClient, Limits};
@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Answers every GET with who asked, one connection a request, until the test ends.
+/// Answers every GET with the caller's identity, one connection per request, until the test ends.
 fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +20,7 @@ fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
             let mut stream = BufReader::new(StreamOwned::new(connection, socket.unwrap()));
             let mut line = String::new();
             while stream.read_line(&mut line).is_ok_and(|n| n > 2) {
-                line.clear(); // to the empty line that ends the head
+                line.clear(); // up to the empty line that ends the head
             }
             let stream = stream.get_mut();
             let who = match stream.conn.peer_certificates() {
@@ -37,7 +37,7 @@ fn serve(trust: Arc<ServerTrust>) -> SocketAddr {
     address
 }
 
-/// The HTTP client of the shipper.
+/// HTTP client of the shipper.
 fn agent(credentials: &Credentials) -> ureq::Agent {
     let limits = Limits {
         whole: Some(Duration::from_secs(60)),

@@ -1,4 +1,4 @@
-//! Certificates, tokens and connections, on real files and sockets.
+//! Tests of certificates, tokens and connections, with real files and sockets.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod authority;

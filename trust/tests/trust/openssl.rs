@@ -1,4 +1,4 @@
-//! Our certificates before others: OpenSSL's own verifier.
+//! Our certificates checked by OpenSSL's verifier.
 
 use crate::deployment::{Deployment, HOST, collector, host, reader};
 use std::path::Path;
@@ -30,7 +30,7 @@ fn openssl_agrees() {
     );
     deployment.issue("reader", &reader("ada"));
     let reader = deployment.path("reader.crt");
-    // A host serves the memory that it lends.
+    // A host serves lent memory, and so acts as a server too.
     for (purpose, certificate) in [
         ("sslserver", &collector),
         ("sslclient", &host),

@@ -1,5 +1,5 @@
-//! People who bring their own PKI: made with OpenSSL, RSA keys, an intermediate authority, and names
-//! that are not Gleaner's.
+//! A foreign PKI: made with OpenSSL, with RSA keys, an intermediate authority, and names that are
+//! not Gleaner's.
 
 use crate::deployment::{ConnectionViews, connect};
 use gleaner_trust::{ClientPaths, ClientTrust, Peer, ServerPaths, ServerTrust};
@@ -83,7 +83,7 @@ impl OwnPki {
         assert!(output.status.success(), "{arguments}: {said}");
     }
 
-    /// `NAME.key` and `NAME.crt`, the latter with the intermediate authority after it.
+    /// Makes `NAME.key` and `NAME.crt`, the latter followed by the intermediate authority.
     fn certify(&self, name: &str, issuer: &str, subject: &str) {
         let subject = subject.replace(' ', "_");
         self.openssl(&format!(
@@ -98,7 +98,7 @@ impl OwnPki {
         }
     }
 
-    /// The intermediate authority's revocation list.
+    /// Makes the intermediate authority's revocation list.
     fn list(&self) {
         self.openssl(
             "ca -config cnf -gencrl -keyfile intermediate.key -cert intermediate.crt -out new.crl",
@@ -147,10 +147,10 @@ fn somebody_elses_certificates_serve_as_well() {
     assert!(refused.contains("Revoked"), "{refused}");
     assert!(pki.meet(&server, "other").by_client.is_ok());
 
-    // Without a list, the root is enough, and nobody is revoked.
+    // Without a list, the root is enough, and no certificate is revoked.
     let server = ServerTrust::load(&pki.server_paths("root.crt", None)).unwrap();
     assert!(pki.meet(&server, "client").by_client.is_ok());
-    // A list whose signer is not among the authorities would refuse everybody.
+    // A list whose signer is not among the authorities would reject everybody.
     let foreign = ServerTrust::load(&pki.server_paths("root.crt", Some(&list)));
     let told = foreign.err().unwrap().to_string();
     assert!(told.contains("add the authority that signed it"), "{told}");

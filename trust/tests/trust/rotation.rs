@@ -47,7 +47,7 @@ fn a_broken_replacement_keeps_the_old_and_is_told_once() {
     assert!(!server.reload_if_changed().unwrap());
     assert_eq!(served(&deployment, &server), first);
     assert_eq!(server.generation(), 1);
-    // Written again, byte for byte: seen, since the file is another.
+    // Written again, byte for byte: a change, since it is another file.
     replace(&paths.certificate, &certificate);
     assert!(server.reload_if_changed().unwrap());
     assert_eq!(served(&deployment, &server), first);

@@ -1,4 +1,5 @@
-//! A Wayland compositor for the test: seats and the idle protocol; it acts only while the test serves it.
+//! A Wayland compositor made by the test, with seats and the idle protocol; it acts only while the test
+//! serves it.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
@@ -19,7 +20,7 @@ use ext::ext_idle_notifier_v1::{self, ExtIdleNotifierV1};
 /// A notification that the reporter requested.
 pub(super) struct Notification {
     pub(super) timeout_ms: u32,
-    /// True for input alone, whatever keeps the screen on.
+    /// True for notifications of input only, whatever keeps the screen on.
     pub(super) input: bool,
     pub(super) object: ExtIdleNotificationV1,
 }
@@ -34,7 +35,7 @@ pub(super) struct Compositor {
 struct State(Vec<Notification>);
 
 impl Compositor {
-    /// Listens at `socket`, without a seat or a protocol yet.
+    /// Listens at `socket`, without seats or protocols yet.
     pub(super) fn new(socket: &Path) -> Self {
         Self {
             display: Display::new().unwrap(),
@@ -57,13 +58,13 @@ impl Compositor {
         self.display.handle().remove_global::<State>(global);
     }
 
-    /// Notifications requested and not cancelled.
+    /// Notifications that were requested and not cancelled.
     pub(super) fn notifications(&self) -> Vec<&Notification> {
         let wanted = self.state.0.iter().filter(|n| n.object.is_alive());
         wanted.collect()
     }
 
-    /// Serves its clients once, when they want something within 10 ms.
+    /// Serves its clients once, waiting at most 10 ms for requests.
     pub(super) fn serve(&mut self) {
         let mut sources = [
             PollFd::new(&self.socket, PollFlags::IN),
@@ -79,7 +80,7 @@ impl Compositor {
         self.display.flush_clients().unwrap();
     }
 
-    /// Lets the time of the `nth` notification pass, and sends it.
+    /// Simulates that the time of the `nth` notification has passed, and sends it.
     pub(super) fn leave_alone(&mut self, nth: usize) {
         let asked = self.notifications()[nth];
         let (object, timeout_ms) = (asked.object.clone(), asked.timeout_ms);
@@ -90,7 +91,7 @@ impl Compositor {
         object.idled();
     }
 
-    /// Serves until `count` notifications are requested and not cancelled.
+    /// Serves until there are `count` notifications that were requested and not cancelled.
     pub(super) fn serve_until_asked(&mut self, count: usize) {
         let until = Instant::now() + super::PATIENCE;
         while self.notifications().len() != count {

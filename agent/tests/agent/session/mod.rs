@@ -1,5 +1,5 @@
-//! `gleaner-agent session` on desktops as they are: an X server, sway, XWayland; and on desktops of the
-//! test's own: a Wayland compositor, GNOME's idle monitor.
+//! `gleaner-agent session` on real desktops (an X server, sway, XWayland) and on desktops made by the tests
+//! (a Wayland compositor, GNOME's idle monitor).
 
 mod compositor;
 mod mutter;
@@ -15,18 +15,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes here, however busy the machine.
+/// Timeout, longer than any step takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Silence after which a desktop calls itself idle, less 10 ms for the rounding of two clocks.
+/// Idle time after which a desktop reports itself idle, less 10 ms for the rounding of two clocks.
 const IDLE_AFTER_MS: i64 = 990;
 
-/// Longest time between looks, so that a report written before the second look was not caused by it; less a
-/// second, since the first look does not take place when the counting begins.
+/// Interval of looks, so long that a report written before the second look was not caused by it; the limit
+/// is a second less, since the first look takes place some time after counting begins.
 const SECOND_LOOK: &str = "20s";
 const SECOND_LOOK_MS: i64 = 19_000;
 
-/// A reporter that knows of no desktop except those that the test adds.
+/// Command of a reporter that finds no desktop except those that the test adds.
 fn reporter(runtime_folder: &Path, every: &str) -> Command {
     let mut command = agent();
     command
@@ -49,7 +49,7 @@ fn start(command: &mut Command) -> ChildGuard {
     ChildGuard(command.spawn().unwrap())
 }
 
-/// Waits for the end of the reporter; its exit code and output.
+/// Waits for the end of the reporter; returns its exit code and output.
 fn outcome(mut reporter: ChildGuard) -> (Option<i32>, String) {
     let mut said = String::new();
     let mut stderr = reporter.0.stderr.take().unwrap();
@@ -57,7 +57,7 @@ fn outcome(mut reporter: ChildGuard) -> (Option<i32>, String) {
     (reporter.0.wait().unwrap().code(), said)
 }
 
-/// A reporter's word.
+/// Contents of a report.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     /// Time of the last activity.
@@ -79,13 +79,14 @@ impl Word {
         self.said_ms - self.active_ms >= IDLE_AFTER_MS
     }
 
-    /// Returns true if somebody was active at `since_ms` or later; 10 ms are for the rounding of two clocks.
+    /// Returns true if somebody was active at `since_ms` or later, allowing 10 ms for the rounding of two
+    /// clocks.
     fn is_active_since(&self, since_ms: i64) -> bool {
         self.active_ms >= since_ms - 10
     }
 }
 
-/// Calls `meanwhile` until the report is as wanted.
+/// Calls `meanwhile` until the report is as `wanted`.
 fn wait_for_word_while(
     runtime_folder: &Path,
     wanted: impl Fn(&Word) -> bool,

@@ -12,9 +12,9 @@ const HOUR_MS: u64 = 3_600_000;
 
 #[derive(Default)]
 struct Desktop {
-    /// Answer; `None`: it does not answer.
+    /// Idle time to answer; `None`: no answer.
     idle_ms: Option<u64>,
-    /// Connections that asked, and their calls in all.
+    /// Connections that asked, and the total number of their calls.
     asked: BTreeSet<String>,
     asked_count: usize,
 }
@@ -64,7 +64,7 @@ fn gnome_is_asked_before_an_x_server() {
     let (_server, display) = super::x11::xvfb();
     let elsewhere = tempfile::tempdir().unwrap();
     let (_other_bus, other_address) = bus(&elsewhere.path().join("bus"));
-    // On a bus without GNOME the X server is used.
+    // On a bus without GNOME, the reporter uses the X server.
     let with_x = start(
         reporter(folder, "50ms")
             .env("DISPLAY", &display)
@@ -75,7 +75,7 @@ fn gnome_is_asked_before_an_x_server() {
     drop(with_x);
     std::fs::remove_file(folder.join("gleaner-session")).unwrap();
 
-    // The bus at its default place, without an address in the environment.
+    // The bus is at its default path, without an address in the environment.
     let (daemon, address) = bus(&folder.join("bus"));
     let desktop = idle_for(HOUR_MS);
     let service = gnome(&address, &desktop);
@@ -86,7 +86,7 @@ fn gnome_is_asked_before_an_x_server() {
     let back_ms = now_ms();
     desktop.lock().unwrap().idle_ms = Some(0);
     wait_for_word(folder, |word| word.is_active_since(back_ms));
-    // Over one connection, for longer than one answer may take.
+    // Many questions over one connection, for longer than one answer may take.
     let often = |_: &Word| desktop.lock().unwrap().asked_count >= 20;
     wait_for_word(folder, often);
     assert_eq!(desktop.lock().unwrap().asked.len(), 1);
@@ -128,7 +128,8 @@ fn a_desktop_that_hangs_is_asked_again() {
     let _reporter = start(reporter(folder, "50ms").env("DBUS_SESSION_BUS_ADDRESS", &address));
     wait_for_word(folder, Word::is_idle);
     desktop.lock().unwrap().idle_ms = None;
-    // Each question over a new connection, so that a late answer is not taken for the next one.
+    // After a timeout each question uses a new connection, so that a late answer is not taken for
+    // the next one.
     let asked = || desktop.lock().unwrap().asked.len();
     wait_for_word(folder, |_| asked() >= 3);
     let back_ms = now_ms();

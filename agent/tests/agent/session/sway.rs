@@ -1,4 +1,4 @@
-//! sway without a screen to see. Debian 12's speaks `org_kde_kwin_idle`.
+//! sway without a screen. Debian 12's version has `org_kde_kwin_idle`.
 
 use super::x11::x_server;
 use super::{PATIENCE, SECOND_LOOK, SECOND_LOOK_MS, Word, outcome, reporter, start, wait_for_word};
@@ -94,7 +94,7 @@ fn a_moved_pointer_is_seen_through_sway() {
     let mut pointer = Pointer::new(&socket);
     let reporter = start(reporter(folder, SECOND_LOOK).env("WAYLAND_DISPLAY", socket));
     let first = wait_for_word(folder, |_| true);
-    // The next word, before a second look, is that it is idle.
+    // The next report, before a second look, says that the desktop is idle.
     wait_for_word(folder, |word| word.said_ms > first.said_ms);
 
     let moved_ms = now_ms();
@@ -102,7 +102,7 @@ fn a_moved_pointer_is_seen_through_sway() {
     let word = wait_for_word(folder, |word| word.is_active_since(moved_ms));
     let waited_ms = word.said_ms - first.said_ms;
     assert!(waited_ms < SECOND_LOOK_MS, "{waited_ms} ms");
-    // Without input, it is idle since the movement.
+    // Without input, the desktop is idle since the movement.
     let idle = wait_for_word(folder, Word::is_idle);
     assert!(idle.is_active_since(moved_ms), "{idle:?} {moved_ms}");
 

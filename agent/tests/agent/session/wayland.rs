@@ -1,4 +1,4 @@
-//! The idle protocol of Wayland, with the test's own compositor.
+//! The idle protocol of Wayland, with the compositor made by the tests.
 
 use super::compositor::Compositor;
 use super::{SECOND_LOOK, SECOND_LOOK_MS, Word, outcome, reporter, start, wait_for_word_while};
@@ -12,7 +12,7 @@ fn the_idle_protocol_is_spoken_in_both_versions() {
         let mut compositor = Compositor::new(&folder.join("wayland-7"));
         compositor.add_seat();
         compositor.add_notifier(version);
-        // XWayland's display and the session bus are not asked.
+        // The reporter does not ask XWayland's display and the session bus.
         let reporter = start(
             reporter(folder, SECOND_LOOK)
                 .env("WAYLAND_DISPLAY", "wayland-7")
@@ -27,7 +27,7 @@ fn the_idle_protocol_is_spoken_in_both_versions() {
 
         compositor.leave_alone(0);
         let idle = wait_for_word_while(folder, Word::is_idle, || compositor.serve());
-        assert!(idle.is_active_since(first.active_ms)); // a word is not taken back
+        assert!(idle.is_active_since(first.active_ms)); // an activity is never taken back
         let resumed_ms = now_ms();
         seat.resumed();
         let resumed = wait_for_word_while(

@@ -39,7 +39,7 @@ fn move_pointer(display: &str) {
     }
 }
 
-/// Samples until the session's state is `state` and its idle time as wanted.
+/// Takes samples until the session's state is `state` and its idle time is as `wanted`.
 fn wait_for_session(run: &Path, state: &str, wanted: impl Fn(Option<i64>) -> bool) -> Option<i64> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -69,10 +69,10 @@ fn a_moved_pointer_is_seen_through_the_x_server() {
     let moved_ms = now_ms();
     move_pointer(&display);
     wait_for_session(run, "ok", |idle_ms| idle_ms < before_ms);
-    // The report has the time of the movement, not that of the question.
+    // The report has the time of the movement, not of the look.
     let word = Word::read(&runtime_folder).unwrap();
     assert!(word.is_active_since(moved_ms), "{word:?} {moved_ms}");
-    wait_for_session(run, "ok", longer(1000)); // left alone, it grows again
+    wait_for_session(run, "ok", longer(1000)); // without input, it grows again
 
     let pid = rustix::process::Pid::from_child(&first.0);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();

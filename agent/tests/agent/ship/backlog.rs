@@ -1,4 +1,4 @@
-//! Weeks without a collector, then all records at once.
+//! Weeks without a collector, then shipping of all records.
 
 use super::{is_whole, rows, ship, traced};
 use crate::collector::Collector;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// 60 days of a sample every 90 s.
 const SAMPLES: i64 = 57_600;
 
-/// Copies the newest sample again and again, 90 s apart, with as many of its rows as a workstation has.
+/// Copies the newest sample repeatedly, 90 s apart, with as many rows as a workstation's.
 fn lengthen(database: &Path, samples: i64) {
     let connection = Connection::open(database).unwrap();
     let last: i64 = query(database, "SELECT max(sequence) FROM samples");
@@ -83,7 +83,7 @@ fn a_backlog_of_sixty_days_takes_no_more_memory_than_a_batch() {
     assert!(memory_kib < 48 << 10, "{memory_kib} KiB");
 }
 
-/// The oldest records are deleted while they are shipped: the remainder arrives, and nothing else.
+/// The oldest records are deleted while they are shipped: exactly the remainder arrives.
 #[test]
 fn records_that_are_deleted_meanwhile_are_passed_over() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Damaged databases and those set aside: their readable part is shipped, oldest first.
+//! Damaged databases and those set aside: their readable records are shipped, oldest first.
 
 use super::{is_whole, ship, traced};
 use crate::collector::Collector;
@@ -15,7 +15,7 @@ fn id(database: &Path) -> String {
     query(database, "SELECT value FROM meta WHERE key = 'database_id'")
 }
 
-/// A database under the name of one that was set aside.
+/// Makes a database with the name of one that was set aside.
 fn set_aside(folder: &Path, time: &str) -> PathBuf {
     let database = traced(folder, "30");
     let aside = folder.join(format!("trace.db.damaged-{time}"));
@@ -94,7 +94,8 @@ fn what_can_be_read_of_damaged_databases_arrives_before_the_rest() {
     assert!(collector.state().taken.iter().all(|batch| !batch.repeated));
 }
 
-/// Numbers are skipped at every boot, and a damaged number may be anything: neither takes long.
+/// Numbers are skipped at every boot, and a damaged number may be anything: neither slows shipping
+/// down.
 #[test]
 fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {
     let folder = tempfile::tempdir().unwrap();
@@ -148,7 +149,7 @@ fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {
     assert_eq!(output.status.code(), Some(4));
 }
 
-/// A time that no dataset has a place for counts as damage: its record does not hold back the others.
+/// A time that does not fit into a dataset counts as damage: its record does not block the others.
 #[test]
 fn a_record_of_an_impossible_time_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();

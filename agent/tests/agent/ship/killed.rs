@@ -1,4 +1,4 @@
-//! The shipper is killed at work, again and again, while the sampler writes.
+//! The shipper is killed repeatedly while it works and the sampler writes.
 //!
 //! `GLEANER_KILL_ROUNDS` (20) sets the number of times; `GLEANER_SEED` repeats a run.
 
@@ -8,7 +8,7 @@ use crate::collector::Collector;
 use crate::running::{Running, wait_for};
 use gleaner_harness::{Random, number};
 
-/// System call clock_nanosleep on x86-64, and elsewhere.
+/// Number of the system call clock_nanosleep on x86-64, and elsewhere.
 const SLEEPS: [u32; 2] = [230, 115];
 
 #[test]
@@ -29,7 +29,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
         let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
         shipper.hear("shipping");
         let requests = collector.state().requests_count;
-        // Half of them at the first request, half of them somewhere in the middle.
+        // Half of the kills at the first request, the others somewhere in the middle.
         if random.below(2) == 0 {
             wait_for("a request", || {
                 collector.state().requests_count > requests + 2
@@ -44,7 +44,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
             .values()
             .map(|kept| kept.mark)
             .max();
-        // Accepted by the collector, and not yet known here.
+        // Accepted by the collector, but not yet recorded here.
         unacknowledged += usize::from(mark > acknowledged(&database));
     }
     println!(

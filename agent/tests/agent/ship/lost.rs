@@ -1,4 +1,4 @@
-//! Records lost here and known at the collector: their numbers are not used again.
+//! Records lost here and known to the collector: their numbers are not reused.
 
 use super::{is_whole, last_sequence, ship, traced};
 use crate::collector::Collector;
@@ -32,7 +32,7 @@ fn samples_of_another_boot_leave_numbers_out() {
     is_whole(collector.state().only(), &database);
 }
 
-/// A database restored from an older copy: the records written from then on arrive.
+/// After a database is restored from an older copy, its new records arrive.
 #[test]
 fn a_database_put_back_from_an_older_copy_goes_on_beyond_what_the_collector_has() {
     let folder = tempfile::tempdir().unwrap();
@@ -68,7 +68,7 @@ fn a_database_put_back_from_an_older_copy_goes_on_beyond_what_the_collector_has(
     assert_eq!(samples.range(mark + 1..).count(), 2);
 }
 
-/// The same under a running sampler: its next sample takes the new number.
+/// A restored database with a running sampler: the next sample uses the new number.
 #[test]
 fn a_running_sampler_heeds_the_numbers_that_are_taken() {
     let folder = tempfile::tempdir().unwrap();

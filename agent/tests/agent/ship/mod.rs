@@ -1,4 +1,4 @@
-//! The trace on its way to a collector: complete, once, in order, whatever the network does.
+//! Shipping of the trace to a collector: complete, once, in order, whatever the network does.
 
 mod backlog;
 mod damaged;
@@ -37,7 +37,7 @@ pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
     command
 }
 
-/// A trace of that many samples, 100 ms apart.
+/// Makes a trace of `samples` samples, 100 ms apart.
 pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
     let database = folder.join("trace.db");
     let run = ["run", "--interval", "100ms", "--samples", samples];
@@ -62,7 +62,7 @@ pub(crate) fn rows(database: &Path) -> BTreeMap<&'static str, BTreeMap<i64, i64>
     tables.filter(|(_, rows)| !rows.is_empty()).collect()
 }
 
-/// Asserts that the collector has all of the database.
+/// Asserts that the collector has all records of the database.
 #[track_caller]
 pub(crate) fn is_whole(kept: &ReceivedRecords, database: &Path) {
     let stored = rows(database);
@@ -175,7 +175,7 @@ fn it_follows_a_running_sampler_over_one_connection() {
     assert_eq!((state.connections_count, state.marks_asked_count), (1, 1));
 }
 
-/// Each fault in turn, each between batches that are accepted: no record is lost, none arrives twice.
+/// Each fault once, each between batches that are accepted: no record is lost, none arrives twice.
 #[test]
 fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
         );
         before = before.max(batch.last_sequence);
     }
-    // A batch whose acknowledgement was lost is not sent again: the collector was asked.
+    // A batch whose acknowledgement was lost is not sent again: the shipper asked the collector.
     assert!(
         state.taken.iter().all(|batch| !batch.repeated),
         "{:?}",
@@ -331,7 +331,7 @@ fn an_outage_is_waited_out_and_told_of_in_two_lines() {
             .any(|kept| kept.mark == last)
     });
     let collector = collector.restart();
-    traced(folder.path(), "1"); // over a new connection, without a word
+    traced(folder.path(), "1"); // over a new connection, without a message
     let last = last_sequence(&database);
     wait_for("all to be there", || collector.state().only().mark == last);
     assert_eq!(shipper.end(), (Some(0), Vec::new()));

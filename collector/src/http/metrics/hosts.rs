@@ -1,4 +1,4 @@
-//! The series of hosts, written straight from what is known of them: a scrape has a hundred thousand.
+//! The series of hosts, written directly as text: a scrape has a hundred thousand.
 
 use crate::hosts::Memory;
 use crate::http::status::HostStatus;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt;
 
-/// A series with a sample of each host that has a value for it.
+/// A series with one sample for each host that has a value.
 struct Series {
     name: &'static str,
     help: &'static str,
@@ -82,7 +82,7 @@ const SERIES: [Series; 9] = [
 
 type SizeOf = fn(&Figures) -> Option<u64>;
 
-/// Parts of physical memory, which sum to it.
+/// Categories of physical memory, which sum up to it.
 const CATEGORIES: [(&str, SizeOf); 5] = [
     ("kernel", |figures| {
         figures.dynamic_kernel_bytes?;
@@ -94,12 +94,12 @@ const CATEGORIES: [(&str, SizeOf); 5] = [
     ("available", |figures| figures.available_bytes),
 ];
 
-/// Memory of a host that reports; the last figures of a host that is off are not exported.
+/// Memory of a host that reports; a silent host's last figures are not exported.
 fn live(host: &HostStatus) -> Option<&Memory> {
     host.known.memory.as_ref().filter(|_| !host.is_silent)
 }
 
-/// The hosts that have series of their own.
+/// Hosts that have series of their own.
 pub(super) struct HostSeries(pub(super) Vec<HostStatus>);
 
 impl fmt::Debug for HostSeries {

@@ -23,10 +23,11 @@ use std::sync::atomic::AtomicU64;
 
 /// Media type of the OpenMetrics text format.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Hosts with series of their own: those heard of latest. A Prometheus of common size bears as many.
+/// Maximum number of hosts with series of their own, the most recently heard: a Prometheus of common size
+/// handles that many.
 const HOSTS: usize = 10_000;
 
-/// Reasons of refusals: a series each from the start, so that a first refusal is an increase.
+/// Reasons of refusals, a series each from the start, so that a first refusal is an increase.
 const REASONS: [&str; 11] = [
     "busy",
     "connection",
@@ -286,7 +287,7 @@ fn measured(registry: &mut Registry, status: &Status) {
     registry.register("hosts_left_out", help, left_out);
 }
 
-/// Series of the hosts heard of latest.
+/// Series of the hosts heard most recently.
 fn hosts(status: Status) -> HostSeries {
     let mut hosts = status.hosts;
     hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));

@@ -1,5 +1,5 @@
-//! The answer to `GET /v1/status`. docs/collector.md describes it for its readers: fields are added, not
-//! changed.
+//! The answer to `GET /v1/status`, described for its readers in docs/collector.md. Fields may be added,
+//! but not changed.
 
 use super::problem::Problem;
 use crate::hosts::Host;
@@ -16,28 +16,28 @@ const SKEW_MS: u64 = 60_000;
 pub struct Status {
     /// Version of the collector.
     pub version: String,
-    /// Now, by the collector's clock, ms since 1970-01-01 UTC.
+    /// Present time by the collector's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Time of its start, ms since 1970-01-01 UTC.
+    /// Start of the collector, ms since 1970-01-01 UTC.
     pub(crate) started_ms: i64,
-    /// No problem is a fault.
+    /// True if no problem is a fault.
     pub is_well: bool,
     /// Problems, the worst first.
     pub(crate) problems: Vec<Problem>,
     /// Number of open connections.
     pub(crate) connections_count: i64,
-    /// Acknowledged, and not in the dataset yet.
+    /// Bytes acknowledged, but not in the dataset yet.
     pub(crate) journal_bytes: u64,
     pub(crate) dataset_bytes: u64,
     pub(crate) dataset_rows_count: u64,
     pub(crate) dataset_files_count: u64,
-    /// Bytes of a day's records, by the last seven days; absent before an hour of them.
+    /// Bytes of a day's records, from those of the last seven days; absent before an hour of records.
     pub(crate) dataset_bytes_per_day: Option<u64>,
-    /// Reason why the dataset cannot be read; absent when it can, or when there is none yet.
+    /// Reason why the dataset cannot be read; absent if it can, or if there is none yet.
     pub(crate) dataset_failure: Option<String>,
-    /// Free on the journal's disk.
+    /// Free bytes on the journal's disk.
     pub(crate) free_bytes: u64,
-    /// Free on the dataset's disk, which may be the same.
+    /// Free bytes on the dataset's disk, which may be the same.
     pub(crate) dataset_free_bytes: u64,
     /// Free bytes at which batches are refused.
     pub(crate) reserve_bytes: u64,
@@ -46,30 +46,30 @@ pub struct Status {
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
     pub(crate) certificate_until_ms: Option<i64>,
     pub(crate) seal: Progress,
-    /// The copy on an object store; absent where there is none to be.
+    /// State of the copy on an object store; absent if none is configured.
     pub(crate) publish: Option<publish::Progress>,
     /// Number of hosts.
     pub hosts_count: u64,
-    /// Number of hosts not heard of for longer than their intervals explain; some of them may have been
+    /// Number of hosts not heard for longer than their intervals explain; some of them may have been
     /// refused.
     pub hosts_silent_count: u64,
     /// Number of hosts in each state.
     pub hosts_by_state: BTreeMap<State, u64>,
     /// Median delay of the hosts that report, in ms.
     pub(crate) behind_median_ms: Option<i64>,
-    /// Delay of the host that is furthest behind.
+    /// Largest delay of a host that reports, in ms.
     pub(crate) behind_most_ms: Option<i64>,
     /// Hosts by id.
     pub hosts: Vec<HostStatus>,
 }
 
-/// State of a host; the first that applies.
+/// State of a host, the first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Turned away when it last came.
+    /// The host was refused at its last attempt.
     Refused,
-    /// The host is not heard of for longer than its interval explains.
+    /// The host was not heard for longer than its interval explains.
     Silent,
     /// The host's clock is wrong by more than a minute.
     ClockWrong,
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// Word for people.
+    /// Text for people.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -108,12 +108,12 @@ pub struct HostStatus {
     pub host_id: String,
     /// The first of the states that holds.
     pub state: State,
-    /// True if it is not heard of for longer than its interval explains.
+    /// True if it was not heard for longer than its interval explains.
     pub is_silent: bool,
-    /// Age of its newest record when it was last heard of, its clock's error taken off.
+    /// Age of the newest record when the host was last heard, corrected for its clock's error, in ms.
     pub behind_ms: Option<i64>,
     #[serde(flatten)]
-    /// Knowledge of the collector about it.
+    /// Data that the collector keeps of the host.
     pub known: Host,
 }
 
@@ -125,7 +125,7 @@ impl HostStatus {
 }
 
 impl Status {
-    /// Problems with their severity, the worst first.
+    /// Severity and text of the problems, the worst first.
     pub fn told_problems(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let problems = self.problems.iter();
         problems.map(|problem| (problem.severity.word(), problem.text.as_str()))

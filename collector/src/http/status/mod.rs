@@ -20,7 +20,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Number of a host's intervals, beside [`SILENCE_MS`], after which a host without news counts as silent.
+/// Number of a host's intervals after which a host without news counts as silent, in addition to
+/// [`SILENCE_MS`].
 const SILENT_INTERVALS: i64 = 3;
 const SILENCE_MS: i64 = 600_000;
 
@@ -34,7 +35,7 @@ pub(super) fn read(app: &App) -> Status {
         .map(|(id, host)| of_host(id, host, now))
         .collect();
     let free = free_bytes(app.journal.folder()).unwrap_or_default();
-    let dataset_free = free_bytes(&app.dataset).unwrap_or(free); // there is none yet
+    let dataset_free = free_bytes(&app.dataset).unwrap_or(free); // the dataset may not exist yet
     let mut status = Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         time_ms: now,
@@ -66,7 +67,7 @@ pub(super) fn read(app: &App) -> Status {
     status
 }
 
-/// Fills in what follows from the rest.
+/// Computes the fields that follow from the others.
 fn sum_up(status: &mut Status) {
     let free = status.smallest_free_bytes();
     let left = free.saturating_sub(status.reserve_bytes) as f64;
@@ -131,7 +132,7 @@ pub(super) async fn status(
     read.map(Json).map_err(|e| Refusal::internal(e.to_string()))
 }
 
-/// Answers `POST /v1/seal`: what was acknowledged so far is in the dataset now.
+/// Answers `POST /v1/seal` once everything acknowledged so far is in the dataset.
 pub(super) async fn seal(
     Shared(app): Shared<Arc<App>>,
     Extension(caller): Extension<Caller>,

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Severity {
-    /// The collector fails, or soon will.
+    /// The collector fails, or will soon.
     Fault,
-    /// Some hosts need a hand, or the object store does; the collector works.
+    /// Some hosts or the object store need attention; the collector works.
     Warning,
-    /// Worth to know.
+    /// Worth knowing.
     Notice,
 }
 
@@ -29,13 +29,13 @@ impl Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// The journal does not move into the dataset.
+    /// The journal cannot be moved into the dataset.
     CannotSeal,
-    /// Small files are not merged into larger ones.
+    /// Small files cannot be merged into larger ones.
     CannotMerge,
     /// The dataset's manifest cannot be read.
     DatasetUnreadable,
-    /// Batches are refused for want of disk.
+    /// Batches are refused because the disk is full.
     DiskFull,
     /// Batches will soon be refused.
     DiskNearlyFull,
@@ -47,15 +47,15 @@ pub(crate) enum Kind {
     DatasetDamaged,
     /// Acknowledged batches could not be sealed, and were set aside.
     BatchesSetAside,
-    /// The copy on an object store is not brought up to date.
+    /// The copy on an object store cannot be updated.
     CannotPublish,
-    /// Hosts were turned away when they last came.
+    /// Hosts were refused at their last attempt.
     HostsRefused,
-    /// Hosts were not heard of.
+    /// Hosts were not heard recently.
     HostsSilent,
     /// Hosts whose clocks are wrong by more than a minute.
     ClocksWrong,
-    /// Agents of several versions.
+    /// The agents have several versions.
     SeveralVersions,
 }
 
@@ -87,7 +87,7 @@ impl Kind {
         }
     }
 
-    /// Address of the page's list of the hosts with this problem.
+    /// Address of the page that lists the hosts with this problem.
     pub(in crate::http) fn hosts_address(self) -> &'static str {
         match self {
             Self::HostsRefused => "/?state=refused",
@@ -123,18 +123,18 @@ impl Kind {
 pub(crate) struct Problem {
     pub(crate) kind: Kind,
     pub(crate) severity: Severity,
-    /// The problem, as a sentence.
+    /// Description of the problem, as a sentence.
     pub(crate) text: String,
     /// Remedy for the administrator.
     pub(crate) advice: String,
-    /// Hosts that it is about.
+    /// Number of hosts with this problem.
     pub(crate) hosts_count: u64,
-    /// Some of them, a line each.
+    /// Some of these hosts, one line each.
     pub(crate) hosts: Vec<String>,
 }
 
 impl Problem {
-    /// `all 1,200 hosts`.
+    /// Text like `all 1,200 hosts`.
     pub(in crate::http) fn all_hosts(&self) -> String {
         format!("all {}", count(self.hosts_count, "host"))
     }

@@ -1,4 +1,4 @@
-//! Problems in the order in which they should be mended: one list for the page, the status and the metrics.
+//! Problems in the order in which to fix them: one list for page, status and metrics.
 
 use super::document::{HostStatus, State, Status};
 use super::problem::{Kind, Problem};
@@ -6,12 +6,12 @@ use crate::wording::{brief_length, count, short, thousands, utc};
 use gleaner_schemas::units::Bytes;
 use std::collections::BTreeMap;
 
-/// A certificate of a year should have been renewed by then.
+/// Time before its end by which a certificate of one year should have been renewed.
 const CERTIFICATE_MS: i64 = 30 * DAY_MS;
 const DAY_MS: i64 = 86_400_000;
-/// A disk that is full in less is a fault today: buying one takes days.
+/// Number of days until the disk is full below which that is a fault today: buying a disk takes days.
 const DISK_DAYS: f64 = 7.0;
-/// Hosts that a problem names.
+/// Maximum number of hosts that a problem names.
 const NAMED: usize = 5;
 
 fn problem(kind: Kind, text: impl Into<String>, advice: impl Into<String>) -> Problem {
@@ -172,7 +172,7 @@ fn certificate(status: &Status) -> Option<Problem> {
     ))
 }
 
-/// Name of a host, as `otter (0a1b2c3d)`.
+/// Name of a host, like `otter (0a1b2c3d)`.
 fn named(host: &HostStatus) -> String {
     let name = host.known.host_name.as_deref().unwrap_or("unnamed");
     format!("{name} ({})", short(&host.host_id))
@@ -219,7 +219,7 @@ fn refused(status: &Status) -> Option<Problem> {
     )
 }
 
-/// Remedy for a refusal of this kind, to follow its reason.
+/// Remedy for a refusal of this kind, in words that follow the reason.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
@@ -239,7 +239,7 @@ fn remedy(kind: &str) -> &'static str {
 
 fn silent(status: &Status) -> Option<Problem> {
     let mut hosts: Vec<_> = in_state(status, State::Silent).collect();
-    // The latest to fall silent is news; those gone for months are not.
+    // Hosts that fell silent recently come first; those gone for months are no news.
     hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
     let say = |host: &HostStatus| match host.known.last_received_ms {
         Some(last_ms) => format!(

@@ -1,4 +1,4 @@
-//! Making a block device of a server's pages, step by step, each kept before the next.
+//! Makes a block device of a server's pages in steps; each step is recorded before the next begins.
 
 use super::failure::AttachError;
 use super::folder::Folder;
@@ -11,7 +11,7 @@ use gleaner_paging::nbd::client::{Server, connect};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// A server on this host answers in microseconds.
+/// Timeout of the server's answer; a server on this host answers in microseconds.
 const TO_ANSWER: Duration = Duration::from_secs(10);
 /// Time limit of one step.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -78,7 +78,7 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &AttachArgs) -> Result<()
     Ok(())
 }
 
-/// Asks the server before anything is made of it.
+/// Asks the server for the size of its export, before any step that needs the server.
 fn size(socket: &Path) -> Result<u64, AttachError> {
     let server = Server::Unix(socket.to_owned());
     let failed = |why| AttachError::Server {

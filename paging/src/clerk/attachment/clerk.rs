@@ -1,4 +1,5 @@
-//! The clerk of an attachment's own: this program, started again to serve the device.
+//! The clerk that belongs to an attachment: this program, started a second time to serve the
+//! device.
 
 use super::failure::{AttachError, at};
 use super::folder::Folder;
@@ -15,15 +16,16 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Name of its socket, in the attachment's folder.
+/// Name of the clerk's socket, in the attachment's folder.
 pub(crate) const SOCKET: &str = "clerk.sock";
 pub(crate) const STATUS: &str = "clerk-status.sock";
 pub(crate) const LOG: &str = "clerk.log";
 
-/// The room on disk is taken first, which on some file systems is written.
+/// Timeout of the start. The clerk first allocates its disk space, which some file systems do by
+/// writing.
 const TO_BEGIN: Duration = Duration::from_secs(60);
 
-/// Starts it, in a group apart; where it listens.
+/// Starts the clerk in a control group of its own; returns the path of its socket.
 pub(crate) fn start(
     folder: &Folder,
     record: &mut Record,

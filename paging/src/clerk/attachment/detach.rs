@@ -1,4 +1,4 @@
-//! Undoing an attachment, by whichever process is asked to.
+//! Undoes an attachment, from any process.
 
 use super::failure::AttachError;
 use super::folder::{Folder, names};
@@ -10,9 +10,9 @@ use std::time::Duration;
 /// Options of detaching.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DetachOptions {
-    /// Even if memory may run out.
+    /// Detaches even if memory may run out.
     pub(crate) is_forced: bool,
-    /// Time without an answer after which a server is given up.
+    /// Time without progress after which the server counts as lost.
     pub(crate) patience: Duration,
 }
 
@@ -25,7 +25,7 @@ pub(crate) fn detach(
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
-    // The swap that is undone may hold this very process, and not answer.
+    // The swap being removed may hold pages of this very process and fail to return them.
     process::stay_in_memory();
     let name = match name {
         Some(name) => name.to_owned(),

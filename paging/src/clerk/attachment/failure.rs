@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum AttachError {
-    /// A file, a folder, a device.
+    /// A file, folder or device cannot be used.
     #[error("{}: {why}", path.display())]
     Path {
         /// Path of the file.
@@ -17,7 +17,7 @@ pub(crate) enum AttachError {
         /// Error of the kernel.
         why: io::Error,
     },
-    /// Others could put things there, and root would believe them.
+    /// Other users could have put files there, which root would trust.
     #[error("{} belongs to somebody else, or others may write there: remove it", .0.display())]
     Foreign(PathBuf),
     /// The record has an unknown form.
@@ -31,16 +31,16 @@ pub(crate) enum AttachError {
     /// An attachment of this name exists.
     #[error("{0} is attached already: detach it, or give this one another --name")]
     Attached(String),
-    /// Detached before, say.
+    /// No attachment has this name, for example after an earlier detach.
     #[error("nothing is attached as {0}")]
     Nothing(String),
-    /// No name was given.
+    /// No name was given, and there is no attachment.
     #[error("nothing is attached")]
     NothingAtAll,
-    /// No name was given.
+    /// No name was given, and there are several attachments.
     #[error("say which: {0}")]
     Several(String),
-    /// Somebody attaches or detaches it.
+    /// Another process is attaching or detaching it.
     #[error("{0} is being attached or detached right now")]
     AtWork(String),
     /// The command needs root.
@@ -54,7 +54,7 @@ pub(crate) enum AttachError {
         /// Failure of the connection.
         why: gleaner_paging::nbd::client::ConnectError,
     },
-    /// The wanted way is not there.
+    /// This host cannot make a block device in the requested way.
     #[error("no way to a block device: {0}")]
     NoWay(&'static str),
     /// The program cannot be run; usually it is not installed.
@@ -75,7 +75,7 @@ pub(crate) enum AttachError {
         /// Last line of its error output.
         said: String,
     },
-    /// Without direct I/O, its pages would take memory of this host twice.
+    /// Without direct I/O, this host would also cache the device's pages.
     #[error(
         "{}: without direct I/O pages would stay in this host's own cache, and nothing would be gained", .0.display()
     )]
@@ -90,7 +90,7 @@ pub(crate) enum AttachError {
         /// Error of the kernel.
         why: io::Error,
     },
-    /// Memory would run out.
+    /// The host's memory would run out.
     #[error(
         "{} are swapped out, and {} of memory available: end programs first; with --force some may be killed",
         Bytes::from(*used_bytes),
@@ -102,7 +102,7 @@ pub(crate) enum AttachError {
         /// MemAvailable of the host, in bytes.
         available_bytes: u64,
     },
-    /// Memory of a group would run out, whatever the host has.
+    /// A control group would exceed its limit, however much memory the host has.
     #[error(
         "the programs in {} have {} swapped out, and room for {} below its limit: raise that first, or end some; with --force the kernel \
          may kill them",
@@ -115,7 +115,7 @@ pub(crate) enum AttachError {
         group: PathBuf,
         /// Swapped-out bytes of its programs.
         swapped_bytes: u64,
-        /// Below its limit.
+        /// Bytes below the group's limit.
         room_bytes: u64,
     },
     /// The device is in use, such as mounted.
@@ -123,26 +123,26 @@ pub(crate) enum AttachError {
     InUse {
         /// Path of the device.
         device: PathBuf,
-        /// Mounted where, if that is known.
+        /// Mount point, as a phrase; empty if unknown.
         where_: String,
     },
-    /// Even after the connection to the server was cut.
+    /// A step did not end even after the connection to the server was cut.
     #[error("{step} does not end, though its connection was cut {} s ago", waited.as_secs())]
     Hangs {
-        /// Step that did not finish.
+        /// Name of the step.
         step: &'static str,
         /// Time that was waited.
         waited: Duration,
     },
-    /// The device does not reach the expected state.
+    /// The device did not reach the expected state in time.
     #[error("{step}: not within {} s", waited.as_secs())]
     Slow {
-        /// Step that did not finish.
+        /// Name of the step.
         step: &'static str,
         /// Time that was waited.
         waited: Duration,
     },
-    /// A process that cannot be ended.
+    /// A process does not end.
     #[error("{program}, process {pid}, does not end")]
     Undying {
         /// Name of the program.
@@ -162,7 +162,7 @@ pub(crate) enum AttachError {
     },
 }
 
-/// Puts the path to what the kernel says.
+/// Adds the path to an error of the kernel.
 pub(crate) fn at<T: AsRef<Path>>(path: T) -> impl FnOnce(io::Error) -> AttachError {
     move |why| AttachError::Path {
         path: path.as_ref().to_owned(),

@@ -1,4 +1,4 @@
-//! An attachment's folder: its record, and the lock of whoever works on it.
+//! An attachment's folder: its record, and the lock held by the process that works on it.
 
 use super::clerk;
 use super::failure::{AttachError, at};
@@ -19,7 +19,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// A new one, for a new attachment.
+    /// Makes the folder of a new attachment.
     pub(crate) fn make(runtime: &Path, name: &str) -> Result<Self, AttachError> {
         fs::DirBuilder::new()
             .recursive(true)
@@ -64,7 +64,7 @@ impl Folder {
         &self.path
     }
 
-    /// Keeps what has been done: whole, or as it was before.
+    /// Replaces the record atomically.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), AttachError> {
         let (path, beside) = (self.path.join(RECORD), self.path.join("attached.json.new"));
         let text = serde_json::to_string_pretty(record).map_err(|why| AttachError::Record {
@@ -77,7 +77,7 @@ impl Folder {
             .map_err(at(&path))
     }
 
-    /// Removes the folder once nothing is attached any more.
+    /// Removes the folder after everything is detached.
     pub(crate) fn remove(&self) -> Result<(), AttachError> {
         let own_clerks = [clerk::LOG, clerk::SOCKET, clerk::STATUS];
         for name in own_clerks.into_iter().chain(["attached.json.new", RECORD]) {
@@ -87,7 +87,8 @@ impl Folder {
     }
 }
 
-/// The record of what is attached as `name`, if anything is. It needs no lock: a record is replaced as a whole.
+/// Returns the record of the attachment `name`, if it exists. This needs no lock, since records are replaced
+/// atomically.
 pub(crate) fn read(runtime: &Path, name: &str) -> Result<Option<Record>, AttachError> {
     let path = runtime.join(name).join(RECORD);
     let text = match fs::read(&path) {
@@ -115,7 +116,7 @@ pub(crate) fn names(runtime: &Path) -> Result<Vec<String>, AttachError> {
     Ok(names)
 }
 
-/// Ignores that a file to remove does not exist.
+/// Treats a file that did not exist as removed.
 pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -123,7 +124,8 @@ pub(crate) fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// /run/gleaner is open to the daemons' group: none of them may have put there what root then acts upon.
+/// Checks that only root can write to `path`: /run/gleaner is open to the daemons' group, whose members must
+/// not feed root data.
 fn own(path: &Path) -> Result<(), AttachError> {
     let found = fs::symlink_metadata(path).map_err(at(path))?;
     let is_own = found.is_dir()

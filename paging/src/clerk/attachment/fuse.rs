@@ -1,4 +1,5 @@
-//! The way through FUSE: nbdfuse shows an export as a file, and a loop device is made of that, without a cache.
+//! Block devices through FUSE: nbdfuse shows an export as a file, and a loop device without a cache is made of
+//! that file.
 
 use super::failure::{AttachError, at};
 use super::folder::{Folder, gone};
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-/// Longest time to connect and to mount; it takes milliseconds.
+/// Timeout of connecting and mounting, which takes milliseconds.
 const TO_MOUNT: Duration = Duration::from_secs(10);
 const CONNECTIONS: &str = "/sys/fs/fuse/connections";
 
@@ -24,18 +25,18 @@ pub(crate) fn point(folder: &Path) -> PathBuf {
     folder.join("export")
 }
 
-/// The export, as a file.
+/// Path of the export as a file.
 fn file(folder: &Path) -> PathBuf {
     point(folder).join("disk")
 }
 
-/// Missing prerequisite of this way on this host, if any.
+/// Returns the prerequisite of FUSE devices that this host lacks, if any.
 pub(crate) fn lacks() -> Option<&'static str> {
     let is_there = fs::exists("/dev/fuse").unwrap_or(false);
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
 }
 
-/// Shows the export, in a group apart.
+/// Mounts the export, by a program in a control group of its own.
 pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
     record.way = Some(DeviceWay::Fuse { connection: None });
     let point = point(folder.path());
@@ -73,14 +74,14 @@ pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachEr
     folder.keep(record)
 }
 
-/// Number of the FUSE connection mounted there, if there is one.
+/// Number of the FUSE connection mounted at `point`, if there is one.
 fn connection(point: &Path) -> Result<Option<u32>, AttachError> {
     let mounts = mounts::table()?;
     let mount = mounts.iter().rfind(|mount| mount.point == point);
     Ok(mount.map(|mount| mount.device.1))
 }
 
-/// Error of nbdfuse, if it has ended.
+/// Returns nbdfuse's error if it has ended.
 fn ended(child: &mut Child) -> Result<(), AttachError> {
     let Ok(Some(status)) = child.try_wait() else {
         return Ok(());
@@ -95,7 +96,7 @@ fn ended(child: &mut Child) -> Result<(), AttachError> {
     })
 }
 
-/// Makes the block device.
+/// Makes the loop device.
 pub(crate) fn device(folder: &Path) -> Result<PathBuf, AttachError> {
     let file = file(folder);
     let options = ["--find", "--show", "--direct-io=on", "--sector-size=4096"];
@@ -105,7 +106,7 @@ pub(crate) fn device(folder: &Path) -> Result<PathBuf, AttachError> {
         .chain([file.as_os_str()])
         .collect();
     let device = PathBuf::from(program::run("losetup", "mount", &args)?);
-    // Some versions only warn where it is refused.
+    // Some versions of losetup only warn if direct I/O is refused.
     let is_direct = of_loop(&device, "dio").is_some_and(|is_direct| is_direct == "1");
     if !is_direct {
         return Err(AttachError::Cached(device));
@@ -113,7 +114,7 @@ pub(crate) fn device(folder: &Path) -> Result<PathBuf, AttachError> {
     Ok(device)
 }
 
-/// The block device, by the kernel's own record.
+/// Finds the loop device of the export in the kernel's records.
 pub(crate) fn found_device(folder: &Path) -> Option<PathBuf> {
     let file = file(folder);
     let blocks = fs::read_dir("/sys/block").ok()?;
@@ -133,7 +134,7 @@ pub(crate) fn is_bound(device: &Path) -> bool {
     of_loop(device, "backing_file").is_some()
 }
 
-/// Takes the block device apart.
+/// Detaches the loop device.
 pub(crate) fn release(device: &Path) -> Result<(), AttachError> {
     program::run(
         "losetup",
@@ -143,10 +144,10 @@ pub(crate) fn release(device: &Path) -> Result<(), AttachError> {
     Ok(())
 }
 
-/// Takes the file away; whether it was there is not asked.
+/// Unmounts the export; does nothing if it is not mounted.
 pub(crate) fn unmount(folder: &Path) -> Result<(), AttachError> {
     let point = point(folder);
-    // The loop device lets go of the file a moment after it is gone.
+    // After it is detached, the loop device releases the file only a moment later.
     let unmounted = wait_for("unmounting", TO_MOUNT, || {
         if connection(&point)?.is_none() {
             return Ok(Some(()));
@@ -157,13 +158,13 @@ pub(crate) fn unmount(folder: &Path) -> Result<(), AttachError> {
         }
     });
     if unmounted.is_err() {
-        // Somebody looks at the file: it goes when they do.
+        // Another process has the file open: it disappears when that process closes it.
         call::unmount(&point, libc::MNT_DETACH).map_err(at(&point))?;
     }
     gone(fs::remove_dir(&point)).map_err(at(&point))
 }
 
-/// Makes every process that waits for the server through it fail from now on.
+/// Makes every process fail from now on that waits for the server through FUSE.
 pub(crate) fn cut(connection: Option<u32>, processes: &[Process]) {
     let is_cut = connection.is_some_and(|number| fs::write(switch(number), "1").is_ok());
     if !is_cut {

@@ -1,7 +1,7 @@
 //! A separate control group for the programs that the kernel swaps through.
 //!
-//! In the group that is short of memory, such a program would wait for itself: the kernel would make it free
-//! memory by swapping, which it must serve.
+//! In the group that is short of memory, such a program would deadlock: the kernel would make it free memory by swapping, which the
+//! program itself must serve.
 
 use super::failure::{AttachError, at};
 use super::folder::gone;
@@ -13,21 +13,21 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Memory of a program that the kernel does not reclaim (version 2 only): nbdfuse has 8 MiB, and buffers of
-/// requests.
+/// Memory of a program that the kernel does not reclaim (cgroup version 2 only): nbdfuse needs 8 MiB and buffers of requests.
 const LEFT_ALONE: &str = "67108864";
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The memory controller's hierarchy.
+/// Hierarchy of the memory controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hierarchy {
-    /// Version 1: one of its own.
+    /// Version 1: the controller's own hierarchy.
     Memory(PathBuf),
-    /// Version 2: that of all controllers.
+    /// Version 2: the common hierarchy of all controllers.
     Unified(PathBuf),
 }
 
-/// Makes the group of `name`, below the root: no limit is above it. None where the kernel has no memory controller, and so no limits.
+/// Makes the group of `name` directly below the root, where no other limit applies. Returns `None` if the kernel has no memory
+/// controller, and so no limits.
 pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf>, AttachError> {
     let Some(hierarchy) = hierarchy()? else {
         return Ok(None);
@@ -35,7 +35,7 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     let (root, settings) = match &hierarchy {
         Hierarchy::Memory(root) => (root, &[("memory.swappiness", "0")][..]),
         Hierarchy::Unified(root) => {
-            // Mostly there already; where it cannot be had, the settings below say so.
+            // Usually enabled already; if it cannot be enabled, the settings below report it.
             let _ = fs::write(root.join("cgroup.subtree_control"), "+memory");
             let settings = &[("memory.swap.max", "0"), ("memory.min", LEFT_ALONE)][..];
             (root, settings)
@@ -43,7 +43,7 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     };
     let path = root.join(format!("gleaner-clerk-{name}"));
     match fs::create_dir(&path) {
-        // An empty group that a crash left can be used.
+        // An empty group left by a crash can be used.
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists && members(&path)?.is_empty() => {}
         made => made.map_err(at(&path))?,
     }
@@ -55,20 +55,20 @@ pub(crate) fn make(name: &str, notes: &mut Vec<String>) -> Result<Option<PathBuf
     Ok(Some(path))
 }
 
-/// File of the group to which a process writes `0` to enter it.
+/// Returns the group's file to which a process writes `0` to join.
 pub(crate) fn door(group: &Path) -> Result<File, AttachError> {
     let path = group.join("cgroup.procs");
     OpenOptions::new().write(true).open(&path).map_err(at(path))
 }
 
-/// Ends what is in it, and removes it.
+/// Ends the group's processes, and removes the group.
 pub(crate) fn remove(group: &Path) -> Result<(), AttachError> {
     for pid in members(group)? {
         if let Some(process) = Process::of("a process of the group", pid) {
             process.end()?;
         }
     }
-    // The kernel takes a moment to see that they are gone.
+    // The kernel takes a moment to notice that the processes have ended.
     wait_for("the control group's end", PATIENCE, || {
         match gone(fs::remove_dir(group)) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(None),

@@ -1,4 +1,4 @@
-//! The way through the kernel's nbd module: nbd-client makes the connection and hands it over.
+//! Block devices of the kernel's nbd module: nbd-client connects and hands the connection over.
 
 use super::failure::{AttachError, at};
 use super::patience::wait_for;
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const PROGRAM: &str = "nbd-client";
-/// Time without an answer after which a server is lost: the kernel closes the connection; reads and writes fail.
+/// Time without an answer after which the kernel closes the connection; reads and writes fail then.
 const ANSWERS_WITHIN_S: u64 = 30;
 const TO_CONNECT: Duration = Duration::from_secs(10);
 const DEVICES_TRIED: usize = 3;
 
-/// Missing prerequisite of this way on this host, if any.
+/// Returns the prerequisite of the nbd module that this host lacks, if any.
 pub(crate) fn lacks() -> Option<&'static str> {
     if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
         return Some("nbd-client is not installed");
@@ -22,13 +22,14 @@ pub(crate) fn lacks() -> Option<&'static str> {
     let is_there = || fs::exists("/sys/module/nbd").unwrap_or(false);
     if !is_there() {
         let _ = program::run("modprobe", "kmod", &["nbd"]);
-        // udev opens each new device for a look.
+        // udev opens each new device to inspect it.
         let _ = program::run("udevadm", "udev", &["settle", "--timeout=10"]);
     }
     (!is_there()).then_some("this kernel has no nbd module")
 }
 
-/// Connects the first device that is free. The kernel connects none that somebody has open ("check dmesg"), so a few are tried.
+/// Connects the first free device. The kernel refuses a device that another process has open ("check dmesg"), so a few are
+/// tried.
 pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachError> {
     let mut failure = AttachError::NoWay("every nbd device is in use");
     for device in free()?.into_iter().take(DEVICES_TRIED) {
@@ -45,7 +46,7 @@ pub(crate) fn connect(socket: &Path, is_swap: bool) -> Result<PathBuf, AttachErr
     Err(failure)
 }
 
-/// Without `-persist`: pages that a server has lost are not to be had by asking again.
+/// Returns nbd-client's arguments. They lack `-persist`: reconnecting would not restore pages that a server has lost.
 fn connecting(socket: &Path, device: &Path, is_swap: bool) -> Vec<OsString> {
     let timeout = ANSWERS_WITHIN_S.to_string();
     let mut args: Vec<OsString> = vec!["-unix".into(), socket.into(), device.into()];
@@ -66,14 +67,14 @@ fn free() -> Result<Vec<PathBuf>, AttachError> {
     Ok(devices.filter(|device| !is_connected(device)).collect())
 }
 
-/// Returns true if the device is connected: it has a size.
+/// Returns true if the device is connected, which shows in its size.
 pub(crate) fn is_connected(device: &Path) -> bool {
     let name = device.file_name().unwrap_or_default();
     let size = fs::read_to_string(Path::new("/sys/block").join(name).join("size"));
     size.is_ok_and(|size| size.trim() != "0")
 }
 
-/// Takes the connection away; what waits for the server fails.
+/// Disconnects the device; processes that wait for the server fail.
 pub(crate) fn disconnect(device: &Path) -> Result<(), AttachError> {
     program::run(PROGRAM, PROGRAM, &["-d".as_ref(), device.as_os_str()])?;
     Ok(())

@@ -1,7 +1,7 @@
-//! A block device, and swap on it, of an NBD server's pages on this host; and all of that undone.
+//! Makes a block device, and swap on it, of an NBD server's pages on this host, and undoes both.
 //!
-//! What was done is in a file of its folder before the next step is: any process can undo it, after a crash too, and every undoing
-//! looks whether there is anything to undo.
+//! Each step is recorded in the attachment's folder before the next begins. So any process can undo the steps, even after a crash,
+//! and every undo checks first whether there is anything to undo.
 
 mod attach;
 mod clerk;

@@ -1,4 +1,4 @@
-//! Mounts in the view of this process.
+//! Mounts as this process sees them.
 
 use super::failure::{AttachError, at};
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ pub(crate) struct Mount {
     pub(crate) device: (u32, u32),
     /// Path of the mount point.
     pub(crate) point: PathBuf,
-    /// The file system.
+    /// Type of the file system.
     pub(crate) kind: String,
     /// Path of the mounted device or file, if it is a path.
     pub(crate) source: PathBuf,
@@ -42,7 +42,7 @@ fn parse(line: &str) -> Option<Mount> {
     })
 }
 
-/// Spaces, tabs, line feeds and backslashes are octal there.
+/// Decodes a path, in which spaces, tabs, line feeds and backslashes are octal.
 fn path(escaped: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(escaped.len());
     let mut parts = escaped.split('\\');

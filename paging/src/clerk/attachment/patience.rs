@@ -1,16 +1,15 @@
-//! Waiting for the kernel, which waits for a server: not for ever.
+//! Waits, with a limit, for the kernel, which itself waits for a server.
 
 use super::failure::AttachError;
 use std::cell::Cell;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Wait after a connection was cut: processes that wait for it fail at once, so that a longer wait is a
-/// fault.
+/// Timeout after a connection was cut. Processes that wait for the server then fail immediately, so that a longer wait is a fault.
 const AFTER_CUT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Time for which steps may make no progress, and the connection to cut after it.
+/// Time limit for steps without progress, and the action that cuts the connection after it.
 pub(crate) struct Patience<'a> {
     limit: Duration,
     cut: &'a dyn Fn(),
@@ -18,7 +17,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    /// `cut` lets what waits for the server fail.
+    /// `cut` makes everything fail that waits for the server.
     pub(crate) fn new(limit: Duration, cut: &'a dyn Fn()) -> Self {
         Self {
             limit,
@@ -32,7 +31,8 @@ impl<'a> Patience<'a> {
         self.is_cut.get()
     }
 
-    /// Does `step` on a thread of its own, since no signal wakes who waits for a block device; `progress` changes while it gets on.
+    /// Runs `step` on a thread of its own, since no signal wakes a thread that waits for a block device; `progress` changes while
+    /// the step advances.
     pub(crate) fn with<T: Send + 'static>(
         &self,
         name: &'static str,
@@ -69,7 +69,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// Looks until `found` is there.
+/// Polls until `found` returns a value.
 pub(crate) fn wait_for<T>(
     step: &'static str,
     limit: Duration,
@@ -101,7 +101,7 @@ mod tests {
         let cut = move || cut.send(()).unwrap();
         let patience = Patience::new(Duration::from_millis(200), &cut);
         assert_eq!(patience.with("quick", &|| 0, || 7).unwrap(), 7);
-        // Longer than the limit, but never still for so long.
+        // The step takes longer than the limit, but always makes progress within it.
         let looks = AtomicU64::new(0);
         let getting_on = || looks.fetch_add(1, Ordering::Relaxed);
         let slept = patience.with("long", &getting_on, || {

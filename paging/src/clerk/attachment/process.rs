@@ -1,4 +1,4 @@
-//! Programs that serve an attachment: started apart from who starts them, ended by their number and time of start.
+//! Programs that serve an attachment: started detached from their parent, identified by id and start time.
 
 use super::failure::AttachError;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -9,13 +9,12 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Time to end, which normally takes milliseconds; a process that waits for a missing server is killed after
-/// it.
+/// Timeout of ending a process, which normally takes milliseconds. After it, a process that waits for a missing server is killed.
 const TO_END: Duration = Duration::from_secs(5);
-/// The kernel's PF_MEMALLOC_NOIO: it does not swap in order to give this thread memory.
+/// The kernel's PF_MEMALLOC_NOIO: the kernel does not swap to get memory for this thread.
 const IO_FLUSHER: u64 = 0x0008_0000;
 
-/// A process, and no other one that has its number later.
+/// A process, distinguished by its start time from later ones with the same id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
     /// Name of the program, for people.
@@ -42,13 +41,13 @@ impl Process {
         stat(self.pid).is_some_and(|stat| stat.is_alive() && stat.start_ticks == self.start_ticks)
     }
 
-    /// Ends it, by force if it takes its time.
+    /// Ends the process: by SIGTERM, and after a timeout by SIGKILL.
     pub(crate) fn end(&self) -> Result<(), AttachError> {
         for signal in [Signal::TERM, Signal::KILL] {
             let Some(handle) = self.handle() else {
                 return Ok(());
             };
-            // The process may have ended between.
+            // The process may have ended in the meantime.
             let _ = pidfd_send_signal(&handle, signal);
             if ends(&handle, TO_END) {
                 return Ok(());
@@ -60,7 +59,7 @@ impl Process {
         })
     }
 
-    /// Waits for it to end by itself, a moment.
+    /// Waits briefly for the process to end by itself.
     pub(crate) fn await_end(&self) {
         if let Some(handle) = self.handle() {
             ends(&handle, TO_END);
@@ -74,8 +73,7 @@ impl Process {
         }
     }
 
-    /// Handle of the process: the check of the start time after opening it makes sure that the id was not
-    /// used again.
+    /// Opens a handle of the process. The check of the start time after opening ensures that the id was not reused.
     fn handle(&self) -> Option<OwnedFd> {
         let pid = Pid::from_raw(i32::try_from(self.pid).ok()?)?;
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
@@ -105,10 +103,10 @@ pub(crate) struct Launch {
     pub(crate) says: Stdio,
 }
 
-/// Starts a program that the kernel swaps through: in its own group, session and folder.
+/// Starts a program that the kernel swaps through, in its own control group, session and folder.
 ///
-/// It is protected from being killed for memory, and from swapping to get memory, before it runs; `notes`
-/// gets the protections that are not available.
+/// Before it runs, the program is protected from the OOM killer and from swapping to get memory; `notes` gets the protections that are
+/// not available.
 pub(crate) fn start<A: AsRef<OsStr>>(
     Launch {
         program,
@@ -154,9 +152,9 @@ pub(crate) fn start<A: AsRef<OsStr>>(
     Ok((child, process))
 }
 
-/// Keeps this process itself in memory: it may have to undo a swap that does not answer.
+/// Locks this process in memory: it may have to remove a swap area whose server does not answer.
 pub(crate) fn stay_in_memory() {
-    // Without the privilege it goes on: nothing swaps on a host that still answers.
+    // Locking needs a privilege. Without it, detaching works as long as the server answers.
     let _ = call::lock_own();
 }
 
@@ -179,7 +177,7 @@ fn stat(pid: u32) -> Option<Stat> {
     parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The program's name may have spaces and brackets in it.
+/// Parses the fields. The program's name may contain spaces and brackets.
 fn parse(stat: &str) -> Option<Stat> {
     let mut words = stat.rsplit_once(')')?.1.split_whitespace();
     let state = words.next()?.chars().next()?;
@@ -203,7 +201,7 @@ mod call {
     const SET_IO_FLUSHER: libc::c_int = 57;
     const ON: libc::c_ulong = 1;
 
-    /// Set-up in the child before it becomes the program.
+    /// Sets up the child before it becomes the program.
     pub(super) fn apart(command: &mut Command, group: Option<RawFd>) {
         let settle = move || {
             if let Some(door) = group {
@@ -212,8 +210,8 @@ mod call {
                     return Err(io::Error::last_os_error());
                 }
             }
-            // SAFETY: three calls that take numbers. The terminal's signals are not for it; who reads what it says stops once it serves;
-            // the last needs a privilege, and is looked for afterwards.
+            // SAFETY: three calls that take numbers. The program must not get the terminal's signals, and must survive the end of the
+            // pipe's reader; prctl needs a privilege, and its success is checked afterwards.
             unsafe {
                 libc::setsid();
                 libc::signal(libc::SIGPIPE, libc::SIG_IGN);

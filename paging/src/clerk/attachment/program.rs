@@ -1,4 +1,4 @@
-//! Other people's programs.
+//! Runs external programs.
 
 use super::failure::AttachError;
 use std::ffi::OsStr;
@@ -31,7 +31,7 @@ pub(crate) fn run<A: AsRef<OsStr>>(
 pub(crate) fn last_words(said: &[u8], ended: &str) -> String {
     let said = String::from_utf8_lossy(said);
     let mut lines = said.lines().rev().map(str::trim);
-    // nbd-client ends with that after every error.
+    // nbd-client prints "Exiting." after every error.
     let last = lines.find(|line| !matches!(*line, "" | "Exiting."));
     last.unwrap_or(ended).to_owned()
 }

@@ -4,32 +4,32 @@ use super::process::Process;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything that undoing it needs to know.
+/// Everything needed to undo the attachment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Name of the attachment.
     pub(crate) name: String,
     /// Socket of the server.
     pub(crate) socket: PathBuf,
-    /// Unix time at which it was begun.
+    /// Unix time at which attaching began.
     pub(crate) since_ms: u64,
     /// Size of the device, in bytes.
     pub(crate) bytes: u64,
-    /// Way by which the device was made; `None` before that.
+    /// Way in which the device is made; `None` until chosen.
     pub(crate) way: Option<DeviceWay>,
-    /// The block device; none while it is made.
+    /// Path of the block device; `None` until it exists.
     pub(crate) device: Option<PathBuf>,
-    /// Swap was, or is to be, turned on.
+    /// True if swap is to be turned on, or was.
     pub(crate) is_swap: bool,
-    /// The control group of the processes.
+    /// Control group of the processes.
     pub(crate) group: Option<PathBuf>,
     /// Programs in the order of their start.
     pub(crate) processes: Vec<Process>,
-    /// Missing safeguards, as texts.
+    /// Missing safeguards, as messages.
     pub(crate) notes: Vec<String>,
 }
 
-/// Way from pages to a block device.
+/// Kind of block device made of the pages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DeviceWay {
@@ -37,7 +37,7 @@ pub(crate) enum DeviceWay {
     Kernel,
     /// nbdfuse and a loop device.
     Fuse {
-        /// The number of its FUSE connection, once it is mounted: where that can be cut.
+        /// Number of the FUSE connection once mounted, by which it can be cut.
         connection: Option<u32>,
     },
 }

@@ -1,4 +1,4 @@
-//! Taking apart, in the reverse order of making. Every step looks whether there is anything to do.
+//! Undoes an attachment in reverse order. Every step checks first whether there is anything to undo.
 
 use super::failure::AttachError;
 use super::folder::Folder;
@@ -12,19 +12,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Time until a device disappears: it does when its last user (such as udev) closes it.
+/// Timeout of a device's disappearance: it stays until its last user (such as udev) closes it.
 const TO_GO: Duration = Duration::from_secs(10);
 
 /// Result of detaching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReleaseResult {
-    /// The server did not answer, or was gone.
+    /// True if the server did not answer, or was gone.
     pub(crate) is_lost: bool,
-    /// Bytes that were swapped out when the loss was noticed: the most that was lost.
+    /// Bytes that were swapped out when the loss was noticed: an upper bound of the loss.
     pub(crate) lost_bytes: u64,
 }
 
-/// Undoes all that was done, and forgets it.
+/// Undoes all steps, and removes the record.
 pub(crate) fn release(
     folder: &Folder,
     record: &Record,
@@ -38,7 +38,7 @@ pub(crate) fn release(
     };
     let lost_bytes = Cell::new(0);
     let cut = || {
-        // A page that is read in vain counts as used no more.
+        // Taken before the cut: afterwards each page that fails to be read no longer counts as used.
         lost_bytes.set(used_bytes());
         cut(record);
     };
@@ -49,7 +49,7 @@ pub(crate) fn release(
         if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
             let answers = patience.with("swapoff", &used_bytes, move || {
-                // The kernel does not say of which pages it could read none: their programs get a signal when they touch them.
+                // The kernel does not report which pages it failed to read: their programs get a signal when they touch them.
                 let answered = swap::answers(&off);
                 swap::off(&off).map(|()| answered && swap::answers(&off))
             });
@@ -62,7 +62,7 @@ pub(crate) fn release(
         patience.with("taking the device apart", &still, move || {
             take_apart(&off, way.as_ref())
         })??;
-        // Waits for processes that still look at the device: no reason to cut connections.
+        // Waits for processes that still have the device open: no reason to cut connections.
         wait_for("the device's end", TO_GO, || {
             Ok((!is_there(&device, record.way.as_ref())).then_some(()))
         })
@@ -71,7 +71,7 @@ pub(crate) fn release(
     if matches!(record.way, Some(DeviceWay::Fuse { .. })) {
         let path = folder.path().to_owned();
         patience.with("unmounting", &still, move || fuse::unmount(&path))??;
-        // nbdfuse sees that and ends; after a cut, it would wait for its server.
+        // nbdfuse notices the unmount and ends; after a cut it would wait for its server.
         for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
             if patience.is_cut() {
                 process.kill();
@@ -92,7 +92,7 @@ pub(crate) fn release(
     })
 }
 
-/// Makes every process that waits for the server fail from now on.
+/// Makes every process fail from now on that waits for the server.
 pub(crate) fn cut(record: &Record) {
     match (&record.way, &record.device) {
         (Some(DeviceWay::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
@@ -101,10 +101,10 @@ pub(crate) fn cut(record: &Record) {
     }
 }
 
-/// The device, as long as it is still this attachment's.
+/// Returns the device, if it still belongs to this attachment.
 pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
     match record.way.as_ref()? {
-        // Found by the file beneath: the number may be another device's by now, or not be recorded yet.
+        // Found by its backing file: the recorded number may be missing, or another device's by now.
         DeviceWay::Fuse { .. } => fuse::found_device(folder.path()),
         DeviceWay::Kernel => {
             let device = record.device.clone()?;
@@ -128,7 +128,7 @@ fn is_there(device: &Path, way: Option<&DeviceWay>) -> bool {
     }
 }
 
-/// The kernel would let go of a device that is mounted later, unasked: better now, asked.
+/// Checks that the device is unused. The kernel would delay the detaching of a mounted device without an error.
 fn unused(device: &Path) -> Result<(), AttachError> {
     let exclusive = OpenOptions::new()
         .read(true)
@@ -136,7 +136,7 @@ fn unused(device: &Path) -> Result<(), AttachError> {
         .open(device);
     match exclusive {
         Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Err(in_use(device)),
-        // Another fault of the device is no reason to keep it.
+        // Another fault of the device is no reason to keep it attached.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Check that swapped-out pages fit into memory: the host's, and within the limits of control groups.
+//! Checks that swapped-out pages fit into the host's memory, and within the limits of control groups.
 
 use super::failure::{AttachError, at};
 use super::group::{self, Hierarchy};
@@ -6,7 +6,7 @@ use super::swap::{self, Area};
 use std::fs;
 use std::path::Path;
 
-/// Groups within groups, so deep.
+/// Maximum depth of nested groups.
 const DEEPEST: u32 = 32;
 
 /// Refuses to detach if programs would be killed for want of memory.
@@ -18,7 +18,7 @@ pub(crate) fn check(area: &Area) -> Result<(), AttachError> {
             available_bytes,
         });
     }
-    // With other swap, pages beyond a group's limit go there.
+    // If there is other swap, pages beyond a group's limit go there.
     let is_only = swap::areas()?.len() == 1;
     match group::hierarchy()? {
         Some(hierarchy) if is_only && area.used_bytes > 0 => {
@@ -39,7 +39,7 @@ fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachEr
             room_bytes: held.room_bytes(),
         });
     }
-    // A group that goes meanwhile needs no room.
+    // A group that disappears meanwhile needs no memory.
     let Some(deeper) = deeper.checked_sub(1) else {
         return Ok(());
     };
@@ -55,13 +55,13 @@ fn walk(group: &Path, hierarchy: &Hierarchy, deeper: u32) -> Result<(), AttachEr
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct GroupMemory {
     limit_bytes: u64,
-    /// Memory that no file backs: files' pages make room.
+    /// Memory that no file backs; files' pages can be dropped to make room.
     anonymous_bytes: u64,
     swapped_bytes: u64,
 }
 
 impl GroupMemory {
-    /// Limits of a group; `None` without a limit, as for the root.
+    /// Memory of a group; `None` if it has no limit, as the root has none.
     fn of(group: &Path, hierarchy: &Hierarchy) -> Option<Self> {
         let read = |name: &str| fs::read_to_string(group.join(name)).ok();
         let stat = read("memory.stat")?;

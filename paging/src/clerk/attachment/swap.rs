@@ -14,9 +14,9 @@ const PATH: &str = "/proc/swaps";
 pub(crate) struct Area {
     /// Path of the device.
     pub(crate) device: PathBuf,
-    /// Filled of it.
+    /// Bytes in use.
     pub(crate) used_bytes: u64,
-    /// Higher ones are filled first.
+    /// Priority: areas of higher priority are filled first.
     pub(crate) priority: i32,
 }
 
@@ -43,26 +43,27 @@ fn parse(text: &str) -> Vec<Area> {
     text.lines().skip(1).filter_map(area).collect()
 }
 
-/// Writes the header.
+/// Writes the swap header.
 pub(crate) fn make(device: &Path) -> Result<(), AttachError> {
     program::run("mkswap", "util-linux", &[device]).map(drop)
 }
 
-/// Has the kernel swap there, and tell the device of every page that it no longer needs.
+/// Turns swap on, with discards: the kernel reports to the device every page that it no longer
+/// needs.
 pub(crate) fn on(device: &Path, priority: u16) -> Result<(), AttachError> {
     call::swapon(device, priority).map_err(failed("swapon", device))
 }
 
-/// Brings everything back.
+/// Turns swap off, which brings all pages back into memory.
 pub(crate) fn off(device: &Path) -> Result<(), AttachError> {
     call::swapoff(device).map_err(failed("swapoff", device))
 }
 
-/// The device still has what it should: its header, read past every cache.
+/// Returns true if the device still has its swap header, read past every cache.
 pub(crate) fn answers(device: &Path) -> bool {
     const PAGE_BYTES: usize = 4096;
     let mut room = vec![0; 2 * PAGE_BYTES];
-    // Direct I/O is to where memory pages begin.
+    // Direct I/O needs a page-aligned buffer.
     let begin = room.as_ptr().align_offset(PAGE_BYTES);
     let page = room.get_mut(begin..begin + PAGE_BYTES);
     let opened = OpenOptions::new()
@@ -84,7 +85,7 @@ mod call {
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
-    // linux/swap.h; the C library's header has no name for the last.
+    // linux/swap.h; the C library's header does not define DISCARD.
     const PREFER: i32 = 0x8000;
     const DISCARD: i32 = 0x10000;
 

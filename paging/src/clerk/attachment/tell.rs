@@ -1,4 +1,4 @@
-//! The commands' answers, for people and as JSON.
+//! The commands' output, as text and as JSON.
 
 use super::attach;
 use super::detach::{self, DetachOptions};
@@ -18,13 +18,13 @@ struct AttachmentReport {
     name: String,
     device: Option<PathBuf>,
     bytes: u64,
-    /// Bytes in use; `None` without swap on it.
+    /// Swapped-out bytes; `None` if the device is not used as swap.
     swap_used_bytes: Option<u64>,
     swap_priority: Option<i32>,
     since_ms: u64,
     by: Option<&'static str>,
     socket: PathBuf,
-    /// Processes that should be there, and are not.
+    /// Names of recorded processes that have ended.
     lost: Vec<String>,
     notes: Vec<String>,
 }
@@ -89,7 +89,7 @@ struct DetachReport {
     lost_bytes: u64,
 }
 
-/// Attaches, and tells of it.
+/// Attaches a device, and prints it.
 pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs, as_json: bool) -> Result<(), Failure> {
     let told = AttachmentReport::of(attach::attach(runtime, wanted)?)?;
     for note in &told.notes {
@@ -102,7 +102,7 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs, as_json: bool) -> Resu
     Ok(())
 }
 
-/// Detaches, and tells how it went.
+/// Detaches a device, and prints the result.
 pub(crate) fn detach(
     runtime: &Path,
     name: Option<&str>,

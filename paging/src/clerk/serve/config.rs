@@ -1,4 +1,5 @@
-//! The configuration, resolved: the command line over the environment over the file over the defaults.
+//! The resolved configuration: the command line overrides the environment, which overrides the file,
+//! which overrides the defaults.
 
 use crate::args::ServeArgs;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
@@ -15,14 +16,14 @@ use std::time::Duration;
 /// Name of the daemon in the names of its file and of its environment variables.
 pub(crate) const DAEMON: &str = "clerk";
 
-/// Largest number of pages: a page's number has 32 bits, two values of which have another meaning.
+/// Maximum number of pages: page numbers have 32 bits, two values of which have another meaning.
 const MOST_PAGES: u64 = u32::MAX as u64 - 2;
-/// A lease is made of slabs of 2 MiB.
+/// Minimum size of a lease, one slab of 2 MiB.
 const LEAST_LEASE: u64 = 2 << 20;
-/// Smallest buffer: in a smaller one, writes would wait for pages on their way.
+/// Minimum size of the buffer: in a smaller one, writes would wait for pages in transit.
 const LEAST_BUFFER: u64 = 1 << 20;
 
-/// The file as written; unknown keys are refused.
+/// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
@@ -57,13 +58,13 @@ struct ConfigFile {
 /// Settings of borrowing from recruiters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BorrowSettings {
-    /// URLs: `https://HOST:PORT`, or `http://` on this machine alone.
+    /// URLs of recruiters: `https://HOST:PORT`, or `http://` on this machine only.
     pub(crate) urls: Vec<String>,
-    /// Client name, if no certificate has it.
+    /// Client name, needed if no certificate has it.
     pub(crate) client: Option<String>,
-    /// Certificate, key and authority, where recruiters and servers want them.
+    /// Paths of certificate, key and authority, needed if recruiters and servers use TLS.
     pub(crate) certificate: Option<(PathBuf, PathBuf, PathBuf)>,
-    /// Placement of leases; `None`: as the recruiter is configured.
+    /// Placement of leases; `None`: the recruiter's default.
     pub(crate) placement: Option<Placement>,
     /// Size of one lease, in bytes.
     pub(crate) lease_bytes: u64,
@@ -80,12 +81,12 @@ pub(crate) struct Config {
     pub(crate) status: PathBuf,
     /// Folder of the copy on disk; `None`: there is none.
     pub(crate) disk: Option<PathBuf>,
-    /// Servers that are used without a lease.
+    /// Servers that are used without leases.
     pub(crate) servers: Vec<Source>,
     pub(crate) borrowing: BorrowSettings,
-    /// Time for which a server that changed pages is avoided.
+    /// Time for which a server that altered pages is avoided.
     pub(crate) refraction: Duration,
-    /// Keep all of this process in memory.
+    /// True to lock the whole process in memory.
     pub(crate) is_locked: bool,
 }
 

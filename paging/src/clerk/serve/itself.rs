@@ -1,8 +1,9 @@
-//! The clerk's own place on the host: in memory, all of it, since others' pages come and go through it; never dumped.
+//! Settings of the clerk's own process: it is locked in memory, since other programs' pages pass through it, and is never
+//! dumped.
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-/// Takes its place; what of it could not be had, for people.
+/// Applies the settings; returns messages about those that failed.
 pub(super) fn settle() -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
@@ -13,7 +14,7 @@ pub(super) fn settle() -> Vec<String> {
             "not locked in memory: {e}; swap on it is safe only with CAP_IPC_LOCK, or LimitMEMLOCK=infinity"
         ));
     }
-    // Attaching for swap reports if this fails; files do not need it.
+    // `attach --swap` reports a failure of this; file systems do not need it.
     let _ = call::set_io_flusher();
     notes
 }
@@ -32,7 +33,7 @@ mod call {
         Ok(())
     }
 
-    /// The kernel does not write pages out through this process in order to give it memory (prctl(2), PR_SET_IO_FLUSHER).
+    /// Keeps the kernel from writing pages out through this process to get memory for it (prctl(2), PR_SET_IO_FLUSHER).
     pub(super) fn set_io_flusher() -> io::Result<()> {
         const PR_SET_IO_FLUSHER: libc::c_int = 57; // include/uapi/linux/prctl.h; libc has no name for it
         let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);

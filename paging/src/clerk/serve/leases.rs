@@ -1,7 +1,7 @@
-//! Leases, as the device fills and empties: asked of recruiters, renewed every ten seconds, given back.
+//! Leases of the device: requested from recruiters as it fills, renewed every ten seconds, returned as it empties.
 //!
-//! They are named after this start of the clerk and last for half a minute: those of a clerk that is gone end by themselves, and
-//! their hosts have the memory back.
+//! Request keys begin with this clerk's session, and leases last half a minute: the leases of a dead clerk end by themselves,
+//! and their hosts get the memory back.
 
 use super::config::BorrowSettings;
 use gleaner_paging::borrow::{self, BorrowError, Recruiters, UnreachableHosts};
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Three renewals may fail.
+/// Term of a lease, in which three renewals may fail.
 const TERM_MS: i64 = 35_000;
 const RENEW_EVERY: Duration = Duration::from_secs(10);
-/// After a refusal that does not say when to come again.
+/// Pause after a refusal that states no time of a retry.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// A lease of the device.
@@ -27,7 +27,7 @@ struct HeldLease {
     is_leaving: bool,
 }
 
-/// Requests and keeps leases.
+/// Requests, renews and returns leases.
 pub(super) struct Leases {
     recruiters: Recruiters,
     trust: Option<Arc<ClientTrust>>,
@@ -72,7 +72,7 @@ impl Leases {
         }
     }
 
-    /// Runs until the device has ended; its leases end with it.
+    /// Runs until the device has ended, and then ends all leases.
     pub(super) fn keep(mut self, told: &Receiver<LeaseNews>) {
         loop {
             let first = match told.recv_timeout(Duration::from_secs(1)) {
@@ -80,7 +80,7 @@ impl Leases {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
             };
-            // A recruiter may have taken its time: of what was wanted meanwhile only the last counts.
+            // A recruiter may have been slow: of the demands received meanwhile only the last counts.
             let mut demanded = None;
             for one in first.into_iter().chain(told.try_iter()) {
                 match one {
@@ -102,11 +102,11 @@ impl Leases {
             self.renew();
         }
         for lease in self.held.keys() {
-            let _ = self.recruiters.release(lease); // else it ends by itself
+            let _ = self.recruiters.release(lease); // on failure the lease expires by itself
         }
     }
 
-    /// Ends a lease whose server never answered, and asks for none on that host for a while.
+    /// Ends a lease whose server never answered, and requests none on that host for a while.
     fn unreachable(&mut self, lease: &str) {
         if let Some(held) = self.held.remove(lease) {
             eprintln!(
@@ -122,8 +122,7 @@ impl Leases {
         self.tell(released.err());
     }
 
-    /// Adjusts the leases to the demand: requests one more when less than half a lease is free, and returns
-    /// one when two and a half are.
+    /// Adjusts the leases to the demand: requests one if less than half a lease is free, and returns one if more than 2.5 are.
     fn suit(&mut self, demand: Demand) {
         let lease = self.borrowing.lease_bytes / PAGE as u64;
         let most = self.pages * self.copies as u64;
@@ -150,7 +149,7 @@ impl Leases {
         self.asked += 1;
         match self.recruiters.lease(&request) {
             Ok(granted) => {
-                self.not_before = Instant::now() + Duration::from_secs(1); // it is connected first
+                self.not_before = Instant::now() + Duration::from_secs(1); // connecting takes time
                 for granted in granted {
                     self.join(granted);
                 }
@@ -183,13 +182,13 @@ impl Leases {
             }
             Err(why) => {
                 eprintln!("gleaner-clerk: lease {id} cannot be used: {why}");
-                let _ = self.recruiters.release(&id); // else it ends by itself
+                let _ = self.recruiters.release(&id); // on failure the lease expires by itself
                 self.unreachable.add(host, ms(self.began.elapsed()));
             }
         }
     }
 
-    /// The lease that holds least is emptied.
+    /// Empties the least-used lease.
     fn give_back(&mut self) {
         if self.held.len() <= self.copies || self.held.values().any(|held| held.is_leaving) {
             return;
@@ -215,7 +214,7 @@ impl Leases {
         }
     }
 
-    /// The sign of life by which servers know that their client is there.
+    /// Renews due leases, which shows servers that their client is alive.
     fn renew(&mut self) {
         let due: Vec<String> = self
             .held
@@ -229,8 +228,7 @@ impl Leases {
                     if let Some(held) = self.held.get_mut(&lease) {
                         held.renewed = Instant::now();
                     }
-                    // Its host wants memory back, beginning with the oldest part: the rest is moved while it
-                    // can be read.
+                    // The host is reclaiming memory, oldest first: move the remaining pages while they can be read.
                     if now.held_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }
@@ -243,7 +241,7 @@ impl Leases {
                 }
                 Err(why) => {
                     if let Some(held) = self.held.get_mut(&lease) {
-                        held.renewed += Duration::from_secs(2); // soon again
+                        held.renewed += Duration::from_secs(2); // retry soon
                     }
                     self.tell(Some(why));
                 }
@@ -251,7 +249,7 @@ impl Leases {
         }
     }
 
-    /// Logs a refusal once, however often it is repeated.
+    /// Logs a refusal once, however often it occurs.
     fn tell(&mut self, why: Option<BorrowError>) {
         let said = why.map(|why| why.to_string()).unwrap_or_default();
         if said != self.said && !said.is_empty() {

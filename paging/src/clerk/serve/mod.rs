@@ -22,10 +22,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// A recruiter answers within milliseconds, and asks hosts for seconds at most.
+/// Timeout of a recruiter, which answers within milliseconds, or within seconds if it asks hosts.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Serves until SIGTERM or SIGINT. The contents are lost then: clients should disconnect before.
+/// Serves until SIGTERM or SIGINT. The contents are lost then: clients should disconnect first.
 ///
 /// # Errors
 /// The device cannot start.
@@ -53,7 +53,8 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     };
     let running = RunningDevice::start(&options, &random::bytes()?, told)?;
     if config.is_locked {
-        // Without the privilege it goes on; a host that swaps through it should let it.
+        // Without the privilege the clerk runs unprotected; a host that swaps through it should
+        // grant the privilege.
         for note in itself::settle() {
             eprintln!("gleaner-clerk: {note}");
         }

@@ -1,4 +1,4 @@
-//! State of the device, for programs on this machine.
+//! Status socket of the clerk, for programs on this machine.
 
 use gleaner_paging::device::run::{DeviceStatus, Handle};
 use gleaner_paging::nbd::listen_at;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// Longest time to receive an answer, or to give one.
+/// Timeout of receiving or sending an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers every connection with one JSON document.
@@ -21,7 +21,7 @@ pub(super) fn listen(path: &Path, handle: Handle) -> io::Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
     let answer = move || {
         for stream in listener.incoming().flatten() {
-            let _ = tell(stream, &handle); // who asked has gone
+            let _ = tell(stream, &handle); // the client may have hung up
         }
     };
     thread::Builder::new()
@@ -39,7 +39,7 @@ fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
     stream.write_all(b"\n")
 }
 
-/// Status of a running clerk from the socket `path`: as text for people, or as JSON.
+/// Returns the status of the clerk whose socket is `path`, as text or as JSON.
 ///
 /// # Errors
 /// No clerk runs there, or it does not answer.

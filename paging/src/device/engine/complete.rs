@@ -1,7 +1,7 @@
-//! Answers are held against their requests: connection, kind and generation.
+//! Matches answers with their requests by connection, kind and generation.
 //!
 //! Servers and the disk share one table of requests, and a server chooses the number that it answers. A number alone must therefore
-//! complete nothing: an answer counts only for a request that was sent to that very server, and of that kind.
+//! complete nothing: an answer counts only for a request of that kind that was sent to that very server.
 
 use super::{Action, Device, Distrust, Op, TimedRequest};
 use crate::device::servers::LeaseState;
@@ -15,7 +15,7 @@ pub(super) enum Kind {
     Error,
 }
 
-/// Number of a request on the wire: key, and 31 bits of generation above it. The highest bit is left to the connection.
+/// Number of a request on the wire: its key, with 31 bits of generation above it. The connection uses the highest bit.
 pub(super) fn number(key: usize, generation: u32) -> u64 {
     u64::from(generation) << 32 | (key as u64 & u64::from(u32::MAX))
 }
@@ -37,7 +37,7 @@ impl Device {
         number(key, self.generation)
     }
 
-    /// Takes out the request that the disk (`None`) or a server answers.
+    /// Removes and returns the request that the disk (`None`) or a server answers.
     ///
     /// An answer that fits no request of its sender completes nothing. A server that sends one is disconnected and distrusted.
     pub(super) fn answered(&mut self, server: Option<u8>, op: u64, kind: Kind) -> Option<Op> {
@@ -63,7 +63,7 @@ impl Device {
         Some(timed.op)
     }
 
-    /// A server's answer moves its window on, and the next requests go out.
+    /// Grows or shrinks the window of the server that answered, and sends waiting requests.
     fn heard(&mut self, timed: &TimedRequest) {
         let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) else {
             return;
@@ -87,12 +87,12 @@ impl Device {
         }
     }
 
-    /// A server answered a request that it was never sent, or with the answer to another kind of request.
+    /// Distrusts a server that answered a request it was never sent, or with the wrong kind of answer.
     fn unasked(&mut self, number: u8) {
         let Some(server) = self.servers.get(number) else {
             return;
         };
-        // The connection is closed already: the rest of what it had sent is of no account.
+        // The connection is closed already: ignore answers that were received before that.
         if !matches!(server.standing, LeaseState::Up | LeaseState::Draining) {
             return;
         }

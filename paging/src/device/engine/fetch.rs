@@ -1,4 +1,4 @@
-//! Reading: from frames being written, a server, another server, the disk; in that order.
+//! Reads pages: from frames being written, else from a server, else from another server, else from disk.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
@@ -9,11 +9,11 @@ use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 use std::sync::Arc;
 
-/// Bit of the disk in `tried`.
+/// Bit of the disk in the set of tried places.
 const DISK: u8 = 1 << COPIES;
 
 impl Device {
-    /// Reads `len` bytes of a page from `from` on, for the answer's bytes from `at` on.
+    /// Reads `len` bytes of a page from `from` on, into the answer from `at` on.
     pub fn read(&mut self, job: usize, page: u32, from: usize, len: usize, at: usize) {
         self.totals.read += 1;
         self.part_begins(job);
@@ -47,7 +47,7 @@ impl Device {
         }
     }
 
-    /// A frame's contents as they were written.
+    /// Decrypts a frame's contents into `into`; returns false if that fails.
     pub(super) fn opened(&self, number: u32, into: &mut [u8; PAGE]) -> bool {
         let frame = self.frames.get(number);
         let Some(bytes) = self.frames.bytes(number) else {
@@ -64,7 +64,7 @@ impl Device {
         self.part_done(part.job);
     }
 
-    /// Reads a page whose contents are not on their way, from where it was not `tried` yet.
+    /// Reads a page that no frame holds, from a place not in `tried` yet.
     pub(super) fn fetch(&mut self, purpose: Purpose, page: u32, tried: u8) {
         let entry = self.table.get(page);
         if entry.is_zero() {
@@ -110,7 +110,8 @@ impl Device {
         self.strand(purpose, page, &entry);
     }
 
-    /// A page that only an unconnected server has waits for it for a while; a page without any copy is lost.
+    /// Lets a read wait for a disconnected server with the only copy, up to a time limit. A page without any
+    /// copy is lost.
     fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
         let (now_ms, patience_ms) = (self.now_ms(), self.settings.give_up_after_ms);
         for place in entry.places {
@@ -137,14 +138,14 @@ impl Device {
         }
     }
 
-    /// A server's answer to [`Action::Read`]: the page as it was sent, decrypted in place.
+    /// Handles a server's answer to [`Action::Read`]: the page as it was sent, decrypted in place.
     pub fn server_read(&mut self, server: u8, op: u64, bytes: &mut [u8; PAGE]) {
         if let Some(op) = self.answered(Some(server), op, Completion::Read) {
             self.came(op, bytes);
         }
     }
 
-    /// The disk's answer to [`Action::DiskRead`].
+    /// Handles the disk's answer to [`Action::DiskRead`].
     pub fn disk_read(&mut self, op: u64, mut bytes: Arc<PageBytes>, is_read: bool) {
         if let Some(op) = self.answered(None, op, Completion::Read) {
             if is_read {
@@ -182,12 +183,12 @@ impl Device {
             (_, None) => self.totals.from_disk += 1,
         }
         if self.table.get(page).version() != version {
-            // Something else is there by now: the slot may have been used for it.
+            // The place may hold another page by now, since slots are reused.
             return self.again(purpose, page, 0);
         }
         match purpose {
             Purpose::Answer(part) => {
-                // If a server should have the page and does not, it is written there while it is at hand.
+                // If servers lack copies of the page, write them while its contents are in memory.
                 let copy = self.is_wanted_at_servers(page).then(|| {
                     let frame = self.frames.queue(page, Kind::Copy, Contents::Ready)?;
                     *self.frames.bytes_mut(frame) = *bytes;
@@ -229,7 +230,7 @@ impl Device {
         }
     }
 
-    /// Other bytes than were sent: they are of no use, and the place is not read again.
+    /// Handles bytes that differ from those sent: they are dropped, and the place is not read again.
     fn wrong(&mut self, op: Op) {
         let Op::Read { page, from, .. } = op else {
             return;
@@ -250,7 +251,7 @@ impl Device {
         self.missed(op);
     }
 
-    /// The page is not there any more, whatever was believed.
+    /// Removes a place from the page's entry, since the page is not there.
     pub(super) fn forget_place(&mut self, page: u32, from: Option<Place>) {
         let mut entry = self.table.get(page);
         match from {
@@ -268,7 +269,7 @@ impl Device {
         self.settle_order(page);
     }
 
-    /// Tries another place after one that did not answer.
+    /// Tries another place after a failed read.
     pub(super) fn missed(&mut self, op: Op) {
         let Op::Read {
             purpose,

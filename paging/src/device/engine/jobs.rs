@@ -1,4 +1,4 @@
-//! Requests of clients: each is done when all its pages are.
+//! Requests of clients: a request is done when all its pages are.
 
 use super::{Action, Device};
 use crate::nbd::wire::{Fault, SimpleReply};
@@ -12,7 +12,7 @@ pub struct Answer {
     pub client: u64,
     /// Bytes to send: a simple reply, and the data read.
     pub bytes: Vec<u8>,
-    /// Bytes that were set aside for it when its request began; an error needs fewer.
+    /// Bytes that were reserved for it when its request began; an error needs fewer.
     pub room_bytes: usize,
 }
 
@@ -23,7 +23,7 @@ struct Job {
     /// Number of unfinished pages, and one for the request itself until all its pages are known.
     left: u32,
     fault: Option<Fault>,
-    /// The answer as it becomes; as long as it will be without an error.
+    /// The answer as it is assembled; its length is that of an answer without an error.
     reply: Vec<u8>,
 }
 
@@ -31,16 +31,17 @@ struct Job {
 #[derive(Default)]
 pub(super) struct Jobs {
     jobs: Slab<Job>,
-    /// Buffers that may be used again.
+    /// Buffers for reuse.
     spare: Vec<Vec<u8>>,
-    /// Bytes set aside for answers that are being gathered, or wait to be taken.
+    /// Bytes reserved for answers that are being assembled or wait to be taken.
     gathered_bytes: usize,
-    /// Flushes that wait, and for which epoch.
+    /// Waiting flushes: epoch that each waits for, and its request.
     flushes: VecDeque<(u64, usize)>,
-    /// Frames by epoch, from [`Self::first_epoch`] on; the last is the current one's.
+    /// Number of unfinished frames of each epoch from [`Self::first_epoch`] on; the last epoch is
+    /// the current one.
     frames: VecDeque<u64>,
     first_epoch: u64,
-    /// Something that was answered could not be kept after all: told by the next flush.
+    /// Fault of a write that was answered and then failed; the next flush reports it.
     owed: Option<Fault>,
 }
 
@@ -49,7 +50,7 @@ impl Jobs {
         self.jobs.is_empty()
     }
 
-    /// Adds one frame that flushes have to wait for.
+    /// Counts one more frame in the current epoch; returns the epoch.
     pub(super) fn enter_epoch(&mut self) -> u64 {
         if self.frames.is_empty() {
             self.frames.push_back(0);
@@ -65,11 +66,11 @@ impl Jobs {
     }
 }
 
-/// Most bytes of answers that are gathered at once.
+/// Maximum bytes of answers that are assembled at one time.
 const MOST_GATHERED_BYTES: usize = 64 << 20;
-/// Most requests under way.
+/// Maximum number of requests in progress.
 const MOST_JOBS: usize = 8192;
-/// Most buffers that are kept for later, of at most so many bytes each.
+/// Maximum number of buffers kept for reuse, each of at most [`SPARE_BYTES`].
 const MOST_SPARE: usize = 256;
 const SPARE_BYTES: usize = 16 + (128 << 10);
 
@@ -80,7 +81,7 @@ impl Device {
         self.jobs.jobs.len() < MOST_JOBS && self.jobs.gathered_bytes < MOST_GATHERED_BYTES
     }
 
-    /// Begins a request, whose parts follow; `read_bytes` will be answered.
+    /// Begins a request, whose parts follow. Its answer has `read_bytes` of data.
     pub fn begin(&mut self, client: u64, cookie: u64, read_bytes: usize) -> usize {
         let mut reply = self.jobs.spare.pop().unwrap_or_default();
         reply.clear();
@@ -101,14 +102,14 @@ impl Device {
         self.part_done(job);
     }
 
-    /// The request fails.
+    /// Marks a request as failed.
     pub fn fail(&mut self, job: usize, fault: Fault) {
         if let Some(job) = self.jobs.jobs.get_mut(job) {
             job.fault.get_or_insert(fault);
         }
     }
 
-    /// The request is done when everything is where it belongs that was written before.
+    /// Completes the request `job` once all earlier writes have reached their places.
     pub fn flush(&mut self, job: usize) {
         if let Some(fault) = self.jobs.owed.take() {
             self.fail(job, fault);
@@ -122,7 +123,7 @@ impl Device {
         self.jobs.frames.push_back(0);
     }
 
-    /// A frame that flushes had to wait for is done.
+    /// Counts off a frame that flushes wait for.
     pub(super) fn leave_epoch(&mut self, epoch: u64) {
         let at = epoch
             .checked_sub(self.jobs.first_epoch)
@@ -151,7 +152,7 @@ impl Device {
         }
     }
 
-    /// Bytes that were read, at their place in the answer.
+    /// Returns the part of the answer into which read bytes go.
     pub(super) fn reply(&mut self, job: usize, at: usize, len: usize) -> Option<&mut [u8]> {
         let job = self.jobs.jobs.get_mut(job)?;
         job.reply.get_mut(SimpleReply::BYTES + at..)?.get_mut(..len)
@@ -186,7 +187,7 @@ impl Device {
         }));
     }
 
-    /// Takes an answer back after its client has it.
+    /// Takes back the buffer of an answer that was sent.
     pub fn recycle(&mut self, answer: Answer) {
         self.jobs.gathered_bytes -= answer.room_bytes;
         let buffer = answer.bytes;

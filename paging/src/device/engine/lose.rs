@@ -1,4 +1,4 @@
-//! Servers are added, lost and abandoned.
+//! Servers that are added, lost and abandoned.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Distrust, Op, Purpose};
@@ -10,14 +10,13 @@ use crate::nbd::wire::Fault;
 const MOST_WRONG: u64 = 8;
 
 impl Device {
-    /// Adds a lease of this many pages, not connected yet. `None` if there are as many leases as can be
-    /// numbered.
+    /// Adds a lease of `slots` pages, not connected yet. Returns `None` if no server number is left.
     pub fn add_server(&mut self, host: &str, slots: u32) -> Option<u8> {
         let now_ms = self.now_ms();
         self.servers.add(host.to_owned(), slots, now_ms)
     }
 
-    /// The server is connected, and has its contents.
+    /// The server is connected, and still has its contents.
     pub fn server_up(&mut self, number: u8) {
         let now_us = self.now_us;
         let Some(server) = self.servers.get_mut(number) else {
@@ -37,7 +36,7 @@ impl Device {
         self.sweep.begin();
     }
 
-    /// The connection of the server has ended; it may come back.
+    /// The server's connection has ended; it may be connected again.
     pub fn server_down(&mut self, number: u8) {
         self.leave_server(number, LeaseState::Down);
     }
@@ -47,7 +46,7 @@ impl Device {
         self.leave_server(number, LeaseState::Gone);
     }
 
-    /// The lease ends soon: its pages are moved, as far as wanted, and then [`Action::Release`] follows.
+    /// The lease ends soon: its pages are moved as the settings say; then [`Action::Release`] follows.
     pub fn drain(&mut self, number: u8) {
         if let Some(server) = self.servers.get_mut(number)
             && !server.is_leaving
@@ -97,7 +96,7 @@ impl Device {
         }
     }
 
-    /// A request that its server will not answer.
+    /// Handles a request that its server will not answer.
     fn left(&mut self, op: Op, was_sent: bool) {
         match op {
             Op::Read { .. } => self.missed(op),
@@ -105,7 +104,7 @@ impl Device {
         }
     }
 
-    /// Reads that waited for a server try again.
+    /// Retries reads that waited for a server.
     fn turn(&mut self, stranded: Vec<Purpose>) {
         for purpose in stranded {
             match purpose {
@@ -124,7 +123,7 @@ impl Device {
         }
     }
 
-    /// A server answered with an error.
+    /// Handles a server's error.
     pub fn server_failed(&mut self, server: u8, op: u64, fault: Fault) {
         let Some(op) = self.answered(Some(server), op, Completion::Error) else {
             return;
@@ -145,7 +144,7 @@ impl Device {
                 server.is_full();
             }
         }
-        // The host gives its pages back, from the oldest on.
+        // The host is reclaiming its memory, the oldest pages first.
         if fault == Fault::Shutdown {
             self.forget_read(op);
             self.drain(number);
@@ -179,7 +178,7 @@ impl Device {
         }
     }
 
-    /// To be called a few times a second: ends operations that timed out, and continues the background work.
+    /// Ends operations that timed out, and continues the background work. Call it a few times a second.
     pub fn tick(&mut self) {
         for number in self.silent() {
             self.actions
@@ -202,9 +201,9 @@ impl Device {
         self.sweep_some();
     }
 
-    /// Servers that have been silent for too long with a request pending. A server that answers other
-    /// requests first is only slow, and gets fewer, unless it skips a request, among answers to later ones,
-    /// for as long as a server may be unreachable.
+    /// Servers to disconnect: those with a pending request that have answered nothing for too long. A server
+    /// that answers other requests first is only slow, and its window shrinks. But if it skips a request
+    /// while answering later ones for longer than a server may be unreachable, it is listed too.
     fn silent(&self) -> Vec<u8> {
         let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
         let left_out_us = self.now_us - self.settings.give_up_after_ms * 1000;
@@ -226,7 +225,7 @@ impl Device {
         silent
     }
 
-    /// Returns true if the page lacks a copy that a server could have.
+    /// Returns true if the page has too few copies and a server could take one.
     pub(super) fn is_wanted_at_servers(&self, page: u32) -> bool {
         let entry = self.table.get(page);
         let has = entry

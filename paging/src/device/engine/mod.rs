@@ -1,4 +1,5 @@
-//! The device itself, without a socket, a file or a clock: requests, answers and losses go in, [`Action`]s come out.
+//! The device's state machine, without sockets, files or clock: requests, answers and losses go in, [`Action`]s come
+//! out.
 //!
 //! The caller performs the actions and reports their results. That way a test can try every order of events,
 //! and one thread serves all connections without waiting for any.
@@ -23,17 +24,17 @@ use slab::Slab;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Fate of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section
+/// Treatment of pages whose host wants its memory back, while it still has them (Felten and Zahorjan 1991, section
 /// 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Revocation {
-    /// Drops them there, since there is another copy.
+    /// Drops the pages there if there is another copy.
     Drop,
-    /// Moves them to other servers.
+    /// Moves the pages to other servers.
     #[default]
     Migrate,
-    /// Moves them to this host's disk.
+    /// Moves the pages to this host's disk.
     Disk,
 }
 
@@ -46,24 +47,24 @@ pub struct Settings {
     pub copies: usize,
     /// True for a further copy on disk.
     pub has_disk: bool,
-    /// Pages being written at once.
+    /// Maximum number of pages being written at one time.
     pub frames: u32,
     /// Order in which pages leave servers that have no room for another.
     pub eviction: Policy,
-    /// Fate of pages whose host wants its memory back.
+    /// Treatment of pages whose host wants its memory back.
     pub on_revocation: Revocation,
-    /// A server that takes longer to answer is left.
+    /// Timeout of an answer, after which the server is disconnected.
     pub answer_within_ms: i64,
-    /// Time after which a read fails that only one server can answer, while that server is unreachable.
+    /// Timeout of a read that only an unreachable server could answer.
     pub give_up_after_ms: i64,
 }
 
 /// Reason for closing the connection to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distrust {
-    /// A request had no answer in time.
+    /// A request was not answered in time.
     Silent,
-    /// An answer belongs to no request of this connection.
+    /// An answer matches no request of this connection.
     Unasked,
 }
 
@@ -76,7 +77,7 @@ pub enum Action {
         server: u8,
         /// Slot of the lease, in pages.
         slot: u32,
-        /// Comes back with the answer.
+        /// Identifies the request in its answer.
         op: u64,
     },
     /// Send a page to a server: answered by [`Device::server_wrote`] or [`Device::server_failed`].
@@ -85,25 +86,25 @@ pub enum Action {
         server: u8,
         /// Slot of the lease, in pages.
         slot: u32,
-        /// Comes back with the answer.
+        /// Identifies the request in its answer.
         op: u64,
         /// Bytes of the page.
         bytes: Arc<PageBytes>,
     },
-    /// Read a page from disk into that: answered by [`Device::disk_read`].
+    /// Read a page from disk into `bytes`: answered by [`Device::disk_read`].
     DiskRead {
-        /// Page on disk.
+        /// Number of the page on disk.
         page: u32,
-        /// Comes back with the answer.
+        /// Identifies the request in its answer.
         op: u64,
         /// Buffer for the bytes.
         bytes: Arc<PageBytes>,
     },
     /// Write a page to disk: answered by [`Device::disk_wrote`].
     DiskWrite {
-        /// Page on disk.
+        /// Number of the page on disk.
         page: u32,
-        /// Comes back with the answer.
+        /// Identifies the request in its answer.
         op: u64,
         /// Bytes of the page.
         bytes: Arc<PageBytes>,
@@ -112,13 +113,13 @@ pub enum Action {
     Answer(Answer),
     /// Close the connection to this server.
     Disconnect(u8, Distrust),
-    /// Nothing is stored at this server any more: end the lease.
+    /// This server stores no page any more: end the lease.
     Release(u8),
-    /// For the log.
+    /// Log this line.
     Note(String),
 }
 
-/// A request to a server or the disk that is under way.
+/// A request to a server or the disk in progress.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Read {
@@ -126,14 +127,14 @@ enum Op {
         page: u32,
         version: u64,
         tag: TagBytes,
-        /// Places tried without success: one bit each, and one for the disk.
+        /// Places tried without success: one bit for each copy, and one for the disk.
         tried: u8,
-        /// `None`: the disk.
+        /// Place to read from; `None`: the disk.
         from: Option<Place>,
     },
     Write {
         frame: u32,
-        /// Number of the copy; `None`: the disk's.
+        /// Number of the copy; `None`: the copy on disk.
         copy: Option<usize>,
         place: Place,
     },
@@ -143,11 +144,11 @@ enum Op {
 #[derive(Clone, Copy, Debug)]
 struct TimedRequest {
     op: Op,
-    /// `None`: the disk.
+    /// Number of the server; `None`: the disk.
     server: Option<u8>,
     /// Distinguishes this request from earlier ones of the same key.
     generation: u32,
-    /// `None`: it waits for its turn, and nothing of it has gone out.
+    /// Time of sending; `None`: the request waits, and no byte of it was sent.
     sent_us: Option<i64>,
 }
 
@@ -155,9 +156,9 @@ struct TimedRequest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct Totals {
-    /// Pages of which something was read.
+    /// Reads of a page or a part of it.
     pub read: u64,
-    /// Pages of which something was written.
+    /// Writes of a page or a part of it.
     pub written: u64,
     /// Reads answered by a server.
     pub from_servers: u64,
@@ -165,15 +166,15 @@ pub struct Totals {
     pub from_disk: u64,
     /// Reads answered from frames being written.
     pub from_buffer: u64,
-    /// Reads of pages that hold nothing.
+    /// Reads of empty pages.
     pub zeroes: u64,
-    /// Pages that left the servers to make room.
+    /// Pages that servers dropped to make room.
     pub evicted: u64,
     /// Pages that were copied or moved.
     pub moved: u64,
-    /// Pages that came back as other bytes than were sent.
+    /// Pages that came back altered.
     pub wrong: u64,
-    /// Requests tried at another place.
+    /// Requests tried again at another place.
     pub retried: u64,
     /// Requests answered with an error.
     pub failed: u64,
@@ -198,11 +199,11 @@ pub struct ServerState {
     pub slots: u32,
     /// Number of pages in use.
     pub used: u32,
-    /// Number of free pages; pages abandoned with an unanswered request are neither free nor in use.
+    /// Number of free slots; slots abandoned with an unanswered request are neither free nor in use.
     pub free: u32,
-    /// Requests that may be under way at once, as it has turned out.
+    /// Present limit of requests in progress, adapted to the server's speed.
     pub window: u32,
-    /// Counters since it joined.
+    /// Counters since the lease was added.
     pub counters: Counters,
 }
 
@@ -211,7 +212,7 @@ pub struct Device {
     settings: Settings,
     seal: Seal,
     table: Table,
-    /// Pages that servers have.
+    /// Eviction order of the pages that servers hold.
     order: Order,
     servers: Servers,
     frames: Frames,
@@ -219,25 +220,25 @@ pub struct Device {
     /// Generation of the newest request in `ops`.
     generation: u32,
     jobs: Jobs,
-    /// Last version that was given out.
+    /// Last version assigned.
     version: u64,
     stored_pages: u32,
     now_us: i64,
     sweep: sweep::Sweep,
-    /// Reads of pages whose newest contents are not whole yet.
+    /// Reads of pages whose newest contents are not complete yet.
     waiting: VecDeque<Purpose>,
-    /// Frames that are the first of their page, and not sent yet.
+    /// Frames at the head of their page's queue that were not sent yet.
     starting: VecDeque<u32>,
-    /// Writes that have no place, as long as one may be found.
+    /// Frames without a place, as long as one may become free.
     parked: Vec<u32>,
-    /// Room for the disk to read into.
+    /// Buffers for reads from disk.
     spare: Vec<Arc<PageBytes>>,
     actions: VecDeque<Action>,
     totals: Totals,
 }
 
 impl Device {
-    /// An empty device. `key` must be random, and never used before.
+    /// Makes an empty device. `key` must be random, and never used before.
     #[must_use]
     pub fn new(settings: Settings, key: &[u8; 32]) -> Option<Self> {
         Some(Self {
@@ -272,7 +273,7 @@ impl Device {
         self.table.pages()
     }
 
-    /// Number of pages with content.
+    /// Number of pages that are not empty.
     #[must_use]
     pub fn stored_pages(&self) -> u32 {
         self.stored_pages
@@ -284,7 +285,7 @@ impl Device {
         self.totals
     }
 
-    /// The leases, as they stand.
+    /// State of every lease.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerState> {
         let state = |(number, server): (u8, &super::servers::Server)| ServerState {
@@ -317,7 +318,7 @@ impl Device {
         self.now_us / 1000
     }
 
-    /// Frames that writes may still take: a few are kept for reads.
+    /// Number of frames that writes may still take: some are kept for reads.
     #[must_use]
     pub fn room(&self) -> usize {
         let kept = self.settings.frames as usize / 8;
@@ -334,7 +335,7 @@ impl Device {
         self.actions.push_back(Action::Note(words));
     }
 
-    /// Sends a request to its server, or has it wait for its turn there.
+    /// Sends a request to its server, or queues it there.
     fn send(&mut self, server: u8, op: Op) {
         let key = self.insert(op, Some(server), None);
         let Some(at) = self.servers.get_mut(server) else {

@@ -1,4 +1,4 @@
-//! Writing: into a frame, and from there to every place that is to have it.
+//! Writes pages: into a frame, and from the frame to each of the page's places.
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
@@ -7,16 +7,16 @@ use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
 
-/// Number of other servers tried for one frame.
+/// Maximum number of other servers tried for one frame.
 const MOST_DETOURS: u8 = 4;
-/// Number of pages examined to find one that can leave.
+/// Maximum number of pages examined to find one to evict.
 const MOST_LOOKED_AT: usize = 64;
 
 impl Device {
-    /// Writes to a page from `from` on. The caller has seen to it that there is [`Self::room`].
+    /// Writes to a page from `from` on. The caller has checked [`Self::room`].
     ///
-    /// Answered as soon as it is in a frame where a disk takes it for sure, and where it has its copies otherwise, or when
-    /// `is_durable` is asked for.
+    /// With a disk, the write is answered as soon as a frame has it, unless it `is_durable`; otherwise once it is stored
+    /// at its places.
     pub fn write(&mut self, job: usize, page: u32, from: usize, bytes: &[u8], is_durable: bool) {
         self.totals.written += 1;
         let is_whole = bytes.len() == PAGE;
@@ -73,7 +73,7 @@ impl Device {
         self.stored_pages -= 1;
     }
 
-    /// A frame gets its version, and becomes what servers may see.
+    /// Gives a frame its version, and encrypts it for servers.
     fn close(&mut self, number: u32) {
         self.version += 1;
         let (page, version) = (self.frames.get(number).page, self.version);
@@ -86,7 +86,8 @@ impl Device {
         frame.contents = Contents::Ready;
     }
 
-    /// Takes the remainder of a frame from the one before if that is complete; otherwise it is fetched later.
+    /// Fills the remainder of a frame from the page's frame before it, if that is complete; otherwise the remainder is
+    /// fetched later.
     fn complement(&mut self, number: u32, before: Option<u32>) {
         let Some(before) = before else {
             return;
@@ -112,7 +113,7 @@ impl Device {
         self.close(number);
     }
 
-    /// A frame is the first of its page.
+    /// Starts a frame that is at the head of its page's queue.
     pub(super) fn start(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind, contents) = (frame.page, frame.kind, frame.contents);
@@ -126,7 +127,7 @@ impl Device {
         }
     }
 
-    /// Continues with the former contents of the page, as they were written; `None`: it was empty.
+    /// Continues a frame with the page's former contents, decrypted; `None`: the page was empty.
     pub(super) fn fill(&mut self, number: u32, before: Option<&[u8; PAGE]>) {
         match (self.frames.get(number).kind, before) {
             (Kind::Copy, Some(_)) => {
@@ -143,13 +144,13 @@ impl Device {
         self.place(number);
     }
 
-    /// A frame cannot get its contents.
+    /// Handles a frame whose former contents cannot be read.
     pub(super) fn spoil(&mut self, number: u32) {
         self.told(number, Some(Fault::Io));
         self.leave(number);
     }
 
-    /// Reads that waited for some frame.
+    /// Retries reads that waited for a frame.
     fn wake(&mut self) {
         for purpose in std::mem::take(&mut self.waiting) {
             match purpose {
@@ -159,7 +160,7 @@ impl Device {
         }
     }
 
-    /// Sends a frame to where it belongs.
+    /// Sends a frame to its places.
     pub(super) fn place(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind) = (frame.page, frame.kind);
@@ -183,7 +184,7 @@ impl Device {
             let taken = is_for_servers.then(|| self.take(&others, page, may_evict));
             match taken.flatten() {
                 Some(place) => (places[copy], is_new[copy]) = (place, true),
-                // A copied page stays at its place as long as it has no other.
+                // A copied page keeps its place if there is no other.
                 None if kind == Kind::Copy => {}
                 None => places[copy] = Place::NONE,
             }
@@ -198,7 +199,7 @@ impl Device {
                     self.servers.free(before);
                 }
             }
-            // Nobody reads it before the frame is done, and the vacated slot no longer belongs to this page.
+            // The entry can change now: nobody reads the page before the frame is done, and its former slot is free.
             let on_its_way = Entry::new(entry.version(), entry.tag, places, entry.is_on_disk());
             self.table.set(page, on_its_way);
         }
@@ -227,7 +228,7 @@ impl Device {
         }
     }
 
-    /// A write that has no place at all waits for a server that may come back.
+    /// Returns true if a write without any place may wait for a server to be connected again.
     fn may_find_room(&self) -> bool {
         let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
         !self.settings.has_disk
@@ -243,7 +244,7 @@ impl Device {
         }
     }
 
-    /// Room for a page at a server, on none of those hosts.
+    /// Takes a slot for a page on a host other than those of `not_at`, if need be by evicting pages.
     fn take(&mut self, not_at: &[Place], page: u32, may_evict: bool) -> Option<Place> {
         if let Some(place) = self.servers.take(not_at) {
             return Some(place);
@@ -269,7 +270,7 @@ impl Device {
         None
     }
 
-    /// Leaves a page on disk alone, which is out of the order already.
+    /// Drops a page from servers, since it is on disk; it is out of the eviction order already.
     fn evicted(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for place in std::mem::replace(&mut entry.places, [Place::NONE; COPIES]) {
@@ -279,7 +280,7 @@ impl Device {
         self.totals.evicted += 1;
     }
 
-    /// A server's answer to [`Action::Write`]: the page is stored there.
+    /// Handles a server's answer to [`Action::Write`]: the page is stored there.
     pub fn server_wrote(&mut self, server: u8, op: u64) {
         let Some(Op::Write { frame, place, .. }) =
             self.answered(Some(server), op, Completion::Write)
@@ -294,7 +295,7 @@ impl Device {
         self.copied(frame);
     }
 
-    /// The disk's answer to [`Action::DiskWrite`].
+    /// Handles the disk's answer to [`Action::DiskWrite`].
     pub fn disk_wrote(&mut self, op: u64, is_written: bool) {
         let Some(Op::Write { frame, .. }) = self.answered(None, op, Completion::Write) else {
             return;
@@ -314,9 +315,9 @@ impl Device {
         }
     }
 
-    /// A copy did not reach its place: tries another place.
+    /// Tries another place for a copy that did not reach its place.
     ///
-    /// If it was never sent, its slot can be used for other pages.
+    /// If the copy was never sent, its slot can be used for other pages.
     pub(super) fn copy_failed(&mut self, op: Op, was_sent: bool) {
         let Op::Write {
             frame: number,
@@ -349,7 +350,7 @@ impl Device {
         }
     }
 
-    /// All places have answered.
+    /// Finishes a frame after all its places have answered.
     fn complete(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind) = (frame.page, frame.kind);
@@ -388,7 +389,7 @@ impl Device {
                 self.told(number, None);
             }
             _ if self.may_find_room() => {
-                // No place that it was to have is this page's any more.
+                // Every place that the page was to have is free again.
                 let nowhere = Entry::new(before.version(), before.tag, places, false);
                 self.table.set(page, nowhere);
                 self.parked.push(number);
@@ -396,7 +397,7 @@ impl Device {
             }
             _ => {
                 if !before.is_zero() {
-                    // The former contents may be overwritten in part, and must not be read as valid.
+                    // A failed write may have overwritten part of the former contents, which must not be read as valid.
                     let nowhere = [Place::NONE; COPIES];
                     let lost = Entry::new(before.version(), before.tag, nowhere, false);
                     self.table.set(page, lost);
@@ -417,7 +418,7 @@ impl Device {
         self.leave(number);
     }
 
-    /// Answers the client that waits for a frame; without one, the next flush reports the fault.
+    /// Reports the result to the client that waits for a frame. If none waits, the next flush reports a fault.
     fn told(&mut self, number: u32, fault: Option<Fault>) {
         let kind = self.frames.get(number).kind;
         match (self.frames.get_mut(number).job.take(), fault) {
@@ -428,7 +429,7 @@ impl Device {
         }
     }
 
-    /// A frame is done with.
+    /// Removes a finished frame.
     fn leave(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (kind, epoch) = (frame.kind, frame.epoch);
@@ -444,7 +445,7 @@ impl Device {
         }
     }
 
-    /// Keeps the order true to where a page is.
+    /// Removes the page from the eviction order if no server has it.
     pub(super) fn settle_order(&mut self, page: u32) {
         if !self.table.get(page).has_place() {
             self.order.leave(page);

@@ -1,4 +1,4 @@
-//! In the background: pages leave servers that end, and get back the copies that they lost.
+//! Background work: moves pages away from servers that end, and restores lost copies.
 
 use super::{Action, Device, Revocation};
 use crate::device::frames::{Contents, Kind};
@@ -6,36 +6,36 @@ use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use std::collections::HashSet;
 
-/// Pages looked at a tick.
+/// Maximum number of pages examined per tick.
 const LOOKED_AT: u32 = 16 << 10;
-/// Pages moved at once.
+/// Maximum number of pages being moved at one time.
 const MOST_MOVING: usize = 64;
-/// Time until pages that could not be moved are tried again.
+/// Time between two passes.
 const PAUSE_MS: i64 = 1000;
 
-/// Passes over all pages, repeated as long as there is a reason.
+/// Repeated passes over all pages, as long as there is a reason for one.
 #[derive(Default)]
 pub(super) struct Sweep {
     is_wanted: bool,
     at: u32,
-    /// Something was left out: numbers may still be referred to.
+    /// True if a page was skipped in this pass: a server's number may still be in use.
     is_partial: bool,
-    /// True if a page may have fewer copies than it should, as far as known since the last pass.
+    /// True if a page may have too few copies, by the last pass or an event since.
     is_short: bool,
-    /// True if a reason was found or came up during this pass.
+    /// True if this pass found a page with too few copies.
     has_found: bool,
     not_before_ms: i64,
     moving: HashSet<u32>,
 }
 
 impl Sweep {
-    /// A pass, from the beginning.
+    /// Begins a pass from the first page.
     pub(super) fn begin(&mut self) {
         (self.is_wanted, self.at, self.is_partial) = (true, 0, false);
         (self.is_short, self.not_before_ms) = (true, 0);
     }
 
-    /// A page has fewer copies than it should.
+    /// Notes that a page has fewer copies than it should.
     pub(super) fn found_short(&mut self) {
         (self.is_wanted, self.is_short, self.has_found) = (true, true, true);
     }
@@ -50,13 +50,13 @@ impl Sweep {
 }
 
 impl Device {
-    /// Every page at servers has as many copies as it should, all of them at servers that are connected.
+    /// Returns true if each page at servers has its full number of copies, all at connected servers.
     #[must_use]
     pub fn has_all_copies(&self) -> bool {
         !self.sweep.is_short && self.unreachable_pages() == 0
     }
 
-    /// Copies at servers that are not connected.
+    /// Number of copies at servers that are not connected.
     #[must_use]
     pub fn unreachable_pages(&self) -> u32 {
         let down = self.servers.iter().map(|(_, server)| server);
@@ -65,7 +65,7 @@ impl Device {
             .sum()
     }
 
-    /// A page that is nowhere but at servers, and at too few of them.
+    /// Returns true for a page at servers that has too few copies there.
     pub(super) fn is_short(&self, entry: &Entry) -> bool {
         let is_there = |place: &&Place| {
             matches!(
@@ -144,7 +144,7 @@ impl Device {
             && self.settings.on_revocation == Revocation::Disk)
     }
 
-    /// Leaves a server that ends, where the page is elsewhere and need not be moved.
+    /// Removes copies at servers that end, if another copy exists and the settings allow it.
     pub(super) fn leaves_place(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for copy in 0..COPIES {
@@ -157,7 +157,8 @@ impl Device {
             let may_leave = match self.settings.on_revocation {
                 Revocation::Drop => is_elsewhere,
                 Revocation::Disk => entry.is_on_disk(),
-                // With no room anywhere, it leaves all the same where there is another copy.
+                // If no server has room, the page is dropped there in spite of the setting, since another
+                // copy exists.
                 Revocation::Migrate => is_elsewhere && !self.has_free_slot(&entry.places),
             };
             if may_leave {
@@ -169,7 +170,7 @@ impl Device {
         self.settle_order(page);
     }
 
-    /// The end of a pass.
+    /// Ends a pass.
     fn swept(&mut self) {
         let is_partial =
             std::mem::take(&mut self.sweep.is_partial) || !self.sweep.moving.is_empty();

@@ -1,11 +1,11 @@
-//! Buffers of a connection that never waits: bytes that have come and were not taken, and bytes that are to go.
+//! Buffers of a non-blocking connection: received bytes that are not handled yet, and bytes to send.
 
 use std::io::{self, Read, Write};
 
-/// Room for messages that came together.
+/// Size of the buffer for received bytes, which may be many messages.
 const ROOM: usize = 256 << 10;
 
-/// Stream with its buffers. It is non-blocking, and so is everything here.
+/// A non-blocking stream with its buffers. No call here blocks.
 pub(super) struct BufferedStream<S> {
     stream: S,
     inward: Vec<u8>,
@@ -38,7 +38,7 @@ impl<S: Read + Write> BufferedStream<S> {
     /// Reads from the connection. Returns false if there was no input, or no room for it.
     ///
     /// # Errors
-    /// The end of the connection is one.
+    /// The end of the connection counts as an error.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         self.inward.copy_within(self.from..self.until, 0);
         (self.from, self.until) = (0, self.until - self.from);
@@ -59,17 +59,17 @@ impl<S: Read + Write> BufferedStream<S> {
         }
     }
 
-    /// Returns true where there is room for further bytes.
+    /// Returns true if there is room for further received bytes.
     pub(super) fn has_room(&self) -> bool {
         self.until - self.from < self.inward.len()
     }
 
-    /// Bytes that have come and were not taken.
+    /// Received bytes that were not taken.
     pub(super) fn received(&self) -> &[u8] {
         &self.inward[self.from..self.until]
     }
 
-    /// Takes this many bytes; `None` while fewer have come.
+    /// Takes `count` bytes; `None` if fewer were received.
     pub(super) fn take(&mut self, count: usize) -> Option<&mut [u8]> {
         let taken = self.inward[self.from..self.until].get_mut(..count)?;
         self.from += count;
@@ -81,12 +81,12 @@ impl<S: Read + Write> BufferedStream<S> {
         self.outward.extend(bytes);
     }
 
-    /// Bytes that are to go still.
+    /// Number of bytes still to be sent.
     pub(super) fn unsent_bytes(&self) -> usize {
         self.outward.len() - self.sent
     }
 
-    /// Sends as much as is taken; whether something is left.
+    /// Sends as much as the socket accepts; returns true if bytes are left.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         while self.sent < self.outward.len() {
             match self.stream.write(&self.outward[self.sent..]) {
@@ -123,7 +123,7 @@ mod tests {
         assert!(ours.receive().unwrap());
         assert_eq!(ours.received(), b"de");
 
-        // More than a socket takes, so that something is left.
+        // More than a socket accepts, so that bytes are left.
         let sent = vec![7; 8 << 20];
         ours.push(&sent);
         assert!(ours.send().unwrap() && ours.unsent_bytes() > 0);

@@ -1,4 +1,4 @@
-//! A client of the device: the kernel, qemu, or any program connected to its socket. Nothing here blocks.
+//! A client of the device: the kernel, qemu, or any program connected to its socket. No call here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::engine::{Answer, Device};
@@ -8,26 +8,26 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-/// Answers that are not taken, or not made yet: no more requests are looked at.
+/// Maximum bytes of answers that are unsent or being assembled, beyond which no further request is read.
 const MOST_UNTAKEN: usize = 4 << 20;
 
-/// Requests in, answers out.
+/// A client's connection: requests in, answers out.
 pub(super) struct Client {
     number: u64,
     stream: BufferedStream<UnixStream>,
-    /// Bytes of answers that are being made.
+    /// Bytes of answers that are being assembled.
     awaited_bytes: usize,
-    /// A request of which a part is done.
+    /// Request that is partly handled.
     current: Option<Current>,
     has_ended: bool,
 }
 
-/// A write or a discard, page by page.
+/// A write or discard, handled page by page.
 struct Current {
     job: usize,
     command: Command,
     is_durable: bool,
-    /// True for a faulty request: its bytes are read all the same.
+    /// True for a faulty request: its bytes are read and dropped.
     is_void: bool,
     offset: u64,
     left: u64,
@@ -48,7 +48,7 @@ impl Client {
     /// Reads from the connection. Returns false if there was no input, or no room for it.
     ///
     /// # Errors
-    /// The end of the connection is one.
+    /// The end of the connection counts as an error.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         self.stream.receive()
     }
@@ -73,12 +73,12 @@ impl Client {
         self.stream.unsent_bytes() + self.awaited_bytes > MOST_UNTAKEN
     }
 
-    /// Sends as much as is taken; whether something is left.
+    /// Sends as much as the socket accepts; returns true if bytes are left.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         self.stream.send()
     }
 
-    /// Passes received requests to the device, as far as it has room.
+    /// Passes received requests to the device, as far as the device has room.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`]: the bytes are no request.
@@ -105,7 +105,7 @@ impl Client {
 
     fn begin(&mut self, request: Request, device: &mut Device) {
         if request.command == Command::Disconnect {
-            self.has_ended = true; // and is not answered
+            self.has_ended = true; // a disconnect gets no answer
             return;
         }
         let wrong = request.check(u64::from(device.pages()) * PAGE as u64).err();
@@ -125,7 +125,7 @@ impl Client {
                 }
                 device.end(job);
             }
-            // The bytes of a write follow, whatever is wrong with it.
+            // A write's bytes follow even if the request is faulty.
             Command::Write | Command::Trim | Command::WriteZeroes
                 if request.command == Command::Write || !is_void =>
             {
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Goes on with a write or a discard; `true` when it is done.
+    /// Continues a write or discard; returns true when it is done.
     fn go_on(&mut self, device: &mut Device) -> bool {
         let Some(current) = &mut self.current else {
             return true;
@@ -191,7 +191,8 @@ impl AsFd for Client {
     }
 }
 
-/// Page, offset and length within it, and where that is in the whole.
+/// Splits a range by pages: number of each page, offset and length within it, and offset within the
+/// range.
 fn parts(offset: u64, bytes: u64) -> impl Iterator<Item = (u32, usize, usize, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {

@@ -1,13 +1,13 @@
-//! Connecting to servers, each attempt on a thread of its own, again and again while there is hope.
+//! Connects to servers, each attempt on a thread of its own, with pauses in between.
 
 use super::{Handle, Message};
 use crate::nbd::client::{Source, connect};
 use std::thread;
 use std::time::Duration;
 
-/// Time limit of one attempt.
+/// Timeout of one attempt.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Time until the next attempt, at first and at most.
+/// Shortest pause between attempts, the first one; pauses grow up to [`MOST_PAUSE_US`].
 const LEAST_PAUSE_US: i64 = 100_000;
 const MOST_PAUSE_US: i64 = 5_000_000;
 
@@ -20,7 +20,7 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Begins one, unless it is too early.
+    /// Begins an attempt, unless it is too early or one is under way.
     pub(super) fn begin(&mut self, number: u32, source: &Source, handle: &Handle, now_us: i64) {
         if self.is_under_way || now_us < self.not_before_us {
             return;

@@ -1,6 +1,6 @@
-//! The copy on this host's disk: a file as large as the device, written around the page cache, by a few threads.
+//! The copy on this host's disk: a file as large as the device, past the page cache, read and written by a few threads.
 //!
-//! It has no name while it is used and nobody has its key afterwards: nothing of it is left when the clerk ends, however it ends.
+//! The file has no name, and its key is only in this process: nothing readable is left when the clerk ends, however it ends.
 
 use crate::device::frames::{PAGE, PageBytes};
 use rustix::fs::{FallocateFlags, Mode, OFlags};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Requests under way at once.
+/// Number of requests in progress at one time.
 const THREADS: usize = 4;
-/// Pages written by one call, where they lie side by side.
+/// Maximum number of adjacent pages written by one call.
 const MOST_TOGETHER: usize = 64;
 
 /// Reason why there is no copy on disk.
@@ -59,15 +59,15 @@ struct DiskQueues {
     file: File,
     queue: Mutex<Queue>,
     news: Condvar,
-    /// Rung when something is done.
+    /// Event descriptor, signalled when a result is ready.
     bell: OwnedFd,
 }
 
-/// The file, and those who read and write it.
+/// The file, and the threads that read and write it.
 pub(super) struct Disk(Arc<DiskQueues>);
 
 impl Disk {
-    /// Takes the room for so many pages in `folder`, all of it now.
+    /// Creates the file in `folder`, and allocates space for all `pages`.
     pub(super) fn open(folder: &Path, pages: u32) -> Result<Self, DiskError> {
         let failed = |what: &'static str| {
             move |source: Errno| DiskError {
@@ -119,10 +119,10 @@ impl Disk {
         self.0.news.notify_one();
     }
 
-    /// Results since the last call.
+    /// Moves the results since the last call to `into`.
     pub(super) fn done(&self, into: &mut Vec<DiskResult>) {
         let mut count = [0; 8];
-        let _ = rustix::io::read(&self.0.bell, &mut count); // that it rang is all there is to know
+        let _ = rustix::io::read(&self.0.bell, &mut count); // the count does not matter
         into.append(&mut self.0.queue().done);
     }
 }
@@ -137,7 +137,7 @@ impl DiskQueues {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For ever: the process ends with its device.
+    /// Handles requests for ever: the process ends with its device.
     fn work(&self) {
         loop {
             let done = match self.next() {
@@ -145,14 +145,14 @@ impl DiskQueues {
                 DiskTurn::Write(together) => self.do_write(together),
             };
             self.queue().done.extend(done);
-            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes()); // full is rung, too
+            let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes()); // a full counter signals as well
         }
     }
 
     fn next(&self) -> DiskTurn {
         let mut queue = self.queue();
         loop {
-            // Reads go first: somebody waits for them, and nobody for writes.
+            // Reads go first: clients wait for reads, and not for writes.
             if let Some(wanted) = queue.reads.pop_front() {
                 return DiskTurn::Read(wanted);
             }
@@ -204,7 +204,7 @@ impl DiskQueues {
         };
         drop(slices);
         let done = |(nth, wanted): (usize, DiskRequest)| {
-            // A call that wrote less is made up for page by page.
+            // After a short write, each remaining page is written by itself.
             let is_written = (nth + 1) * PAGE <= written || {
                 let at = u64::from(wanted.page) * PAGE as u64;
                 self.file.write_all_at(&wanted.bytes.0, at).is_ok()

@@ -1,5 +1,5 @@
-//! The socket for clients: each handshake has a thread of its own, and then the connection belongs to the
-//! device.
+//! The socket for clients: each handshake has a thread of its own; after it, the device's thread owns the
+//! connection.
 
 use super::{Handle, Message, StartError};
 use crate::device::frames::PAGE;
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Time for the handshake, after which a client is disconnected.
+/// Timeout of the handshake, after which the client is disconnected.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Handshakes at once.
+/// Maximum number of simultaneous handshakes.
 const MOST_HANDSHAKES: usize = 64;
-/// Time until a refused accept(2) is tried again.
+/// Pause after accept(2) fails.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The device, as clients are told of it.
+/// The device's export as shown to clients.
 #[derive(Clone, Copy)]
 struct Handshake {
     bytes: u64,
@@ -52,7 +52,7 @@ impl Exports for Handshake {
     }
 }
 
-/// Listens, for its owner alone, as long as the process lives.
+/// Listens for as long as the process lives; only the socket's owner can connect.
 pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), StartError> {
     let failed = |source| StartError::Listen {
         path: path.to_owned(),
@@ -81,7 +81,7 @@ pub(super) fn listen(path: &Path, pages: u32, handle: Handle) -> Result<(), Star
                 }
                 shaking.fetch_sub(1, Ordering::Relaxed);
             };
-            // Dropped with its contents if no thread can be started.
+            // If no thread can be started, the connection is dropped and so closed.
             let _ = thread::Builder::new()
                 .name("client".to_owned())
                 .spawn(shake);

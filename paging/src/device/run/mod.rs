@@ -1,8 +1,7 @@
-//! The device at work: one thread that serves its clients and uses its servers, and waits for all of them at
-//! once.
+//! A running device: one thread serves its clients and uses its servers, and waits for all of them together.
 //!
-//! Slow work is done in other threads, which report the result: connecting ([`connect`]), the disk, asking
-//! the recruiter.
+//! Other threads do slow work and report the results: connecting ([`connect`]), the disk, requests to the
+//! recruiter.
 
 mod buffered;
 mod client;
@@ -29,16 +28,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use turn::Turn;
 
-/// Settings of the device and of its surroundings.
+/// Settings of the device, its disk and its socket.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Settings of the engine.
     pub device: Settings,
-    /// Path of the copy on disk, if there is to be one.
+    /// Folder of the copy on disk; `None`: no copy.
     pub disk: Option<PathBuf>,
     /// Unix socket for clients.
     pub socket: PathBuf,
-    /// Time for which a server that was left without a lease is not tried again (Dodo's refraction period).
+    /// Time for which an abandoned server without a lease is not tried again (Dodo's refraction period).
     pub refraction: Duration,
 }
 
@@ -54,15 +53,15 @@ pub enum StartError {
         /// Error of the system.
         source: io::Error,
     },
-    /// No copy on disk.
+    /// The copy on disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiskError),
-    /// The kernel would not.
+    /// The kernel refuses a resource.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
-/// Counts the answers of a server that has closed its half of the connection. For the fuzzer alone.
+/// Counts the answers of a server that has closed its half of the connection. For the fuzzer only.
 #[doc(hidden)]
 pub fn count_answers(wire: Wire) -> io::Result<u64> {
     let mut connection = server::Connection::new(wire)?;
@@ -78,13 +77,13 @@ pub fn count_answers(wire: Wire) -> io::Result<u64> {
 /// News of leases for the program that requests them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseNews {
-    /// Nothing is stored there any more: the lease can be ended.
+    /// This lease stores no page any more and can be ended.
     Released(String),
-    /// Its server could not be connected in time: the lease can be ended.
+    /// The server of this lease could not be connected in time; the lease can be ended.
     Unreachable(String),
-    /// The server reports that the lease has ended.
+    /// The server of this lease reports that the lease has ended.
     Over(String),
-    /// Pages in use and free, at intervals.
+    /// Numbers of pages in use and free, sent at intervals.
     Demand(Demand),
 }
 
@@ -93,11 +92,11 @@ pub enum LeaseNews {
 pub struct Demand {
     /// Number of pages with content.
     pub stored: u64,
-    /// Slots at servers that are there, as far as they can be used.
+    /// Number of usable slots at connected servers.
     pub slots: u64,
-    /// Number of free pages.
+    /// Number of free slots.
     pub free: u64,
-    /// Leases that are being connected: the number of their slots is not known yet.
+    /// Number of leases being connected, whose slots are not counted yet.
     pub connecting: u64,
 }
 
@@ -125,17 +124,17 @@ impl Handle {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    /// Adds a server.
+    /// Has the device use a server.
     pub fn join(&self, source: Source) {
         self.tell(Message::Join(source));
     }
 
-    /// The lease ends soon, or is not needed: what is there is moved, and [`LeaseNews::Released`] follows.
+    /// The lease ends soon, or is not needed: its pages are moved, and [`LeaseNews::Released`] follows.
     pub fn leave(&self, lease: &str) {
         self.tell(Message::Leave(lease.to_owned()));
     }
 
-    /// The lease is over.
+    /// Reports to the device that the lease has ended.
     pub fn over(&self, lease: &str) {
         self.tell(Message::Over(lease.to_owned()));
     }
@@ -148,13 +147,13 @@ impl Handle {
         answered.recv().ok()
     }
 
-    /// Ends the device. Its contents are gone.
+    /// Ends the device, and drops its contents.
     pub fn end(&self) {
         self.tell(Message::End);
     }
 }
 
-/// A device at work.
+/// A running device.
 pub struct RunningDevice {
     /// Sender of messages to the device.
     pub handle: Handle,
@@ -162,7 +161,7 @@ pub struct RunningDevice {
 }
 
 impl RunningDevice {
-    /// Starts the device: from here on clients can connect, and their writes go to disk until there are
+    /// Starts the device. From then on clients can connect, and their writes go to disk until there are
     /// servers.
     ///
     /// # Errors
@@ -200,7 +199,7 @@ impl RunningDevice {
         Ok(Self { handle, thread })
     }
 
-    /// Waits for its end.
+    /// Waits until the device has ended.
     pub fn join(self) {
         let _ = self.thread.join();
     }

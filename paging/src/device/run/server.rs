@@ -1,4 +1,4 @@
-//! A connection to a memory server, from its first request on. Nothing here blocks.
+//! A connection to a memory server after its handshake. No call here blocks.
 
 use super::buffered::BufferedStream;
 use crate::device::frames::{PAGE, PageBytes};
@@ -9,10 +9,10 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// In a cookie: an answer without an error is followed by a page.
+/// Bit of a cookie whose successful answer is followed by a page.
 const READS: u64 = 1 << 63;
 
-/// Requests out, answers in.
+/// The connection: requests out, answers in.
 pub(super) struct Connection {
     stream: BufferedStream<Wire>,
 }
@@ -27,7 +27,7 @@ pub(super) enum Reply<'a> {
 impl Connection {
     pub(super) fn new(wire: Wire) -> io::Result<Self> {
         wire.set_nonblocking()?;
-        // Closing drops unsent bytes: late pages must not reach the server after newer ones.
+        // Closing must drop unsent bytes: late pages must not reach the server after newer ones.
         set_socket_linger(&wire, Some(Duration::ZERO))?;
         Ok(Self {
             stream: BufferedStream::new(wire),
@@ -58,7 +58,7 @@ impl Connection {
         self.stream.push(&bytes.0);
     }
 
-    /// Sends as much as is taken; whether something is left.
+    /// Sends as much as the socket accepts; returns true if bytes are left.
     pub(super) fn send(&mut self) -> io::Result<bool> {
         if self.stream.send()? {
             return Ok(true);
@@ -78,15 +78,16 @@ impl Connection {
     /// Reads from the connection. Returns false if there was no input.
     ///
     /// # Errors
-    /// The end of the connection is one.
+    /// The end of the connection counts as an error.
     pub(super) fn receive(&mut self) -> io::Result<bool> {
         self.stream.receive()
     }
 
-    /// The next answer that came whole.
+    /// Returns the next complete answer.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`]: nothing after it can be understood.
+    /// [`io::ErrorKind::InvalidData`]: the bytes are no answer, so that no later answer can be
+    /// found either.
     pub(super) fn next_reply(&mut self) -> io::Result<Option<Reply<'_>>> {
         let Some(head) = self.stream.received().first_chunk() else {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! State of a device, for people and programs.
+//! The device's state as JSON.
 
 use crate::device::engine::{ServerState, Totals};
 use crate::device::frames::PAGE;
@@ -6,14 +6,14 @@ use crate::device::servers::LeaseState;
 use crate::nbd::wire::{Request, SimpleReply};
 use serde::{Deserialize, Serialize};
 
-/// The whole. Fields that a clerk of another version may lack have defaults.
+/// State of the whole device. Fields that a clerk of another version may lack have defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceStatus {
     /// Size of the device, in bytes.
     pub size_bytes: u64,
-    /// Bytes in use.
+    /// Bytes of pages that are not empty.
     pub stored_bytes: u64,
-    /// Clients that are connected.
+    /// Number of connected clients.
     #[serde(default)]
     pub clients_count: usize,
     /// True if there is a copy on disk.
@@ -21,10 +21,10 @@ pub struct DeviceStatus {
     /// True if each page at servers has its full number of copies, all of them reachable.
     #[serde(default)]
     pub has_all_copies: bool,
-    /// Copies of pages at servers that are not connected: they count again only when the server is back.
+    /// Bytes of copies at servers that are not connected, usable again only after reconnecting.
     #[serde(default)]
     pub unreachable_bytes: u64,
-    /// Pages, as counted since the start.
+    /// Counters of pages since the start.
     pub pages: Totals,
     /// State of the servers.
     pub servers: Vec<ServerStatus>,
@@ -36,41 +36,41 @@ pub struct ServerStatus {
     /// Address or name of the host.
     #[serde(default)]
     pub host: String,
-    /// The lease; absent: it was given by hand.
+    /// Id of the lease; absent for a server given by hand.
     pub lease: Option<String>,
     /// `up`, `down`, `draining` or `gone`.
     pub standing: String,
     /// Size of the lease, in bytes.
     pub size_bytes: u64,
-    /// Bytes in use.
+    /// Bytes of slots in use.
     pub used_bytes: u64,
-    /// Pages read from there.
+    /// Pages read from this server.
     #[serde(default)]
     pub reads: u64,
-    /// Pages written to there.
+    /// Pages written to this server.
     #[serde(default)]
     pub writes: u64,
-    /// Requests that it answered with an error.
+    /// Requests that this server answered with an error.
     #[serde(default)]
     pub failed: u64,
-    /// Pages that came back as other bytes than were sent.
+    /// Pages that came back altered.
     #[serde(default)]
     pub wrong: u64,
-    /// Bytes of requests and answers sent and received besides pages. TLS and TCP add their own.
+    /// Bytes sent and received besides pages: requests and answers, without TLS and TCP.
     #[serde(default)]
     pub control_bytes: u64,
-    /// Times its connection ended.
+    /// Number of times that the connection ended.
     #[serde(default)]
     pub disconnects: u64,
-    /// Requests that may be under way at once, as it has turned out.
+    /// Present limit of requests in progress, adapted to the server's speed.
     #[serde(default)]
     pub window: u32,
-    /// From a request's sending to its answer, on average; absent: there was none.
+    /// Mean time from a request to its answer, in microseconds; absent without requests.
     pub mean_us: Option<u64>,
 }
 
 impl DeviceStatus {
-    /// Servers that take and give pages.
+    /// Servers that are connected and not draining.
     pub fn up(&self) -> impl Iterator<Item = &ServerStatus> {
         self.servers.iter().filter(|server| server.standing == "up")
     }

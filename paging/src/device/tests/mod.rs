@@ -1,4 +1,4 @@
-//! The device among servers, a disk and a client that are all played here: any order of events, and never a wrong byte.
+//! The device with simulated servers, disk and client: events occur in any order, and no byte is ever wrong.
 
 mod world;
 
@@ -18,7 +18,7 @@ fn revocation() -> impl Strategy<Value = Revocation> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Whatever happens to servers.
+    /// With a disk, no request fails, whatever happens to servers.
     #[test]
     fn with_a_disk_nothing_fails(
         steps in prop::collection::vec(step(3), 0..250),
@@ -37,7 +37,7 @@ proptest! {
         prop_assert!(world.device.is_idle());
     }
 
-    /// Errors there may be, but no wrong byte and no request without an answer.
+    /// Without a disk errors may occur, but no wrong byte and no unanswered request.
     #[test]
     fn without_a_disk_nothing_is_wrong(
         steps in prop::collection::vec(step(3), 0..250),
@@ -50,12 +50,12 @@ proptest! {
         }
         world.settle();
         prop_assert!(world.device.is_idle());
-        // Late bytes of a lost connection reach no page in use.
+        // Late bytes of a lost connection overwrite no page in use.
         let has_lied = steps.iter().any(|step| matches!(step, Step::Flip(_)));
         prop_assert!(has_lied || world.device.totals().wrong == 0);
     }
 
-    /// Two copies at servers, and one server after the other lost for good, with time to make copies in between.
+    /// Two copies at servers: servers are lost for good one after the other, with time to restore copies in between.
     #[test]
     fn with_two_copies_any_one_server_can_go(
         writes in prop::collection::vec((0..PAGES, any::<u8>()), 1..60),
@@ -101,7 +101,7 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     }
     assert_eq!(world.device.totals().evicted, 4);
     let from_disk = |world: &World| world.device.totals().from_disk;
-    // 4 to 7 are there; 4 is used once more, so that 5 goes first.
+    // Pages 4 to 7 are at servers; 4 is used once more, so that 5 is evicted first.
     world.do_step(&Step::Read(4));
     finish(&mut world);
     assert_eq!(from_disk(&world), 0);
@@ -118,10 +118,10 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
     assert_eq!(from_disk(&world), 2);
 }
 
-/// The same pages, and a read of 4 and of 0: which pages servers have then.
+/// After the same writes, pages 4 and 0 are read: which pages servers hold depends on the policy.
 #[test]
 fn the_policy_chooses_the_pages_that_servers_have() {
-    // A world for each page, as looking at one may move it.
+    // One world per page, since reading a page may move it.
     let is_at_servers = |policy, page| {
         let mut world = World::evicting(policy, 1, true, 1, 4, Revocation::Migrate);
         let steps = (0..8).map(|page| Step::Write(page, page as u8));
@@ -139,10 +139,10 @@ fn the_policy_chooses_the_pages_that_servers_have() {
         pages.collect::<Vec<_>>()
     };
     assert_eq!(at_servers(Policy::Lru), [0, 4, 6, 7]); // 5 is the least recently used
-    assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // 4 came before it
-    assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // 4 never came in
-    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand takes 4's mark and goes on to 5
-    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // 4 was used once alone
+    assert_eq!(at_servers(Policy::Fifo), [0, 5, 6, 7]); // 4 came before 5
+    assert_eq!(at_servers(Policy::FirstIn), [0, 1, 2, 3]); // 4 was never admitted
+    assert_eq!(at_servers(Policy::Sieve), [0, 4, 6, 7]); // the hand clears 4's mark and goes on to 5
+    assert_eq!(at_servers(Policy::S3Fifo), [0, 5, 6, 7]); // 4 was used only once
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn the_only_copy_lost_is_an_error_and_said_by_name() {
     assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
     let is_named = |words: &String| words.contains("page 3 cannot be read");
     assert!(world.notes.iter().any(is_named), "{:?}", world.notes);
-    // A page never written there is not affected, and a page written now has no place.
+    // A page never written to that server is not affected, and a page written now has no place.
     world.do_step(&Step::Read(4));
     world.do_step(&Step::Write(5, 1));
     world.settle();
@@ -255,7 +255,7 @@ fn a_server_that_changes_pages_is_found_out_and_left() {
     assert!(world.contents().into_iter().all(|is_right| is_right));
     let wrong = world.device.totals().wrong;
     assert_eq!(wrong, 6);
-    // Repaired: the disk's pages went back to servers.
+    // Repaired: pages of the disk went back to servers.
     finish(&mut world);
     assert!(world.contents().into_iter().all(|is_right| is_right));
     assert_eq!(world.device.totals().wrong, wrong);
@@ -270,7 +270,7 @@ fn copies_that_cannot_be_reached_do_not_count() {
     finish(&mut world);
     assert!(world.device.has_all_copies());
     world.do_step(&Step::Down(1));
-    // After any time: one copy of each page is reachable.
+    // After any time, one copy of each page is reachable.
     finish(&mut world);
     assert!(!world.device.has_all_copies());
     assert_eq!(world.device.unreachable_pages(), PAGES);
@@ -284,7 +284,7 @@ fn a_forged_answer_takes_no_copy_from_the_disk() {
     let mut world = World::new(1, true, 1, 16, Revocation::Migrate);
     for page in 0..PAGES {
         world.do_step(&Step::Write(page, 9));
-        // Each page is still on its way to the disk, and the server answers that request in its place.
+        // Each page is still in transit to the disk; the server answers the disk's request.
         world.do_step(&Step::Forge(0, 0, Forgery::Failed));
         world.do_step(&Step::Forge(0, 0, Forgery::Wrote));
         world.do_step(&Step::Up(0));
@@ -301,7 +301,7 @@ fn a_request_that_is_left_out_among_answers_is_given_up() {
     world.do_step(&Step::Write(0, 1));
     world.do_step(&Step::Silent(0));
     world.do_step(&Step::Deliver(0));
-    // The server answers again, repeatedly, and not to that request.
+    // The server is up again, and answers repeatedly, but not that request.
     world.do_step(&Step::Up(0));
     for byte in 1..9 {
         world.do_step(&Step::Write(1, byte));

@@ -1,4 +1,4 @@
-//! Servers, a disk and a client, all played, and whatever may become of them.
+//! Simulated servers, disk and client, and their faults.
 
 use super::super::servers::LATE_US;
 use super::super::*;
@@ -13,7 +13,7 @@ pub(super) const PAGES: u32 = 12;
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Write(u32, u8),
-    /// Some bytes of a page.
+    /// Writes some bytes of a page.
     Patch(u32, usize, usize, u8),
     Read(u32),
     Zero(u32),
@@ -24,18 +24,18 @@ pub(super) enum Step {
     Up(usize),
     Gone(usize),
     Drain(usize),
-    /// Pages of a server change by themselves.
+    /// A server's pages change by themselves.
     Flip(usize),
-    /// A server gives back what it has of some slots, one after the other.
+    /// A server gives back some slots, one after the other.
     GiveBack(usize, u32),
     Full(usize),
-    /// A server stops to answer.
+    /// A server stops answering.
     Silent(usize),
-    /// Writes the late bytes of a lost connection after all.
+    /// Writes the late bytes of a lost connection.
     Late(usize),
-    /// A server answers a request that another server, the disk or nobody was sent.
+    /// A server answers a request that was sent to another server, to the disk or to nobody.
     Forge(usize, usize, Forgery),
-    /// A server answers its own request as if it were of the other kind.
+    /// A server answers its own request with the wrong kind of answer.
     Mistype(usize),
     /// A server answers one request twice.
     Repeat(usize),
@@ -85,7 +85,7 @@ pub(super) fn step(servers: usize) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A memory server as it may be.
+/// A memory server that may have any fault.
 #[derive(Default)]
 struct Host {
     number: Option<u8>,
@@ -94,14 +94,14 @@ struct Host {
     is_up: bool,
     is_full: bool,
     is_silent: bool,
-    /// Sent by a connection that is gone, when that went.
+    /// Bytes that a lost connection had sent, with the time of its loss.
     late: Vec<(i64, u32, [u8; PAGE])>,
 }
 
 /// A request of the engine.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum EngineRequest {
-    /// A page, as it was from then on.
+    /// Read of a page; the second value counts the page's contents at that time.
     Read(u32, usize),
     Write(u32),
     Flush,
@@ -112,7 +112,7 @@ pub(super) struct World {
     hosts: Vec<Host>,
     disk: HashMap<u32, [u8; PAGE]>,
     pub(super) under_way: Vec<Action>,
-    /// Everything that each page has ever been.
+    /// All contents that each page ever had.
     pages: Vec<Vec<[u8; PAGE]>>,
     pub(super) asked: HashMap<u64, EngineRequest>,
     cookie: u64,
@@ -121,7 +121,7 @@ pub(super) struct World {
     pub(super) failed_writes: u64,
     pub(super) released: Vec<u8>,
     pub(super) notes: Vec<String>,
-    /// Pages of which a write failed.
+    /// True for pages of which a write failed.
     is_open: [bool; PAGES as usize],
 }
 
@@ -193,13 +193,13 @@ impl World {
             .find(|host| host.number == Some(number))
     }
 
-    /// Takes up what the device wants done; answers to clients are looked at here.
+    /// Carries out the device's actions; checks answers to clients.
     fn act(&mut self) {
         while let Some(action) = self.device.next_action() {
             match action {
                 Action::Answer(answer) => self.check(answer),
                 Action::Disconnect(number, _) => {
-                    // The connection is new, and with it the server's attention.
+                    // The server forgets the requests of its former connection.
                     self.drop_requests(number);
                     if let Some(host) = self.host(number) {
                         host.is_up = false;
@@ -225,7 +225,8 @@ impl World {
             (EngineRequest::Read(page, since), 0) => {
                 let all = &self.pages[page as usize];
                 let may_be = |was: &[u8; PAGE]| was == data;
-                // A write that failed may have been done or not, and others in part on top of it: every byte is one that was.
+                // A failed write may have been done or not, with later writes over a part of it: each byte must be one that
+                // was there.
                 let byte_was = |at: usize| all.iter().any(|was| was[at] == data[at]);
                 assert!(
                     all[since..].iter().any(may_be)
@@ -259,7 +260,7 @@ impl World {
         }
     }
 
-    /// Writes one of them, if it is not too late.
+    /// Writes late bytes of a lost connection, unless too much time has passed.
     fn write_late(&mut self, host: usize) {
         let now_us = self.now_us;
         let host = &mut self.hosts[host];
@@ -355,7 +356,7 @@ impl World {
         self.device.end(job);
     }
 
-    /// Number by which a connected server is known to the device.
+    /// Number of a host's server in the device, if it is connected.
     fn connected(&self, host: usize) -> Option<u8> {
         let host = &self.hosts[host];
         host.number.filter(|_| host.is_up)
@@ -373,12 +374,12 @@ impl World {
             _ => None,
         };
         let others: Vec<u64> = self.under_way.iter().filter_map(op_of).collect();
-        // Small numbers are keys of the table, without a generation.
+        // Small numbers are keys of the table without a generation.
         let op = others.get(nth).copied().unwrap_or(nth as u64);
         self.lie(number, op, kind);
     }
 
-    /// The first request that a connected server was sent and has not answered.
+    /// Returns the first unanswered request that a connected server was sent.
     fn own(&self, number: u8) -> Option<usize> {
         let is_own = |action: &Action| matches!(action, Action::Read { server, .. } | Action::Write { server, .. } if *server == number);
         self.under_way.iter().position(is_own)
@@ -411,7 +412,7 @@ impl World {
         self.lie(number, op, kind);
     }
 
-    /// A lie closes the connection that it came by, and completes nothing.
+    /// Sends a false answer: it must close its connection and complete nothing.
     fn lie(&mut self, number: u8, op: u64, kind: Forgery) {
         let before = self.device.totals().disconnects;
         match kind {
@@ -438,7 +439,7 @@ impl World {
         }
     }
 
-    /// The first of some server's requests, or one of the disk's.
+    /// Completes the first request of some server, or one of the disk's.
     fn deliver(&mut self, nth: usize) {
         let owner = |action: &Action| match action {
             Action::Read { server, .. } | Action::Write { server, .. } => Some(*server),
@@ -509,7 +510,7 @@ impl World {
         }
     }
 
-    /// Everything that is under way comes to its end, and no answer is left out.
+    /// Completes all operations in progress; no request may stay unanswered.
     pub(super) fn settle(&mut self) {
         for round in 0.. {
             assert!(
@@ -529,13 +530,13 @@ impl World {
         }
     }
 
-    /// All pages as a client sees them once everything has settled; `None`: not readable.
+    /// For each page, whether a client can read it after everything has settled; a wrong byte fails the test.
     pub(super) fn contents(&mut self) -> Vec<bool> {
         (0..PAGES)
             .map(|page| {
                 self.settle();
                 let before = self.failed_reads;
-                // Only what was written last counts.
+                // Only the last write counts.
                 let last = *self.pages[page as usize].last().unwrap();
                 if !self.is_open[page as usize] {
                     self.pages[page as usize] = vec![last];

@@ -1,4 +1,4 @@
-//! Does what [`Lender`](gleaner_policy::lending::Lender) says is to be done.
+//! Carries out the actions of [`Lender`](gleaner_policy::lending::Lender).
 
 use super::Core;
 use crate::clock;
@@ -11,10 +11,10 @@ use gleaner_schemas::lending::{
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
-/// In place of a link's number: the core itself asks.
+/// Number in place of a link's, for requests of the core itself.
 const OWN: usize = usize::MAX;
 
-/// Memory lent since the last time when none was.
+/// Lending since the last time that no memory was lent.
 #[derive(Debug, Default)]
 pub(super) struct LentSpan {
     pub(super) since_time_ms: Option<i64>,
@@ -23,15 +23,15 @@ pub(super) struct LentSpan {
 }
 
 impl Core {
-    /// Passes an event to the lender and carries out its actions. Returns the memory that this gave back to
-    /// the kernel.
+    /// Passes an event to the lender and carries out its actions. Returns the memory given back to the
+    /// kernel by this.
     ///
     /// `woke` is the time at which the event became known.
     pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<ReclaimRecord> {
         let mut actions = VecDeque::from(self.lender.step(&event, clock::boot_ms()));
         let (mut is_news, mut given_back) = (false, None::<ReclaimRecord>);
-        // The largest of several: a lease that ended because all of it was given back has nothing more to
-        // give.
+        // Keeps the largest of several results: after a shrink has ended a lease, revoking that lease gives
+        // nothing back.
         let mut gave = |line: ReclaimRecord| match &given_back {
             Some(before) if before.bytes >= line.bytes => {}
             _ => given_back = Some(line),
@@ -44,7 +44,8 @@ impl Core {
                 }
                 Action::Revoke { lease_id, cause } => {
                     let given = after(woke, || self.store.revoke(&lease_id));
-                    // Leases that end one after the other are one line, so that they push no other out.
+                    // Leases that end one after the other share one line of the log, so that they displace
+                    // no other lines.
                     gave(self.record(cause, given, true));
                 }
                 Action::Shrink { bytes, cause } => {
@@ -84,7 +85,7 @@ impl Core {
         given_back
     }
 
-    /// Records the memory given back, and the memory lent now.
+    /// Records a reclaim, with the memory that is still lent.
     fn record(
         &mut self,
         cause: Cause,
@@ -164,7 +165,7 @@ impl Core {
     }
 }
 
-/// Times count from when the reason became known.
+/// Runs `give_back`; its times count from when the reason became known.
 fn after(woke: Instant, give_back: impl FnOnce() -> store::ReclaimResult) -> store::ReclaimResult {
     let late_us = u64::try_from(woke.elapsed().as_micros()).unwrap_or(u64::MAX);
     let given = give_back();

@@ -1,4 +1,4 @@
-//! The agent's socket (docs/live.md): samples, and the owner's return.
+//! The agent's socket (docs/live.md): samples and the owner's returns.
 
 use super::pressure::MeminfoFigures;
 use crate::clock;
@@ -11,14 +11,14 @@ use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-/// An agent that is not there is looked for again.
+/// Pause between attempts to connect to the agent.
 const AGAIN_MS: i64 = 1000;
-/// A sample is a few KiB; what is longer is no agent.
+/// Maximum length of a line; a sample has a few KiB.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Reads from the agent before everybody else has their turn.
+/// Maximum number of reads from the agent before other inputs' turn.
 const MOST_READS: usize = 4;
-/// Most characters that are logged of an agent's text that is no message.
+/// Maximum length of an agent's faulty text in the log.
 const MOST_SAID_CHARS: usize = 300;
 
 /// The connection to the agent.
@@ -27,11 +27,11 @@ pub(super) struct Agent {
     path: PathBuf,
     stream: Option<UnixStream>,
     line: Vec<u8>,
-    /// Time at which it was last heard or looked for.
+    /// Time of the agent's last message, or of the last attempt to connect.
     heard_ms: i64,
-    /// Reason why it is not heard, as logged last.
+    /// Reason of the disconnection that was logged last.
     lost: Option<String>,
-    /// To measure: the host counts as idle at every sample.
+    /// For measurements: the host counts as idle at every sample.
     always_idle: bool,
 }
 
@@ -51,7 +51,7 @@ impl Agent {
         self.stream.as_ref()
     }
 
-    /// Time at which silence counts, or the next look is due.
+    /// Time at which the agent counts as silent, or is to be connected to again.
     pub(super) fn due_ms(&self) -> i64 {
         let after = if self.stream.is_some() {
             SILENT_AFTER_MS
@@ -61,7 +61,7 @@ impl Agent {
         self.heard_ms.saturating_add(after)
     }
 
-    /// Looks for an agent, or finds that it has fallen silent.
+    /// Connects to an agent if there is none, or disconnects one that is silent.
     pub(super) fn tick(&mut self, now_ms: i64) -> Vec<Event> {
         if now_ms < self.due_ms() {
             return Vec::new();
@@ -90,7 +90,7 @@ impl Agent {
         Vec::new()
     }
 
-    /// Hears the agent's words since; of very many the first, and the rest the next time.
+    /// Reads the agent's messages; if there are very many, the remainder follows in the next call.
     pub(super) fn hear(&mut self, now_ms: i64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut buffer = [0; 16 << 10];
@@ -133,7 +133,7 @@ impl Agent {
                 }
                 // Not the agent's protocol: the message may have been the owner's return.
                 Err(e) => {
-                    // A decoder's error quotes the whole text that it refuses.
+                    // A decoder's error quotes the whole faulty text.
                     let why: String = e.to_string().chars().take(MOST_SAID_CHARS).collect();
                     events.push(self.lose(now_ms, format!("it says what cannot be read: {why}")));
                     return;
@@ -184,7 +184,7 @@ impl Agent {
         }
     }
 
-    /// From now on it counts as gone, and so does the owner's absence.
+    /// Drops the agent: from now on the owner counts as present.
     fn lose(&mut self, now_ms: i64, why: String) -> Event {
         self.stream = None;
         self.line.clear();
@@ -193,7 +193,7 @@ impl Agent {
         Event::Returned(Cause::AgentLost)
     }
 
-    /// Logs a fault once, and not each second.
+    /// Logs a fault once, not every second.
     fn tell(&mut self, why: String) {
         if self.lost.as_ref() != Some(&why) {
             eprintln!(
@@ -219,8 +219,8 @@ fn of_owner(owner: &Owner) -> Event {
     }
 }
 
-/// An agent's figures, held against what the kernel says that this machine has: whatever the agent says, no more than
-/// that is available and lent together, and the headroom is a share of no less.
+/// Limits an agent's figures by the machine's memory as the kernel reports it: at most that much is available and
+/// lent together, and the headroom is a share of at least that much.
 fn within(
     machine_bytes: u64,
     said: Categories,
@@ -333,13 +333,13 @@ mod tests {
             .unwrap();
         assert_eq!(agent.hear(1000), []);
         assert_eq!((agent.tick(3999), agent.due_ms()), (vec![], 4000));
-        // The agent sent messages that nobody had the time to read: no silence.
+        // The agent sent messages that were not read in time: it was not silent.
         stream
             .write_all(b"{\"type\":\"alive\",\"time_ms\":2}\n")
             .unwrap();
         assert_eq!(agent.tick(4000), []);
         assert_eq!(agent.tick(7000), [LOST]);
-        // Looked for again a second later.
+        // Connected to again a second later.
         assert_eq!(
             (agent.tick(7999), agent.stream().is_some()),
             (vec![], false)
@@ -375,7 +375,7 @@ mod tests {
         let all = flood.len();
         let feeder =
             std::thread::spawn(move || stream.write_all(flood.as_bytes()).map(|()| stream));
-        // The socket takes all of it at once.
+        // The socket accepts all of it without blocking.
         let _stream = feeder.join().unwrap().unwrap();
         let most = (MOST_READS * (16 << 10)).div_ceil(all / 2000);
         let heard = agent.hear(0).len();

@@ -1,4 +1,4 @@
-//! The owner's socket: every local user may come, and is known by the kernel's word (SO_PEERCRED).
+//! The owner's socket: every local user may connect; the kernel identifies each (SO_PEERCRED).
 
 mod peer;
 
@@ -14,21 +14,22 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-/// More than that at a time are not heard; the one that was heard longest ago makes room.
+/// Maximum number of clients; a further one replaces the client that was silent longest.
 const MOST_CLIENTS: usize = 32;
-/// A command is short.
+/// Maximum length of a line; commands are short.
 const LONGEST_LINE: usize = 4096;
-/// Commands that one read may bring; a client that does not wait for answers is disconnected.
+/// Maximum number of commands per read; a client that sends more without waiting for answers is
+/// disconnected.
 const MOST_COMMANDS: usize = 8;
-/// A client that lets more than this wait does not listen.
+/// Maximum of unsent bytes; a client that lets more wait is disconnected.
 const MOST_WAITING: usize = 4 << 20;
 
-/// A command, and who gives it.
+/// A command, with the user who sent it.
 #[derive(Debug)]
 pub(super) struct ReceivedCommand {
     pub(super) connection: u64,
     pub(super) peer: Peer,
-    /// The command, or the error in it.
+    /// Parsed command, or the parser's error.
     pub(super) command: Result<OwnerCommand, String>,
 }
 
@@ -37,7 +38,7 @@ pub(super) struct ReceivedCommand {
 pub(super) struct Control {
     listener: UnixListener,
     path: PathBuf,
-    /// Held until the process ends, however it ends.
+    /// Lock of the socket, held until the process ends, however it ends.
     _lock: OwnedFd,
     group: u32,
     clients: BTreeMap<u64, Client>,
@@ -50,7 +51,7 @@ struct Client {
     peer: Peer,
     line: Vec<u8>,
     waiting: Vec<u8>,
-    /// In the order of commands.
+    /// Number of the client's last read among all reads and arrivals.
     heard: u64,
 }
 
@@ -75,7 +76,7 @@ impl Control {
         }
         let listener = UnixListener::bind(path)?;
         listener.set_nonblocking(true)?;
-        // Every user of the machine may take memory back; the commands check for privileges beyond that.
+        // Every user of the machine may have memory given back; other commands check privileges.
         fs::set_permissions(path, Permissions::from_mode(0o666))?;
         Ok(Self {
             group: fs::metadata(path)?.gid(),
@@ -91,19 +92,19 @@ impl Control {
         &self.listener
     }
 
-    /// Connections to wait for, and whether output waits for them.
+    /// Connections to wait for; true if output waits on the connection.
     pub(super) fn streams(&self) -> impl Iterator<Item = (u64, &UnixStream, bool)> {
         let stream = |(id, client): (&u64, _)| {
             let client: &Client = client;
             (*id, &client.stream, !client.waiting.is_empty())
         };
-        // The closure's type is spelt out for the borrow checker's sake.
+        // The borrow checker needs the closure's whole type.
         self.clients
             .iter()
             .map(move |(id, client)| stream((id, client)))
     }
 
-    /// The group whose members may do everything.
+    /// Group whose members may use every command.
     pub(super) fn group(&self) -> u32 {
         self.group
     }
@@ -114,7 +115,7 @@ impl Control {
             let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-                // No client waits any more; or no descriptor is left, and the next look finds them again.
+                // No client is waiting, or no descriptor is left: then a later call accepts the clients.
                 Err(_) => return,
             };
             let Ok(peer) = Peer::of(&stream) else {
@@ -141,7 +142,7 @@ impl Control {
         }
     }
 
-    /// Commands of a client; drops a client that hung up or never ends its line.
+    /// Reads commands of a client; drops a client that hung up or never ends its line.
     pub(super) fn hear(&mut self, connection: u64) -> Vec<ReceivedCommand> {
         let mut asked = Vec::new();
         let Some(client) = self.clients.get_mut(&connection) else {
@@ -173,20 +174,20 @@ impl Control {
         asked
     }
 
-    /// Answers a client, as far as it listens.
+    /// Sends a reply to a client, as far as its socket accepts it.
     pub(super) fn reply(&mut self, connection: u64, reply: &OwnerReply) {
         let Some(client) = self.clients.get_mut(&connection) else {
-            return; // gone meanwhile
+            return; // the client has gone
         };
         let Ok(mut line) = serde_json::to_vec(reply) else {
-            return; // plain data: it can be written
+            return; // never happens: plain data can be written as JSON
         };
         line.push(b'\n');
         client.waiting.extend(line);
         self.flush(connection);
     }
 
-    /// Writes what waits, as much as is taken.
+    /// Sends waiting bytes, as far as the socket accepts them.
     pub(super) fn flush(&mut self, connection: u64) {
         let Some(client) = self.clients.get_mut(&connection) else {
             return;
@@ -214,7 +215,7 @@ impl Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // a file that stays is the next daemon's to replace
+        let _ = fs::remove_file(&self.path); // a leftover file is replaced by the next daemon
     }
 }
 
@@ -309,7 +310,7 @@ mod tests {
             })
             .collect();
         assert_eq!(control.streams().count(), MOST_CLIENTS);
-        // The last of them is heard.
+        // The newest client is heard.
         (&crowd[MOST_CLIENTS + 4])
             .write_all(b"{\"command\":\"status\"}\n")
             .unwrap();

@@ -1,4 +1,4 @@
-//! Messages between the core and the links to recruiters: links ask, the core answers and announces.
+//! Messages between the core and the links to recruiters: links pass requests on, the core answers and announces.
 
 use gleaner_policy::lending::Settings;
 use gleaner_schemas::lending::{Announcement, Answer, Request, RevocationCount};
@@ -20,21 +20,21 @@ pub(crate) enum CoreMessage {
         /// Request as received.
         request: Request,
     },
-    /// A link is up, or is not any more.
+    /// A link went up or down.
     Linked {
         /// Number of the link ([`LinkEnd::link`]).
         link: usize,
         /// True if the link is up.
         is_up: bool,
     },
-    /// Clients' certificates were checked again, by the lists in force.
+    /// Clients' certificates were checked again with the lists in force.
     Revocations {
         /// Summary of the lists; absent: there is none.
         held: Option<RevocationCount>,
         /// Leases that a revoked certificate has opened.
         lease_ids: Vec<String>,
     },
-    /// The administrator wants it otherwise; heard once it is so, by what the core says that it does now.
+    /// The configuration has changed. The core answers with its status once the settings are in force.
     Configured {
         /// Settings of lending.
         settings: Box<Settings>,
@@ -58,26 +58,25 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Returns false if the core has ended.
+    /// Sends a message; returns false if the core has ended.
     pub(crate) fn tell(&self, told: CoreMessage) -> bool {
         let is_heard = self.sender.send(told).is_ok();
-        // A counter that is full has woken it already.
+        // A full counter has woken the core already.
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         is_heard
     }
 }
 
-/// A link's connections to the core. The link runs in threads of its own, and may end and begin again at any
-/// time.
+/// A link's connections to the core. The link runs in threads of its own, and may end and restart at any time.
 #[derive(Debug)]
 pub(crate) struct LinkEnd {
     /// Number of the link: its place among the configured recruiters.
     pub(crate) link: usize,
-    /// Requests, and whether it is up.
+    /// Inbox of the core, for requests and the link's state.
     pub(crate) core: Inbox,
-    /// Announcement to send on connecting and on every change (the core renews it at an interval).
+    /// Announcement to send on connecting and on every change (the core renews the announcement at an interval).
     pub(crate) announcements: watch::Receiver<Arc<Announcement>>,
-    /// Answers, in the order of requests. Those to a connection that is gone are to be thrown away, by their ids.
+    /// Answers in the order of requests. Drop answers to requests of an earlier connection.
     pub(crate) answers: mpsc::UnboundedReceiver<Answer>,
 }
 
@@ -93,10 +92,10 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// For recruiters of these names.
+    /// Makes links for recruiters of these names.
     ///
     /// # Errors
-    /// When the kernel gives no event descriptor.
+    /// The kernel gives no event descriptor.
     pub(crate) fn new(names: &[String]) -> io::Result<(Self, Vec<LinkEnd>)> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (sender, told) = channel();
@@ -127,7 +126,7 @@ impl Links {
         Ok((links, ends))
     }
 
-    /// For others that tell the core something.
+    /// Inbox for other threads that send the core messages.
     pub(crate) fn inbox(&self) -> Inbox {
         self.inbox.clone()
     }
@@ -137,20 +136,20 @@ impl Links {
         self.inbox.wake.as_fd()
     }
 
-    /// Everything told since.
+    /// Returns all messages since the last call.
     pub(crate) fn hear(&self) -> Vec<CoreMessage> {
-        // Emptied first, so that a message in between wakes the core again.
+        // The counter is reset first, so that a message in between wakes the core again.
         let _ = rustix::io::read(&self.inbox.wake, &mut [0; 8]);
         self.told.try_iter().collect()
     }
 
-    /// The next that was told.
+    /// Returns the next message.
     #[cfg(test)]
     pub(crate) fn hear_one(&self) -> Option<CoreMessage> {
         self.told.try_recv().ok()
     }
 
-    /// Takes in that a link is up or down; whether any is up, where that has changed.
+    /// Notes that a link is up or down. Returns whether any link is up if that has changed.
     pub(crate) fn set_up(&mut self, link: usize, is_up: bool) -> Option<bool> {
         let before = !self.up.is_empty();
         if is_up {
@@ -162,7 +161,7 @@ impl Links {
         (before != after).then_some(after)
     }
 
-    /// Recruiters that are linked.
+    /// Names of linked recruiters.
     pub(crate) fn linked(&self) -> Vec<String> {
         let names = self.up.iter().filter_map(|link| self.names.get(*link));
         names.cloned().collect()
@@ -171,12 +170,12 @@ impl Links {
     /// Answers one request of `link`.
     pub(crate) fn answer(&self, link: usize, answer: Answer) {
         if let Some(to_link) = self.answers.get(link) {
-            // A link that has ended for good asks no more.
+            // The link's thread may have ended: then nobody needs the answer.
             let _ = to_link.send(answer);
         }
     }
 
-    /// Hands an announcement to every link.
+    /// Passes an announcement to every link.
     pub(crate) fn announce(&self, announcement: Announcement) {
         self.announced.send_replace(Arc::new(announcement));
     }

@@ -1,6 +1,7 @@
-//! The single thread that waits for all inputs at once, passes them to [`Lender`], and carries out its actions.
+//! The single thread that waits for all inputs together, passes them to [`Lender`], and carries out its
+//! actions.
 //!
-//! Returning memory comes first: the agent's messages are read before any others, and nothing here blocks.
+//! Giving memory back comes first: the agent's messages are read before all others, and no call here blocks.
 
 mod act;
 mod agent;
@@ -50,14 +51,14 @@ pub(crate) struct Core {
     control: Control,
     pressure: Option<Pressure>,
     links: Links,
-    /// Asks where memory is, and has wishes written, for a connection of the owner's control.
+    /// Requests for another thread to measure memory and write wishes, for a connection of the owner.
     looks: Sender<SlowCommand>,
-    /// Answers to commands that gave memory back, which wait for the look at it.
+    /// Commands that wait for the measurement of memory before they are answered.
     unanswered: BTreeMap<u64, PendingCommand>,
     /// Becomes readable on SIGTERM and SIGINT.
     end: UnixStream,
     wishes: OwnerWishes,
-    /// [`Self::wishes`] have changed since they were last handed to be written.
+    /// True if [`Self::wishes`] have changed since they were last passed on for writing.
     has_new_wishes: bool,
     log: Log,
     lent: LentSpan,
@@ -65,7 +66,7 @@ pub(crate) struct Core {
     serves_pages: bool,
     /// Revocation lists in force.
     revocations: Option<RevocationCount>,
-    /// True if memory is on offer whose pages no client could read or write.
+    /// True if memory is offered whose pages no client could read or write.
     is_useless: bool,
     host_id: String,
     incarnation: String,
@@ -76,11 +77,11 @@ pub(crate) struct Core {
     manager: Arc<ServiceManager>,
     /// Time of the last keep-alive to the service manager.
     alive_ms: i64,
-    /// Status text sent last.
+    /// Status text sent last to the service manager.
     status: String,
 }
 
-/// A command of the owner's whose answer takes time: another thread computes it.
+/// A command of the owner whose answer takes time: another thread prepares it.
 #[derive(Debug)]
 pub(crate) struct SlowCommand {
     pub(crate) connection: u64,
@@ -99,7 +100,7 @@ struct PendingCommand {
 pub(crate) struct CoreEnds {
     /// Ends of the links, in the order of the recruiters.
     pub(crate) links: Vec<LinkEnd>,
-    /// Requests for a look at memory; to be answered by [`CoreMessage::Looked`], after the wishes are written.
+    /// Commands whose wishes are to be written and memory measured; [`CoreMessage::Looked`] is the answer.
     pub(crate) looks: Receiver<SlowCommand>,
     /// File of the owner's wishes.
     pub(crate) kept: WishesFile,
@@ -107,10 +108,10 @@ pub(crate) struct CoreEnds {
 }
 
 impl Core {
-    /// Everything that can fail, before anything is lent.
+    /// Opens everything that can fail, before any memory is lent.
     ///
     /// # Errors
-    /// When a socket cannot be opened.
+    /// A socket cannot be opened.
     pub(crate) fn new(
         config: &Config,
         store: Arc<Store>,
@@ -176,10 +177,10 @@ impl Core {
         Ok((core, ends))
     }
 
-    /// Lends until told to end; all memory is back then.
+    /// Lends until it is told to end; returns after all memory is given back.
     ///
     /// # Errors
-    /// When the kernel refuses to wait.
+    /// The kernel fails to wait for inputs.
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         self.restore_wishes();
         let status = self.doing();
@@ -221,7 +222,7 @@ impl Core {
         }
     }
 
-    /// Restores the owner's wishes from before the last end.
+    /// Restores the owner's wishes of the last run.
     fn restore_wishes(&mut self) {
         let woke = Instant::now();
         if let Some(pause) = self.wishes.pause {
@@ -268,7 +269,7 @@ impl Core {
         }
     }
 
-    /// Bytes that guests' pages take: whole slabs, unless they are not filled with huge pages.
+    /// Bytes of guests' pages: whole slabs if huge pages fill them, else fewer.
     fn resident_bytes(&self) -> u64 {
         let held_bytes = self.store.held_bytes();
         itself::anonymous_bytes().map_or(held_bytes, |bytes| bytes.min(held_bytes))
@@ -291,7 +292,7 @@ impl Core {
             CoreMessage::Looked { connection, memory } => self.answer_owner(connection, memory),
             CoreMessage::Configured { settings, done } => {
                 self.step(Event::Settings(*settings), woke);
-                let _ = done.send(self.doing()); // who asked may have gone
+                let _ = done.send(self.doing()); // the caller may have gone
             }
         }
     }
@@ -303,7 +304,7 @@ impl Core {
         Some(self.alive_ms.saturating_add(every_ms))
     }
 
-    /// Present activity, in a few words.
+    /// Present activity, as a short text.
     fn doing(&self) -> String {
         if self.is_useless {
             return "lends nothing: no address serves pages (`listen`)".to_owned();
@@ -341,7 +342,7 @@ impl Core {
                 );
             }
             Err(e) => {
-                // Without random bytes there are no ids that nobody can guess.
+                // Without random bytes no unguessable id can be made.
                 eprintln!("gleaner-memoryd: no random bytes: {e}");
                 let refusal = Refusal {
                     detail: format!("the host has no random bytes: {e}"),
@@ -379,7 +380,7 @@ impl Core {
         }
     }
 
-    /// Sends the kernel's figures of memory to the owner who asked.
+    /// Answers an owner's command with the measured memory.
     fn answer_owner(&mut self, connection: u64, memory: Memory) {
         if let Some(asked) = self.unanswered.remove(&connection) {
             let lending = self.lending(memory, asked);
@@ -395,7 +396,7 @@ fn said(written: std::io::Result<()>) {
     }
 }
 
-/// 128 bits that nobody can guess.
+/// Returns an unguessable id of 128 bits.
 fn fresh_id() -> gleaner_trust::Result<String> {
     Ok(hex::encode(&random::bytes::<16>()?))
 }

@@ -84,7 +84,7 @@ impl Core {
         };
         match done {
             Ok(given_back) => {
-                // Looking up the memory takes a while: another thread does it.
+                // Measuring memory takes a while: another thread does it.
                 let asked = PendingCommand {
                     given_back,
                     is_privileged,
@@ -109,8 +109,8 @@ impl Core {
         }
     }
 
-    /// State of lending. A user without privilege sees only sums: no lease, no client, and no sign of the
-    /// owner's coming and going.
+    /// State of lending. An unprivileged user sees only sums: no lease, no client, and nothing about the
+    /// owner's presence.
     pub(super) fn lending(&self, memory: Memory, asked: PendingCommand) -> LendingState {
         let time_ms = clock::wall_ms();
         let pause = self.wishes.pause.filter(|pause| is_on(*pause, time_ms));
@@ -144,7 +144,7 @@ impl Core {
     }
 }
 
-/// A quota without the owner's times.
+/// Removes the owner's times from a quota.
 fn without_times(quota: HostQuota) -> HostQuota {
     HostQuota {
         idle_for_ms: None,
@@ -167,7 +167,8 @@ fn is_on(pause: Pause, now_ms: i64) -> bool {
     pause.until_time_ms.is_none_or(|until| until > now_ms)
 }
 
-/// The pause after `peer` wants one. Who may not end the one that is on can only make it longer.
+/// Returns the pause after a request of `peer`. A user who may not end the present pause can only extend
+/// it.
 fn paused(
     before: Option<Pause>,
     for_ms: Option<i64>,
@@ -228,7 +229,7 @@ mod tests {
             (on, Some(10), 7, false, pause(Some(110), 7)),
             (on, Some(10), 8, true, pause(Some(110), 8)),
             (Some(pause(None, 7)), None, 8, false, pause(None, 7)),
-            // Over already.
+            // The present pause has ended already.
             (
                 Some(pause(Some(100), 7)),
                 Some(10),

@@ -1,4 +1,5 @@
-//! The kernel's word that memory runs short (PSI, Documentation/accounting/psi.rst), and whether it does.
+//! The kernel's notices of short memory (PSI, Documentation/accounting/psi.rst), and the check of such a
+//! notice.
 
 use gleaner_schemas::units::kib_to_bytes;
 use std::fs::{File, OpenOptions};
@@ -7,18 +8,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 const FILE: &str = "/proc/pressure/memory";
-/// Some task waited for memory for 100 ms of 2 s: the shortest window that everybody may ask for.
+/// Trigger: tasks waited for memory for 100 ms within 2 s, the shortest window that needs no privilege.
 const TRIGGER: &[u8] = b"some 100000 2000000\0";
 
-/// Becomes urgent (POLLPRI) when memory runs short, once a window at most.
+/// Descriptor that becomes urgent (POLLPRI) when memory runs short, at most once a window.
 #[derive(Debug)]
 pub(super) struct Pressure(File);
 
 impl Pressure {
-    /// Asks the kernel to tell.
+    /// Requests notices from the kernel.
     ///
     /// # Errors
-    /// Where it cannot, or may not.
+    /// The kernel lacks PSI, or denies access.
     pub(super) fn watch() -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true);
@@ -43,7 +44,7 @@ pub(super) struct MeminfoFigures {
 }
 
 impl MeminfoFigures {
-    /// `None` where it cannot be read.
+    /// Reads the figures; `None` if that fails.
     pub(super) fn read() -> Option<Self> {
         Self::parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
     }
@@ -63,8 +64,8 @@ impl MeminfoFigures {
         })
     }
 
-    /// Returns true if giving memory back would help. Tasks also wait for memory when there is plenty: for
-    /// the assembly of huge pages like ours, or within a control group's own limit.
+    /// Returns true if giving memory back would help. Tasks also wait for memory when there is plenty: to
+    /// assemble huge pages like ours, or within a control group's own limit.
     pub(super) fn is_short(self) -> bool {
         self.available_bytes < self.total_bytes / 4
     }

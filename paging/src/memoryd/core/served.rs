@@ -1,13 +1,13 @@
-//! Load of the pages of leases.
+//! Load of the page server.
 
 use gleaner_paging::nbd::{BOUNDS_US, Load};
 use gleaner_schemas::lending::{LatencyClass, PagesServed};
 use std::sync::Arc;
 
-/// Between two looks.
+/// Minimum time between two measurements of the rate.
 const LOOK_EVERY_MS: i64 = 1000;
 
-/// Requests served a second, lately.
+/// Rate of requests served.
 #[derive(Debug)]
 pub(super) struct ServedRequests {
     load: Arc<Load>,
@@ -26,7 +26,7 @@ impl ServedRequests {
         }
     }
 
-    /// All requests since the start.
+    /// Counts of all requests since the start.
     pub(super) fn told(&self) -> PagesServed {
         let counted = self.load.counted();
         let bounds = BOUNDS_US.iter().copied().map(Some).chain([None]);
@@ -44,7 +44,8 @@ impl ServedRequests {
         }
     }
 
-    /// Requests a second since the look before; if that was just now, the rate of then.
+    /// Requests per second since the last measurement; if that was just now, the rate measured
+    /// then.
     pub(super) fn per_s(&mut self, now_ms: i64) -> f64 {
         let passed_ms = now_ms.saturating_sub(self.looked_ms);
         if passed_ms >= LOOK_EVERY_MS {

@@ -1,4 +1,4 @@
-//! Waits for everything at once.
+//! Waits for all inputs together.
 
 use super::Core;
 use anyhow::Context;
@@ -6,10 +6,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// Time between looks at what is available, while memory is lent.
+/// Interval between checks of available memory while memory is lent.
 pub(super) const LOOK_EVERY_MS: i64 = 1000;
 
-/// Result of a wait.
+/// Inputs that are ready.
 #[derive(Debug, Default)]
 pub(super) struct WaitResult {
     pub(super) agent: bool,
@@ -17,12 +17,12 @@ pub(super) struct WaitResult {
     pub(super) pressure: bool,
     pub(super) newcomer: bool,
     pub(super) told: bool,
-    /// Connections of the owner's control.
+    /// Connections of the owner with commands to read or replies to send.
     pub(super) owners: Vec<u64>,
 }
 
 impl Core {
-    /// Waits for whatever comes first.
+    /// Waits for the first input, or the next due time.
     pub(super) fn wait(&self, now_ms: i64) -> anyhow::Result<WaitResult> {
         let due_ms = self.due_ms(now_ms).saturating_sub(now_ms).max(0);
         let timeout = Timespec {
@@ -72,7 +72,7 @@ impl Core {
         })
     }
 
-    /// Time at which something is due without any input.
+    /// Time at which work is due without any input.
     fn due_ms(&self, now_ms: i64) -> i64 {
         let look_ms = self
             .lent

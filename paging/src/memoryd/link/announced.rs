@@ -1,10 +1,10 @@
-//! An announcement, and how old it is.
+//! An announcement with its age.
 
 use gleaner_schemas::lending::Announcement;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Announcement to send, with the time since which it holds.
+/// Announcement to send, with the time of its making.
 #[derive(Clone, Debug)]
 pub(super) struct TimedAnnouncement {
     at: Instant,
@@ -12,7 +12,7 @@ pub(super) struct TimedAnnouncement {
 }
 
 impl TimedAnnouncement {
-    /// An announcement that holds from now on.
+    /// Makes an announcement that holds from now on.
     pub(super) fn now(announcement: Arc<Announcement>) -> Self {
         Self {
             at: Instant::now(),
@@ -20,7 +20,8 @@ impl TimedAnnouncement {
         }
     }
 
-    /// Announcement with its lengths of time adjusted to `now`, for recruiters that connect later.
+    /// Returns the announcement with its durations adjusted to `now`, for recruiters that connect
+    /// later.
     pub(super) fn told_at(&self, now: Instant) -> Announcement {
         let passed = now.saturating_duration_since(self.at).as_millis();
         let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! From an address to a WebSocket.
+//! Connects to a recruiter: from an address to a WebSocket.
 
 use super::LinkError;
 use super::identity::Identity;
@@ -17,24 +17,25 @@ use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-/// Longest time of connection, TLS and upgrade, each.
+/// Timeout of connection, TLS and upgrade, each.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Revocation lists with their escaped ends of lines, and the words around them. A request has a few hundred bytes.
+/// Maximum length of a message: revocation lists with escaped line ends, and the JSON around them. A request has a
+/// few hundred bytes.
 const LONGEST_MESSAGE_BYTES: usize =
     MOST_REVOCATIONS_BYTES + MOST_REVOCATIONS_BYTES / 16 + (64 << 10);
-/// Most that waits for a recruiter that takes nothing in, answers to its pings among it. An announcement of as many
-/// leases as there may be, with names of control characters, has half of it.
+/// Maximum of unsent bytes for a recruiter that reads nothing, including answers to its pings. The largest
+/// announcement, with names of control characters, has half as many.
 const MOST_WAITING_BYTES: usize = 8 << 20;
-/// Small: there is one connection, and little is read.
+/// Small, since there is one connection that receives little.
 const READ_BUFFER_BYTES: usize = 4 << 10;
 
-/// TCP, or TLS on it.
+/// A stream of TCP, or TLS over TCP.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 pub(super) type Socket = WebSocketStream<Box<dyn Stream>>;
 
-/// Certificates that a recruiter has shown, and the name that it was asked for.
+/// Certificates shown by a recruiter, and the name that they must have.
 #[derive(Debug)]
 pub(super) struct PeerCertificates {
     pub(super) certificates: Vec<CertificateDer<'static>>,
@@ -46,11 +47,11 @@ pub(super) struct RecruiterConnection {
     pub(super) socket: Socket,
     /// Address of this host on the connection.
     pub(super) here: IpAddr,
-    /// `None` without TLS.
+    /// Certificates shown; `None` without TLS.
     pub(super) shown: Option<PeerCertificates>,
 }
 
-/// Connects to a recruiter, as this host. A recruiter whose certificate is revoked is refused.
+/// Connects to a recruiter as this host. Refuses a recruiter whose certificate is revoked.
 pub(super) async fn connect(
     address: &Address,
     host_id: &str,
@@ -85,11 +86,11 @@ pub(super) async fn connect(
         }
         None => Box::new(stream),
     };
-    // TLS, where there is any, is below the WebSocket.
+    // TLS, if any, is below the WebSocket.
     let url = format!("ws://{}/v1/hosts/{host_id}/link", address.authority());
     let config = WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
-        .write_buffer_size(0) // each message goes out at once
+        .write_buffer_size(0) // sends each message immediately
         .max_write_buffer_size(MOST_WAITING_BYTES)
         .max_message_size(Some(LONGEST_MESSAGE_BYTES))
         .max_frame_size(Some(LONGEST_MESSAGE_BYTES));
@@ -115,7 +116,7 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> Result<T, Link
     done.map_err(LinkError::Connect)
 }
 
-/// A line for a log, from arbitrary bytes.
+/// Makes one log line of arbitrary bytes.
 fn said(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(300)]);
     text.split_whitespace().collect::<Vec<_>>().join(" ")

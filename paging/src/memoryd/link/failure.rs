@@ -1,16 +1,16 @@
-//! Reasons why there is no link.
+//! Failures of a link to a recruiter.
 
 use gleaner_schemas::lending::Refusal;
 use std::time::Duration;
 
-/// Reason why a recruiter cannot be linked with.
+/// Reason why a link to a recruiter failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LinkError {
     /// The address is malformed.
     #[error("recruiter {0}")]
     Address(#[from] gleaner_trust::AddressError),
-    /// Without a name nothing can be told apart from others'.
+    /// This host has no id, so that its announcements could not be told apart from other hosts'.
     #[error(
         "this host has no /etc/machine-id: set host_id in the configuration of gleaner-memoryd"
     )]
@@ -26,15 +26,15 @@ pub(crate) enum LinkError {
     /// The thread cannot be started.
     #[error("cannot start the thread of the links: {0}")]
     Start(std::io::Error),
-    /// The recruiter is unreachable, or not for this host.
+    /// The recruiter is unreachable, or does not accept this host.
     #[error("cannot connect: {0}")]
     Connect(std::io::Error),
     /// The recruiter refuses the link.
     #[error("it answers {status}: {said}")]
     Answered {
-        /// Status of HTTP.
+        /// HTTP status.
         status: u16,
-        /// Beginning of its message.
+        /// Beginning of the answer's text.
         said: String,
     },
     /// The recruiter ends the link with a reason.
@@ -49,10 +49,10 @@ pub(crate) enum LinkError {
     /// The recruiter closed the connection.
     #[error("it has ended the connection")]
     Ended,
-    /// The recruiter was silent for this time.
+    /// The recruiter sent nothing for this time.
     #[error("nothing was heard of it for {} s", .0.as_secs_f32())]
     Silent(Duration),
-    /// The recruiter does not read.
+    /// The recruiter does not read its messages.
     #[error("it takes nothing in")]
     Stuck,
 }

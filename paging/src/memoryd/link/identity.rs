@@ -7,14 +7,14 @@ use gleaner_trust::{ClientPaths, ClientTrust};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-/// The host's certificate: a host may be enrolled long after its memory server has started.
+/// The host's certificate, which may appear long after the memory server has started.
 pub(super) struct Identity {
     paths: ClientPaths,
     loaded: OnceLock<Arc<ClientTrust>>,
 }
 
 impl Identity {
-    /// Reads nothing yet.
+    /// Makes an identity without reading files.
     pub(super) const fn new(paths: ClientPaths) -> Self {
         Self {
             paths,
@@ -22,10 +22,10 @@ impl Identity {
         }
     }
 
-    /// Identity from the present files; if they are unusable, the earlier one stays in use.
+    /// Loads the present files; if they are unusable, the former identity stays in use.
     ///
     /// # Errors
-    /// [`LinkError::Trust`] if no usable one was ever read.
+    /// [`LinkError::Trust`] if no usable files were ever read.
     pub(super) fn now(&self) -> Result<&ClientTrust, LinkError> {
         if let Some(trust) = self.loaded.get() {
             let _ = trust.reload_if_changed();
@@ -35,7 +35,7 @@ impl Identity {
         Ok(self.loaded.get_or_init(|| trust))
     }
 
-    /// Verifies a recruiter's certificates again, by the lists in force.
+    /// Verifies a recruiter's certificates again with the lists in force.
     ///
     /// # Errors
     /// [`LinkError::Distrusted`].

@@ -1,4 +1,4 @@
-//! Keeps one link up.
+//! Keeps one link connected.
 
 use super::announced::TimedAnnouncement;
 use super::connect::{PeerCertificates, RecruiterConnection, Socket, connect};
@@ -18,19 +18,19 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// Longest time until the system accepts a message; a recruiter that is stopped fills its buffers.
+/// Timeout of sending a message; a stopped recruiter's buffers fill up.
 const LONGEST_SEND: Duration = Duration::from_secs(5);
-/// Time after which a link counts as good: the next failure is then the first.
+/// Time after which a link counts as good: a later failure counts as the first.
 const GOOD: Duration = Duration::from_secs(5);
-/// Longest wait after the first failure.
+/// Maximum wait after the first failure.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
-/// Longest wait after many.
+/// Maximum wait after many failures.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Longest wait that a recruiter may ask for.
+/// Maximum wait that a recruiter may request.
 const LONGEST_ASKED_MS: i64 = 60_000;
-/// Most characters of a recruiter's text that are logged.
+/// Maximum length of a recruiter's text in the log.
 const MOST_SAID_CHARS: usize = 300;
-/// Wait after which a request rejected for too many waiting ones may come again.
+/// Wait until a retry after a refusal because too many requests were waiting.
 const BUSY_MS: i64 = 1000;
 
 /// Link to one recruiter.
@@ -39,37 +39,38 @@ pub(super) struct Link {
     pub(super) host_id: String,
     pub(super) identity: Arc<Identity>,
     pub(super) entrance: Arc<Entrance>,
-    /// Reason why the last revocation lists changed nothing, as logged last.
+    /// Reason why the last revocation lists were rejected, as logged last.
     pub(super) rejected: Option<String>,
     pub(super) announce_every: Duration,
     pub(super) pages: Option<PageAddress>,
     pub(super) end: LinkEnd,
     /// Last announcement of the core; `None` before the first.
     pub(super) latest: Option<TimedAnnouncement>,
-    /// Connection of each request that the core has not answered yet; it answers in their order. Ids of
-    /// requests do not help, as each connection has its own.
+    /// Number of the connection that each unanswered request came by; the core answers in the same order. Request ids do
+    /// not identify requests, as each connection has its own.
     pub(super) waiting: VecDeque<u64>,
-    /// The number of the connection.
+    /// Number of the present connection.
     pub(super) connection: u64,
 }
 
 /// A connection of a link.
 struct Connection {
     socket: Socket,
-    /// Address of this host on it.
+    /// Address of this host on the connection.
     here: IpAddr,
     shown: Option<PeerCertificates>,
     heard_at: Instant,
     pinged_at: Instant,
 }
 
-/// The core is gone.
+/// The core has ended.
 struct End;
 
 impl Link {
     /// Keeps the link until the core ends.
     pub(super) async fn keep(mut self) {
-        // Never longer than the time between two announcements: a recruiter that was restarted knows every host within one.
+        // Waits never exceed the time between two announcements: so a restarted recruiter learns of every host within that
+        // time.
         let mut backoff = Backoff::new(FIRST_WAIT, self.announce_every.min(LONGEST_WAIT));
         let mut said = None;
         loop {
@@ -143,10 +144,10 @@ impl Link {
     }
 
     async fn talk(&mut self, connection: &mut Connection) -> Result<End, LinkError> {
-        // A partition sends no error: a peer that answers no ping counts as disconnected.
+        // A network partition causes no error: a peer that answers no ping counts as disconnected.
         let silence = self.announce_every * 2;
         let mut lists = self.entrance.changes();
-        self.recheck(connection)?; // some may have come since the handshake
+        self.recheck(connection)?; // lists may have arrived since the handshake
         self.look();
         self.announce(connection).await?;
         loop {
@@ -184,7 +185,7 @@ impl Link {
         }
     }
 
-    /// Takes up the core's latest messages.
+    /// Takes the core's latest announcement.
     fn look(&mut self) {
         look(&mut self.end, &mut self.latest);
     }
@@ -211,7 +212,7 @@ impl Link {
         let text = match &message {
             Message::Text(text) => text,
             Message::Close(_) => return Err(LinkError::Ended),
-            _ => return Ok(None), // pings are answered by the library
+            _ => return Ok(None), // the library answers pings
         };
         match serde_json::from_str(text).map_err(LinkError::Message)? {
             RecruiterMessage::Request(request) => self.ask(connection, request).await,
@@ -224,8 +225,7 @@ impl Link {
         }
     }
 
-    /// Takes in revocation lists. A wrong list does not end the link: the recruiter's other messages may be
-    /// right.
+    /// Accepts revocation lists. A wrong list does not end the link: the recruiter's other messages may be right.
     fn take_in(&mut self, pem: &str) {
         let rejected = self.entrance.receive(pem).err();
         let rejected = rejected.map(|error| one_line(&error.to_string()));
@@ -237,7 +237,7 @@ impl Link {
         self.rejected = rejected;
     }
 
-    /// Checks the recruiter's certificate again, by the lists in force.
+    /// Checks the recruiter's certificate again with the lists in force.
     fn recheck(&self, connection: &Connection) -> Result<(), LinkError> {
         let Some(shown) = &connection.shown else {
             return Ok(());
@@ -245,7 +245,7 @@ impl Link {
         self.identity.recheck(shown, &self.entrance)
     }
 
-    /// Passes a request on to the core; of too many, the answer is given here.
+    /// Passes a request on to the core; if too many wait, refuses it here.
     async fn ask(
         &mut self,
         connection: &mut Connection,
@@ -305,8 +305,7 @@ fn too_many(request_id: u64) -> Answer {
     }
 }
 
-/// Words as one line of bounded length: a recruiter's own may be among them, and a decoder's error quotes the whole
-/// text that it refuses.
+/// Shortens a text to one log line: it may quote a recruiter, and a decoder's error quotes the whole faulty text.
 fn one_line(words: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     words.chars().take(MOST_SAID_CHARS).map(plain).collect()
@@ -320,7 +319,7 @@ fn look(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) {
     }
 }
 
-/// Waits for the end of the core; takes in its announcements until then.
+/// Waits for the end of the core; keeps its announcements until then.
 async fn core_gone(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) -> End {
     loop {
         let changed = end.announcements.changed().await;

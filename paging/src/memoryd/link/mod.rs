@@ -1,8 +1,8 @@
 //! The links with the recruiters: one WebSocket (RFC 6455) to each, all on one thread.
 //!
-//! Announcements go out at once on connecting, and whenever the core has another one; requests go to the
-//! core, and its answers back the same way. A slow, dead or misbehaving recruiter costs the core nothing: the
-//! number of waiting requests of each is limited, and the core never waits for a link.
+//! Announcements are sent on connecting and on every change; requests go to the core, and its answers return
+//! by the same link. A slow, dead or misbehaving recruiter does not slow the core: each recruiter's waiting
+//! requests are limited, and the core never waits for a link.
 
 mod announced;
 mod connect;
@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A recruiter's requests that wait for their answers; more are refused.
+/// Maximum number of a recruiter's unanswered requests; further ones are refused.
 const REQUESTS_AT_ONCE: usize = 64;
-/// A recruiter that does not take in the last word is not waited for.
+/// Timeout of sending the last announcement.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// Address at which leases' pages are served.
@@ -33,29 +33,30 @@ const FAREWELL: Duration = Duration::from_millis(500);
 pub(crate) enum PageAddress {
     /// Address as `HOST:PORT`.
     Named(String),
-    /// A port at every address: a recruiter gets the address at which it reaches this host.
+    /// A port at every address: each recruiter gets the address at which it reaches this host.
     Port(u16),
 }
 
 /// Recruiters to link with, and the identity of this host.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// URLs of the recruiters; all are linked with at once.
+    /// URLs of the recruiters, all of which are linked.
     pub(crate) urls: Vec<String>,
     /// Id of this host: 32 lower-case hex digits. `None`: it has no id.
     pub(crate) host_id: Option<String>,
-    /// For those with `https://`.
+    /// Certificates for recruiters with `https://`.
     pub(crate) certificates: ClientPaths,
-    /// Interval of the core's announcements when nothing happens.
+    /// Interval of the core's announcements if nothing changes.
     pub(crate) announce_every: Duration,
-    /// Address of leases' pages; `None`: not served.
+    /// Address of leases' pages; `None`: pages are not served.
     pub(crate) pages: Option<PageAddress>,
 }
 
-/// Connects, and keeps trying until the core ends: then the last announcement is sent, and the thread ends.
+/// Connects, and reconnects until the core ends: then sends the last announcement, and ends the thread.
 ///
 /// # Errors
-/// Permanent faults: addresses, no host id, no thread. Missing certificates are no error, but waited for.
+/// Permanent faults: an invalid address, no host id, no thread. Missing certificates are no error: the thread
+/// waits for them.
 pub(crate) fn start(
     settings: &Settings,
     ends: Vec<LinkEnd>,

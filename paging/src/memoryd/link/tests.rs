@@ -1,4 +1,4 @@
-//! The link, with recruiters of the test's own.
+//! Links with recruiters made by the tests.
 
 use super::*;
 use crate::core::{CoreMessage, Links};
@@ -19,7 +19,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{
 use tokio_tungstenite::{WebSocketStream, accept_async, accept_hdr_async};
 
 const HOST_ID: &str = "0123456789abcdef0123456789abcdef";
-/// Machines that test are busy.
+/// Long, since machines that test are busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn listen() -> (TcpListener, String) {
@@ -60,7 +60,7 @@ fn entrance(settings: &Settings, state: &Path, links: &Links) -> Arc<Entrance> {
     Arc::new(Entrance::open(certificates, state, store, links.inbox()))
 }
 
-/// The core's side, played by the test.
+/// The core's side, simulated by the test.
 struct Core {
     links: Links,
     thread: Option<JoinHandle<()>>,
@@ -92,7 +92,7 @@ impl Core {
     }
 
     fn waiting(&self) -> Option<CoreMessage> {
-        // One at a time, as in the tests.
+        // One request at a time, as in the tests.
         loop {
             match self.links.hear_one()? {
                 CoreMessage::Revocations { .. } => {}
@@ -109,7 +109,7 @@ impl Core {
         }
     }
 
-    /// The next request: which link's, and its id.
+    /// Waits for the next request; returns its link and its id.
     fn request(&self) -> (usize, u64) {
         loop {
             match self.told() {
@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// The core's end, and the links'.
+    /// Ends the core and the links.
     fn end(self) {
         drop(self.links);
         self.thread.unwrap().join().unwrap();
@@ -138,7 +138,7 @@ fn announcement(quota_bytes: u64) -> Announcement {
     }
 }
 
-/// The next message that is no ping.
+/// Returns the next message that is no ping.
 async fn next<S>(socket: &mut WebSocketStream<S>) -> Option<HostMessage>
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -250,8 +250,8 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
     };
     assert_eq!((got.request_id, got.free_bytes), (17, 7));
 
-    // The other's connection ends before its answer: the next connection, with a request of the same number,
-    // does not get the answer.
+    // The connection of the other request ends before its answer: the next connection has a request of the
+    // same number, and must not get that answer.
     drop(one);
     let mut one = accept(&first).await;
     ask(&mut one, 17).await;
@@ -307,25 +307,25 @@ async fn what_ends_or_falls_silent_is_connected_to_anew() {
     let mut socket = accept(&listener).await;
     core.is_up(true);
     assert_eq!(quota_of(next(&mut socket).await), 1);
-    // Ended.
+    // The recruiter closes the connection.
     drop(socket);
     core.is_up(false);
     let socket = accept(&listener).await;
     core.is_up(true);
-    // Silent: it is not read from, so that pings go unanswered.
+    // The recruiter is silent: it does not read, so that pings go unanswered.
     core.is_up(false);
     let mut again = accept(&listener).await;
     assert_eq!(quota_of(next(&mut again).await), 1);
     drop(socket);
-    // Mad.
+    // The recruiter sends invalid JSON.
     again.send(Message::Text("{".into())).await.unwrap();
     let mut again = accept(&listener).await;
-    // A message of a later version is skipped.
+    // The link skips a message of a later version.
     let later = "{\"type\":\"fanfare\"}";
     again.send(Message::Text(later.into())).await.unwrap();
     ask(&mut again, 3).await;
     assert_eq!(core.request(), (0, 3));
-    // Refused.
+    // The recruiter refuses the link.
     let refused = RecruiterMessage::Refused(Refusal {
         kind: RefusalKind::Ending,
         detail: "the recruiter ends".to_owned(),
@@ -352,7 +352,7 @@ async fn the_last_word_goes_out_before_the_end() {
     drop(socket);
     end.join().unwrap();
 
-    // A missing recruiter, or one that reads nothing, blocks nobody.
+    // A missing recruiter, or one that reads nothing, delays nobody.
     let begin = Instant::now();
     let core = Core::start(&settings(&[&url], HOUR));
     let socket = accept(&listener).await;
@@ -378,7 +378,7 @@ fn what_can_never_work_is_said_at_once() {
     assert!(refused(nameless).contains("host_id"));
 }
 
-/// Certificates of a deployment: an authority, a recruiter's and a host's.
+/// Certificates of a deployment: an authority's, a recruiter's and a host's.
 fn certificates(folder: &Path) -> (ServerPaths, ClientPaths, Authority) {
     let pki = folder.join("pki");
     let authority = Authority::init(&pki, "test", 30).unwrap();
@@ -412,7 +412,7 @@ fn issue_host(authority: &Authority, paths: &ClientPaths) {
 async fn through_tls_both_sides_are_who_they_say() {
     let folder = tempfile::tempdir().unwrap();
     let (server, client, authority) = certificates(folder.path());
-    // Waits for the enrolment.
+    // The link waits for the enrolment.
     for path in [&client.certificate, &client.key] {
         std::fs::remove_file(path).unwrap();
     }
@@ -437,7 +437,7 @@ async fn through_tls_both_sides_are_who_they_say() {
         let stream = acceptor.accept(stream).await.unwrap();
         shown.push(stream.get_ref().1.peer_certificates().unwrap()[0].clone());
         let mut path = String::new();
-        #[allow(clippy::result_large_err)] // the library's
+        #[allow(clippy::result_large_err)] // the library's type
         let look = |asking: &Asking, response: Response| -> Result<Response, ErrorResponse> {
             path = asking.uri().path().to_owned();
             Ok(response)
@@ -445,13 +445,13 @@ async fn through_tls_both_sides_are_who_they_say() {
         let mut socket = accept_hdr_async(stream, look).await.unwrap();
         assert_eq!(path, format!("/v1/hosts/{HOST_ID}/link"));
         assert_eq!(quota_of(next(&mut socket).await), 9);
-        // Renewed: the next connection shows the new one.
+        // After a renewal, the next connection shows the new certificate.
         issue_host(&authority, &client);
     }
     assert_ne!(shown[0], shown[1]);
     core.end();
 
-    // Under a name that its certificate does not have it is not spoken to.
+    // The link does not talk to a recruiter whose name is not in its certificate.
     let core = Core::start(&Settings {
         urls: vec![url.replace("127.0.0.1", "localhost")],
         ..settings
@@ -462,7 +462,7 @@ async fn through_tls_both_sides_are_who_they_say() {
     assert!(core.waiting().is_none());
 }
 
-/// A recruiter by TLS, whose certificate is kept at `certificate`.
+/// A recruiter with TLS; its certificate is at `certificate`.
 struct Secret {
     acceptor: tokio_rustls::TlsAcceptor,
     listener: TcpListener,
@@ -524,7 +524,7 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
         let text =
             serde_json::to_string(&RecruiterMessage::Revocations(Revocations { pem })).unwrap();
         one.send(Message::Text(text.into())).await.unwrap();
-        // A rejected message ends no link: later messages are handled, in order.
+        // A rejected message ends no link: later messages are handled in order.
         let asked = RequestKind::Release {
             client: None,
             lease_id: "k".to_owned(),
@@ -563,14 +563,14 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     }
     drop(two);
     assert!(bad.accept().await.is_err(), "it is not linked with again");
-    // The other goes on, and an older list changes nothing.
+    // The other link stays up, and an older list changes nothing.
     ask(&mut one, 7).await;
     assert_eq!(core.request(), (0, 7));
     let held = kept.lists();
     assert_eq!(held.len(), 1);
     kept.receive(&older).unwrap();
     assert_eq!(kept.lists(), held);
-    // Lists are kept across a restart, and verified again.
+    // Lists survive a restart, and are verified again.
     let (links, _ends) = Links::new(&[]).unwrap();
     let again = entrance(&settings, &state, &links);
     assert_eq!(again.lists(), held);

@@ -1,4 +1,4 @@
-//! The handshake, from the client's side: fixed newstyle, TLS where it is wanted, `GO`.
+//! The client's side of the handshake: fixed newstyle, TLS if required, `GO`.
 
 use super::tls::Tls;
 use super::wire::Wire;
@@ -12,33 +12,33 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Longer answers to an option are none.
+/// Maximum length of an answer to an option; longer ones are errors.
 const MOST_ANSWER_BYTES: u32 = MOST_TEXT_BYTES as u32 + 256;
-/// Most replies of a server to one option; one that never ends is faulty.
+/// Maximum number of replies to one option; a server that sends more is faulty.
 const MOST_ANSWERS: usize = 64;
 
 /// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Server {
-    /// TCP: a name or address, and a port.
+    /// TCP: host name or address, and port.
     Tcp(String),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
 impl Server {
-    /// Forms that [`Server::of_url`] reads.
+    /// URLs that [`Server::of_url`] parses.
     pub(super) const URLS: &str =
         "nbd://HOST:PORT, nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH";
 
-    /// Server of a lease, at the address that its host announces.
+    /// Server of a lease, at the address that the lease's host announces.
     #[must_use]
     pub fn of_lease(address: String) -> Self {
         Self::Tcp(address)
     }
 
-    /// Server and export of a URL, as libnbd writes it (doc/uri.md of the NetworkBlockDevice project); `None`: it is
-    /// none.
+    /// Parses a URL as libnbd writes it (doc/uri.md of the NetworkBlockDevice project) into server and export;
+    /// `None` for another text.
     pub(super) fn of_url(url: &str) -> Option<(Self, &str)> {
         if let Some(rest) = url.strip_prefix("nbd+unix:///") {
             let (export, socket) = rest.split_once("?socket=")?;
@@ -57,7 +57,7 @@ impl Server {
         Some((Self::Tcp(address), export))
     }
 
-    /// Returns true where what is sent stays on this machine: a Unix socket, or a loopback address with its port.
+    /// Returns true if the connection stays on this machine: a Unix socket, or a loopback address with its port.
     #[must_use]
     pub fn is_this_machine(&self) -> bool {
         match self {
@@ -69,12 +69,12 @@ impl Server {
     }
 }
 
-/// Facts about an export, as its server states them.
+/// An export's properties, as its server states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// Name that the server gives it; without one, the name that was requested.
+    /// Name that the server gives the export, or else the requested name.
     pub name: String,
-    /// Size of the export.
+    /// Size of the export, in bytes.
     pub bytes: u64,
     /// Flags of the export ([`crate::nbd::wire::transmission`]).
     pub flags: u16,
@@ -84,22 +84,21 @@ pub struct Export {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The network, or it was too slow.
+    /// The network failed, or was too slow.
     #[error("connection: {0}")]
     Io(#[from] io::Error),
-    /// Something else listens there.
+    /// The program there does not speak NBD.
     #[error("the server does not speak NBD: {0}")]
     Foreign(&'static str),
-    /// No TLS came about: another host's certificate, say.
+    /// The TLS handshake failed, for example because the certificate is another host's.
     #[error("TLS: {0}")]
     Tls(io::Error),
-    /// The server says no: a lease that is over, say.
+    /// The server refuses, for example because the lease has ended.
     #[error("refused: {0}")]
     Refused(String),
 }
 
-/// Connects within `patience` in all. The connection itself has no time limit afterwards; the caller sets
-/// one.
+/// Connects within `patience` in total. The connection itself has no timeout afterwards; the caller sets one.
 ///
 /// # Errors
 /// [`ConnectError`].
@@ -117,7 +116,7 @@ pub fn connect(
     introduce(Wire::plain(plain), export, tls, left(until)?)
 }
 
-/// Negotiates with the server at the other end of `wire`, within `patience` all told.
+/// Negotiates with the server at the other end of `wire`, within `patience` in total.
 ///
 /// # Errors
 /// [`ConnectError`].
@@ -154,7 +153,7 @@ pub(in crate::nbd) fn introduce(
     Ok((talk.wire, export))
 }
 
-/// The first of its addresses that answers.
+/// Connects to the first of the name's addresses that answers.
 fn tcp(address: &str, until: Instant) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "no such name");
     let found: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
@@ -235,7 +234,7 @@ impl ClientNegotiation {
         data.extend(u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes());
         data.extend(name.as_bytes());
         data.extend(1u16.to_be_bytes());
-        data.extend(info::NAME.to_be_bytes()); // size and flags are told in any case
+        data.extend(info::NAME.to_be_bytes()); // the server sends size and flags in any case
         self.ask(option::GO, &data)?;
         let (mut facts, mut name) = (None, name.to_owned());
         for _ in 0..MOST_ANSWERS {
@@ -266,7 +265,7 @@ fn own_name(data: &[u8]) -> Option<String> {
     String::from_utf8(name.to_vec()).ok()
 }
 
-/// Fact of this kind in the reply, if there is one.
+/// Returns the property `kind` of the reply, if it is there.
 fn fact(data: &[u8], kind: u16) -> Option<&[u8]> {
     let mut rest = data;
     let is_it = u16::from_be_bytes(take(&mut rest)?) == kind;
@@ -277,7 +276,7 @@ fn done(kind: u32, data: &[u8]) -> Result<(), ConnectError> {
     match kind {
         reply::ACK => Ok(()),
         _ if data.is_empty() => Err(ConnectError::Refused(format!("error {kind:#x}"))),
-        // Printed for people: what a server says may hold anything.
+        // Escaped for display: a server's text may contain any characters.
         _ => Err(ConnectError::Refused(
             String::from_utf8_lossy(data).escape_debug().to_string(),
         )),

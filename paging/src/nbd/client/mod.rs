@@ -1,4 +1,4 @@
-//! The client's side: connecting to a server. The use of the connection is up to the caller.
+//! The client's side: connecting to a server. The caller then uses the connection.
 
 mod connect;
 mod source;

@@ -1,20 +1,20 @@
-//! Memory servers, by address or by lease: their addresses and their authentication.
+//! Memory servers, given by address or by lease, with their authentication.
 
 use super::connect::Server;
 use super::tls::Tls;
 
-/// A memory server, and what to ask it for.
+/// A memory server and the export to request from it.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Host that holds the pages: copies lie on different ones.
+    /// Host that holds the pages; copies of a page need different hosts.
     pub host: String,
     /// Address of the server.
     pub server: Server,
     /// Name of the export: [`crate::nbd::export_name`] of a lease.
     pub export: String,
-    /// TLS settings; absent where the connection stays in the clear.
+    /// TLS settings; absent for an unencrypted connection.
     pub tls: Option<Tls>,
-    /// The lease; `None`: it was given by hand, and stays.
+    /// Id of the lease; `None`: the server was given by hand and needs no lease.
     pub lease: Option<String>,
 }
 
@@ -26,7 +26,8 @@ pub struct AddressError {
 }
 
 impl Source {
-    /// A server that was given by hand, as libnbd writes its address (doc/uri.md of the NetworkBlockDevice project).
+    /// Parses the address of a server given by hand, as libnbd writes it (doc/uri.md of the NetworkBlockDevice
+    /// project).
     ///
     /// # Errors
     /// [`AddressError`].

@@ -1,14 +1,14 @@
-//! TLS towards a server.
+//! The client's TLS settings.
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
 
-/// Identity that a server has to show.
+/// Identity that a server must show.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    /// Certificates shown and trusted.
+    /// Own certificate, and trusted authorities.
     pub config: Arc<ClientConfig>,
-    /// The name that the server's certificate must have: a host id, of a lease.
+    /// Name that the server's certificate must have: for a lease, the host id.
     pub name: ServerName<'static>,
 }

@@ -1,4 +1,4 @@
-//! A client's connection: with TLS or without, waiting or not.
+//! A client's connection, with or without TLS, blocking or not.
 
 use super::tls::Tls;
 use crate::nbd::channel::{PlainStream, TimedStream};
@@ -7,7 +7,7 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Bytes to and from a server.
+/// Stream of bytes to and from a server.
 #[derive(Debug)]
 pub struct Wire {
     plain: PlainStream,
@@ -32,7 +32,7 @@ impl Wire {
         Ok(self)
     }
 
-    /// Sets the limit of one read or write; `None`: no limit.
+    /// Sets the timeout of one read or write; `None`: no timeout.
     ///
     /// # Errors
     /// The kernel's error.
@@ -40,7 +40,7 @@ impl Wire {
         self.plain.set_patience(patience)
     }
 
-    /// From here on, [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Makes reads and writes return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
     /// The kernel's error.

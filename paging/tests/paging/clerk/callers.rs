@@ -1,4 +1,5 @@
-//! Callers of the clerk's own sockets that lie: clients of its device, and whoever asks how it stands.
+//! Malicious callers of the clerk's own sockets: clients of its device, and callers of its status
+//! socket.
 
 use super::{Clerk, NO_HANG, PAGES, QUICK};
 use crate::hostile::MOST_GROWN_BYTES;
@@ -11,7 +12,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use tempfile::TempDir;
 
-/// A clerk that is attacked, and a client of its device's upper half, which no liar writes to.
+/// An attacked clerk, and an honest client of the upper half of its device, where no attacker writes.
 struct AttackedClerk {
     clerk: Clerk,
     neighbour: Load,
@@ -40,7 +41,7 @@ impl AttackedClerk {
         Victim::unix(&self.clerk.socket())
     }
 
-    /// The neighbour has its pages, and the clerk took little for all that.
+    /// Checks that the honest client has its pages, and that the clerk's memory grew little.
     #[track_caller]
     fn stands(mut self) {
         self.neighbour.check_all();
@@ -68,7 +69,7 @@ fn answers_that_the_devices_client_does_not_take_take_little_memory() {
     let victim = attacked.victim();
     let mut held = Vec::new();
     for (command, bytes) in [
-        (Command::Read, 8 << 20), // never written: answered at once
+        (Command::Read, 8 << 20), // never written: answered immediately
         (Command::Flush, 0),
         (Command::Cache, 8 << 20),
         (Command::Trim, 8 << 20),
@@ -94,19 +95,19 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
     let asking: Vec<UnixStream> = (0..CROWD)
         .map(|_| {
             let mut stream = UnixStream::connect(&status).unwrap();
-            let _ = stream.write_all(&[b'x'; 4000]); // it is answered and closed meanwhile
+            let _ = stream.write_all(&[b'x'; 4000]); // the clerk answers and closes meanwhile
             stream
         })
         .collect();
     assert!(clerk.status()["pages"].is_object());
     drop(asking);
-    // In transmission, and idle.
+    // An idle client in transmission.
     let victim = attacked.victim();
     let hello = [3_u32.to_be_bytes().to_vec(), by_name()].concat();
     let idle: Vec<_> = (0..CROWD)
         .map(|_| {
             let mut stream = victim.connect();
-            let _ = stream.write_all(&hello); // beyond the bound, closed
+            let _ = stream.write_all(&hello); // beyond the limit of clients, which closes the connection
             let _ = stream.read(&mut [0; 64]);
             stream
         })
@@ -122,7 +123,7 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
     attacked.stands();
 }
 
-/// The option that has an export of no name, by the old way.
+/// The old option that opens the export without a name.
 fn by_name() -> Vec<u8> {
     let mut bytes = gleaner_paging::nbd::wire::OPTION_MAGIC
         .to_be_bytes()

@@ -1,4 +1,4 @@
-//! A memory server that lies to the clerk: in its greeting, in what it tells of its export, and in its answers.
+//! A memory server that lies to the clerk: in its greeting, about its export, and in its answers.
 
 use super::{Clerk, NO_HANG, QUICK, up};
 use crate::host::is_early;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Size of the export, as the liar tells it.
+/// Size of the export that the liar reports.
 const SIZE: u64 = 64 << 20;
 /// Well-formed answers between two lies.
 const HONEST_ANSWERS: usize = 20;
-/// Liars side by side: a server that cannot be connected with is tried again less and less often.
+/// Number of simultaneous liars: the clerk reconnects to a failing server less and less often.
 const LIARS: usize = 24;
 const TURN: Duration = Duration::from_millis(50);
 
@@ -38,7 +38,7 @@ fn answer(kind: u32, data: Message) -> Message {
     message
 }
 
-/// Every message of a server's handshake, in order. A new one joins here.
+/// Every message of a server's handshake in order. Add new messages here.
 fn handshake() -> Vec<Message> {
     vec![
         vec![
@@ -78,14 +78,14 @@ fn handshakes() -> Vec<Vec<u8>> {
     for order in fields::orders(messages.len()) {
         all.push(order.iter().flat_map(|at| sent[*at].clone()).collect());
     }
-    // Facts and refusals without end, and a refusal in a terminal's language.
+    // Properties and refusals without end, and a refusal with terminal control codes.
     all.push([sent[0].clone(), sent[1].repeat(10_000)].concat());
     let refusal = answer(reply::ERR_UNKNOWN, vec![("text", b"\x1b[2J\n".repeat(500))]);
     all.push([sent[0].clone(), fields::bytes(&refusal)].concat());
     all
 }
 
-/// A listener that greets each connection with the next of these and closes it.
+/// Listens, greets each connection with the next of these and closes it.
 fn greets(all: Vec<Vec<u8>>, told: Arc<AtomicUsize>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("nbd://{}", listener.local_addr().unwrap());
@@ -94,7 +94,7 @@ fn greets(all: Vec<Vec<u8>>, told: Arc<AtomicUsize>) -> String {
             let Ok((mut stream, _)) = listener.accept() else {
                 return;
             };
-            let _ = stream.write_all(&bytes); // closed in the middle
+            let _ = stream.write_all(&bytes); // the clerk may close the connection
             let _ = stream.shutdown(Shutdown::Write);
             let _ = stream.set_read_timeout(Some(NO_HANG));
             let _ = io::copy(&mut stream, &mut io::sink());
@@ -104,7 +104,7 @@ fn greets(all: Vec<Vec<u8>>, told: Arc<AtomicUsize>) -> String {
     url
 }
 
-/// A reply to a request, with the page where it was read.
+/// A reply to a request, with the page for a read.
 fn reply_to(request: &Request, page: Option<&[u8]>) -> Message {
     let mut message = vec![
         ("reply magic", SIMPLE_REPLY_MAGIC.to_be_bytes().to_vec()),
@@ -117,10 +117,10 @@ fn reply_to(request: &Request, page: Option<&[u8]>) -> Message {
     message
 }
 
-/// A server that answers well for a while, then says one mutated answer, and so on.
+/// A server that answers correctly for a while, then sends one mutated answer, and repeats both.
 struct Server {
     url: String,
-    /// Lies that were told.
+    /// Number of mutated answers sent.
     told: Arc<AtomicUsize>,
     has_ended: Arc<AtomicBool>,
 }
@@ -134,7 +134,7 @@ impl Server {
         std::thread::spawn(move || {
             let mut pages = BTreeMap::new();
             for stream in listener.incoming().flatten() {
-                let _ = serve(stream, &mut pages, &telling, &ended); // the clerk has closed it
+                let _ = serve(stream, &mut pages, &telling, &ended); // the clerk closes it
                 if ended.load(Ordering::Relaxed) {
                     break;
                 }
@@ -177,7 +177,7 @@ fn serve(
     stream.set_write_timeout(Some(NO_HANG))?;
     let hello: Vec<u8> = handshake().iter().flat_map(fields::bytes).collect();
     stream.write_all(&hello)?;
-    // Flags, and an option with its data.
+    // Reads flags, and an option with its data.
     let mut head = [0; 4 + 16];
     fill(&mut stream, &mut head, has_ended)?;
     let bytes = u32::from_be_bytes([head[16], head[17], head[18], head[19]]);
@@ -212,7 +212,7 @@ fn serve(
     }
 }
 
-/// Mutations of a reply without a page and of one with it.
+/// Number of mutations of a reply without a page and of one with a page.
 fn lies_count() -> usize {
     let request = Request {
         flags: 0,

@@ -1,4 +1,5 @@
-//! `gleaner-clerk serve` on real memory servers that are killed, stopped, cut off, started empty, and that lie.
+//! `gleaner-clerk serve` on real memory servers that are killed, stopped, disconnected or restarted empty, or that
+//! lie.
 
 mod callers;
 mod liar;
@@ -17,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Longest time of a request: `give_up_after`, `answer_within`, and the delay of a loaded machine.
+/// Maximum time of a request: `give_up_after`, `answer_within`, and the delay of a loaded machine.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
 const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
@@ -25,7 +26,7 @@ const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
 /// First bytes of a simple reply (NBD protocol, "Simple reply message").
 const REPLY_MAGIC: [u8; 4] = 0x6744_6698_u32.to_be_bytes();
 
-/// A memory server, behind a network of its own.
+/// A memory server behind a proxy of its own.
 struct Host {
     server: Option<MemoryServer>,
     relay: Relay,
@@ -46,7 +47,7 @@ impl Host {
         self.relay.cut();
     }
 
-    /// Starts an empty server.
+    /// Starts an empty server if none runs.
     fn start_again(&mut self) {
         if self.server.is_none() {
             let server = MemoryServer::start("64MiB", "127.0.0.1:0");
@@ -55,7 +56,8 @@ impl Host {
         }
     }
 
-    /// Its network changes a byte now and then: within a page that was read, never within the head of an answer.
+    /// Has the proxy change a byte now and then: always within a page that was read, never within the head of an
+    /// answer.
     fn lies(&self) {
         let mut until_lie = 10_000;
         self.relay.alter(move |bytes| {
@@ -68,8 +70,8 @@ impl Host {
         });
     }
 
-    /// Its network puts answers that nobody asked for before those of the server: success for each small number, which
-    /// a request of the disk or of another server may have.
+    /// Has the proxy insert answers to no request before those of the server: success for each small number, which a
+    /// request to the disk or to another server may have.
     fn forges(&self) {
         let reply = |cookie: u64| {
             let success = 0_u32.to_be_bytes();
@@ -133,7 +135,7 @@ impl Clerk {
         serde_json::from_str(&said).unwrap()
     }
 
-    /// Several programs use it, as long as `while_doing` takes; then everything is read once more.
+    /// Runs several programs on the device for as long as `while_doing` takes; then reads every page once more.
     fn under_load(&mut self, seed: u64, while_doing: impl FnOnce(&mut Self)) -> Outcome {
         let has_ended = AtomicBool::new(false);
         let socket = self.socket();
@@ -152,7 +154,7 @@ impl Clerk {
                 }
             };
             let loads: Vec<_> = (0..4).map(|number| scope.spawn(run(number))).collect();
-            // A load that failed must not leave the others running.
+            // If a load fails, the others must be ended too.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| while_doing(self)));
             has_ended.store(true, Ordering::Relaxed);
             let outcomes: Vec<Outcome> =
@@ -168,20 +170,20 @@ impl Clerk {
     }
 }
 
-/// Servers that are connected.
+/// Number of connected servers.
 fn up(status: &Value) -> usize {
     let servers = status["servers"].as_array().unwrap();
     let is_up = |server: &&Value| server["standing"] == "up";
     servers.iter().filter(is_up).count()
 }
 
-/// In CI; `make soak` sets more.
+/// Number of rounds: few in CI; `make soak` sets more.
 fn rounds() -> u64 {
     let set = std::env::var("GLEANER_KILL_ROUNDS").ok();
     set.and_then(|set| set.parse().ok()).unwrap_or(20)
 }
 
-/// Makes one fault at some host, for a while, and ends it.
+/// Makes one fault at a random host for a while, and ends it.
 fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     let at = random.next_u32() as usize % hosts.len();
     let host = &mut hosts[at];
@@ -225,7 +227,7 @@ fn fault(hosts: &mut [Host], random: &mut ChaCha8Rng) -> &'static str {
     }
 }
 
-/// Sum over the servers.
+/// Sum of disconnects of all servers.
 fn disconnects(status: &Value) -> u64 {
     let servers = status["servers"].as_array().unwrap();
     servers
@@ -288,9 +290,9 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             } else {
                 clerk.hosts[at].relay.cut();
             }
-            // Pages that lost a copy have two again.
+            // Pages that lost a copy have two copies again.
             wait_for("both copies", || {
-                // All of one moment: a moment before the end is noticed, nothing is missing yet.
+                // Read from one status: just before the end is noticed, nothing is missing yet.
                 let status = clerk.status();
                 let has_all = status["has_all_copies"] == true;
                 let is_noticed = ended(&status) > before;
@@ -316,7 +318,7 @@ fn one_copy_lost_is_an_error_at_once() {
         });
     });
     assert!(outcome.errors > 0);
-    // As long as the server was away, and not longer.
+    // Requests waited as long as the server was unreachable, and no longer.
     assert!(outcome.slowest < Duration::from_secs(6), "{outcome:?}");
 }
 

@@ -1,4 +1,4 @@
-//! An agent that lies, at the other end of a memory server's socket.
+//! A lying agent, connected to a memory server.
 
 use super::MOST_GROWN_BYTES;
 use super::stage::{HonestRecruiter, Stage};
@@ -14,9 +14,9 @@ use serde_json::{Value, json, to_value};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Liars side by side: an agent that was not understood is listened to again after a second.
+/// Number of simultaneous liars: after an invalid message the memory server reconnects only a second later.
 const LIARS: usize = 12;
-/// Fields of a sample that decide about lending; the others are of the same kinds.
+/// Fields of a sample that affect lending; the other fields have the same types.
 const FIELDS: [&str; 10] = [
     "type",
     "time_ms",
@@ -30,7 +30,7 @@ const FIELDS: [&str; 10] = [
     "balloon_bytes",
 ];
 
-/// Every message that an agent may send, each with the fields that are left as they are. A new one joins here.
+/// Every message that an agent may send, each with the fields that are not mutated. Add new messages here.
 fn conversation() -> Vec<(Value, Value)> {
     let Value::Object(sample) = to_value(idle(row(64 << 20))).unwrap() else {
         panic!("a sample is an object");
@@ -60,7 +60,7 @@ fn conversation() -> Vec<(Value, Value)> {
     whole.chain([(mutated.into(), kept.into())]).collect()
 }
 
-/// Lines that differ from an agent's message in one field.
+/// Messages of an agent with one mutated field.
 fn lines() -> Vec<(String, String)> {
     let lines = conversation().into_iter().flat_map(|(message, kept)| {
         mutations(&message)
@@ -75,12 +75,12 @@ fn lines() -> Vec<(String, String)> {
     lines.collect()
 }
 
-/// All memory of this machine.
+/// Physical memory of this machine, in bytes.
 fn machine_bytes() -> u64 {
     bytes_at("/proc/meminfo", "MemTotal")
 }
 
-/// A memory server without a cap, whose agent is the test.
+/// A memory server without a cap; the test plays its agent.
 struct Victim {
     host: Host,
     honest: HonestRecruiter,
@@ -107,7 +107,7 @@ impl Victim {
         }
     }
 
-    /// Says a well-formed sample, again where it is not listened to any more, until its figure is the quota.
+    /// Sends a valid sample, on new connections if necessary, until the sample's figure is the quota.
     #[track_caller]
     fn lends(&self, agent: &mut Agent, bytes: u64, after: &str) {
         let sentinel = || idle(row(i64::try_from(bytes).unwrap()));
@@ -165,8 +165,8 @@ fn mutated_words_of_an_agent_lend_no_more_than_the_machine_has() {
                 let victim = Victim::start();
                 let mut agent = victim.host.agent();
                 for (index, (name, line)) in own.enumerate() {
-                    let _ = agent.stream.write_all(format!("{line}\n").as_bytes()); // cut off meanwhile
-                    // Another figure each time, so that it is this sample's.
+                    let _ = agent.stream.write_all(format!("{line}\n").as_bytes()); // the server may hang up
+                    // A different figure each time, so that the quota can only come from this sample.
                     victim.lends(&mut agent, (10 + index as u64) * 2 * MIB, name);
                 }
                 victim.stands(agent);
@@ -199,7 +199,7 @@ fn absurd_figures_of_an_agent_lend_no_more_than_the_machine_has() {
             ..SampleRow::default()
         };
         agent.say(&idle(row));
-        // All that it may offer by that, and more, is asked for.
+        // Requests all memory that the false figures allow to offer, and more.
         for bytes in [1 << 46, 1 << 62, u64::MAX] {
             let outcome = victim
                 .honest
@@ -225,7 +225,7 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
     wait_for("the owner's memory", || {
         victim.daemon.status().leases.is_empty()
     });
-    // Samples and words from before it, each older than the last, out of order, and twice.
+    // Samples and other messages from before the start: each older than the last, out of order, and repeated.
     for step in (0..200_i64).chain([3, 3, 2, 7]) {
         let time_ms = before_ms - 1000 * step;
         let state = HostState::Idle {
@@ -269,7 +269,7 @@ fn a_flood_of_an_agents_words_holds_nobody_up() {
                 }
             }
         });
-        // Whatever comes of it, the flood ends.
+        // Whatever the result, the flood must end.
         let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..50 {
                 stage.is_served();
@@ -287,12 +287,12 @@ fn an_agent_that_ends_no_line_counts_as_silent() {
     let mut agent = victim.host.agent();
     victim.lends(&mut agent, 64 * MIB, "a sample");
     victim.honest.lease("c", "k", 8 * MIB);
-    // A word less than what is too long, so that it waits for the rest.
+    // One byte less than too long, so that the memory server waits for the rest.
     let half = format!("{{\"type\":\"alive\",\"x\":\"{}", "x".repeat(1_000_000));
     agent.stream.write_all(half.as_bytes()).unwrap();
     wait_for("the owner's memory", || {
-        // Drop by drop: bytes are no sign of life.
-        let _ = agent.stream.write_all(b"x"); // closed once it counts as silent
+        // Byte by byte: single bytes are no sign of life.
+        let _ = agent.stream.write_all(b"x"); // the memory server closes the silent connection
         let lending = victim.daemon.status();
         lending.leases.is_empty() && !lending.hears_agent
     });

@@ -1,12 +1,13 @@
-//! Mutation of messages of fixed fields: each field deleted, zeroed, filled, off by a bit, doubled or made enormous.
+//! Mutation of messages with fixed fields: each field deleted, zeroed, filled, changed by a bit, doubled or made
+//! enormous.
 
-/// Fields of one message in their order: name and bytes of each.
+/// Fields of one message in order: name and bytes of each.
 pub(crate) type Message = Vec<(&'static str, Vec<u8>)>;
 
-/// Length of a field that is enormous.
+/// Length of an enormous field.
 const ENORMOUS_BYTES: usize = 64 << 10;
 
-/// The message as it is sent.
+/// Bytes of the message as sent.
 pub(crate) fn bytes(message: &Message) -> Vec<u8> {
     message
         .iter()
@@ -14,7 +15,7 @@ pub(crate) fn bytes(message: &Message) -> Vec<u8> {
         .collect()
 }
 
-/// All messages that differ from `message` in one field or end early, each with a name of the change.
+/// All messages that differ from `message` in one field or end early, each with the name of its mutation.
 pub(crate) fn mutations(message: &Message) -> Vec<(String, Vec<u8>)> {
     let mut mutated = Vec::new();
     for (at, (name, field)) in message.iter().enumerate() {
@@ -49,7 +50,7 @@ fn replacements(field: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// All orders of so many messages that lack one, have one twice, swap two, or go backwards.
+/// All orders of `count` messages with one omitted, one repeated, two swapped, or all reversed.
 pub(crate) fn orders(count: usize) -> Vec<Vec<usize>> {
     let all: Vec<usize> = (0..count).collect();
     let mut orders = vec![all.iter().rev().copied().collect()];

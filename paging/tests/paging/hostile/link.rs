@@ -1,4 +1,4 @@
-//! A recruiter that lies, at the other end of a memory server's link.
+//! A lying recruiter, at the other end of a memory server's link.
 
 use super::stage::Stage;
 use crate::recruiter::{Link, Recruiter, grant};
@@ -14,18 +14,18 @@ use tokio_tungstenite::tungstenite::protocol::frame::Frame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-/// Liars side by side: a link that has ended is connected anew after up to a second.
+/// Number of simultaneous liars: a link that has ended is reconnected only after up to a second.
 const LIARS: usize = 8;
-/// Growth by answers to pings that a recruiter does not take: what may wait for it, and a little.
+/// Allowed growth by answers to pings that a recruiter does not read: the limit of unsent bytes, and a little.
 const MOST_UNTAKEN_BYTES: u64 = 16 << 20;
-/// Longest answer to what makes no sense: it repeats no word of the recruiter's that is longer than a name may be.
+/// Maximum length of a refusal of nonsense: it quotes no text of the recruiter that is longer than a name may be.
 const LONGEST_REFUSAL_BYTES: usize = 2000;
 
 fn request(request_id: u64, asked: RequestKind) -> Value {
     to_value(RecruiterMessage::Request(Request { request_id, asked })).unwrap()
 }
 
-/// Every message that a recruiter may send. A new one joins here.
+/// Every message that a recruiter may send. Add new messages here.
 fn conversation() -> Vec<Value> {
     let lease_id = "0123456789abcdef0123456789abcdef".to_owned();
     let client = Some("liar".to_owned());
@@ -53,7 +53,7 @@ fn conversation() -> Vec<Value> {
     ]
 }
 
-/// Sends a message and waits until all was heard; `false` where the link has ended by that.
+/// Sends a message and waits until it was handled; returns false if the link has ended.
 fn is_linked_after(link: &mut Link, message: Message) -> bool {
     let marker = Bytes::from_static(b"heard");
     let sent = link.socket.send(message);
@@ -70,7 +70,7 @@ fn is_linked_after(link: &mut Link, message: Message) -> bool {
     }
 }
 
-/// Checks a memory server's words to a liar: a message, short where it refuses.
+/// Checks that the memory server sent a liar a valid message, and a short one if it refuses.
 #[track_caller]
 fn check(text: &str) {
     let heard: HostMessage = serde_json::from_str(text).unwrap();
@@ -86,7 +86,7 @@ fn check(text: &str) {
     }
 }
 
-/// Says all of this, each by the link that there is then.
+/// Sends all messages, each over the link that is then connected.
 fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
     let mut link = liar.link();
     for message in messages {
@@ -94,7 +94,7 @@ fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
             link = liar.link();
         }
     }
-    // What it was granted meanwhile is in nobody's way.
+    // Releases the leases granted meanwhile, which would take the neighbour's memory.
     for lease_id in leases_of(&mut link, "neighbour") {
         let release = RequestKind::Release {
             client: None,
@@ -105,10 +105,10 @@ fn lie<'a>(liar: &Recruiter, messages: impl Iterator<Item = &'a Message>) {
     assert!(is_linked_after(&mut link, Message::Ping(Bytes::new())));
 }
 
-/// Leases that are not `but`'s, as a new link hears of them.
+/// Leases of other clients than `but`, as announced on a new link.
 fn leases_of(link: &mut Link, but: &str) -> Vec<String> {
     let told = loop {
-        // A regular one comes each second.
+        // One announcement per second is regular.
         match link.socket.read().unwrap() {
             Message::Text(text) => match serde_json::from_str(&text).unwrap() {
                 HostMessage::Announcement(told) => break told,
@@ -133,7 +133,7 @@ fn mutated_requests_of_a_recruiter_are_answered_or_end_its_link_alone() {
     let conversation = conversation();
     let mutated = conversation.iter().flat_map(mutations);
     let mut all: Vec<Message> = mutated.map(|(_, mutated)| text(&mutated)).collect();
-    // Words of another protocol, of no protocol, and of none that is text.
+    // A message of another protocol, one of no protocol, and bytes that are no text.
     let answer =
         json!({ "type": "answer", "request_id": 1, "outcome": "released", "lease_id": "" });
     for unasked in [
@@ -166,7 +166,7 @@ fn mutated_requests_of_a_recruiter_are_answered_or_end_its_link_alone() {
     stage.stands();
 }
 
-/// Pings without number that nobody takes the answers of; ended with the link.
+/// Sends pings until the link ends, without reading the answers; returns their number.
 fn ping_and_never_listen(link: &mut Link) -> usize {
     const MOST: usize = 200_000;
     let payload = Bytes::from_static(&[b'x'; 125]);
@@ -178,20 +178,20 @@ fn ping_and_never_listen(link: &mut Link) -> usize {
 #[test]
 fn floods_of_a_recruiter_take_little_memory_and_no_time_of_its_neighbours() {
     let liar = Recruiter::new();
-    // One that takes nothing in is found out by the next announcement only.
+    // A recruiter that reads nothing is detected only by the next announcement.
     let mut stage = Stage::announcing(std::slice::from_ref(&liar.url), "1m");
     let pings = ping_and_never_listen(&mut liar.link());
     stage.stays_within(MOST_UNTAKEN_BYTES);
     std::thread::scope(|scope| {
         let flooding = scope.spawn(|| {
-            // Requests: more than wait are refused, and no answer is taken.
+            // More requests than may wait: the memory server refuses some, and the test reads no answer.
             let mut link = liar.link();
             let asked = (0..20_000).take_while(|n| {
                 let key = format!("{n}-{}", "k".repeat(40_000));
                 link.try_send(grant("liar", &key, 1)).is_some()
             });
             let asked = asked.count();
-            // The buffers between may hold all answers.
+            // The buffers in between may hold all answers.
             drop(link);
             // A message whose parts never end.
             let mut link = liar.link();
@@ -249,10 +249,10 @@ fn a_recruiter_that_answers_the_link_with_no_end_of_words_is_given_up() {
 #[test]
 fn leases_for_ever_new_clients_leave_the_owners_log_small() {
     const LEASES: usize = 400;
-    /// More of one line's clients are left out.
+    /// Maximum number of clients named in one line of the log.
     const MOST_CLIENTS: usize = 32;
     let liar = Recruiter::new();
-    // The link shall not fall silent because this machine is busy.
+    // The link must not time out because this machine is busy.
     let mut stage = Stage::announcing(std::slice::from_ref(&liar.url), "30s");
     let mut link = liar.link();
     for number in 0..LEASES {
@@ -274,7 +274,7 @@ fn leases_for_ever_new_clients_leave_the_owners_log_small() {
             line.clients.len()
         );
     }
-    // Of so many that end together one line stays: they do not push out what the owner wants to know.
+    // Of leases that end together one line stays, so that they do not displace lines that the owner wants.
     assert!(log.len() < LEASES / 8, "{} lines", log.len());
     assert_eq!(
         log.iter().map(|line| line.steps_count).sum::<u64>(),

@@ -1,5 +1,5 @@
-//! A client that lies, at a memory server's port for pages and at the clerk's device: every message of a conversation
-//! mutated by its fields, out of order, left out and repeated.
+//! A lying client of a memory server's port for pages, and of the clerk's device: every message of a conversation
+//! with mutated fields, out of order, omitted and repeated.
 
 use super::fields::{self, Message};
 use super::stage::Stage;
@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 const PAGE: usize = 4096;
-/// Offset of the liar's requests: a mutated one may begin anywhere below.
+/// Offset of the liar's requests: a mutated request may begin anywhere below it.
 const OFFSET: u64 = 32 * PAGE as u64;
 
 /// A server of pages, as its clients reach it.
@@ -25,14 +25,14 @@ pub(crate) enum Victim {
     Unix(PathBuf),
 }
 
-/// A connection to it.
+/// A connection to the server.
 pub(crate) trait Stream: Read + Write + Send {
     fn ends_writing(&self);
 }
 
 impl Stream for TcpStream {
     fn ends_writing(&self) {
-        let _ = self.shutdown(Shutdown::Write); // it may have been closed
+        let _ = self.shutdown(Shutdown::Write); // the server may have closed the connection
     }
 }
 
@@ -64,11 +64,11 @@ impl Victim {
         }
     }
 
-    /// Says all of it and no more; the server ends the connection, whatever it makes of that.
+    /// Sends all bytes and no more; the server must end the connection, whatever the bytes were.
     #[track_caller]
     pub(crate) fn hears(&self, name: &str, bytes: &[u8]) {
         let mut stream = self.connect();
-        let _ = stream.write_all(bytes); // closed in the middle
+        let _ = stream.write_all(bytes); // the server may close the connection
         stream.ends_writing();
         let mut scrap = vec![0; 64 << 10];
         loop {
@@ -86,12 +86,12 @@ impl Victim {
         }
     }
 
-    /// Connects as far as transmission, with the answers to the handshake read.
+    /// Connects up to transmission, with the answers to the handshake read.
     pub(crate) fn going(&self, export: &str) -> Box<dyn Stream> {
         let mut stream = self.connect();
         let hello = [flags(), go(export, &[])].map(|message| fields::bytes(&message));
         stream.write_all(&hello.concat()).unwrap();
-        // Greeting; one fact, with size and flags; its end.
+        // Greeting; one property, with size and flags; end of the replies.
         stream.read_exact(&mut [0; 18 + 20 + 12 + 20]).unwrap();
         stream
     }
@@ -149,7 +149,7 @@ fn request(command: u16, flags: u16, bytes: u32, data: Vec<u8>) -> Message {
     ]
 }
 
-/// Every message that a client may send, in order. A new one joins here.
+/// Every message that a client may send, in order. Add new messages here.
 fn conversation(export: &str) -> Vec<Message> {
     let page = PAGE as u32;
     let plain = |command| request(command, 0, page, Vec::new());
@@ -186,7 +186,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
         let parts: Vec<u8> = order.iter().flat_map(|at| sent[*at].clone()).collect();
         attacks.push((format!("{order:?}"), parts));
     }
-    // By the old way, and another server's words.
+    // The old option for exports, and messages of a server.
     let by_name = an_option(
         option::EXPORT_NAME,
         vec![("name", export.as_bytes().to_vec())],
@@ -200,7 +200,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
         .flat_map(|word| word.to_be_bytes())
         .collect();
     attacks.push(("a server's greeting".to_owned(), greeting.repeat(1000)));
-    // More options than anybody needs, each with as many facts as fit.
+    // Many options, each with as many requested properties as fit.
     let curious = fields::bytes(&asking(option::INFO, export, &[info::DESCRIPTION; 2000]));
     attacks.push((
         "curious".to_owned(),
@@ -209,7 +209,7 @@ pub(crate) fn attacks(export: &str) -> Vec<(String, Vec<u8>)> {
     attacks
 }
 
-/// Requests that all go into one send, and whose answers nobody takes.
+/// Many requests in one send, whose answers nobody reads.
 pub(crate) fn greedy(command: Command, bytes: u32, count: usize) -> Vec<u8> {
     let request = Request {
         flags: 0,
@@ -221,7 +221,7 @@ pub(crate) fn greedy(command: Command, bytes: u32, count: usize) -> Vec<u8> {
     request.encode().repeat(count)
 }
 
-/// Has all attacks, four conversations at once, and does `meanwhile` until they have ended.
+/// Runs all attacks, four conversations at one time, and calls `meanwhile` until they have ended.
 pub(crate) fn while_attacked(
     victim: &Victim,
     attacks: &[(String, Vec<u8>)],
@@ -274,7 +274,7 @@ fn answers_that_a_client_does_not_take_take_no_memory() {
             held.push(stream);
         }
     }
-    // A write that announces more than ever comes.
+    // A write that announces more bytes than it sends.
     let mut stream = victim.going(&export);
     stream
         .write_all(&greedy(Command::Write, 32 << 20, 1))

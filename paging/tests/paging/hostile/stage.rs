@@ -1,4 +1,4 @@
-//! A memory server at work: an honest recruiter is linked with it, and a client has pages there.
+//! A working memory server: an honest recruiter is linked, and an honest client has pages there.
 
 use super::MOST_GROWN_BYTES;
 use crate::host::{Agent, Daemon, Host, MIB};
@@ -15,15 +15,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-/// Most that is lent here.
+/// Maximum of lent memory in these tests.
 pub(super) const CAP: u64 = 128 * MIB;
 /// Size of the honest client's lease.
 const LEASE_BYTES: u64 = 16 * MIB;
 const PAGES: usize = (LEASE_BYTES / 4096) as usize;
-/// Turn of the honest recruiter, which answers pings meanwhile.
+/// Interval at which the honest recruiter answers pings and takes requests.
 const TURN: Duration = Duration::from_millis(5);
 const ALIVE_EVERY: Duration = Duration::from_millis(400);
-/// Most time of one request for pages, on a machine that is busy.
+/// Maximum time of one request for pages on a busy machine.
 const NO_HANG: Duration = Duration::from_secs(30);
 
 struct StageRequest {
@@ -31,7 +31,7 @@ struct StageRequest {
     answer: Sender<Outcome>,
 }
 
-/// Announcements of the memory server to the honest recruiter.
+/// Announcements that the honest recruiter received.
 #[derive(Clone, Default)]
 pub(super) struct HeardAnnouncements {
     pub(super) latest: Announcement,
@@ -39,7 +39,7 @@ pub(super) struct HeardAnnouncements {
     pub(super) most_quota_bytes: u64,
 }
 
-/// A recruiter that stays linked, on a thread of its own.
+/// A recruiter that stays linked, in a thread of its own.
 pub(super) struct HonestRecruiter {
     pub(super) url: String,
     asks: Sender<StageRequest>,
@@ -59,7 +59,7 @@ impl HonestRecruiter {
                     Some(mut link) => keep(&mut link, &asked, &shared),
                     None => {
                         std::thread::sleep(TURN);
-                        // Not linked: who asks is to ask again.
+                        // Not linked: the caller has to ask again.
                         !matches!(asked.try_recv(), Err(TryRecvError::Disconnected))
                     }
                 };
@@ -75,7 +75,7 @@ impl HonestRecruiter {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Outcome of a request, which is made again where the link ended meanwhile.
+    /// Outcome of a request, which is repeated if the link ended meanwhile.
     #[track_caller]
     pub(super) fn ask(&self, asked: &RequestKind) -> Outcome {
         wait_for_some("an answer to the honest recruiter", || {
@@ -89,7 +89,7 @@ impl HonestRecruiter {
         })
     }
 
-    /// A lease for `client`, once there is room for it.
+    /// Requests a lease for `client` until there is room for it.
     #[track_caller]
     pub(super) fn lease(&self, client: &str, key: &str, bytes: u64) -> Lease {
         wait_for_some("a lease", || match self.ask(&grant(client, key, bytes)) {
@@ -99,7 +99,7 @@ impl HonestRecruiter {
     }
 }
 
-/// Speaks with the memory server until the link ends (`true`) or nobody asks any more.
+/// Talks to the memory server until the link ends (returns true) or nobody asks any more.
 fn keep(
     link: &mut Link,
     asked: &Receiver<StageRequest>,
@@ -130,7 +130,7 @@ fn keep(
             }
             HostMessage::Answer(answer) => {
                 if let Some(asker) = waiting.remove(&answer.request_id) {
-                    let _ = asker.send(answer.outcome); // it may have lost patience
+                    let _ = asker.send(answer.outcome); // the asker may have timed out
                 }
             }
             HostMessage::Other => {}
@@ -150,7 +150,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Starts with these recruiters beside the honest one, as far as the memory server knows.
+    /// Starts with these recruiters configured in addition to the honest one.
     pub(super) fn start(others: &[String]) -> Self {
         Self::announcing(others, "1s")
     }
@@ -197,7 +197,7 @@ impl Stage {
         }
     }
 
-    /// The honest recruiter, its client and the owner are served, and no page is another.
+    /// Checks that the honest recruiter, its client and the owner are served, and that no page was mixed up.
     #[track_caller]
     pub(super) fn is_served(&mut self) {
         for _ in 0..4 {
@@ -215,7 +215,7 @@ impl Stage {
         assert!(is_there, "the honest client's lease is gone");
     }
 
-    /// The memory server has taken no more than this since the beginning.
+    /// Checks that the memory server's memory grew by at most `most_bytes` since the start.
     #[track_caller]
     pub(super) fn stays_within(&self, most_bytes: u64) {
         let grown = peak_bytes(self.daemon.pid()).saturating_sub(self.peak_bytes);
@@ -223,7 +223,8 @@ impl Stage {
         assert!(grown < most_bytes, "{grown} bytes more");
     }
 
-    /// The memory server has taken little for all that, no page was lost, and its owner gets everything back.
+    /// Checks that the memory server's memory grew little, that no page was lost, and that its owner gets
+    /// everything back.
     #[track_caller]
     pub(super) fn stands(mut self) {
         self.is_served();

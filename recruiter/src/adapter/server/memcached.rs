@@ -1,7 +1,7 @@
 //! memcached, by its text protocol (`doc/protocol.txt`).
 //!
-//! `cache_memlimit` alone gives nothing back while the pages are full; `slabs reassign CLASS 0` empties one
-//! page of a class, evicting its items, and frees it.
+//! `cache_memlimit` alone frees nothing while the pages are full; `slabs reassign CLASS 0` empties one page
+//! of a class, evicting its items, and frees it.
 
 use super::{Failure, PATIENCE, State};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,11 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 const MIB: u64 = 1 << 20;
-/// Less is refused (`MEMLIMIT_TOO_SMALL`), and so is more (`MEMLIMIT_ADJUST_FAILED`).
+/// Limits that memcached accepts; it refuses smaller ones (`MEMLIMIT_TOO_SMALL`) and larger ones
+/// (`MEMLIMIT_ADJUST_FAILED`).
 const LIMITS_MIB: std::ops::RangeInclusive<u64> = 8..=1_000_000_000;
-/// Longest time of giving back pages before the quota is looked at again.
+/// Maximum time of giving back pages before the quota is checked again.
 const AT_ONCE: Duration = Duration::from_millis(500);
-/// A page is being emptied; one takes about half a millisecond.
+/// Pause while memcached empties a page, which takes about half a millisecond.
 const BUSY: Duration = Duration::from_micros(500);
 const LONGEST_LINE_BYTES: u64 = 4096;
 
@@ -26,7 +27,7 @@ pub(in super::super) struct Memcached {
     connection: Option<BufReader<Box<dyn Stream>>>,
 }
 
-/// The nearest limit in whole MiB, as memcached takes it.
+/// Nearest limit that memcached accepts, in whole MiB.
 pub(super) fn nearest(bytes: u64) -> u64 {
     (bytes / MIB).clamp(*LIMITS_MIB.start(), *LIMITS_MIB.end()) * MIB
 }
@@ -67,7 +68,7 @@ impl Memcached {
             if self.figure(&slabs, "total_malloced")? <= limit_bytes {
                 return Ok(());
             }
-            // A class keeps its last page.
+            // A class always keeps its last page.
             let pages = slabs.iter().filter_map(|(name, pages)| {
                 let class = name.strip_suffix(":total_pages")?;
                 let pages: u64 = pages.parse().ok()?;
@@ -97,7 +98,7 @@ impl Memcached {
         found.ok_or_else(|| self.failure(format!("{name} is missing in its figures")))
     }
 
-    /// The lines `STAT NAME VALUE` up to `END`.
+    /// Reads lines `STAT NAME VALUE` up to `END`.
     fn figures(&mut self, command: &str) -> Result<Vec<(String, String)>, Failure> {
         let mut line = self.ask(command)?;
         let mut figures = Vec::new();

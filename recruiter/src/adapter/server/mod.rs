@@ -1,4 +1,4 @@
-//! Memory servers of others.
+//! Third-party memory servers.
 
 mod memcached;
 mod redis;
@@ -6,19 +6,19 @@ mod redis;
 use super::{Failure, FollowArgs};
 use std::time::Duration;
 
-/// Longest time of an answer.
+/// Timeout of an answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// State of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// Bytes of the host's memory that it has.
+    /// Bytes of the host's memory that the server uses.
     pub(super) used_bytes: u64,
-    /// Bytes that it may have; 0: as much as it likes.
+    /// Memory limit of the server in bytes; 0: no limit.
     pub(super) limit_bytes: u64,
 }
 
-/// A server whose limit is kept. It is connected to when needed, and again after a failure.
+/// A server whose limit is set. It is connected when needed, and again after a failure.
 pub(super) enum Server {
     Memcached(memcached::Memcached),
     Redis(Box<redis::Redis>),
@@ -26,7 +26,7 @@ pub(super) enum Server {
 
 impl Server {
     /// # Errors
-    /// [`Failure::File`] where the password cannot be read.
+    /// [`Failure::File`] if the password cannot be read.
     pub(super) fn new(args: &FollowArgs) -> Result<Self, Failure> {
         Ok(match (&args.memcached, &args.redis) {
             (Some(address), _) => Self::Memcached(memcached::Memcached::new(address)),
@@ -37,7 +37,7 @@ impl Server {
         })
     }
 
-    /// State of the server now.
+    /// Present state of the server.
     pub(super) fn state(&mut self) -> Result<State, Failure> {
         match self {
             Self::Memcached(server) => server.state(),
@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    /// The nearest limit that it can be given.
+    /// Nearest limit that the server accepts.
     pub(super) fn nearest(&self, bytes: u64) -> u64 {
         match self {
             Self::Memcached(_) => memcached::nearest(bytes),
@@ -53,7 +53,7 @@ impl Server {
         }
     }
 
-    /// Sets its limit.
+    /// Sets the server's memory limit.
     pub(super) fn set_limit(&mut self, bytes: u64) -> Result<(), Failure> {
         match self {
             Self::Memcached(server) => server.set_limit(bytes),
@@ -61,7 +61,7 @@ impl Server {
         }
     }
 
-    /// Makes the server give back, for a while, memory above its limit.
+    /// Makes the server give back memory above its limit, for a limited time.
     pub(super) fn give_back(&mut self) -> Result<(), Failure> {
         match self {
             Self::Memcached(server) => server.give_back(),
@@ -69,7 +69,7 @@ impl Server {
         }
     }
 
-    /// Returns true if the server gives back more when asked again at once.
+    /// Returns true if another call of [`Self::give_back`] right away gives back more.
     pub(super) fn gives_back_by_and_by(&self) -> bool {
         matches!(self, Self::Memcached(_))
     }
@@ -82,7 +82,7 @@ impl Server {
         }
     }
 
-    /// `memcached at 127.0.0.1:11211`.
+    /// Name and address, like `memcached at 127.0.0.1:11211`.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Memcached(server) => server.name(),

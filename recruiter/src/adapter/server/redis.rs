@@ -1,4 +1,4 @@
-//! Redis and Valkey: `maxmemory`, which evicts at once if `maxmemory-policy` allows it, and refuses writes
+//! Redis and Valkey: `maxmemory`. They evict data immediately if `maxmemory-policy` allows it, and refuse writes
 //! otherwise.
 
 use super::super::FollowArgs;
@@ -79,7 +79,7 @@ impl Redis {
         })
     }
 
-    /// Evicted memory stays with the allocator until it is told to give it back; dirty pages go by themselves only
+    /// Has the allocator return evicted memory, which it would otherwise keep; dirty pages are returned only
     /// slowly.
     pub(super) fn give_back(&mut self) -> Result<(), Failure> {
         self.try_with(|connection| cmd("MEMORY").arg("PURGE").query(connection))

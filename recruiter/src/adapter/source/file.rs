@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
 
-/// Interval of looks at the file's times; the owner's return is noticed that much later.
+/// Interval of checks of the file's times; the owner's return is noticed at most that much later.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Follows the file until nobody listens.
+/// Follows the file until the receiver is gone.
 pub(super) fn follow(
     path: &Path,
     lost_after: Duration,
@@ -38,7 +38,7 @@ pub(super) fn follow(
     }
 }
 
-/// Another one for each file that is put in its place.
+/// Identity of a file's version; it differs whenever the file is replaced.
 fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
     (
         metadata.ino(),
@@ -48,7 +48,7 @@ fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
     )
 }
 
-/// Reads the file; an old one that was left behind does not count.
+/// Reads the file; rejects one that is no longer updated.
 fn read(
     path: &Path,
     metadata: &Metadata,

@@ -12,22 +12,22 @@ use std::sync::mpsc::Sender;
 /// News of the host's quota.
 #[derive(Debug)]
 pub(super) enum QuotaNews {
-    /// The quota as it is.
+    /// The present quota.
     Quota(HostQuota),
-    /// The quota is unchanged, and its source is well.
+    /// The quota is unchanged, and its source works.
     AsBefore,
-    /// The source knows nothing of the host (any more).
+    /// The source does not know the host, or no longer.
     Nothing(Failure),
-    /// The source fails; said once until it is well.
+    /// The source fails; reported once until it works again.
     Trouble(Failure),
-    /// A signal: the end.
+    /// A signal to end arrived.
     End,
 }
 
-/// Follows the named source, in a thread of its own.
+/// Follows the configured source in a thread of its own.
 ///
 /// # Errors
-/// [`Failure::Trust`], [`Failure::Recruiter`] for a permanent fault.
+/// [`Failure::Trust`] or [`Failure::Recruiter`] for a permanent fault.
 pub(super) fn start(args: &FollowArgs, heard: Sender<QuotaNews>) -> Result<(), Failure> {
     let pick = HostChoice::new(args.host.clone());
     if let Some(path) = &args.file {

@@ -15,7 +15,7 @@ impl HostChoice {
         Self { host_id }
     }
 
-    /// From the quotas of all hosts.
+    /// Selects from the quotas of all hosts.
     pub(super) fn of_all(&self, quotas: Quotas, from: &str) -> QuotaNews {
         let count = quotas.hosts.len();
         let mut named = quotas.hosts.into_iter();
@@ -34,7 +34,7 @@ impl HostChoice {
         }
     }
 
-    /// From those of the hosts that have changed.
+    /// Selects from the quotas of changed hosts.
     pub(super) fn of_changed(&self, quotas: Quotas, only: &str) -> QuotaNews {
         let id = self.host_id.as_deref().unwrap_or(only);
         let found = quotas.hosts.into_iter().find(|host| host.host_id == id);

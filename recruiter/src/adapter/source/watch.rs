@@ -8,14 +8,15 @@ use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// Between two tries.
+/// Pause between two attempts.
 const WAIT: Duration = Duration::from_secs(1);
-/// Longest time of name resolution, connection and the answer's head, each.
+/// Timeout of name resolution, connection and the answer's head, each.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest line: a host's quota has under 1 KiB, and there may be ten thousand hosts.
+/// Maximum length of a line: a host's quota has less than 1 KiB, and there may be ten thousand
+/// hosts.
 const LONGEST_LINE_BYTES: u64 = 32 << 20;
 
-/// A recruiter that is listened to.
+/// Connection to a recruiter's stream of quotas.
 pub(super) struct Watch {
     url: String,
     http: HttpClient,
@@ -46,7 +47,7 @@ impl Watch {
         let limits = Limits {
             connect: Some(PATIENCE),
             answer: Some(PATIENCE),
-            body: Some(args.lost_after), // a connection that died in silence ends so, and another is made
+            body: Some(args.lost_after), // a silently dead connection ends so, and is replaced
             ..Limits::default()
         };
         Ok(Self {
@@ -55,7 +56,7 @@ impl Watch {
         })
     }
 
-    /// Follows the recruiter until nobody listens.
+    /// Follows the recruiter until the receiver is gone.
     pub(super) fn follow(mut self, pick: HostChoice, heard: &Sender<QuotaNews>) {
         loop {
             if let Err(failure) = self.listen(&pick, heard)
@@ -67,7 +68,7 @@ impl Watch {
         }
     }
 
-    /// Reads one connection: all hosts' quotas at first, then those that change.
+    /// Reads one connection: all hosts' quotas first, then those of changed hosts.
     fn listen(&mut self, pick: &HostChoice, heard: &Sender<QuotaNews>) -> Result<(), Failure> {
         let url = self.url.clone();
         let failed = |why: String| Failure::Recruiter {
@@ -98,14 +99,14 @@ impl Watch {
                 .take(LONGEST_LINE_BYTES)
                 .read_until(b'\n', &mut line);
             match read {
-                // The end, or the longest that a connection may live: another one is made.
+                // The stream has ended, or its timeout has passed: connect again.
                 Ok(0) => return Ok(()),
                 Err(e) if is_time_out(&e) => return Ok(()),
                 Err(e) => return Err(failed(e.to_string())),
                 Ok(_) => (),
             }
             let Some(data) = line.strip_prefix(b"data:") else {
-                continue; // names of events, and what keeps the connection alive
+                continue; // event names and keep-alive lines
             };
             let quotas = super::quotas(data.trim_ascii(), &address)?;
             let says = match &only {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 pub(super) const MIB: u64 = 1 << 20;
-/// A host that may lend so much.
+/// Quota of a host of this many MiB.
 pub(super) fn quota(host_id: &str, quota_mib: u64) -> HostQuota {
     HostQuota {
         host_id: host_id.to_owned(),
@@ -30,7 +30,7 @@ pub(super) fn quotas(hosts: &[HostQuota]) -> String {
     serde_json::to_string(&quotas).unwrap()
 }
 
-/// A file that is replaced.
+/// A file of quotas, replaced at each change.
 pub(super) struct QuotaFile(pub(super) PathBuf);
 
 impl QuotaFile {
@@ -57,12 +57,12 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-/// Runs until it ends by itself.
+/// Runs the adapter with `--once`.
 pub(super) fn once(args: &[&str]) -> Output {
     command(&[args, &["--once"]].concat()).output().unwrap()
 }
 
-/// Killed when the test fails.
+/// A running adapter; killed when dropped.
 pub(super) struct RunningAdapter(pub(super) Running);
 
 impl RunningAdapter {
@@ -72,7 +72,7 @@ impl RunningAdapter {
         Self(Running::start(command.arg("--json").stdout(Stdio::piped())))
     }
 
-    /// The next limit that it tells of.
+    /// Waits for the next change of the limit.
     #[track_caller]
     pub(super) fn change(&self) -> Value {
         serde_json::from_str(&self.0.printed()).unwrap()

@@ -1,11 +1,11 @@
-//! A memcached on what a host may lend.
+//! memcached under a host's quota.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, quota, wait_for};
 use super::servers::{Server, TestConnection, unused_address};
 
 const VALUE_BYTES: usize = 50_000;
 
-/// Fills it with `count` values, 50,000 bytes each.
+/// Stores `count` values of 50,000 bytes each.
 fn fill(talk: &mut TestConnection, count: usize) {
     for n in 0..count {
         let mut command = format!("set k{n} 0 0 {VALUE_BYTES}\r\n").into_bytes();
@@ -46,7 +46,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     assert_eq!(talk.stats("")["curr_items"], 2800);
     let resident_full = server.resident_bytes();
 
-    // The quota falls: memory comes back to the kernel, and not only to the server's own lists.
+    // The quota falls: memory returns to the kernel, not only to the server's free lists.
     file.set(&[quota("a", 48)]);
     assert_eq!(following.change()["limit_bytes"], 48 * MIB);
     wait_for("pages to be given back", || {
@@ -62,7 +62,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
         "the newest was evicted"
     );
 
-    // The owner is back.
+    // The owner has returned.
     file.set(&[quota("a", 0)]);
     let change = following.change();
     assert_eq!(
@@ -76,7 +76,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     file.set(&[quota("a", 96)]);
     assert_eq!(following.change()["limit_bytes"], 96 * MIB);
 
-    // Started again it has forgotten its limit, and is told anew.
+    // The restarted server has lost its limit, and gets it again.
     let address = server.address.clone();
     drop(server);
     following.0.hear("no answer from memcached");
@@ -113,11 +113,11 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
     assert_eq!(following.change()["limit_bytes"], limit);
 
-    // memcached uses its limit, the next sample finds that much less available, and the limit stays.
+    // memcached fills its limit, the next sample has that much less available, and the limit stays.
     fill(&mut talk, 1200);
     let more = talk.stats("slabs")["total_malloced"] - used;
     assert!(more > 20 * MIB, "{more}");
-    // Figures are older than the quota that they come in: at first, what it had before it grew still counts.
+    // A quota's figures are older than its message: at first, the use before the growth still counts.
     let expected = limit + 15 * MIB;
     let mut next = quota("a", 0);
     wait_for("its growth to be seen", || {

@@ -1,4 +1,4 @@
-//! A Redis on what a host may lend.
+//! Redis under a host's quota.
 
 use super::following::{MIB, QuotaFile, RunningAdapter, once, quota, wait_for};
 use super::servers::{Server, unused_address};

@@ -1,4 +1,4 @@
-//! Memory servers of the test's own, on loopback.
+//! Memory servers started by the tests, on loopback.
 
 use super::following::wait_for;
 use gleaner_harness::Running;
@@ -8,14 +8,14 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A server; killed with the test.
+/// A memory server; killed when dropped.
 pub(super) struct Server {
     running: Running,
     pub(super) address: String,
 }
 
 impl Server {
-    /// Debian's `memcached`, which may have so many MiB at first.
+    /// Starts Debian's `memcached` with an initial limit in MiB.
     pub(super) fn memcached(address: &str, limit_mib: u64) -> Self {
         let (host, port) = address.split_once(':').unwrap();
         let mut command = unpacked("memcached", "memcached");
@@ -46,7 +46,7 @@ impl Server {
             running: Running::start(command.stdout(Stdio::null())),
             address: address.to_owned(),
         };
-        // Waits for an answer: a server that has only begun to listen may reset its first connections.
+        // Waits for an answer: a server that just began to listen may reset its first connections.
         wait_for("the server", || {
             let answer = || -> std::io::Result<()> {
                 let mut stream = TcpStream::connect(address)?;
@@ -67,7 +67,7 @@ impl Server {
     }
 }
 
-/// A program in target/FOLDER, with its libraries.
+/// Command of a program in target/FOLDER, with its libraries.
 fn unpacked(folder: &str, program: &str) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../target")
@@ -82,12 +82,12 @@ fn unpacked(folder: &str, program: &str) -> Command {
     command
 }
 
-/// An address for a server, as it takes it.
+/// An unused address, as text for a server's command line.
 pub(super) fn unused_address() -> String {
     gleaner_harness::unused_address().to_string()
 }
 
-/// A connection to a server, by lines.
+/// A line-based connection to a server.
 pub(super) struct TestConnection(BufReader<TcpStream>);
 
 impl TestConnection {
@@ -102,7 +102,7 @@ impl TestConnection {
         line.trim_end().to_owned()
     }
 
-    /// Figures of memcached.
+    /// Asks memcached for its statistics.
     pub(super) fn stats(&mut self, which: &str) -> BTreeMap<String, u64> {
         let mut line = self.line(format!("stats {which}\r\n").replace(" \r", "\r").as_bytes());
         let mut figures = BTreeMap::new();
@@ -116,7 +116,7 @@ impl TestConnection {
         figures
     }
 
-    /// Redis' answer of a text.
+    /// Sends Redis a command with a text as its answer.
     pub(super) fn bulk(&mut self, command: &str) -> String {
         let length = self.line(format!("{command}\r\n").as_bytes());
         let length: usize = length.strip_prefix('$').expect(&length).parse().unwrap();

@@ -1,4 +1,4 @@
-//! Files of quotas that say nothing of now, or of this host.
+//! Files of quotas that are outdated, or do not contain this host.
 
 use super::following::{QuotaFile, once, quota};
 use super::servers::{Server, unused_address};

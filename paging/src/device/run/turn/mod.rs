@@ -1,4 +1,4 @@
-//! The device's loop: waits for input of any connection, reads all of it, and acts on it.
+//! The device's loop: waits for input from any connection, and handles all of it.
 
 mod servers;
 
@@ -21,20 +21,20 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(50);
 /// Interval between reports of demand.
 const DEMAND: Duration = Duration::from_secs(1);
-/// Lines of the log a minute.
+/// Maximum number of log lines per minute.
 const MOST_LINES: u32 = 20;
-/// Most reads from one connection before the others have their turn.
+/// Maximum number of reads from one connection before the others' turn.
 const MOST_READS: usize = 4;
-/// Clients at once; the kernel, qemu and copying programs have a few each.
+/// Maximum number of clients; the kernel, qemu and copying programs have a few connections each.
 const MOST_CLIENTS: usize = 64;
 
-/// A server, wherever it stands.
+/// A server, connected or not.
 struct ServerSlot {
     source: Source,
     since: Instant,
-    /// Once it was connected: its size is known from then on.
+    /// Number in the device; `None` until the first connection, which tells the size.
     number: Option<u8>,
-    /// Name of its contents at the time.
+    /// Name of the contents when last connected.
     name: String,
     connection: Option<Connection>,
     is_sending: bool,
@@ -125,7 +125,7 @@ impl Turn {
         i64::try_from(self.began.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
 
-    /// Waits for the next that has something to say, or is ready to be told something.
+    /// Waits until a source of input is readable, or a connection can send again.
     fn wait(&self) -> io::Result<Vec<(Origin, bool)>> {
         let disk_bell = self.disk.as_ref().map(Disk::bell);
         let mut whos = vec![Origin::Bell];
@@ -168,10 +168,10 @@ impl Turn {
 
     fn hear_messages(&mut self) {
         let mut count = [0; 8];
-        let _ = rustix::io::read(&self.handle.bell, &mut count); // that it rang is all there is to know
+        let _ = rustix::io::read(&self.handle.bell, &mut count); // the count does not matter
         while let Ok(message) = self.inbox.try_recv() {
             match message {
-                // Beyond that a connection is closed.
+                // Beyond the limit, dropping the connection closes it.
                 Message::Client(_) if self.clients.len() >= MOST_CLIENTS => {}
                 Message::Client(stream) => {
                     self.next_number += 1;
@@ -200,7 +200,7 @@ impl Turn {
                     }
                 }
                 Message::Connected(key, made) => self.connected(key, made),
-                // The asker may have gone.
+                // The caller may have gone.
                 Message::Ask(answer) => {
                     let _ = answer.send(self.status());
                 }
@@ -270,13 +270,13 @@ impl Turn {
         }
     }
 
-    /// Does what follows, until nothing follows any more.
+    /// Carries out the device's actions, until there are none left.
     fn act(&mut self) {
         loop {
             while let Some(action) = self.device.next_action() {
                 self.do_action(action);
             }
-            // Room that there is now is for those who waited.
+            // Room may have become free: continue the clients that waited for it.
             for (number, (client, _)) in &mut self.clients {
                 if client.serve(&mut self.device).is_err() {
                     let number = *number;
@@ -294,7 +294,8 @@ impl Turn {
 
     fn do_action(&mut self, action: Action) {
         match action {
-            // A server without connection was reported before, and this will be as well.
+            // If the server is disconnected, the device knows or learns of it: the action can be
+            // dropped.
             Action::Read { server, slot, op } => {
                 if let Some(connection) = self.connection(server) {
                     connection.read(op, slot);
@@ -338,7 +339,7 @@ impl Turn {
         }
     }
 
-    /// Everything that is to go, as far as it is taken.
+    /// Sends waiting bytes on every connection, as far as the sockets accept them.
     fn send(&mut self) {
         let mut gone = Vec::new();
         for (number, (client, is_sending)) in &mut self.clients {
@@ -404,7 +405,7 @@ impl Turn {
     }
 }
 
-/// A log that nobody takes in any more is no reason to end.
+/// Logs a line. A log that cannot be written is no reason to end.
 fn say(line: &str) {
     let _ = writeln!(io::stderr(), "gleaner-clerk: {line}");
 }

@@ -1,4 +1,4 @@
-//! Servers of a device at work: connected, lost, left.
+//! The running device's servers: connecting, losing and leaving them.
 
 use super::{DEMAND, ServerSlot, Turn};
 use crate::device::frames::PAGE;
@@ -9,7 +9,7 @@ use crate::nbd::client::{ConnectError, Export, Wire};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Time after which a lease that was never connected is given back.
+/// Timeout of a lease's first connection, after which the lease is returned.
 const TO_CONNECT: Duration = Duration::from_secs(15);
 
 impl Turn {
@@ -66,7 +66,7 @@ impl Turn {
             }
         };
         held.attempts.succeeded();
-        // Started again, it has nothing of what it had.
+        // The server has restarted, and its former contents are lost.
         if held.name != export.name
             && let Some(number) = held.number.take()
         {
@@ -101,7 +101,7 @@ impl Turn {
         }
     }
 
-    /// Gives back leases on hosts that the recruiter reaches and this host does not.
+    /// Returns leases on hosts that this host cannot reach, although the recruiter can.
     fn give_up_leases(&mut self) {
         let is_hopeless = |held: &ServerSlot| {
             held.number.is_none()
@@ -162,7 +162,7 @@ impl Turn {
             return;
         };
         let Some(lease) = held.source.lease.clone() else {
-            // A server given by hand is tried again after a while.
+            // A server given by hand is tried again after the refraction period.
             (held.number, held.connection) = (None, None);
             held.attempts.refrain(now_us, refraction_us);
             return;

@@ -8,12 +8,12 @@ use std::os::fd::AsFd;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::core) struct Peer {
     pub(in crate::core) uid: u32,
-    /// Primary and supplementary.
+    /// Primary and supplementary groups.
     pub(in crate::core) groups: Vec<u32>,
 }
 
 impl Peer {
-    /// Identity of the connected user.
+    /// Identifies the connected user.
     ///
     /// # Errors
     /// The error of the system.
@@ -27,7 +27,8 @@ impl Peer {
         })
     }
 
-    /// Returns true for users who may do everything: root, the daemon's own user, and the socket's group.
+    /// Returns true for users who may use every command: root, the daemon's own user, and members of the
+    /// socket's group.
     pub(in crate::core) fn is_privileged(&self, group: u32) -> bool {
         let own = rustix::process::geteuid().as_raw();
         self.uid == 0 || self.uid == own || self.groups.contains(&group)
@@ -39,15 +40,15 @@ mod call {
     use std::io;
     use std::os::fd::{AsRawFd, BorrowedFd};
 
-    /// Most groups that a kernel allows a process (NGROUPS_MAX).
+    /// Maximum number of groups of a process (NGROUPS_MAX).
     const MOST: usize = 65_536;
 
-    /// Supplementary groups at the time of connecting (SO_PEERGROUPS, Linux 4.13), which rustix does not have.
+    /// Supplementary groups at the time of connecting (SO_PEERGROUPS, Linux 4.13); rustix lacks this call.
     pub(super) fn groups(socket: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
         let mut groups: Vec<libc::gid_t> = vec![0; 64];
         loop {
             let mut length = (groups.len() * size_of::<libc::gid_t>()) as libc::socklen_t;
-            // SAFETY: the kernel writes `length` bytes at most, which is what the vector has, and sets `length`.
+            // SAFETY: the kernel writes at most `length` bytes, the vector's size, and sets `length`.
             let failed = unsafe {
                 libc::getsockopt(
                     socket.as_raw_fd(),
