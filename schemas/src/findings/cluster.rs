@@ -128,9 +128,9 @@ pub struct RankContribution {
     pub scope: Scope,
     /// Number of hosts, taken in descending order of contribution.
     pub hosts_count: i64,
-    /// These hosts as a share of all hosts observed.
+    /// Number of these hosts as a share of all hosts observed.
     pub hosts_share: f64,
-    /// These hosts' part of the memory available over time.
+    /// Part of the memory available over time that these hosts have.
     pub available_share: f64,
 }
 

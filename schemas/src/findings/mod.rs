@@ -155,7 +155,8 @@ findings! {
     reclaims: Reclaims,
     /// Page cache of files that are used again soon.
     live_file_cache: LiveFileCache,
-    /// Memory that would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
+    /// Memory that would have to be paged in again at returns, had memory been lent (Table 6), by host and
+    /// pooled.
     memory_context: MemoryContext,
     /// Cost of returns, as the kernel measured it.
     owner_cost: OwnerCost,
