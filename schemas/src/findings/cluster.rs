@@ -29,8 +29,7 @@ pub struct ClusterPoint {
     pub installed_bytes: f64,
     /// Mean available memory of all hosts together.
     pub available_bytes: f64,
-    /// Sum over the hosts of each host's minimum of available memory in a cell; minimum over the stretch's
-    /// cells.
+    /// Minimum over the stretch's cells of the sum of each host's minimum of available memory in the cell.
     pub available_min_bytes: i64,
     /// Mean harvestable memory of all hosts together; a host without this figure adds nothing. Absent if no
     /// host has it.
@@ -76,7 +75,7 @@ impl Finding for ClusterAvailable {
     const PRINTED: Option<TablePlace> = printed(120, "The hosts together: what is available");
 }
 
-/// Mean per host of the hosts of one class in one stretch of time.
+/// Memory of the hosts of one class in one stretch of time: means per host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassPoint {

@@ -79,7 +79,7 @@ pub struct ExplainedIdle {
     pub load5: Option<f64>,
     /// Time without activity after which the rule calls a host idle.
     pub idle_after_s: f64,
-    /// Load limit of the rule: the load must stay below it for `idle_after_s`, too.
+    /// Load limit of the rule: the load must stay below this limit for `idle_after_s`, too.
     pub load_limit: f64,
     /// Start of the idle period that contains the sample.
     pub from_time_ms: Option<i64>,

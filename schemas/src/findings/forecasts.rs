@@ -100,9 +100,9 @@ pub struct ForecastCell {
     /// Bin of the time for which the region has been available, as numbered by `policy::forecast`; absent:
     /// any time.
     pub age_bin: Option<i64>,
-    /// Bin of available memory divided by the region's size; absent: any.
+    /// Bin of available memory divided by the region's size; absent: any bin.
     pub margin_bin: Option<i64>,
-    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any.
+    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any bin.
     pub low_bin: Option<i64>,
     /// Horizon of the probability.
     pub ahead_s: i64,
@@ -137,9 +137,9 @@ pub struct ForecastHabit {
     /// Bin of the time for which the region has been available, in records of a state; absent: any. The three
     /// bins are those of `forecast_table`, and either all or none are present.
     pub age_bin: Option<i64>,
-    /// Bin of available memory divided by the region's size; absent: any.
+    /// Bin of available memory divided by the region's size; absent: any bin.
     pub margin_bin: Option<i64>,
-    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any.
+    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any bin.
     pub low_bin: Option<i64>,
     /// Instants, with a horizon of ten minutes, from which the probabilities are computed.
     pub instants: i64,

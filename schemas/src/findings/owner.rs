@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 pub struct IdlePeriod {
     /// Id of the host.
     pub host: String,
-    /// Start of the period, which is the last activity before it.
+    /// Start of the absence: the last activity before it.
     pub from_time_ms: i64,
-    /// End of the period.
+    /// End of the absence.
     pub to_time_ms: i64,
-    /// Length of the period.
+    /// Length of the absence.
     pub duration_s: f64,
-    /// True if a gap or the trace's start cut the start of the period.
+    /// True if a gap or the trace's start cut the start of the absence.
     pub start_censored: bool,
-    /// True if a gap or the trace's end cut the end of the period.
+    /// True if a gap or the trace's end cut the end of the absence.
     pub end_censored: bool,
 }
 
@@ -118,7 +118,7 @@ pub struct Reclaims {
     pub hosts_count: i64,
     /// Number of reclaims.
     pub reclaims: i64,
-    /// Time with known presence of the owner, all hosts together.
+    /// Time in which the idleness was known, all hosts together.
     pub observed_days: f64,
     /// Reclaims per host and day of that time.
     pub reclaims_per_day: f64,
@@ -268,45 +268,47 @@ pub struct OwnerCost {
     /// Mean memory context size predicted from the memory in fact lent; only of returns, and only where
     /// processes were recorded.
     pub mean_memory_context_bytes: Option<f64>,
-    /// Mean time in which some task waited for memory; absent where no window has it.
+    /// Mean time in which some task waited for memory; absent if no window has the counter.
     pub mean_psi_memory_some_us: Option<f64>,
-    /// Median time in which some task waited for memory; absent where no window has it.
+    /// Median time in which some task waited for memory; absent if no window has the counter.
     pub median_psi_memory_some_us: Option<f64>,
-    /// Quantile of 99 % of the time in which some task waited for memory; absent where no window has it.
+    /// Quantile of 99 % of the time in which some task waited for memory; absent if no window has the
+    /// counter.
     pub p99_psi_memory_some_us: Option<f64>,
-    /// Mean time in which all tasks waited for memory; absent where no window has it.
+    /// Mean time in which all tasks waited for memory; absent if no window has the counter.
     pub mean_psi_memory_full_us: Option<f64>,
-    /// Median time in which all tasks waited for memory; absent where no window has it.
+    /// Median time in which all tasks waited for memory; absent if no window has the counter.
     pub median_psi_memory_full_us: Option<f64>,
-    /// Quantile of 99 % of the time in which all tasks waited for memory; absent where no window has it.
+    /// Quantile of 99 % of the time in which all tasks waited for memory; absent if no window has the
+    /// counter.
     pub p99_psi_memory_full_us: Option<f64>,
-    /// Mean number of file pages read again soon after their eviction; absent where no window has it.
+    /// Mean number of file pages read again soon after their eviction; absent if no window has the counter.
     pub mean_refault_file_count: Option<f64>,
-    /// Median number of file pages read again soon after their eviction; absent where no window has it.
+    /// Median number of file pages read again soon after their eviction; absent if no window has the counter.
     pub median_refault_file_count: Option<f64>,
-    /// Quantile of 99 % of the file pages read again soon after their eviction; absent where no window has
-    /// it.
+    /// Quantile of 99 % of the file pages read again soon after their eviction; absent if no window has the
+    /// counter.
     pub p99_refault_file_count: Option<f64>,
-    /// Mean number of anonymous pages swapped in soon after they were swapped out; absent where no window has
-    /// it.
+    /// Mean number of anonymous pages swapped in soon after they were swapped out; absent if no window has
+    /// the counter.
     pub mean_refault_anon_count: Option<f64>,
-    /// Median number of anonymous pages swapped in soon after they were swapped out; absent where no window
-    /// has it.
+    /// Median number of anonymous pages swapped in soon after they were swapped out; absent if no window has
+    /// the counter.
     pub median_refault_anon_count: Option<f64>,
-    /// Quantile of 99 % of the anonymous pages swapped in soon after they were swapped out; absent where no
-    /// window has it.
+    /// Quantile of 99 % of the anonymous pages swapped in soon after they were swapped out; absent if no
+    /// window has the counter.
     pub p99_refault_anon_count: Option<f64>,
-    /// Mean number of pages swapped in; absent where no window has it.
+    /// Mean number of pages swapped in; absent if no window has the counter.
     pub mean_swap_in_count: Option<f64>,
-    /// Median number of pages swapped in; absent where no window has it.
+    /// Median number of pages swapped in; absent if no window has the counter.
     pub median_swap_in_count: Option<f64>,
-    /// Quantile of 99 % of the pages swapped in; absent where no window has it.
+    /// Quantile of 99 % of the pages swapped in; absent if no window has the counter.
     pub p99_swap_in_count: Option<f64>,
-    /// Mean number of major page faults; absent where no window has it.
+    /// Mean number of major page faults; absent if no window has the counter.
     pub mean_major_fault_count: Option<f64>,
-    /// Median number of major page faults; absent where no window has it.
+    /// Median number of major page faults; absent if no window has the counter.
     pub median_major_fault_count: Option<f64>,
-    /// Quantile of 99 % of the major page faults; absent where no window has it.
+    /// Quantile of 99 % of the major page faults; absent if no window has the counter.
     pub p99_major_fault_count: Option<f64>,
 }
 

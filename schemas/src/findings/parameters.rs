@@ -24,7 +24,7 @@ pub struct Parameters {
     pub return_window_s: f64,
     /// Sizes of the regions whose availability is measured.
     pub region_bytes: Vec<i64>,
-    /// Thresholds of the dips.
+    /// Thresholds of the dips in bytes.
     pub dip_threshold_bytes: Vec<i64>,
     /// Thresholds of the dips as shares of each host's physical memory.
     pub dip_threshold_shares: Vec<f64>,

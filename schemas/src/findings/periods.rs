@@ -137,8 +137,8 @@ pub struct AvailabilityPeriods {
     pub ended_by_network: i64,
     /// Number of periods as leases that a silent agent ended.
     pub ended_by_agent: i64,
-    /// Share of the covered time with a known notion in which the region was available; in any scope a share
-    /// of all covered time, not of idle time.
+    /// Time in which the region was available in this scope, as a share of all covered time in which the
+    /// notion is known (also in scope `idle`).
     pub available_time_share: Option<f64>,
 }
 

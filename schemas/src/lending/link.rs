@@ -42,7 +42,7 @@ pub struct Announcement {
     pub incarnation: String,
     /// Memory that the host may lend.
     pub quota: HostQuota,
-    /// Address at which the host serves pages, as `HOST:PORT`; absent: it serves no pages yet.
+    /// Address at which the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Load: page requests recently served per second.
