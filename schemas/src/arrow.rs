@@ -1,8 +1,8 @@
 //! Arrow: the schema of each table of a dataset, made from [`crate::rows`].
 //!
-//! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`,
-//! `time`. Units travel as field metadata (`unit`); meanings would be most of a small file, twice in
-//! each, and stand in `schemas/SCHEMA.md`.
+//! Every table begins with the record's identity and time: `host_id`, `database_id`, `sequence`, `time`.
+//! Fields have their unit as metadata (`unit`). Their meanings are in `schemas/SCHEMA.md`: in a small file,
+//! meanings would take most of the space, twice.
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Kind, Table};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Names of the columns that come before a table's own, in order.
 pub const IDENTITY: [&str; 4] = ["host_id", "database_id", "sequence", "time"];
 
-/// Arrow's type of a column of `kind`.
+/// Returns the Arrow type of a column of `kind`.
 #[must_use]
 pub fn data_type(kind: Kind) -> DataType {
     match kind {
@@ -29,7 +29,7 @@ pub fn time_type() -> DataType {
     DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
 }
 
-/// Schema of `table` in a dataset, with the schema version in its metadata.
+/// Returns the schema of `table` in a dataset, with the schema version in its metadata.
 #[must_use]
 pub fn schema(table: &Table) -> Schema {
     let types = [DataType::Utf8, DataType::Utf8, DataType::Int64, time_type()];
@@ -58,8 +58,8 @@ fn metadata(unit: Option<&str>) -> HashMap<String, String> {
     unit.into_iter().collect()
 }
 
-/// The schemas of every table as JSON: names, types, whether absent values may occur, units. Kept for
-/// each version under `schemas/golden/`.
+/// Schemas of all tables as JSON: names, types, units, and if values may be absent. Kept for each version
+/// under `schemas/golden/`.
 #[must_use]
 pub fn golden_json() -> String {
     let tables: serde_json::Map<String, serde_json::Value> = crate::rows::DATASET_TABLES

@@ -1,90 +1,92 @@
-//! Times at which memory could be had on a host: the input of policy simulators.
+//! Times at which memory was available on a host: the input of policy simulators.
 
 use crate::findings::{EndCause, Scope};
 use std::collections::BTreeSet;
 
-/// Question that is put to every host.
+/// Question about the availability of memory, put to every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvailabilityQuestion {
-    /// Size of the region that is to be had.
+    /// Size of the region that must be available.
     pub region_bytes: i64,
-    /// Time that counts.
+    /// Time that counts: all, or only idle periods.
     pub scope: Scope,
-    /// Shorter periods do not count; 0: all do that have a length.
+    /// Minimum length of a period; 0: every period with a length counts.
     pub least_ms: i64,
-    /// A host is idle after so long without activity and with a low load.
+    /// Time without activity, and with a low load, after which a host is idle.
     pub idle_after_s: f64,
-    /// The 5-minute load average that is not low any more.
+    /// Load limit: the 5-minute load average from which the load is no longer low.
     pub load_limit: f64,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
-    /// Hosts by id; `None`: all.
+    /// Ids of the hosts to include; `None`: all hosts.
     pub hosts: Option<BTreeSet<String>>,
-    /// Start of the requested time; `None`: no limit.
+    /// Start of the requested span; `None`: no limit.
     pub from_ms: Option<i64>,
-    /// End of the requested time, exclusive; `None`: no limit.
+    /// End of the requested span, exclusive; `None`: no limit.
     pub until_ms: Option<i64>,
-    /// True if each sample is requested, beside the periods.
+    /// True if each sample is requested in addition to the periods.
     pub has_samples: bool,
 }
 
-/// The answer of one host.
+/// The answer for one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostAvailability {
     /// Id of the host.
     pub host: String,
     /// The host's name, or its id where it has none.
     pub host_name: String,
-    /// Physical memory at its last sample.
+    /// Physical memory at the host's last sample.
     pub physical_bytes: i64,
-    /// Logical CPUs, where known.
+    /// Number of logical CPUs, where known.
     pub cpus_count: Option<i64>,
-    /// From its first sample.
+    /// Time of the host's first sample.
     pub from_ms: i64,
-    /// To its last.
+    /// Time of the host's last sample.
     pub to_ms: i64,
-    /// True if the scope is known: in idle time, if the owner could be seen. Otherwise there are no periods,
-    /// which does not mean that nothing was available.
+    /// True if the scope is known (scope `idle`: if the owner could be observed). Otherwise there are no
+    /// periods, though memory may have been available.
     pub is_told: bool,
-    /// In order; one may begin where another ends, none overlap.
+    /// Periods in order of time; a period may begin where another ends, none overlap.
     pub periods: Vec<AvailablePeriod>,
-    /// In the order of recording; none unless asked for.
+    /// Samples in the order of recording; none unless requested.
     pub samples: Vec<AvailableSample>,
 }
 
-/// A time in which the region could be had.
+/// A time in which the region was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AvailablePeriod {
-    /// Begin of the period.
+    /// Beginning of the period.
     pub from_ms: i64,
-    /// End: the first time at which it could not be had any more.
+    /// End: the first time at which the region was no longer available.
     pub to_ms: i64,
-    /// True if it began then; false if it was found available when samples, or the sight of the owner, began.
+    /// True if the region became available at `from_ms`; false if it was already available when samples, or
+    /// the observation of the owner, began.
     pub is_start_seen: bool,
-    /// Cause of its end; `None` where it went on unseen.
+    /// Cause of the period's end; `None` where the period continued unobserved.
     pub end: Option<EndCause>,
 }
 
-/// Facts of one sample.
+/// Figures of one sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AvailableSample {
     /// Time of the sample.
     pub time_ms: i64,
-    /// True if nothing is known of the time between the sample before and this one.
+    /// True if nothing is known of the time between the previous sample and this one.
     pub follows_gap: bool,
     /// Physical memory, in bytes.
     pub physical_bytes: i64,
-    /// Physical memory less all that is in use.
+    /// Physical memory less all memory in use.
     pub available_bytes: i64,
     /// MemAvailable less the headroom, where known.
     pub harvestable_bytes: Option<i64>,
-    /// True if the idle rule called the host idle then; `None` if unknown.
+    /// True if the idle rule called the host idle at this sample; `None` if unknown.
     pub is_idle: Option<bool>,
-    /// True if it lies in an idle period, which begins with the last activity and load: known only later.
+    /// True if the sample lies in an idle period. A period begins at the last activity, so that this is known
+    /// only later.
     pub is_away: Option<bool>,
-    /// Memory that could be lent by the paper, were the host idle; `None` where the trace does not say where memory
-    /// went.
+    /// Memory that the paper would lend if the host were idle; `None` where the trace does not have the
+    /// categories.
     pub recruitable_bytes: Option<i64>,
-    /// Memory that the gentle policy would have lent then: 0 unless idle.
+    /// Memory that the gentle mode would have lent at this sample: 0 unless idle.
     pub quota_bytes: Option<i64>,
 }

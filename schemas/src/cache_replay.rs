@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the form of this document. Fields may be added at any time; one that is taken away, renamed or given another
-/// meaning raises it.
+/// Version of the form of this document. Fields may be added at any time; the version rises if a field is
+/// removed, renamed or given another meaning.
 pub const CACHE_REPLAY_VERSION: u32 = 1;
 
-/// Recorded streams through caches alone.
+/// Result of replaying recorded streams through caches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct CacheReplay {
@@ -15,9 +15,9 @@ pub struct CacheReplay {
     pub cache_replay_version: u32,
     /// Version of the `gleaner` that counted.
     pub gleaner_version: String,
-    /// Paths of the streams, as they were named.
+    /// Paths of the streams, as given on the command line.
     pub streams: Vec<String>,
-    /// Every cache, by policy and size in the order in which they were named.
+    /// Every cache, by policy and size in the order in which they were given.
     pub caches: Vec<CacheCounts>,
 }
 
@@ -27,20 +27,20 @@ pub struct CacheReplay {
 pub struct CacheCounts {
     /// Eviction policy, by the name that `gleaner cache --policy` takes.
     pub policy: String,
-    /// Objects that it holds; absent where its size is in bytes.
+    /// Capacity in objects; absent where the cache's size is in bytes.
     pub capacity_objects: Option<u64>,
-    /// Bytes that it holds; absent where its size is in objects.
+    /// Capacity in bytes; absent where the cache's size is in objects.
     pub capacity_bytes: Option<u64>,
-    /// Number of requests.
+    /// Number of all requests.
     pub requests_count: u64,
     /// Requests for objects that were not in the cache.
     pub misses_count: u64,
-    /// Misses among requests; absent where there were none.
+    /// Misses as a share of requests; absent without requests.
     pub miss_share: Option<f64>,
-    /// Bytes that were asked for.
+    /// Bytes of all requests.
     pub bytes: u64,
     /// Bytes of requests for objects that were not in the cache.
     pub missed_bytes: u64,
-    /// Missed bytes among those asked for; absent where there were none.
+    /// Missed bytes as a share of requested bytes; absent where no bytes were requested.
     pub missed_bytes_share: Option<f64>,
 }

@@ -1,53 +1,53 @@
-//! Stored columns: name, kind, whether it may be absent, and meaning.
+//! Stored columns: name, kind, meaning, and if values may be absent.
 
 use serde::{Deserialize, Serialize};
 
-/// The kind of a column, one for one in SQLite (STRICT) and Arrow.
+/// Kind of a column; each kind has one type in SQLite (STRICT) and one in Arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Signed 64-bit whole number.
     Integer,
-    /// 64-bit float.
+    /// A 64-bit floating-point number.
     Real,
-    /// UTF-8.
+    /// Text in UTF-8.
     Text,
     /// True or false (0 or 1 in SQLite).
     Flag,
 }
 
-/// One value of a row.
+/// A value of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Absent; the reason stands in the `absences` table.
+    /// Absent; the `absences` table has the reason.
     Null,
     /// True or false.
     Flag(bool),
-    /// A whole number.
+    /// A signed 64-bit whole number.
     Integer(i64),
-    /// A 64-bit float.
+    /// A 64-bit floating-point number.
     Real(f64),
     /// A text in UTF-8.
     Text(String),
 }
 
-/// One column: declared once, in [`crate::rows`].
+/// A column, declared once, in [`crate::rows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     /// Name with its unit as the ending: `_bytes`, `_ms`, `_us`.
     pub name: &'static str,
-    /// Kind of its values.
+    /// Kind of the column's values.
     pub kind: Kind,
-    /// True if an agent may leave it absent (in SQLite: not `NOT NULL`). [`Table::is_required`] says which
-    /// columns may be absent in a dataset.
+    /// True if an agent may leave the value absent (in SQLite: not `NOT NULL`). [`Table::is_required`] gives
+    /// the columns that may be absent in a dataset.
     pub nullable: bool,
     /// Meaning and origin (the Rust doc comment, lines joined).
     pub doc: &'static str,
 }
 
 impl Column {
-    /// The unit, read off the name's ending; `None` for names, flags and identities.
+    /// Returns the unit from the name's ending; `None` for names, flags and identities.
     #[must_use]
     pub fn unit(&self) -> Option<&'static str> {
         if self.name == "time" || self.name == "time_ms" || self.name.ends_with("_time_ms") {
@@ -64,7 +64,7 @@ impl Column {
     }
 }
 
-/// A table: its name, columns, and whether its rows belong to a sample.
+/// A table: its name and its columns; its rows may belong to a sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     /// Name of the SQLite table and of the dataset's folder.
@@ -73,11 +73,11 @@ pub struct Table {
     pub doc: &'static str,
     /// Columns after the identity (sequence, time), in order.
     pub columns: &'static [Column],
-    /// Columns that, with the sequence, identify a row inside one record; empty when the record
-    /// has one row in this table and so bears its time as well.
+    /// Columns that, with the sequence, identify a row within one record. Empty if the record has a single
+    /// row in this table, which then has a time of its own.
     pub key: &'static [&'static str],
-    /// Columns without which a row of a dataset means nothing, where these are fewer than an agent always
-    /// fills in: a trace of another program may lack the rest.
+    /// Columns that every row of a dataset must have, if these are fewer than the columns that an agent
+    /// always fills: a trace of another program may lack the rest.
     pub required: Option<&'static [&'static str]>,
 }
 
@@ -89,7 +89,7 @@ impl Table {
             .map_or(!column.nullable, |names| names.contains(&column.name))
     }
 
-    /// Returns true if each row has its own time: one row a record. The rows of other tables belong to a
+    /// Returns true if each row has its own time: one row per record. The rows of other tables belong to a
     /// sample and share its time.
     #[must_use]
     pub fn has_own_time(&self) -> bool {
@@ -97,15 +97,15 @@ impl Table {
     }
 }
 
-/// A Rust type that can stand in a column.
+/// A Rust type that can be stored in a column.
 pub trait Field: Sized {
     /// Kind of the column.
     const KIND: Kind;
-    /// True if it may be absent.
+    /// True if the value may be absent.
     const NULLABLE: bool = false;
-    /// Value as stored.
+    /// Returns the value as stored.
     fn to_value(&self) -> Value;
-    /// Value as read back; `None` if the kind does not fit.
+    /// Parses a stored value; `None` if its kind does not fit.
     fn from_value(value: Value) -> Option<Self>;
 }
 
@@ -157,19 +157,19 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A struct that is one row of a [`Table`].
+/// A struct that holds one row of a [`Table`].
 pub trait Row: Sized {
-    /// The table it belongs to.
+    /// The table of the row.
     const TABLE: Table;
-    /// Values in the order of the table's columns.
+    /// Returns the values in the order of the table's columns.
     fn to_values(&self) -> Vec<Value>;
-    /// Back from values in the order of the table's columns; `None` when a kind or the number of
+    /// Builds the row from values in the order of the table's columns; `None` if a kind or the number of
     /// values does not fit.
     fn from_values(values: Vec<Value>) -> Option<Self>;
 }
 
-/// Declares a row: the struct, its table and both conversions, each column written once. `required`
-/// names the columns that traces of other programs have as well ([`Table::required`]).
+/// Declares a row: the struct, its table and both conversions, each column written once. `required` names the
+/// columns that traces of other programs always have, too ([`Table::required`]).
 #[macro_export]
 macro_rules! row {
     (

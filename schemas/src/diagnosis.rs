@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the form of the diagnosis. Fields and codes may be added at any time; one that is taken away, renamed or given
-/// another meaning raises it.
+/// Version of the form of the diagnosis. Fields and codes may be added at any time; the version rises if one
+/// is removed, renamed or given another meaning.
 pub const DIAGNOSIS_VERSION: u32 = 1;
 
 /// Results of all checks on one host.
@@ -13,27 +13,27 @@ pub struct Diagnosis {
     /// Version of this document's form.
     #[cfg_attr(feature = "json-schema", schemars(extend("const" = DIAGNOSIS_VERSION)))]
     pub diagnosis_version: u32,
-    /// Version of the `gleaner` that looked.
+    /// Version of the `gleaner` that ran the checks.
     pub gleaner_version: String,
     /// Time of the checks.
     pub time_ms: i64,
-    /// Under which user: others may see more, or less.
+    /// User who ran the checks: other users may be able to read more, or less.
     pub user: String,
-    /// Time that the checks took.
+    /// Duration of the checks.
     pub took_ms: u64,
-    /// Checks that found all well.
+    /// Number of checks that found no problem.
     pub ok_count: u64,
-    /// Checks that found something to look at, which keeps nothing from working.
+    /// Number of checks that found something to look at, but nothing that prevents operation.
     pub warning_count: u64,
-    /// Checks that found something that does not work.
+    /// Number of checks that found something that does not work.
     pub wrong_count: u64,
-    /// Checks of what is not used here.
+    /// Number of checks of subjects that are not used on this host.
     pub not_used_count: u64,
-    /// Checks in the order of the printed text, one a line.
+    /// Checks in the order of the printed text, one per line.
     pub checks: Vec<Check>,
 }
 
-/// One check of a diagnosis.
+/// A check of a diagnosis.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Check {
@@ -41,14 +41,14 @@ pub struct Check {
     pub daemon: String,
     /// State of the subject.
     pub state: CheckState,
-    /// Subject of the check, in a word or two.
+    /// Subject of the check, in one or two words.
     pub subject: String,
-    /// Names the message, which docs/doctor.md explains. Absent where all is well.
+    /// Name of the message, which docs/doctor.md explains; absent where no problem was found.
     pub code: Option<String>,
-    /// Finding, for people.
+    /// Finding of the check, for people.
     pub found: String,
-    /// The command that mends it, for a shell; words in capitals are to be filled in. Absent where all is well, or where no
-    /// command mends it.
+    /// Shell command that fixes the problem; words in capitals are placeholders. Absent where no problem was
+    /// found, or where no command fixes it.
     pub mend: Option<String>,
 }
 
@@ -62,7 +62,7 @@ pub enum CheckState {
     /// The subject works.
     #[default]
     Ok,
-    /// To be looked at; nothing is kept from working.
+    /// The subject needs attention, but works.
     Warning,
     /// The subject does not work.
     Wrong,
@@ -71,7 +71,7 @@ pub enum CheckState {
 }
 
 impl CheckState {
-    /// Word for people.
+    /// Returns the state as a word for people.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Units, longest name first where one begins another.
+/// Units of time; where a name begins with another unit's name, the longer name comes first.
 const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
     ("s", 1000),
@@ -14,7 +14,7 @@ const UNITS: [(&str, u64); 5] = [
 /// Reads a length of time.
 ///
 /// # Errors
-/// What is wrong with it, for the person who typed it.
+/// A message for the person who typed the length, with an example.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is no length of time: write it like 90s, 1m30s or 500ms");
     let mut rest = text.trim();
@@ -43,7 +43,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(total_ms))
 }
 
-/// The length as [`parse`] reads it.
+/// Formats a length as [`parse`] reads it.
 #[must_use]
 pub fn format(length: Duration) -> String {
     let mut rest_ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);

@@ -1,8 +1,9 @@
-//! The published JSON Schemas (draft 2020-12) of what programs read: the findings, the explanation, the
+//! The published JSON Schemas (draft 2020-12) of documents for programs: the findings, the explanation, the
 //! diagnosis and the counts of caches.
 //!
-//! Made from the types in [`crate::findings`], [`crate::diagnosis`] and [`crate::cache_replay`], and their doc comments. Records allow no further fields, so that
-//! whoever validates with the schema of the version in use learns of anything that it does not describe.
+//! The schemas are made from the types in [`crate::findings`], [`crate::diagnosis`] and
+//! [`crate::cache_replay`], and from their doc comments. Records allow no further fields: whoever validates
+//! with the schema of the version in use discovers any field that the schema does not describe.
 
 use crate::cache_replay::{CACHE_REPLAY_VERSION, CacheReplay};
 use crate::diagnosis::{DIAGNOSIS_VERSION, Diagnosis};
@@ -68,8 +69,8 @@ fn published<T: JsonSchema>(name: &str, version: u32, title: &str, page: &str) -
     format!("{:#}\n", schema.as_value())
 }
 
-/// Every field is printed and no other; a default says nothing about what is printed; line ends in doc comments
-/// are none in the text.
+/// Adapts a schema to printed documents: forbids further fields, since every field is printed; removes
+/// defaults, which do not affect printed documents; joins the lines of doc comments.
 fn as_printed(schema: &mut Schema) {
     if schema.get("properties").is_some() {
         schema.insert("additionalProperties".into(), false.into());

@@ -1,11 +1,11 @@
-//! The words of Gleaner's domain: units, identities, the rows a host records, what could not be
-//! read and why, findings. Pure: no I/O and no clock.
+//! The types of Gleaner's domain: units, identities, the rows that a host records, values that could not be
+//! read and the reasons, findings. Pure: no I/O and no clock.
 //!
-//! Every stored column is declared once, in [`rows`]; the Arrow schemas
-//! ([`arrow`]), the published description (`schemas/SCHEMA.md`) and the statements over SQLite's tables
-//! ([`sql`]) are made from that.
+//! Every stored column is declared once, in [`rows`]. The Arrow schemas ([`arrow`]), the published
+//! description (`schemas/SCHEMA.md`) and the statements for SQLite's tables ([`sql`]) are made from those
+//! declarations.
 //!
-//! Rooms, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
+//! Modules, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
 //! `diagnosis`, `cache_replay`, `live`, `lending`, `markdown`, `arrow`, `sql`, `rows`, `column`, `interval`,
 //! `units`.
 
@@ -27,7 +27,7 @@ pub mod units;
 
 /// Version of everything stored: SQLite's `user_version`, the Arrow files' metadata, the manifest.
 ///
-/// A change of any column raises it, adds a folder to `schemas/golden/` and a step to
-/// [`sql::MIGRATIONS`]. Columns are only added, and may be absent, so that older versions stay readable; a column that
-/// was always there may become one that can be absent.
+/// A change of any column raises the version, and adds a folder to `schemas/golden/` and a step to
+/// [`sql::MIGRATIONS`]. To keep older versions readable, columns are only added, and added columns may be
+/// absent; a column that was always present may become one that can be absent.
 pub const SCHEMA_VERSION: u32 = 6;

@@ -1,32 +1,33 @@
-//! Messages of the agent to local daemons over its socket: one JSON object a line (`docs/live.md`).
+//! Messages of the agent to local daemons over its socket: one JSON object per line (`docs/live.md`).
 //!
-//! Fields and kinds of message are only added within a [`VERSION`]: a listener ignores what it does not know.
+//! Within a [`VERSION`], fields and kinds of message are only added: a listener ignores those that it does
+//! not know.
 
 use crate::rows::SampleRow;
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol, said in the hello.
+/// Version of the protocol, sent in the hello.
 pub const VERSION: u32 = 1;
 
 /// Time between two `alive` messages.
 pub const ALIVE_EVERY_MS: i64 = 1000;
 
-/// A listener that heard nothing for so long counts the owner as returned.
+/// Time without messages after which a listener counts the owner as returned.
 pub const SILENT_AFTER_MS: i64 = 3000;
 
-/// One line of the protocol.
+/// A line of the protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Message {
     /// The first line of every connection.
     Hello(Hello),
-    /// A sample was taken; also the last one, on connecting.
+    /// A sample was taken. On connecting, a listener also gets the last sample.
     Sample(Box<Sample>),
-    /// The owner's state changed; also the last change, on connecting.
+    /// The owner's state changed. On connecting, a listener also gets the last change.
     Owner(Owner),
     /// A sign of life without news.
     Alive(SignOfLife),
-    /// There are too many listeners; the connection ends.
+    /// The agent has too many listeners and ends the connection.
     Refused(ListenerRefusal),
     /// A message of a later version.
     #[serde(other)]
@@ -42,15 +43,15 @@ pub struct Hello {
     pub agent_version: String,
     /// Time of the message, in milliseconds since 1970-01-01 UTC, as every `time_ms`.
     pub time_ms: i64,
-    /// Time between samples.
+    /// Time between two samples.
     pub sample_interval_ms: i64,
     /// Time between two `alive` messages.
     pub alive_every_ms: i64,
-    /// Silence that counts as the owner's return.
+    /// Time without messages after which a listener counts the owner as returned.
     pub silent_after_ms: i64,
 }
 
-/// A sample: the row as it is stored, and what a quota is reckoned from besides.
+/// A sample: the row as it is stored, and further inputs of a quota.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time of the message.
@@ -58,7 +59,7 @@ pub struct Sample {
     /// The host's state by the idle rule.
     #[serde(flatten)]
     pub state: HostState,
-    /// Share of physical memory that is never lent; `harvestable_bytes` has it taken off already.
+    /// Share of physical memory that is never lent; already subtracted in `harvestable_bytes`.
     pub headroom_share: f64,
     /// Row as in the table `samples`.
     #[serde(flatten)]
@@ -76,12 +77,12 @@ pub enum HostState {
     },
     /// The host is not idle yet.
     Waiting {
-        /// Time at which it will be, if nothing happens until then.
+        /// Time at which the host will be idle, if nothing happens until then.
         at_time_ms: i64,
     },
     /// The load is too high.
     Loaded,
-    /// Activity or load cannot be seen; never to be taken for idle.
+    /// Activity or load is unknown; never to be treated as idle.
     #[default]
     Unknown,
 }
@@ -100,9 +101,9 @@ impl HostState {
 /// Change of the owner's presence.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owner {
-    /// The state now.
+    /// State of the owner after the change.
     pub state: OwnerState,
-    /// Time of the change: of a return, the owner's first key press, movement or terminal input.
+    /// Time of the change; for a return, that of the owner's first key press, movement or terminal input.
     pub time_ms: i64,
     /// For a return: length of the owner's absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,8 +111,8 @@ pub struct Owner {
     /// For `idle`: start of the absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_time_ms: Option<i64>,
-    /// For `active`: the source of activity that saw the owner, or `load` (the host is too busy to be idle),
-    /// or `gap` (samples are missing, and nothing is assumed across them).
+    /// For `active`: the source of activity that observed the owner, or `load` (the host is too busy to be
+    /// idle), or `gap` (samples are missing, and nothing is assumed about the time without them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -130,17 +131,17 @@ pub enum OwnerState {
     Unknown,
 }
 
-/// A sign of life.
+/// A sign of life without news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignOfLife {
     /// Time of the message.
     pub time_ms: i64,
 }
 
-/// Reason why nothing more comes.
+/// Refusal of a listener, after which the connection ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerRefusal {
-    /// Reason, for people.
+    /// Reason of the refusal, for people.
     pub reason: String,
 }
 

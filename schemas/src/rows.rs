@@ -1,16 +1,17 @@
 //! Every table that a host records, each column declared once.
 //!
-//! A *record* is a sample with all its rows, a gap, a change of the inventory, or an event. It takes one sequence number of its database, and (host id, database id,
-//! sequence) names it for good: delivering a record twice changes nothing.
+//! A *record* is a sample with all its rows, a gap, a change of the inventory, or an event. Each record has
+//! its own sequence number in its database. (Host id, database id, sequence) identifies the record
+//! permanently: delivering a record twice changes nothing.
 //!
-//! A value that could not be read is absent, and a row of `absences` says why; never 0 instead.
-//! Kernel counters that only grow (`…_total_…`) are stored as read: differences are the reader's,
-//! and hold inside one boot (`boot_id`) only.
+//! A value that could not be read is absent, never 0, and a row of `absences` has the reason. Kernel counters
+//! that only grow (`…_total_…`) are stored as read: readers compute the differences, which hold only within
+//! one boot (`boot_id`).
 
 use crate::column::{Row, Table};
 use crate::row;
 
-/// The tables that a host records, in the order in which they are created and documented.
+/// The tables that a host records, in the order of their creation and documentation.
 pub const TABLES: [Table; 10] = [
     SampleRow::TABLE,
     ProcessRow::TABLE,
@@ -35,120 +36,133 @@ pub const DATASET_TABLES: [Table; 11] = {
     all
 };
 
-/// The table called `name`, of a dataset's.
+/// The table of a dataset that is called `name`.
 #[must_use]
 pub fn table(name: &str) -> Option<Table> {
     DATASET_TABLES.into_iter().find(|t| t.name == name)
 }
 
 row! {
-    /// One sample of a host: memory by category, the kernel's own figures, load, activity, cost.
+    /// A sample of a host: memory by category, the kernel's own figures, load, activity, cost.
     SampleRow = "samples", key [], required ["files_whole", "physical_bytes", "available_bytes"] {
         /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
         boot_id: Option<String>,
-        /// Time since boot, suspend included (CLOCK_BOOTTIME); of a captured tree by its `uptime`, absent where it has none.
+        /// Time since boot, suspend included (CLOCK_BOOTTIME). For a captured tree: its `uptime`; absent
+        /// where the tree has none.
         boottime_ms: Option<i64>,
-        /// Time since the sample before it (CLOCK_BOOTTIME); absent for the first and after a gap.
+        /// Time since the previous sample (CLOCK_BOOTTIME); absent for the first sample and after a gap.
         interval_ms: Option<i64>,
-        /// True if the rows in `files`, `activity` and `absences` are the whole state rather than the changes
-        /// since the sample before.
+        /// True if the rows in `files`, `activity` and `absences` are the whole state; false if they are the
+        /// changes since the previous sample.
         files_whole: bool,
 
-        /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree with MemTotal; MemTotal plus balloon where neither can be had. The categories below sum to it.
+        /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree
+        /// with MemTotal; MemTotal plus balloon where neither can be read. The categories below sum to it.
         physical_bytes: i64,
-        /// Category: memory the kernel took before MemTotal was counted (its image, struct pages): physical − MemTotal − balloon.
+        /// Category: memory that the kernel took before it counted MemTotal (its image, struct pages):
+        /// physical − MemTotal − balloon.
         static_kernel_bytes: Option<i64>,
-        /// Category: memory the hypervisor's balloon holds.
+        /// Category: memory that the hypervisor's balloon holds.
         balloon_bytes: i64,
-        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks, huge pages set aside, and what MemTotal leaves unexplained, less what ZFS' ARC holds above its least size.
+        /// Category: kernel memory that cannot be reclaimed: slab, page tables, per-CPU, vmalloc, stacks,
+        /// huge pages set aside, and the unexplained rest of MemTotal, less the part of ZFS' ARC above its
+        /// minimum size.
         dynamic_kernel_bytes: i64,
         /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
         lotsfree_bytes: Option<i64>,
-        /// Category: page cache of files open or mapped in active processes, without the pages they map.
+        /// Category: page cache of files open or mapped in active processes, without the pages that these
+        /// processes map.
         file_cache_bytes: i64,
-        /// Category: memory of active processes: proportional anonymous and shared memory, and the cached pages of files they map, each file once and whole.
+        /// Category: memory of active processes: proportional anonymous and shared memory, and the cached
+        /// pages of the files that they map, each file counted once and whole.
         process_bytes: i64,
         /// Category: memory lent to other hosts.
         guest_bytes: i64,
-        /// Category: the rest: what the owner is not using.
+        /// Category: all remaining memory, which the owner is not using.
         available_bytes: i64,
-        /// Excess of the categories over physical memory (negative), where the kernel's figures contradict each other; else 0.
+        /// Physical memory less the sum of the categories (negative) where the kernel's figures contradict
+        /// each other; else 0.
         remainder_bytes: i64,
-        /// Memory that could be taken now without pushing the owner's pages out: MemAvailable (which leaves ZFS' ARC out) less the headroom.
+        /// Memory that could be taken now without paging out the owner's pages: MemAvailable (which excludes
+        /// ZFS' ARC) less the headroom.
         harvestable_bytes: Option<i64>,
-        /// Available summed independently, part 1: free memory above the reserve.
+        /// Available memory counted independently, part 1: free memory above the reserve.
         available_free_bytes: i64,
-        /// Part 2: processes that are not active: anonymous memory by their own counters, and of Shmem what active processes do not hold.
+        /// Available memory counted independently, part 2: anonymous memory of inactive processes by their
+        /// own counters, and the part of Shmem that active processes do not hold.
         available_idle_process_bytes: i64,
-        /// Part 3: page cache on the kernel's file LRU lists that belongs to no file in use.
+        /// Available memory counted independently, part 3: page cache on the kernel's file LRU lists that
+        /// belongs to no file in use.
         available_unused_cache_bytes: i64,
-        /// Part 4: kernel memory that can be reclaimed (KReclaimable, and what ZFS' ARC holds above its least size).
+        /// Available memory counted independently, part 4: kernel memory that can be reclaimed (KReclaimable,
+        /// and the part of ZFS' ARC above its minimum size).
         available_reclaimable_kernel_bytes: i64,
-        /// available_bytes less the four parts: how far the two ways to count differ.
+        /// `available_bytes` less the four parts: the difference between the two counts.
         available_residual_bytes: i64,
 
-        /// MemTotal of /proc/meminfo.
+        /// `MemTotal` of /proc/meminfo.
         mem_total_bytes: i64,
-        /// MemFree.
+        /// `MemFree` of /proc/meminfo.
         mem_free_bytes: i64,
         /// Free pages on the per-CPU lists (pagesets of /proc/zoneinfo), which MemFree leaves out.
         pcp_free_bytes: Option<i64>,
-        /// MemAvailable.
+        /// `MemAvailable` of /proc/meminfo.
         mem_available_bytes: Option<i64>,
-        /// Lowest MemAvailable read since the sample before, this one's included: every five seconds, unless the owner set another interval.
+        /// Lowest MemAvailable since the previous sample, including this sample; read every five seconds
+        /// unless the owner set another interval.
         mem_available_min_bytes: Option<i64>,
-        /// Buffers.
+        /// `Buffers` of /proc/meminfo.
         buffers_bytes: Option<i64>,
-        /// Cached (holds Shmem).
+        /// `Cached` of /proc/meminfo (includes Shmem).
         cached_bytes: Option<i64>,
-        /// SwapCached.
+        /// `SwapCached` of /proc/meminfo.
         swap_cached_bytes: Option<i64>,
-        /// AnonPages.
+        /// `AnonPages` of /proc/meminfo.
         anon_bytes: Option<i64>,
-        /// Shmem.
+        /// `Shmem` of /proc/meminfo.
         shmem_bytes: Option<i64>,
-        /// Mapped.
+        /// `Mapped` of /proc/meminfo.
         mapped_bytes: Option<i64>,
-        /// Active(file).
+        /// `Active(file)` of /proc/meminfo.
         active_file_bytes: Option<i64>,
-        /// Inactive(file).
+        /// `Inactive(file)` of /proc/meminfo.
         inactive_file_bytes: Option<i64>,
-        /// Unevictable.
+        /// `Unevictable` of /proc/meminfo.
         unevictable_bytes: Option<i64>,
-        /// Dirty.
+        /// `Dirty` of /proc/meminfo.
         dirty_bytes: Option<i64>,
-        /// Writeback.
+        /// `Writeback` of /proc/meminfo.
         writeback_bytes: Option<i64>,
-        /// Slab.
+        /// `Slab` of /proc/meminfo.
         slab_bytes: Option<i64>,
-        /// KReclaimable (SReclaimable where the kernel does not say).
+        /// `KReclaimable` of /proc/meminfo (`SReclaimable` where the kernel lacks it).
         reclaimable_kernel_bytes: Option<i64>,
-        /// KernelStack.
+        /// `KernelStack` of /proc/meminfo.
         kernel_stack_bytes: Option<i64>,
-        /// PageTables and SecPageTables.
+        /// `PageTables` plus `SecPageTables` of /proc/meminfo.
         page_tables_bytes: Option<i64>,
-        /// Percpu.
+        /// `Percpu` of /proc/meminfo.
         percpu_bytes: Option<i64>,
-        /// VmallocUsed (holds the kernel stacks where they are virtually mapped).
+        /// `VmallocUsed` of /proc/meminfo (includes kernel stacks that are virtually mapped).
         vmalloc_bytes: Option<i64>,
-        /// Hugetlb: huge pages set aside, used or not.
+        /// `Hugetlb` of /proc/meminfo: huge pages set aside, used or not.
         hugetlb_bytes: Option<i64>,
-        /// SwapTotal.
+        /// `SwapTotal` of /proc/meminfo.
         swap_total_bytes: Option<i64>,
-        /// SwapFree.
+        /// `SwapFree` of /proc/meminfo.
         swap_free_bytes: Option<i64>,
-        /// Zswap: memory that holds compressed pages.
+        /// `Zswap` of /proc/meminfo: memory that holds compressed pages.
         zswap_bytes: Option<i64>,
 
         /// 1-minute load average.
         load1: Option<f64>,
-        /// 5-minute load average, the one of the idle rule.
+        /// 5-minute load average, used by the idle rule.
         load5: Option<f64>,
         /// 15-minute load average.
         load15: Option<f64>,
-        /// Tasks running or ready to.
+        /// Tasks that are running or ready to run.
         running_count: Option<i64>,
-        /// Tasks in all.
+        /// Number of all tasks.
         tasks_count: Option<i64>,
         /// Pressure: total time in which some task waited for memory.
         psi_memory_some_total_us: Option<i64>,
@@ -169,29 +183,32 @@ row! {
         /// Major page faults (pgmajfault).
         major_fault_total_count: Option<i64>,
 
-        /// Time since the owner was last active: the least idle of the sources in `activity`; absent where no source can tell.
+        /// Time since the owner's last activity, by the source in `activity` with the latest activity; absent
+        /// where no source can tell.
         owner_idle_ms: Option<i64>,
-        /// Processes in all, kernel threads excluded.
+        /// Number of processes, kernel threads excluded.
         processes_count: i64,
-        /// Processes counted as active: CPU used since the sample before, or of an always-active kind.
+        /// Number of active processes: those that used CPU since the previous sample, or are of an
+        /// always-active kind.
         active_processes_count: i64,
 
-        /// The agent's own cost: CPU time that this sample took.
+        /// The agent's own cost: CPU time of this sample.
         agent_cpu_us: i64,
-        /// The agent's own cost: wall time that this sample took.
+        /// The agent's own cost: wall time of this sample.
         agent_wall_us: i64,
         /// The agent's own cost: its resident memory.
         agent_rss_bytes: i64,
 
-        /// Zswapped: what the pages in zswap take uncompressed.
+        /// `Zswapped` of /proc/meminfo: uncompressed size of the pages in zswap.
         zswapped_bytes: Option<i64>,
-        /// Memory that zram devices hold (mem_used_total of their mm_stat).
+        /// Memory that zram devices hold (`mem_used_total` of their mm_stat).
         zram_bytes: Option<i64>,
-        /// Bytes of zram's pages uncompressed (orig_data_size).
+        /// Uncompressed size of the pages in zram (`orig_data_size` of mm_stat).
         zram_stored_bytes: Option<i64>,
-        /// ZFS' own cache, the ARC; what exceeds its least size counts as reclaimable kernel memory.
+        /// Size of ZFS' own cache, the ARC; the part above its minimum size counts as reclaimable kernel
+        /// memory.
         arc_bytes: Option<i64>,
-        /// The ARC's least size (c_min).
+        /// Minimum size of the ARC (c_min).
         arc_min_bytes: Option<i64>,
         /// Pressure: total time in which all tasks waited for I/O.
         psi_io_full_total_us: Option<i64>,
@@ -199,41 +216,44 @@ row! {
         reclaimed_kswapd_total_count: Option<i64>,
         /// Pages that processes had to reclaim themselves (pgsteal_direct).
         reclaimed_direct_total_count: Option<i64>,
-        /// Processes killed for want of memory (oom_kill).
+        /// Processes killed for lack of memory (oom_kill).
         oom_kill_total_count: Option<i64>,
-        /// DAMON's estimate (DAMON_STAT, where the owner lets it be read): a tenth of memory was idle for no longer than this; negative where it was in use for so long.
+        /// DAMON's estimate (DAMON_STAT, where the owner permits reading it): a tenth of memory was idle for
+        /// at most this time. Negative: that memory had been in use for this time.
         damon_idle_p10_ms: Option<i64>,
-        /// The same for a quarter of memory.
+        /// DAMON's estimate for a quarter of memory.
         damon_idle_p25_ms: Option<i64>,
-        /// The same for half of memory.
+        /// DAMON's estimate for half of memory.
         damon_idle_p50_ms: Option<i64>,
-        /// The same for three quarters of memory.
+        /// DAMON's estimate for three quarters of memory.
         damon_idle_p75_ms: Option<i64>,
-        /// The same for nine tenths of memory.
+        /// DAMON's estimate for nine tenths of memory.
         damon_idle_p90_ms: Option<i64>,
-        /// Part of `load5` that Gleaner's daemons and processes that hold guests' memory add, from their CPU time: an estimate, and not the owner's. The idle rule goes by the rest.
+        /// Part of `load5` that Gleaner's daemons and processes that hold guests' memory add; estimated from
+        /// their CPU time. The idle rule uses `load5` less this part.
         guest_load5: Option<f64>,
     }
 }
 
 row! {
-    /// One active process in one sample.
+    /// An active process in one sample.
     ProcessRow = "processes", key ["pid"] {
-        /// Process id; with started_ms it names a process within a boot.
+        /// Process id; with `started_ms` it identifies a process within a boot.
         pid: i64,
-        /// Start, as time since boot.
+        /// Start of the process, as time since boot.
         started_ms: i64,
-        /// Name (comm).
+        /// Name of the program (comm).
         name: String,
-        /// True if it counts as active whatever its CPU use (display servers, periodic daemons).
+        /// True if the process counts as active whatever its CPU use (display servers, periodic daemons).
         always_active: bool,
-        /// CPU time used since the sample before; absent when it was not there then.
+        /// CPU time used since the previous sample; absent if the process did not exist at that sample.
         cpu_ms: Option<i64>,
-        /// Resident memory.
+        /// Resident memory of the process.
         rss_bytes: i64,
-        /// Source of the split below: `pss` (smaps_rollup), `pss_reused` (one of the four samples before, at
-        /// about the same size: `agent/src/sample/proportional.rs`) or `rss_estimate` (resident sizes from
-        /// status, sharers counted in full: processes over 192 MiB, or if smaps_rollup cannot be read).
+        /// Source of the memory columns below: `pss` (smaps_rollup), `pss_reused` (smaps_rollup of one of the
+        /// four previous samples, at about the same size: `agent/src/sample/proportional.rs`) or
+        /// `rss_estimate` (resident sizes from status, which count shared pages in full: processes over 192
+        /// MiB, or if smaps_rollup cannot be read).
         memory_source: String,
         /// Proportional anonymous memory.
         anon_bytes: Option<i64>,
@@ -243,73 +263,85 @@ row! {
         shmem_bytes: Option<i64>,
         /// Proportional swapped-out memory.
         swap_bytes: Option<i64>,
-        /// Resident memory that no other process maps; with `pss` and `pss_reused` alone.
+        /// Resident memory that no other process maps; only with `pss` and `pss_reused`.
         private_bytes: Option<i64>,
-        /// Resident memory that other processes map as well; with `pss` and `pss_reused` alone.
+        /// Resident memory that other processes map as well; only with `pss` and `pss_reused`.
         shared_bytes: Option<i64>,
-        /// Its control group (cgroup v2), as in `cgroups`.
+        /// The process's control group (cgroup v2), as in `cgroups`.
         cgroup_id: Option<i64>,
     }
 }
 
 row! {
-    /// A file open or mapped in an active process, or opened by any where the owner has every open watched, as far as it changed since the sample before; one that counts nobody when it is no longer.
+    /// A file that changed since the previous sample and is open or mapped in an active process, or was
+    /// opened by any process where the owner has every open watched. A row with zero processes means that the
+    /// file is no longer in use.
     FileRow = "files", key ["file_id"] {
         /// Keyed hash of device and inode; the key never leaves the deployment.
         file_id: i64,
         /// Path, where the owner allows it (`privacy = "plain"`).
         path: Option<String>,
-        /// Active processes that have it open; a row is written when there come to be some or none, not at every count.
+        /// Active processes that have the file open. A change from none to some, or to none, writes a row;
+        /// other changes of the number do not.
         open_count: i64,
-        /// Active processes that map it; the same.
+        /// Active processes that map the file; written like `open_count`.
         mapped_count: i64,
         /// Size of the file.
         size_bytes: Option<i64>,
-        /// Its pages in the page cache.
+        /// Cached bytes: the file's pages in the page cache.
         cached_bytes: Option<i64>,
-        /// Of those, the pages in ranges that active processes map.
+        /// Part of `cached_bytes` in ranges that active processes map.
         mapped_cached_bytes: Option<i64>,
-        /// Number of times that processes opened it since the sample before, where the owner has every open watched (fanotify); several opens by one process before the agent looked count once.
+        /// Number of opens since the previous sample, where the owner has every open watched (fanotify);
+        /// several opens by one process between two of the agent's readings count once.
         opened_count: Option<i64>,
     }
 }
 
 row! {
-    /// State of one source of the owner's activity, when that is news: until its next row its last activity stays the same moment. Version 1 wrote a row at every sample.
+    /// State of a source of the owner's activity, written when it changes: until the source's next row, its
+    /// last activity stays at the same moment. Version 1 wrote a row at every sample.
     ActivityRow = "activity", key ["source"] {
-        /// Source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter inside a desktop session), `logind` (its sessions' idle hints).
+        /// Name of the source: `input` (/dev/input), `terminal` (tty access times), `session` (a reporter
+        /// inside a desktop session), `logind` (its sessions' idle hints).
         source: String,
-        /// Time since the last activity it saw; absent when the state is not `ok`.
+        /// Time since the last activity that the source recorded; absent when the state is not `ok`.
         idle_ms: Option<i64>,
-        /// `ok`, or why it cannot tell: `denied`, `unsupported`, `malformed`, `vanished`.
+        /// `ok`, or the reason why the source cannot tell: `denied`, `unsupported`, `malformed`, `vanished`.
         state: String,
-        /// Number of devices that it watches.
+        /// Number of devices that the source watches.
         devices_count: i64,
     }
 }
 
 row! {
-    /// Items that a sample could not read, with the reason. An item that `vanished` is of that sample alone; all else stands until its next row. Version 1 wrote a row at every sample.
+    /// Items that a sample could not read, with the reason. An absence with reason `vanished` concerns only
+    /// its sample; any other holds until the item's next row. Version 1 wrote a row at every sample.
     AbsenceRow = "absences", key ["item", "reason"] {
-        /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`, `cgroups`, `opens`, `process_kinds`.
+        /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`,
+        /// `cgroups`, `opens`, `process_kinds`.
         item: String,
-        /// `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a sample holds).
+        /// Reason: `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a
+        /// sample can hold).
         reason: String,
-        /// Message of the system, once.
+        /// Message of the system at the first such failure.
         detail: String,
-        /// Number of times in this sample; 0 when it can be read again.
+        /// Number of times in this sample; 0 when the item can be read again.
         absent_count: i64,
     }
 }
 
 row! {
-    /// A time without samples, which nothing is interpolated across. Its own time is its end.
+    /// A time without samples, across which nothing is interpolated. The row's own time is the end of the
+    /// gap.
     GapRow = "gaps", key [] {
-        /// Last sample before it.
+        /// Time of the last sample before the gap.
         from_time_ms: i64,
-        /// First sample after it.
+        /// Time of the first sample after the gap.
         to_time_ms: i64,
-        /// `sleep`, `stopped` (the agent did not run), `boot`, `clock_step`, `late` (the agent got no CPU), `unwritable` (samples could not be stored), `damaged` (the database was, and a new one begun).
+        /// Cause: `sleep`, `stopped` (the agent did not run), `boot`, `clock_step`, `late` (the agent got no
+        /// CPU), `unwritable` (samples could not be stored), `damaged` (the database was damaged, and a new
+        /// one was begun).
         cause: String,
     }
 }
@@ -317,21 +349,21 @@ row! {
 row! {
     /// The host, written when the agent starts, at each UTC day's start and after each gap.
     HostRow = "hosts", key [], required ["host_name"] {
-        /// Host name.
+        /// Name of the host.
         host_name: String,
-        /// Kernel release.
+        /// Release of the kernel.
         kernel_release: String,
-        /// Machine's architecture.
+        /// Architecture of the machine.
         architecture: String,
-        /// CPUs online.
+        /// Number of CPUs online.
         cpus_count: i64,
         /// Physical memory, as in `samples`.
         physical_bytes: i64,
-        /// Page size.
+        /// Size of a page.
         page_size_bytes: i64,
         /// Time between samples, as configured.
         sample_interval_ms: i64,
-        /// Headroom that `harvestable_bytes` leaves, as a share of physical memory.
+        /// Headroom subtracted in `harvestable_bytes`, as a share of physical memory.
         headroom_share: f64,
         /// Version of the agent.
         agent_version: String,
@@ -339,95 +371,103 @@ row! {
         privacy: String,
         /// Operating system and its version.
         os_name: Option<String>,
-        /// CPU model.
+        /// Model of the CPU.
         cpu_model: Option<String>,
-        /// CPU cores, where threads share one.
+        /// Number of CPU cores, where threads share cores.
         cores_count: Option<i64>,
         /// Model of the machine (DMI product name).
         machine_model: Option<String>,
-        /// NUMA nodes with memory.
+        /// Number of NUMA nodes with memory.
         nodes_count: Option<i64>,
-        /// Program or archive that the trace comes from; absent where Gleaner's own agent recorded it.
+        /// Program or archive from which the trace comes; absent where Gleaner's own agent recorded it.
         source: Option<String>,
     }
 }
 
 impl HostRow {
-    /// Begin of the source of hosts that `gleaner synth` makes up; their figures mean what an agent's do.
+    /// Beginning of `source` for hosts that `gleaner synth` generates; their figures have the same meaning as
+    /// an agent's.
     pub const SYNTHETIC: &'static str = "synthetic ";
 }
 
 row! {
-    /// One NUMA node in one sample, on hosts with several; `samples` has the sum, and all figures of a host
-    /// with a single node.
+    /// A NUMA node in one sample, on hosts with several nodes; `samples` has the sum, and all figures of a
+    /// host with a single node.
     NodeRow = "nodes", key ["node"] {
         /// Number of the node.
         node: i64,
-        /// MemTotal of the node's meminfo.
+        /// `MemTotal` of the node's meminfo.
         mem_total_bytes: i64,
-        /// MemFree.
+        /// `MemFree` of the node's meminfo.
         mem_free_bytes: i64,
         /// The kernel's reserve: sum of the high watermarks of the node's zones.
         lotsfree_bytes: Option<i64>,
-        /// Active(file).
+        /// `Active(file)` of the node's meminfo.
         active_file_bytes: Option<i64>,
-        /// Inactive(file).
+        /// `Inactive(file)` of the node's meminfo.
         inactive_file_bytes: Option<i64>,
-        /// AnonPages.
+        /// `AnonPages` of the node's meminfo.
         anon_bytes: Option<i64>,
-        /// Shmem.
+        /// `Shmem` of the node's meminfo.
         shmem_bytes: Option<i64>,
-        /// Slab.
+        /// `Slab` of the node's meminfo.
         slab_bytes: Option<i64>,
-        /// KReclaimable.
+        /// `KReclaimable` of the node's meminfo (`SReclaimable` where the kernel lacks it).
         reclaimable_kernel_bytes: Option<i64>,
-        /// Huge pages set aside (HugePages_Total).
+        /// Huge pages set aside (`HugePages_Total` of the node's meminfo).
         hugetlb_bytes: Option<i64>,
     }
 }
 
 row! {
-    /// A control group (cgroup v2) of active processes in one sample: the kernel's own account of its memory, descendants included.
+    /// A control group (cgroup v2) of active processes in one sample: the kernel's own account of the group's
+    /// memory, descendants included.
     CgroupRow = "cgroups", key ["cgroup_id"] {
-        /// Keyed hash of its path; the key never leaves the deployment.
+        /// Keyed hash of the group's path; the key never leaves the deployment.
         cgroup_id: i64,
         /// Path under the root group, where the owner allows it (`privacy = "plain"`).
         path: Option<String>,
-        /// Active processes in it.
+        /// Active processes in the group.
         active_processes_count: i64,
-        /// memory.current.
+        /// Memory of the group, from memory.current.
         memory_bytes: Option<i64>,
-        /// anon of memory.stat.
+        /// `anon` of memory.stat.
         anon_bytes: Option<i64>,
-        /// file of memory.stat.
+        /// `file` of memory.stat.
         file_bytes: Option<i64>,
-        /// shmem of memory.stat (part of file).
+        /// `shmem` of memory.stat (part of `file`).
         shmem_bytes: Option<i64>,
-        /// kernel of memory.stat.
+        /// `kernel` of memory.stat.
         kernel_bytes: Option<i64>,
-        /// memory.swap.current.
+        /// Swap of the group, from memory.swap.current.
         swap_bytes: Option<i64>,
     }
 }
 
 row! {
-    /// Something that happened on the host at the row's time.
+    /// An event on the host at the row's time.
     EventRow = "events", key [] {
-        /// `agent_start`, `agent_stop`, `boot`, `sleep`, `wake`, `clock_step`, `overload` (a sample took longer than it may), `missed_sample`, `owner_returned`, `storage_failed`, `storage_recovered`, `database_damaged`.
+        /// Kind: `agent_start`, `agent_stop`, `boot`, `sleep`, `wake`, `clock_step`, `overload` (a sample
+        /// took longer than permitted), `missed_sample`, `owner_returned`, `storage_failed`,
+        /// `storage_recovered`, `database_damaged`.
         kind: String,
-        /// Length of the sleep, the clock's step (negative: back), the delay, the owner's absence, the time without storage.
+        /// Length of the sleep, of the clock's step (negative: backwards), of the delay, of the owner's
+        /// absence or of the time without storage.
         amount_ms: Option<i64>,
-        /// More, in words, without names of people or files.
+        /// Further detail in words, without names of people or files.
         detail: Option<String>,
     }
 }
 
 row! {
-    /// A host's clock beside the collector's, when a batch of its records arrived. Written by collectors: no host's database has it. The time is the collector's, the sequence that of the last record that arrived.
+    /// A host's clock compared with the collector's, when a batch of the host's records arrived. Only
+    /// collectors write this table: no host's database has it. The row's time is the collector's; its
+    /// sequence is that of the last record that arrived.
     ClockRow = "clocks", key [] {
-        /// The host's clock less the collector's: positive where the host's is ahead. Off by the time that the batch took on its way, so that a host with a right clock shows a little less than 0.
+        /// The host's clock less the collector's: positive where the host's clock is ahead. The batch's time
+        /// in transit is included, so that a host with a correct clock has a value slightly below 0.
         skew_ms: i64,
-        /// Name of the collector, where several write into one dataset.
+        /// Name of the collector, where several collectors write into one dataset.
         collector: Option<String>,
     }
 }

@@ -1,4 +1,4 @@
-//! SQLite: the steps that make the agent's database, and the statements over it, made from [`crate::rows`].
+//! SQLite: the steps that create the agent's database, and the statements for it, made from [`crate::rows`].
 
 use crate::SCHEMA_VERSION;
 use crate::column::Table;
@@ -7,8 +7,8 @@ use std::fmt::Write;
 /// `PRAGMA application_id` of an agent's database: "Glnr".
 pub const APPLICATION_ID: i32 = 0x476c_6e72;
 
-/// Steps from an empty database to the newest version: step `i` leads from version `i` to `i + 1`.
-/// They are only ever added to; the agent's tests hold their outcome against [`crate::rows`].
+/// Steps from an empty database to the newest version: step `i` leads from version `i` to `i + 1`. Steps are
+/// only ever added; the agent's tests compare their result with [`crate::rows`].
 pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/1.sql"),
     include_str!("../migrations/2.sql"),
@@ -18,7 +18,7 @@ pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/6.sql"),
 ];
 
-/// Statement that inserts one row of `table`: sequence, own time where it has one, columns.
+/// Returns the statement that inserts one row of `table`: sequence, own time if the table has one, columns.
 #[must_use]
 pub fn insert(table: &Table) -> String {
     let names = column_names(table);
@@ -30,8 +30,9 @@ pub fn insert(table: &Table) -> String {
     )
 }
 
-/// Query for the rows of `table` in records after `:after` up to `:until`, in order: sequence, time,
-/// columns. `present` are the columns that the database has: of an older version's the others are absent.
+/// Returns the query for the rows of `table` in records after `:after` up to `:until`, in order: sequence,
+/// time, columns. `present` are the columns that the database has; the columns that an older version's
+/// database lacks are read as absent.
 #[must_use]
 pub fn select_between(table: &Table, present: &[String]) -> String {
     let columns: String = table.columns.iter().fold(String::new(), |mut text, c| {

@@ -1,8 +1,8 @@
-//! The one place that converts units. Names elsewhere carry theirs: `_bytes`, `_ms`, `_us`.
+//! Conversions of units, all in this module. Names elsewhere carry their unit: `_bytes`, `_ms`, `_us`.
 
 use std::fmt;
 
-/// Bytes in `kib` kibibytes, the unit of `/proc/meminfo` and smaps (there spelt "kB").
+/// Bytes in `kib` kibibytes, the unit of `/proc/meminfo` and smaps (where it is spelt "kB").
 #[must_use]
 pub const fn kib_to_bytes(kib: u64) -> u64 {
     kib.saturating_mul(1024)
@@ -14,7 +14,7 @@ pub const fn pages_to_bytes(pages: u64, page_size_bytes: u64) -> u64 {
     pages.saturating_mul(page_size_bytes)
 }
 
-/// Milliseconds in `ticks` clock ticks (`/proc/[pid]/stat`), `ticks_per_second` from `AT_CLKTCK`.
+/// Milliseconds in `ticks` clock ticks (`/proc/[pid]/stat`); `ticks_per_second` is from `AT_CLKTCK`.
 #[must_use]
 pub const fn ticks_to_ms(ticks: u64, ticks_per_second: u64) -> u64 {
     let per_second = if ticks_per_second == 0 {
@@ -31,7 +31,7 @@ pub fn seconds_to_us(seconds: f64) -> f64 {
     (seconds * 1e6).round()
 }
 
-/// The number as stored: signed 64 bits, as SQLite, DuckDB and pandas have it.
+/// The number as stored: signed 64 bits, the whole number of SQLite, DuckDB and pandas.
 #[must_use]
 pub fn stored(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
@@ -74,7 +74,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Reads a size as people type it: `512MiB`, `1.5 GiB`, `4096 B`, always with its unit. Parts of a byte are left out.
+/// Reads a size as people type it: `512MiB`, `1.5 GiB`, `4096 B`, always with its unit. A fraction of a byte
+/// is dropped.
 #[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -116,7 +117,7 @@ fn not_a_size(text: &str) -> String {
     format!("`{text}` is no size: write it like 512MiB or 8GiB")
 }
 
-/// A whole number that prints for people, its digits in groups of three: `1,920`, `-1,000`.
+/// Formats a whole number for people, with its digits in groups of three: `1,920`, `-1,000`.
 #[must_use]
 pub fn thousands(number: impl fmt::Display) -> String {
     let number = number.to_string();
@@ -131,7 +132,7 @@ pub fn thousands(number: impl fmt::Display) -> String {
     text
 }
 
-/// A length of time that prints for people in one unit: `45 s`, `12 min`, `5 h`, `9 days`.
+/// Formats a length of time for people in one unit: `45 s`, `12 min`, `5 h`, `9 days`.
 #[must_use]
 pub fn brief_length(ms: i64) -> String {
     let seconds = ms.unsigned_abs() / 1000;
@@ -150,7 +151,7 @@ pub fn brief_length(ms: i64) -> String {
 pub struct Seconds(pub f64);
 
 impl Seconds {
-    /// From milliseconds, as stored.
+    /// Converts from milliseconds, the stored unit.
     #[must_use]
     pub fn from_ms(ms: i64) -> Self {
         Self(ms as f64 / 1000.0)

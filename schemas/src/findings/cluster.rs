@@ -1,71 +1,73 @@
-//! The hosts together, on a grid of time (`Parameters::cluster_cell_s`).
+//! All hosts together, on a grid of time with cells of [`crate::findings::Parameters::cluster_cell_s`].
 //!
-//! A host counts in the cells that its samples cover without a gap; elsewhere it contributes nothing, and
-//! `hosts_seen_count` says how many did. *Lendable* is what the paper recruits, available and lent memory
-//! less the headroom; in scope `idle` only hosts that were idle all through a cell lend.
+//! A host counts in the cells that its samples cover without a gap; in other cells the host contributes
+//! nothing, and `hosts_seen_count` is the number of hosts that did. *Lendable* is the memory that the paper
+//! recruits: available and lent memory less the headroom. In scope `idle` only hosts that were idle during a
+//! whole cell lend.
 
 use super::finding::{Finding, TablePlace, printed};
 use crate::findings::Scope;
 use serde::{Deserialize, Serialize};
 
 /// All hosts together in one stretch of time: one cell, or several in a long trace. Means are over the
-/// stretch's cells, and count a host that is idle for a part of a cell by that part.
+/// stretch's cells; a host that is idle for a part of a cell counts by that part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClusterPoint {
     /// Start of the stretch.
     pub time_ms: i64,
-    /// Cells in it in which a host was seen.
+    /// Cells of the stretch in which at least one host was observed.
     pub cells_count: i64,
-    /// True if there are cells without any host between it and the point before.
+    /// True if cells without any host lie between this point and the point before.
     pub after_gap: bool,
-    /// Mean number of hosts seen.
+    /// Mean number of hosts observed.
     pub hosts_seen_count: f64,
-    /// Mean number of idle hosts among them; absent if it is not known of any host, as are all figures of
-    /// idle hosts.
+    /// Mean number of idle hosts among those observed. All figures of idle hosts are absent if idleness is
+    /// known of no host.
     pub hosts_idle_count: Option<f64>,
-    /// Mean physical memory of the hosts seen.
+    /// Mean physical memory of the hosts observed, all hosts together.
     pub installed_bytes: f64,
-    /// Mean available memory.
+    /// Mean available memory of all hosts together.
     pub available_bytes: f64,
-    /// Least: of the stretch's cells the one in which the sum of what each host had least is smallest.
+    /// Minimum over the stretch's cells of the sum of each host's minimum of available memory in the cell.
     pub available_min_bytes: i64,
-    /// Mean harvestable; hosts that do not know theirs add nothing. Absent where none does.
+    /// Mean harvestable memory of all hosts together; a host without this figure adds nothing. Absent if no
+    /// host has it.
     pub harvestable_bytes: Option<f64>,
-    /// Mean available on idle hosts.
+    /// Mean available memory on idle hosts.
     pub idle_available_bytes: Option<f64>,
-    /// Least available on hosts that were idle all through a cell.
+    /// Like `available_min_bytes`, over the hosts that were idle during the whole cell.
     pub idle_available_min_bytes: Option<i64>,
-    /// Mean lendable on idle hosts, as the paper counts.
+    /// Mean lendable memory on idle hosts, as the paper counts.
     pub idle_recruitable_bytes: Option<f64>,
-    /// Mean harvestable on idle hosts; hosts that do not know theirs add nothing.
+    /// Mean harvestable memory on idle hosts; a host without this figure adds nothing.
     pub idle_harvestable_bytes: Option<f64>,
 }
 
 impl Finding for ClusterPoint {}
 
-/// The distribution over cells of what all hosts have available together.
+/// Distribution, over cells, of the memory that all hosts have available together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClusterAvailable {
-    /// On all hosts seen, or on the idle ones among them.
+    /// All hosts observed, or only the idle ones.
     pub scope: Scope,
-    /// Cells in which a host was seen (scope `idle`: of which it can be told whether it was idle), and no more than one of
-    /// ten was missing, nobody knows why.
+    /// Cells that count: at least one host was observed (scope `idle`: with known idleness), and at most a
+    /// tenth of the hosts was missing for unknown reasons.
     pub cells_count: i64,
     /// Mean over cells.
     pub mean_bytes: f64,
     /// Standard deviation over cells (n − 1); absent with one cell.
     pub sd_bytes: Option<f64>,
-    /// Exceeded or met in 99 of 100 cells.
+    /// Available memory that 99 % of the cells reach or exceed.
     pub p1_bytes: i64,
-    /// In 95 of 100.
+    /// Available memory that 95 % of the cells reach or exceed.
     pub p5_bytes: i64,
-    /// In half of them.
+    /// Available memory that half of the cells reach or exceed.
     pub median_bytes: i64,
-    /// Largest.
+    /// Maximum over the cells.
     pub max_bytes: i64,
-    /// The mean as a share of the mean physical memory of the hosts seen.
+    /// The mean as a share of the mean physical memory of the hosts observed.
     pub share_of_installed: f64,
 }
 
@@ -73,7 +75,7 @@ impl Finding for ClusterAvailable {
     const PRINTED: Option<TablePlace> = printed(120, "The hosts together: what is available");
 }
 
-/// The hosts of one class in one stretch of time: means a host.
+/// Memory of the hosts of one class in one stretch of time: means per host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassPoint {
@@ -81,35 +83,35 @@ pub struct ClassPoint {
     pub size_class: String,
     /// Start of the stretch.
     pub time_ms: i64,
-    /// True if there are cells without any host of the class between it and the point before.
+    /// True if cells without any host of the class lie between this point and the point before.
     pub after_gap: bool,
-    /// Mean number of hosts seen.
+    /// Mean number of hosts observed.
     pub hosts_seen_count: f64,
-    /// Static and dynamic kernel; absent where unknown, as below.
+    /// Mean static and dynamic kernel memory; absent where unknown.
     pub kernel_bytes: Option<f64>,
-    /// Process memory.
+    /// Mean process memory; absent where unknown.
     pub process_bytes: Option<f64>,
-    /// File cache.
+    /// Mean file cache; absent where unknown.
     pub file_cache_bytes: Option<f64>,
-    /// Available.
+    /// Mean available memory.
     pub available_bytes: f64,
 }
 
 impl Finding for ClassPoint {}
 
-/// Part of the hosts of one class in the memory available in the cluster.
+/// Part that the hosts of one class have in the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ClassContribution {
-    /// On all hosts, or on idle ones.
+    /// All hosts, or only the idle ones.
     pub scope: Scope,
     /// Class by memory size.
     pub size_class: String,
-    /// Hosts of the class that were seen.
+    /// Hosts of the class that were observed.
     pub hosts_count: i64,
-    /// The class' part of the memory available over time.
+    /// The class's part of the memory available over time.
     pub available_share: f64,
-    /// The class' part of the memory installed in the hosts seen.
+    /// The class's part of the memory installed in the hosts observed.
     pub installed_share: f64,
 }
 
@@ -117,56 +119,56 @@ impl Finding for ClassContribution {
     const PRINTED: Option<TablePlace> = printed(130, "Whose memory that is");
 }
 
-/// Part of the hosts that give most in the memory available in the cluster.
+/// Part that the hosts with the largest contributions have in the memory available in the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct RankContribution {
-    /// On all hosts, or on idle ones.
+    /// All hosts, or only the idle ones.
     pub scope: Scope,
-    /// Number of hosts, those that contribute most.
+    /// Number of hosts, taken in descending order of contribution.
     pub hosts_count: i64,
-    /// Share of all hosts that were seen.
+    /// Number of these hosts as a share of all hosts observed.
     pub hosts_share: f64,
-    /// Their part of the memory available over time.
+    /// Part of the memory available over time that these hosts have.
     pub available_share: f64,
 }
 
 impl Finding for RankContribution {}
 
-/// In which sense bytes are still there.
+/// Sense in which bytes remain available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Residence {
-    /// In place: each host keeps its part all the time.
+    /// In place: each host keeps its part throughout.
     Stays,
-    /// Somewhere: as many bytes are there at any time, though hosts take turns.
+    /// Somewhere: the total never falls below the bytes, though hosts take turns.
     Somewhere,
 }
 
-/// Lendable bytes that the hosts have together for a time, from a cell chosen at random on.
+/// Lendable bytes that the hosts together keep for a given time, from a cell chosen at random.
 ///
-/// A host that sleeps, is shut down or whose agent falls silent in that time, or that nothing reaches, has lost all; one of which nobody knows
-/// what became of it is left out, of what was there at first too. Cells are not independent of each other:
-/// this is how the trace was, not a bound on the future.
+/// A host loses all if, within that time, the host sleeps, shuts down or becomes unreachable, or its agent
+/// falls silent. A host whose fate is unknown is left out, also from the amount at the start. Cells are not
+/// independent: the figures describe the trace and do not bound the future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Guaranteed {
-    /// On all hosts, or on those that stay idle.
+    /// All hosts, or only those that stay idle.
     pub scope: Scope,
-    /// In which sense.
+    /// Sense in which the bytes remain available.
     pub residence: Residence,
-    /// For how long: whole cells.
+    /// Horizon, in whole cells.
     pub ahead_s: f64,
-    /// In this share of the cells there were as many bytes, or more.
+    /// Share of the cells from which at least `bytes` remained.
     pub probability: f64,
-    /// Bytes that there are at least.
+    /// Minimum number of bytes that remain.
     pub bytes: i64,
-    /// Mean lendable at the start, on the hosts whose fate is known.
+    /// Mean lendable memory at the start, on the hosts whose fate is known.
     pub now_mean_bytes: f64,
-    /// The bytes as a share of it; absent where that is 0.
+    /// `bytes` as a share of `now_mean_bytes`; absent where `now_mean_bytes` is 0.
     pub share_of_now: Option<f64>,
-    /// Cells to start from: those in which the fate of nine hosts of ten, or more, is known.
+    /// Start cells: those in which the fate of at least nine hosts in ten is known.
     pub cells_count: i64,
 }
 
@@ -175,31 +177,31 @@ impl Finding for Guaranteed {
         printed(140, "What is there for so long, with so much probability");
 }
 
-/// Fates of copies of a region that lie on different hosts: over every choice of so many hosts out
-/// of those that have the region to lend in the same cell, and over all cells.
+/// Fates of copies of a region on different hosts, over all cells and every choice of `copies_count` hosts
+/// among those that can lend the region in the same cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Copies {
-    /// On all hosts, or on those that stay idle.
+    /// All hosts, or only those that stay idle.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
-    /// For how long: whole cells.
+    /// Horizon, in whole cells.
     pub ahead_s: f64,
-    /// Number of copies.
+    /// Number of copies, each on a host of its own.
     pub copies_count: i64,
-    /// Probability that a given one of them is lost.
+    /// Probability that a given copy is lost.
     pub one_lost: f64,
-    /// Probability that all are lost.
+    /// Probability that all copies are lost.
     pub all_lost: f64,
-    /// Probability that all would be lost if hosts were independent: `one_lost` to the power of
+    /// Probability that all copies would be lost if hosts were independent: `one_lost` to the power of
     /// `copies_count`.
     pub all_lost_if_independent: f64,
-    /// Ratio by which losing all is likelier than were hosts independent; absent where none is ever lost.
+    /// Ratio of `all_lost` to `all_lost_if_independent`; absent where no copy is ever lost.
     pub all_lost_ratio: Option<f64>,
-    /// Probability that none is lost.
+    /// Probability that no copy is lost.
     pub none_lost: f64,
-    /// Choices of hosts, over all cells.
+    /// Number of choices of hosts, over all cells.
     pub choices: f64,
 }
 
@@ -207,43 +209,43 @@ impl Finding for Copies {
     const PRINTED: Option<TablePlace> = printed(150, "Losing copies on different hosts");
 }
 
-/// Hosts that stop being idle within one cell, in one hour of the week.
+/// Hosts that stop being idle within one cell, by hour of the week.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ReturnsByHour {
-    /// Monday is 1.
+    /// Day of the week; 1 is Monday.
     pub weekday: i64,
-    /// In the fleet's time zone.
+    /// Hour of the day, in the fleet's time zone.
     pub hour: i64,
-    /// Cells in that hour in which a host was seen.
+    /// Cells in that hour in which a host was observed.
     pub cells_count: i64,
-    /// Mean number of hosts that return in a cell.
+    /// Mean number of hosts whose owners return in a cell.
     pub returns_per_cell_mean: f64,
-    /// Most.
+    /// Maximum number of returns in a cell.
     pub returns_per_cell_max: i64,
-    /// Returns as a share of the hosts that were idle before; absent where none was.
+    /// Returns as a share of the hosts that were idle before; absent where none was idle.
     pub share_of_idle_hosts: Option<f64>,
-    /// Mean of the lendable bytes that they take back in a cell.
+    /// Mean of the lendable bytes that these hosts reclaim in a cell.
     pub bytes_mean: f64,
-    /// Most.
+    /// Maximum of the lendable bytes reclaimed in a cell.
     pub bytes_max: i64,
 }
 
 impl Finding for ReturnsByHour {}
 
-/// A cell in which much memory was taken back.
+/// A cell in which much memory was reclaimed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstReturn {
     /// Start of the cell.
     pub time_ms: i64,
-    /// Hosts that returned.
+    /// Hosts whose owners returned.
     pub hosts_count: i64,
-    /// Hosts that were idle at its start.
+    /// Hosts that were idle at the start of the cell.
     pub idle_hosts_before_count: i64,
-    /// Lendable bytes that were taken back.
+    /// Lendable bytes that were reclaimed.
     pub bytes: i64,
-    /// Share of the memory that all idle hosts had to lend; absent if they had none.
+    /// The bytes as a share of the memory that all idle hosts could lend; absent if they could lend none.
     pub share_of_lendable: Option<f64>,
 }
 
@@ -251,18 +253,18 @@ impl Finding for WorstReturn {
     const PRINTED: Option<TablePlace> = printed(160, "Moments at which most owners returned");
 }
 
-/// Peak that counts.
+/// Peak of demand that a pool must satisfy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peak {
-    /// The largest.
+    /// The largest demand.
     Max,
-    /// Value that is exceeded in one cell of 100 at most.
+    /// Demand that at most one cell in 100 exceeds.
     P99,
 }
 
-/// Memory that hosts which share theirs could do without.
+/// Memory that hosts could save by sharing their memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Pooling {
@@ -270,13 +272,14 @@ pub struct Pooling {
     pub pool_hosts_count: i64,
     /// Hosts in all pools.
     pub hosts_count: i64,
-    /// Peak of demand that counts: physical less available memory, the most in a cell.
+    /// Peak of demand; the demand of a cell is its maximum of physical less available memory.
     pub peak: Peak,
-    /// Memory that the hosts need, each with memory for its own peak.
+    /// Memory that the hosts need if each has memory for its own peak.
     pub sum_of_peaks_bytes: i64,
-    /// Memory that the pools need, each with memory for its peak; mean over several ways to form the pools by chance.
+    /// Memory that the pools need if each has memory for its peak; mean over several random divisions into
+    /// pools.
     pub peak_of_sums_bytes: f64,
-    /// Share of the first that the second saves.
+    /// Share of `sum_of_peaks_bytes` that pooling saves.
     pub saved_share: f64,
 }
 

@@ -1,23 +1,23 @@
-//! Users of the memory, by name.
+//! Processes and files that use the memory, by name.
 
 use super::finding::{Finding, HostFields};
 use serde::{Deserialize, Serialize};
 
-/// A process name and what it used.
+/// A process name and the resources that its processes used.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopProcess {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Name.
+    /// Name of the program (comm).
     pub name: String,
     /// Samples in which a process of that name was active.
     pub active_samples_count: i64,
-    /// Mean over those samples of its proportional memory, all processes of the name together.
+    /// Proportional memory of all processes of the name together; mean over those samples.
     pub mean_bytes: f64,
-    /// Largest.
+    /// Maximum of the proportional memory over those samples.
     pub max_bytes: i64,
-    /// CPU time used.
+    /// CPU time that the processes used.
     pub cpu_s: f64,
 }
 
@@ -30,19 +30,19 @@ impl Finding for TopProcess {
     }
 }
 
-/// A file and the page cache it held.
+/// A file and its pages in the page cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopFile {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
     /// Path where the host's owner allows it, else the file's id.
     pub file: String,
-    /// Samples in which it was in use.
+    /// Samples in which the file was in use.
     pub samples_count: i64,
     /// Mean cached bytes over those samples.
     pub mean_cached_bytes: f64,
-    /// Most cached bytes.
+    /// Maximum of the cached bytes over those samples.
     pub max_cached_bytes: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Origin of the figures of one host at one instant: the output of `gleaner explain`.
+//! Origin of one host's figures at one instant: the output of `gleaner explain`.
 
 use super::TraceSource;
 use serde::{Deserialize, Serialize};
@@ -7,60 +7,61 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Host name.
+    /// Name of the host.
     pub host_name: String,
-    /// Trace that the host was imported from, and what its figures mean there; absent where an agent recorded it.
+    /// Trace from which the host was imported, with the meaning of the trace's figures; absent where an agent
+    /// recorded the host.
     #[serde(default)]
     pub source: Option<TraceSource>,
-    /// The instant that was asked for.
+    /// The requested instant.
     pub asked_time_ms: i64,
-    /// The sample that holds at it: the last one taken before.
+    /// Time of the explained sample: the last one at or before the requested instant.
     pub time_ms: i64,
-    /// The database that the sample was recorded in, and its number there.
+    /// Id of the database in which the sample was recorded.
     pub database_id: String,
     /// Sequence number of the sample's record in that database.
     pub sequence: i64,
-    /// Physical memory, every category of it, and what could be harvested.
+    /// Physical memory, each of its categories, and harvestable memory.
     pub categories: Vec<ExplainedCategory>,
-    /// The idle rule.
+    /// Verdict of the idle rule.
     pub idle: ExplainedIdle,
-    /// The lease quota.
+    /// Origin of the lease quota; absent where it cannot be computed.
     pub quota: Option<ExplainedQuota>,
     /// Active processes of the sample, largest first.
     pub processes: Vec<ExplainedConsumer>,
     /// Files in use at the sample, most cached first.
     pub files: Vec<ExplainedConsumer>,
-    /// Items that the host could not read then, in words.
+    /// Items that the host could not read at that time, in words.
     pub absences: Vec<String>,
 }
 
-/// One category: its figure, and the terms of its sum.
+/// A category of memory: its figure, and the terms whose sum it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedCategory {
-    /// Name as in `memory_usage`; `physical` and `harvestable` beside the categories.
+    /// Name of the category as in `memory_usage`, or `physical` or `harvestable`.
     pub category: String,
-    /// Figure as stored; absent if the trace does not have it.
+    /// Figure as stored; absent if the trace lacks it.
     pub bytes: Option<i64>,
-    /// Share of physical memory.
+    /// Figure as a share of physical memory.
     pub share: Option<f64>,
-    /// Meaning, in words.
+    /// Meaning of the category, in words.
     pub meaning: String,
-    /// Terms that it is the sum of; empty for a figure that was read as it is.
+    /// Terms whose sum is the figure; empty for a figure that was read directly.
     pub terms: Vec<Term>,
-    /// The figure less the sum of the terms: what the stored columns do not explain.
+    /// The figure less the sum of the terms: the part that stored columns do not explain.
     pub unexplained_bytes: Option<i64>,
 }
 
-/// One term of a sum.
+/// A term of a sum.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Term {
-    /// Name of the term, in the kernel's words where it is the kernel's.
+    /// Name of the term; the kernel's own name where the kernel has one.
     pub name: String,
-    /// Signed: what is subtracted is negative. Absent where the trace does not have it: it counts 0.
+    /// Signed value: negative if subtracted. Absent, and counted as 0, where the trace lacks it.
     pub bytes: Option<i64>,
 }
 
@@ -68,21 +69,21 @@ pub struct Term {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedIdle {
-    /// `idle`, `waiting`, `loaded` or `unknown`.
+    /// State of the host: `idle`, `waiting`, `loaded` or `unknown`.
     pub verdict: String,
-    /// Reason, in words.
+    /// Reason of the verdict, in words.
     pub reason: String,
-    /// Time since the owner was last active, by the least idle source.
+    /// Time since the owner's last activity, by the source with the latest activity.
     pub owner_idle_s: Option<f64>,
-    /// 5-minute load average without the part of memory servers.
+    /// 5-minute load average without the load of memory servers.
     pub load5: Option<f64>,
-    /// The rule: no activity for so long,
+    /// Time without activity after which the rule calls a host idle.
     pub idle_after_s: f64,
-    /// and a load below this for as long.
+    /// Load limit of the rule: the load must stay below this limit for `idle_after_s`, too.
     pub load_limit: f64,
-    /// The idle period that the sample lies in.
+    /// Start of the idle period that contains the sample.
     pub from_time_ms: Option<i64>,
-    /// End of the idle period.
+    /// End of that idle period.
     pub to_time_ms: Option<i64>,
 }
 
@@ -90,23 +91,24 @@ pub struct ExplainedIdle {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedQuota {
-    /// Memory that could be leased at the sample.
+    /// Bytes that could be leased at the sample.
     pub quota_bytes: i64,
-    /// Memory that could be leased, were the host idle: the smaller of the two below.
+    /// Quota if the host were idle: the smaller of `recruitable_bytes` and `harvestable_bytes` plus lent
+    /// memory; 0 where `harvestable_bytes` is unknown.
     pub once_idle_bytes: i64,
-    /// The paper's: available + lent − headroom.
+    /// The paper's quota: available + lent − headroom.
     pub recruitable_bytes: i64,
     /// The terms of `recruitable_bytes`.
     pub recruitable_terms: Vec<Term>,
-    /// Without pushing the owner's pages out: MemAvailable − headroom, and what is lent; absent where unknown.
+    /// Harvestable memory at the sample: MemAvailable − headroom; absent where unknown.
     pub harvestable_bytes: Option<i64>,
 }
 
-/// A process or a file and what it held.
+/// A process or a file, with its memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ExplainedConsumer {
-    /// Name of the process; of a file its path where the owner allows it, else its id.
+    /// Name of the process. For a file: its path where the owner allows it, else its id.
     pub name: String,
     /// Process id; absent for a file.
     pub pid: Option<i64>,

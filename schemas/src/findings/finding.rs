@@ -1,18 +1,20 @@
-//! The declaration of a finding, made once: code that prints, compares, splits or anonymises findings takes it from here.
+//! Declaration of a finding, made once: code that prints, compares, splits or anonymises findings reads it
+//! here.
 
 use super::Findings;
 use serde::Serialize;
 
-/// A list of the [`Findings`], by the type of its records. Implemented beside that type.
+/// A list of the [`Findings`], by the type of its records; implemented beside that type.
 pub trait Finding: FindingList + Clone + Serialize {
-    /// Heading and place among the tables of `gleaner analyze`; absent where it is printed only when asked for by key.
+    /// Heading and place among the tables of `gleaner analyze`; absent if the list is printed only when its
+    /// key is requested.
     const PRINTED: Option<TablePlace> = None;
-    /// Use that a report makes of it.
+    /// Use of the list in reports.
     const IN_REPORT: ReportUse = ReportUse::Compared;
-    /// True where the report's page of a host has the records of that host.
+    /// True if the report's page of a host shows the records of that host.
     const IS_ON_HOST_PAGE: bool = false;
-    /// Fields of text that name no host and stay as they are in an anonymous report: words of the analysis, and names of
-    /// programs and files as they were recorded.
+    /// Text fields that name no host and stay unchanged in an anonymous report: words of the analysis, and
+    /// recorded names of programs and files.
     const PLAIN_TEXT: &'static [&'static str] = &["size_class"];
 
     /// Fields in which a record names its host; none in a record of several hosts.
@@ -21,15 +23,15 @@ pub trait Finding: FindingList + Clone + Serialize {
     }
 }
 
-/// Place of a list in the [`Findings`]. Implemented by the macro that declares them.
+/// Place of a list in the [`Findings`]; implemented by the macro that declares the lists.
 pub trait FindingList: Sized {
-    /// Key in the document, and on the command line.
+    /// Key of the list in the document and on the command line.
     const KEY: &'static str;
 
     /// List of these findings.
     fn list(findings: &Findings) -> &[Self];
 
-    /// The list, to be changed.
+    /// Mutable list of these findings.
     fn list_mut(findings: &mut Findings) -> &mut Vec<Self>;
 }
 
@@ -39,10 +41,10 @@ pub trait FindingVisitor {
     fn visit<F: Finding>(&mut self);
 }
 
-/// Place among the tables that are printed when no measure is asked for.
+/// Place among the tables that are printed when no measure is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TablePlace {
-    /// Tables are printed in the order of these numbers.
+    /// Number by which tables are sorted for printing.
     pub at: u16,
     /// Heading of the table.
     pub heading: &'static str,
@@ -53,30 +55,31 @@ pub(super) const fn printed(at: u16, heading: &'static str) -> Option<TablePlace
     Some(TablePlace { at, heading })
 }
 
-/// Use that a report makes of a finding.
+/// Use of a finding in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportUse {
-    /// Measured in the report's time and in the time before, which it is compared with.
+    /// Compared: measured in the report's time and in the time before.
     Compared,
-    /// Measured in the report's time alone: comparing would cost time or memory, and say nothing.
+    /// Alone: measured only in the report's time, because a comparison would cost time or memory and say
+    /// nothing.
     Alone,
-    /// No measure: no page has it, and it is most of a large fleet's findings by bytes.
+    /// Left out: shown on no page, though most of a large fleet's findings by bytes.
     LeftOut,
 }
 
 /// Fields of a record that name its host.
 #[derive(Debug, Default)]
 pub struct HostFields<'a> {
-    /// Host id; absent in a record of several hosts.
+    /// Id of the host; absent in a record of several hosts.
     pub id: Option<&'a mut String>,
-    /// Host name.
+    /// Name of the host; absent if the record has none.
     pub name: Option<&'a mut String>,
-    /// A sentence that may name it.
+    /// A sentence that may name the host.
     pub text: Option<&'a mut String>,
 }
 
 impl<'a> HostFields<'a> {
-    /// Returns those of a record that has the host's id alone, which may be absent.
+    /// Returns the fields of a record that has only the host's id, which may be absent.
     pub fn id(id: impl Into<Option<&'a mut String>>) -> Self {
         Self {
             id: id.into(),
@@ -85,7 +88,7 @@ impl<'a> HostFields<'a> {
     }
 }
 
-/// The declaration of one finding, without the type of its records.
+/// The declaration of a finding, without the type of its records.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
     /// Key of the list ([`FindingList::KEY`]).

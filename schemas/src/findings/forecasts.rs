@@ -1,16 +1,16 @@
-//! Probabilities that a region which is available now stays so: the forecasts, the table that they come from, and
-//! their quality on days that they had not seen.
+//! Probabilities that a region which is available now remains available: the forecasts, the table that they
+//! come from, and their quality on days from which they had not learnt.
 //!
-//! A region is of a size in bytes (`region_bytes`), or a share of each host's physical memory (`region_share`); in
-//! pooled records one of the two is absent. *Stays* means throughout: it is lost when less memory is
-//! available, when the host sleeps, is switched off, or its agent falls silent, and in idle time when the owner returns
-//! or the load rises.
+//! The size of a region is in bytes (`region_bytes`) or a share of each host's physical memory
+//! (`region_share`); in pooled records one of the two is absent. *Remains available* means throughout. A
+//! region is lost when less memory is available, when the host sleeps or is switched off, when its agent
+//! falls silent, and in scope `idle` when the owner returns or the load rises.
 
 use super::Scope;
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// Quality of the forecasts of one model, over days that lay ahead of all that it had learnt from.
+/// Quality of the forecasts of one model, over days after all days from which the model had learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastQuality {
@@ -20,28 +20,31 @@ pub struct ForecastQuality {
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// Time ahead.
+    /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// `gleaner`, or what it has to beat: `climatology` (one number), `age` (how long available so far), `host_rate` (one
-    /// number a host), `bins` (age, margin, lowest of the last 24 hours).
+    /// Name of the model: `gleaner`, or a simple model to compare with: `climatology` (one number), `age`
+    /// (time available so far), `host_rate` (one number per host), `bins` (age, margin, lowest of the last 24
+    /// hours).
     pub model: String,
-    /// Mean square of (probability − what happened): 0 is perfect, lower is better.
+    /// Mean square of (probability − outcome): 0 is perfect, lower is better.
     pub brier_score: f64,
-    /// Murphy's reliability over the bins of `forecast_calibration`: mean square of (mean forecast of the bin − share that
-    /// stayed). 0 where whatever is forecast comes true as often; lower is better.
+    /// Murphy's reliability over the bins of `forecast_calibration`: mean square of (mean forecast of the bin
+    /// − share that remained available). 0 if each probability equals the observed frequency; lower is
+    /// better.
     pub reliability: f64,
-    /// Murphy's resolution over the same bins: mean square of (share of the bin that stayed − share of all). Higher is better.
+    /// Murphy's resolution over the same bins: mean square of (share of the bin that remained available −
+    /// share of all). Higher is better.
     pub resolution: f64,
-    /// Variance of what happened, share of all · (1 − share of all). The score is about reliability − resolution + uncertainty;
-    /// the remainder is what forecasts vary within a bin.
+    /// Variance of the outcomes, share of all · (1 − share of all). The score is about reliability −
+    /// resolution + uncertainty; the difference is the variance of forecasts within a bin.
     pub uncertainty: f64,
-    /// Slope of the logistic regression of the outcome on the forecast's log-odds: 1 is right, above 1 forecasts are too close
-    /// together, below 1 too far apart. Absent where there is no finite one: outcomes or forecasts are all alike, or no forecast
-    /// was on the wrong side.
+    /// Slope of the logistic regression of the outcome on the forecast's log-odds: 1 is right; above 1,
+    /// forecasts are too close together; below 1, too far apart. Absent where no slope is finite: outcomes or
+    /// forecasts are all alike, or no forecast was on the wrong side.
     pub calibration_slope: Option<f64>,
-    /// Instants that were forecast, and whose fate is known.
+    /// Forecast instants whose fate is known.
     pub instants: i64,
-    /// Days forecast, each from all that was known before it.
+    /// Number of days forecast, each from all earlier records.
     pub origins: i64,
     /// Hosts with such instants.
     pub hosts_count: i64,
@@ -53,7 +56,7 @@ impl Finding for ForecastQuality {
     const PLAIN_TEXT: &'static [&'static str] = &["model"];
 }
 
-/// Calibration of the forecasts: a forecast with some probability should come true with that frequency.
+/// Calibration of the forecasts: a forecast with a given probability should come true with that frequency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCalibration {
@@ -63,17 +66,17 @@ pub struct ForecastCalibration {
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory.
     pub region_share: Option<f64>,
-    /// Time ahead.
+    /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// Forecasts from this probability
+    /// Lower bound of the bin of probabilities.
     pub bin_low: f64,
-    /// to below this (the last bin: to this).
+    /// Upper bound of the bin, exclusive (in the last bin: inclusive).
     pub bin_high: f64,
-    /// Mean of the forecasts.
+    /// Mean of the bin's forecasts.
     pub mean_forecast: f64,
-    /// Share of the regions that stayed available.
+    /// Share of the regions that remained available.
     pub observed_share: f64,
-    /// Instants in the bin.
+    /// Number of instants in the bin.
     pub instants: i64,
 }
 
@@ -81,10 +84,10 @@ impl Finding for ForecastCalibration {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// One cell of the forecast table: the fates of regions in one state, on all hosts.
+/// Cell of the forecast table: the fates of regions in one state, on all hosts.
 ///
-/// A state that is not in the table is that of its coarser cell: without `low_bin`, then without `margin_bin`, then
-/// without `age_bin`.
+/// For a state without a cell, its coarser cell is used: first without `low_bin`, then without `margin_bin`,
+/// then without `age_bin`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastCell {
@@ -94,17 +97,18 @@ pub struct ForecastCell {
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// Time that it has been available: number of the bin of `policy::forecast`; absent: any.
+    /// Bin of the time for which the region has been available, as numbered by `policy::forecast`; absent:
+    /// any time.
     pub age_bin: Option<i64>,
-    /// Available memory over the region's size; absent: any.
+    /// Bin of available memory divided by the region's size; absent: any bin.
     pub margin_bin: Option<i64>,
-    /// Lowest available memory of the last 24 hours over the region's size; absent: any.
+    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any bin.
     pub low_bin: Option<i64>,
-    /// Time ahead.
+    /// Horizon of the probability.
     pub ahead_s: i64,
-    /// Probability that it stays available, drawn towards the coarser cell where instants are few.
+    /// Probability that the region remains available, drawn towards the coarser cell where instants are few.
     pub probability: f64,
-    /// Instants that it rests on.
+    /// Instants from which the probability is computed.
     pub instants: i64,
 }
 
@@ -112,10 +116,10 @@ impl Finding for ForecastCell {
     const IN_REPORT: ReportUse = ReportUse::LeftOut;
 }
 
-/// Fate of regions on one host, at a time of the week in any state, or in one state at any time: probabilities that a region
-/// is lost.
+/// Probabilities that a region is lost on one host, at a time of the week in any state, or in one state at
+/// any time.
 ///
-/// A state that has no record on a host is that of all hosts (`forecast_table`).
+/// For a state without a record on a host, the record of all hosts is used (`forecast_table`).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastHabit {
@@ -125,37 +129,38 @@ pub struct ForecastHabit {
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Number of the four hours of a working day (0 to 5) or a day of the weekend (6 to 11), in the fleet's time zone;
-    /// absent: any time, which holds for times that have no record.
+    /// Number of a four-hour slice of the day, in the fleet's time zone: 0 to 5 on working days, 6 to 11 at
+    /// the weekend. Absent: any time; this record is used for slices without a record.
     pub slot: Option<i64>,
-    /// Bin of the time for which the region has been available, for records of a state; absent: any. The three bins are those of
-    /// `forecast_table`, and stand or are absent together.
+    /// Bin of the time for which the region has been available, in records of a state; absent: any. The three
+    /// bins are those of `forecast_table`, and either all or none are present.
     pub age_bin: Option<i64>,
-    /// Available memory over the region's size; absent: any.
+    /// Bin of available memory divided by the region's size; absent: any bin.
     pub margin_bin: Option<i64>,
-    /// Lowest available memory of the last 24 hours over the region's size; absent: any.
+    /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any bin.
     pub low_bin: Option<i64>,
-    /// Instants ten minutes ahead that it rests on.
+    /// Instants, with a horizon of ten minutes, from which the probabilities are computed.
     pub instants: i64,
-    /// Probability to lose the region within 10 minutes; absent where nothing could be followed that long.
+    /// Probability that the region is lost within 10 minutes; absent where no instant could be followed that
+    /// long.
     pub lost_in_10_min: Option<f64>,
-    /// Within 30 minutes.
+    /// Probability of loss within 30 minutes.
     pub lost_in_30_min: Option<f64>,
-    /// Within an hour.
+    /// Probability of loss within an hour.
     pub lost_in_1_h: Option<f64>,
-    /// Within two hours.
+    /// Probability of loss within two hours.
     pub lost_in_2_h: Option<f64>,
-    /// Within four hours.
+    /// Probability of loss within four hours.
     pub lost_in_4_h: Option<f64>,
-    /// Within six hours.
+    /// Probability of loss within six hours.
     pub lost_in_6_h: Option<f64>,
-    /// Within eight hours.
+    /// Probability of loss within eight hours.
     pub lost_in_8_h: Option<f64>,
-    /// Within twelve hours.
+    /// Probability of loss within twelve hours.
     pub lost_in_12_h: Option<f64>,
-    /// Within a day.
+    /// Probability of loss within a day.
     pub lost_in_24_h: Option<f64>,
 }
 
@@ -168,7 +173,7 @@ impl Finding for ForecastHabit {
 }
 
 impl ForecastHabit {
-    /// The probabilities, in the order of `policy::forecast::AHEAD_S`.
+    /// Returns the probabilities in the order of `policy::forecast::AHEAD_S`.
     #[must_use]
     pub const fn lost(&self) -> [Option<f64>; 9] {
         [
@@ -184,7 +189,7 @@ impl ForecastHabit {
         ]
     }
 
-    /// With these probabilities, in that order.
+    /// Returns the record with these probabilities, in the order of [`Self::lost`].
     #[must_use]
     pub fn with_lost(self, lost: [Option<f64>; 9]) -> Self {
         Self {
@@ -202,7 +207,8 @@ impl ForecastHabit {
     }
 }
 
-/// Weight of the host's habit in a forecast (the rest is the state's share on that host), and spread of forecasts.
+/// Weight of the host's habit in a forecast (the rest is the weight of the state's share on that host), and
+/// spread of forecasts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastWeight {
@@ -212,14 +218,15 @@ pub struct ForecastWeight {
     pub region_bytes: Option<i64>,
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
-    /// Time ahead.
+    /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// From 0 to 1: what would have served past forecasts best.
+    /// Weight from 0 to 1 that would have served past forecasts best.
     pub habit_weight: f64,
-    /// Probability to lose the region in any state on any host: forecasts are spread from it. Absent where it is 0 or 1.
+    /// Probability that a region is lost in any state on any host: the centre of the spread. Absent where it
+    /// is 0 or 1.
     pub spread_about: Option<f64>,
-    /// From 0.5 to 2: a forecast's log-odds, less those of `spread_about`, are multiplied by it; what would have served past
-    /// forecasts best. Absent with `spread_about`: forecasts stay as they are.
+    /// Factor from 0.5 to 2 for a forecast's log-odds less those of `spread_about`: the factor that would
+    /// have served past forecasts best. Absent with `spread_about`: forecasts are not spread.
     pub spread: Option<f64>,
 }
 
@@ -231,15 +238,15 @@ impl Finding for ForecastWeight {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ForecastTableSize {
-    /// Version of the table's bins and of what its figures mean.
+    /// Version of the table's bins and of the meaning of its figures.
     pub table_version: i64,
-    /// Cells.
+    /// Number of cells in `forecast_table`.
     pub cells_count: i64,
-    /// Records of habits.
+    /// Number of records in `forecast_habits`.
     pub habits_count: i64,
     /// Size as JSON, keys included.
     pub json_bytes: i64,
-    /// Size as figures alone: four bytes a probability.
+    /// Size as plain numbers: four bytes per probability.
     pub figures_bytes: i64,
 }
 
@@ -248,7 +255,7 @@ impl Finding for ForecastTableSize {
 }
 
 impl ForecastTableSize {
-    /// Size of a table.
+    /// Returns the size of a forecast table.
     #[must_use]
     pub fn of(
         table_version: i64,
@@ -268,7 +275,7 @@ impl ForecastTableSize {
     }
 }
 
-/// Bytes that a list takes as JSON.
+/// Bytes of a list as JSON.
 fn json_bytes(list: &[impl Serialize]) -> i64 {
     struct Count(i64);
     impl std::io::Write for Count {
@@ -286,24 +293,24 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
     count.0
 }
 
-/// Probability that a region on one host stays available, from the host's last sample on. Regions that
-/// are not available then have none; nor has a host that was watched for less than a day.
+/// Probability that a region on one host remains available, starting at the host's last sample. Regions not
+/// available at that sample have no forecast, nor have hosts observed for less than a day.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// The sample.
+    /// Time of the host's last sample.
     pub time_ms: i64,
     /// Time that counts.
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
-    /// The share of the host's physical memory that was asked for; absent where bytes were.
+    /// The requested share of the host's physical memory; absent where bytes were requested.
     pub region_share: Option<f64>,
-    /// Time ahead.
+    /// Horizon of the forecast.
     pub ahead_s: i64,
-    /// Probability that it stays available throughout.
+    /// Probability that the region remains available throughout.
     pub probability: f64,
 }
 

@@ -1,37 +1,37 @@
-//! The hosts, how well each is covered, and what could not be seen or measured.
+//! The hosts, the coverage of each, and facts that could not be observed or measured.
 
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// One host, and its coverage by samples.
+/// A host, and its coverage by samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Host name.
+    /// Name of the host.
     pub host_name: String,
     /// Class by memory size, e.g. `16-32 GiB`.
     pub size_class: String,
     /// Physical memory at the last sample.
     pub physical_bytes: i64,
-    /// CPUs.
+    /// Number of logical CPUs.
     pub cpus_count: Option<i64>,
-    /// Kernel release.
+    /// Release of the kernel.
     pub kernel_release: Option<String>,
     /// Configured time between samples.
     pub sample_interval_s: Option<f64>,
-    /// Samples.
+    /// Number of samples.
     pub samples_count: i64,
-    /// First sample.
+    /// Time of the first sample.
     pub from_time_ms: i64,
-    /// Last sample.
+    /// Time of the last sample.
     pub to_time_ms: i64,
-    /// Share of the span between them that samples cover (gaps are what is missing).
+    /// Share of the time from the first to the last sample that samples cover; gaps are the rest.
     pub coverage_share: f64,
     /// Share of the covered time in which the host was idle; absent where activity is unknown.
     pub idle_share: Option<f64>,
-    /// Trace that the host comes from, where no agent recorded it.
+    /// Trace from which the host was imported; absent where an agent recorded it.
     #[serde(default)]
     pub source: Option<String>,
 }
@@ -48,22 +48,22 @@ impl Finding for HostSummary {
     }
 }
 
-/// A trace of another program that hosts were imported from, and what its figures mean there.
+/// A trace of another program from which hosts were imported, and the meaning of its figures.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TraceSource {
     /// Name of the source, as in [`HostSummary`].
     pub name: String,
-    /// Hosts from it.
+    /// Number of hosts from this trace.
     pub hosts_count: i64,
-    /// Meaning of available memory there: a sentence.
+    /// Meaning of available memory in this trace, as a sentence.
     pub available: String,
-    /// Parts of physical memory there; absent where it does not say.
+    /// Meaning of physical memory in this trace; absent where the trace does not state it.
     pub physical: Option<String>,
-    /// True where the importer makes sizes up, since the trace has none: shares alone are the trace's.
+    /// True where the importer invents sizes because the trace has none: only shares are the trace's own.
     #[serde(default)]
     pub sizes_are_made_up: bool,
-    /// The columns that it fills; all others are absent.
+    /// Columns that the trace fills; all other columns are absent.
     pub columns: Vec<TraceColumn>,
 }
 
@@ -73,7 +73,7 @@ impl Finding for TraceSource {
 }
 
 impl TraceSource {
-    /// Sentences that say what available and physical memory are there.
+    /// Sentences that state the meaning of available and physical memory in this trace.
     #[must_use]
     pub fn meaning(&self) -> String {
         let physical = self.physical.as_deref();
@@ -81,7 +81,7 @@ impl TraceSource {
         format!("{}{}", self.available, physical.unwrap_or_default())
     }
 
-    /// Figure of the trace that a column of `samples` is made of; none where the trace does not fill it.
+    /// Figure of the trace that fills a column of `samples`; `None` where the trace does not fill it.
     #[must_use]
     pub fn figure_of(&self, column: &str) -> Option<&str> {
         let mut columns = self.columns.iter();
@@ -98,7 +98,7 @@ pub struct TraceColumn {
     pub table: String,
     /// Name of the column.
     pub column: String,
-    /// Figure of the trace that it is made of.
+    /// Figure of the trace that fills the column.
     pub from: String,
 }
 
@@ -106,15 +106,15 @@ pub struct TraceColumn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Gap {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Last sample before.
+    /// Time of the last sample before the gap.
     pub from_time_ms: i64,
-    /// First sample after.
+    /// Time of the first sample after the gap.
     pub to_time_ms: i64,
-    /// Length.
+    /// Length of the gap.
     pub duration_s: f64,
-    /// Cause.
+    /// Cause of the gap, as in the table `gaps`, or as the analysis found it.
     pub cause: String,
 }
 
@@ -128,19 +128,19 @@ impl Finding for Gap {
     }
 }
 
-/// Something that could not be read.
+/// Item that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Absence {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Item that could not be read.
+    /// Name of the item that could not be read.
     pub item: String,
     /// Reason, in one word.
     pub reason: String,
     /// Message of the system.
     pub detail: String,
-    /// Samples in which it was absent.
+    /// Samples in which the item was absent.
     pub samples_count: i64,
 }
 
@@ -162,13 +162,13 @@ impl Finding for Absence {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ActivitySource {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Source.
+    /// Name of the source, as in the table `activity`.
     pub source: String,
-    /// State.
+    /// State of the source, as in the table `activity`.
     pub state: String,
-    /// Samples in that state.
+    /// Samples with the source in that state.
     pub samples_count: i64,
 }
 
@@ -182,17 +182,17 @@ impl Finding for ActivitySource {
     }
 }
 
-/// Difference of the two ways to count available memory on one host.
+/// Difference between the two counts of available memory on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Residual {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Mean of (what is left over − the sum of the parts).
+    /// Mean of (`available_bytes` − the sum of its four parts).
     pub mean_bytes: f64,
     /// Largest absolute difference.
     pub max_abs_bytes: i64,
-    /// The same as a share of physical memory.
+    /// Largest absolute difference as a share of physical memory.
     pub max_abs_share: f64,
 }
 
@@ -204,19 +204,19 @@ impl Finding for Residual {
     }
 }
 
-/// Cost of tracing to one host.
+/// Cost of tracing on one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AgentCost {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Mean CPU time a sample.
+    /// Mean CPU time per sample.
     pub mean_cpu_ms: f64,
     /// Largest CPU time of a sample.
     pub max_cpu_ms: f64,
     /// Share of one CPU at the configured interval.
     pub cpu_share: Option<f64>,
-    /// Most resident memory.
+    /// Maximum resident memory of the agent.
     pub max_rss_bytes: i64,
 }
 
@@ -237,7 +237,7 @@ pub struct NotMeasured {
     pub measure: String,
     /// Host id, or `all`.
     pub host: String,
-    /// Reason why it is missing.
+    /// Reason why the measure is missing.
     pub reason: String,
 }
 

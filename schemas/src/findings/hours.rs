@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 pub struct MemoryUsageByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// 1 is Monday, 7 Sunday (ISO 8601).
+    /// Day of the week: 1 is Monday, 7 Sunday (ISO 8601).
     pub weekday: i64,
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     pub hour: i64,
-    /// `kernel`, `process`, `file_cache`, `available`, `harvestable`; by the paper's lookahead `live_file_cache` and
-    /// `available_paper`.
+    /// Name of the category: `kernel`, `process`, `file_cache`, `available`, `harvestable`; by the paper's
+    /// lookahead `live_file_cache` and `available_paper`.
     pub category: String,
-    /// Samples taken in that hour that have it.
+    /// Samples of that hour that have the category.
     pub samples_count: i64,
-    /// Mean over them.
+    /// Mean over those samples.
     pub mean_bytes: f64,
-    /// Least.
+    /// Minimum over those samples.
     pub min_bytes: i64,
     /// Mean share of physical memory.
     pub mean_share: f64,
@@ -37,15 +37,15 @@ impl Finding for MemoryUsageByHour {
 pub struct DipsByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// 1 is Monday, 7 Sunday.
+    /// Day of the week: 1 is Monday, 7 Sunday.
     pub weekday: i64,
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     pub hour: i64,
-    /// Threshold; absent where it is relative.
+    /// Threshold in bytes; absent where it is relative.
     pub threshold_bytes: Option<i64>,
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
     pub threshold_share: Option<f64>,
-    /// Sample intervals below it.
+    /// Sample intervals with less memory available than the threshold.
     pub intervals: i64,
     /// Samples taken in that hour.
     pub samples_count: i64,
@@ -59,21 +59,20 @@ impl Finding for DipsByHour {}
 pub struct IdleByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// 1 is Monday, 7 Sunday.
+    /// Day of the week: 1 is Monday, 7 Sunday.
     pub weekday: i64,
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     pub hour: i64,
-    /// Samples taken in that hour of which it can be told.
+    /// Samples taken in that hour with known idleness.
     pub samples_count: i64,
-    /// Share of them in an idle period.
+    /// Share of those samples in an idle period.
     pub idle_share: f64,
 }
 
 impl Finding for IdleByHour {}
 
-/// Share of one hour of the week in which a region is available, and of what is available then, the share that is still
-/// so an hour later. Of at most three sizes: the smallest, the middle and the largest that a host of the class could
-/// have.
+/// Availability of a region in one hour of the week, and its odds for a horizon of one hour. At most three
+/// region sizes: the smallest, the middle and the largest that a host of the class could provide.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityByHour {
@@ -83,17 +82,18 @@ pub struct AvailabilityByHour {
     pub scope: Scope,
     /// Size of the region.
     pub region_bytes: i64,
-    /// 1 is Monday, 7 Sunday.
+    /// Day of the week: 1 is Monday, 7 Sunday.
     pub weekday: i64,
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     pub hour: i64,
-    /// Share of the time that samples cover in that hour in which the region was available (and, in idle time, the owner
-    /// away; of hosts of which that can be told).
+    /// Share of the covered time in that hour in which the region was available. In scope `idle` the owner
+    /// must be away as well, and only hosts with known idleness count.
     pub available_share: f64,
-    /// Probability that what is available at an instant of that hour has been so all the while one hour later, as for
-    /// [`crate::findings::AvailabilityOdds`]; absent where nothing could be followed that long.
+    /// Probability that a region available at an instant of that hour remains available throughout the next
+    /// hour, as for [`crate::findings::AvailabilityOdds`]; absent where no instant could be followed that
+    /// long.
     pub still_available_1h: Option<f64>,
-    /// Time in which the region was available and whose fate is known: what `still_available_1h` rests on.
+    /// Time in which the region was available and its fate is known: the base of `still_available_1h`.
     pub counted_s: f64,
 }
 
@@ -105,15 +105,15 @@ impl Finding for AvailabilityByHour {}
 pub struct ReclaimsByHour {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// 1 is Monday, 7 Sunday.
+    /// Day of the week: 1 is Monday, 7 Sunday.
     pub weekday: i64,
-    /// 0 to 23.
+    /// Hour of the day, 0 to 23.
     pub hour: i64,
     /// Returns in that hour, over hosts and weeks.
     pub returns: i64,
-    /// Idle time seen in that hour, likewise.
+    /// Idle time observed in that hour, over hosts and weeks.
     pub idle_hours_s: f64,
-    /// Returns per hour of that idle time; absent without any.
+    /// Returns per hour of that idle time; absent without idle time.
     pub per_idle_hour: Option<f64>,
 }
 

@@ -1,34 +1,35 @@
-//! Division of memory, and the times when little was left (Acharya & Setia, Table 2, Table 3, Figures 4 to 7).
+//! Division of memory, and the times when little memory was available (Acharya & Setia, Table 2, Table 3,
+//! Figures 4 to 7).
 
 use super::Notion;
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// Category of memory, as the analysis and the reports name them.
+/// Category of memory, as named by the analysis and the reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Taken before MemTotal was counted.
+    /// Memory that the kernel took before it counted MemTotal.
     StaticKernel,
-    /// Held by the hypervisor's balloon.
+    /// Memory that the hypervisor's balloon holds.
     Balloon,
     /// Kernel memory that cannot be reclaimed.
     DynamicKernel,
     /// The kernel's reserve.
     Lotsfree,
-    /// Active processes.
+    /// Memory of active processes.
     Process,
     /// Page cache of files in use.
     FileCache,
-    /// Lent to other hosts.
+    /// Memory lent to other hosts.
     Guest,
     /// Available memory: the remainder.
     Available,
 }
 
 impl Category {
-    /// All categories; they sum to physical memory, with the remainder beside.
+    /// All categories; together with the remainder they sum to physical memory.
     pub const ALL: [Self; 8] = [
         Self::StaticKernel,
         Self::Balloon,
@@ -40,7 +41,7 @@ impl Category {
         Self::Available,
     ];
 
-    /// Name of its column in `samples`.
+    /// Name of the category's column in `samples`.
     #[must_use]
     pub const fn column(self) -> &'static str {
         match self {
@@ -55,7 +56,7 @@ impl Category {
         }
     }
 
-    /// Name for people.
+    /// Name of the category for people.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -77,27 +78,27 @@ impl Category {
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`; as the paper's Table 2 counts,
-    /// `live_file_cache` and `available_paper`, for which files that are used again soon are in use, and `kernel_paper`,
-    /// the kernel with its reserve.
+    /// Name of the category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`. As the
+    /// paper's Table 2 counts: `live_file_cache` and `available_paper`, for which files that are used again
+    /// soon are in use, and `kernel_paper`, the kernel with its reserve.
     pub category: String,
-    /// Hosts that have it.
+    /// Hosts that have the category.
     pub hosts_count: i64,
-    /// Samples that have it.
+    /// Samples that have the category.
     pub samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
     /// Standard deviation over samples (n − 1); absent with one sample.
     pub sd_bytes: Option<f64>,
-    /// Smallest.
+    /// Minimum over the samples.
     pub min_bytes: i64,
-    /// A twentieth of the samples had no more than this.
+    /// Quantile of 5 % over the samples.
     pub p5_bytes: f64,
-    /// Median.
+    /// Median over the samples.
     pub median_bytes: f64,
-    /// Nineteen of twenty had no more than this.
+    /// Quantile of 95 % over the samples.
     pub p95_bytes: f64,
-    /// Largest.
+    /// Maximum over the samples.
     pub max_bytes: i64,
     /// Mean share of physical memory.
     pub mean_share: f64,
@@ -112,25 +113,26 @@ impl Finding for MemoryUsage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostMemory {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Category, as in [`MemoryUsage`]; or `used`, physical memory less what was available at the same time.
+    /// Name of the category, as in [`MemoryUsage`], or `used`: physical memory less the memory available at
+    /// the same sample.
     pub category: String,
-    /// Samples that have it.
+    /// Samples that have the category.
     pub samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
     /// Standard deviation over samples (n − 1); absent with one sample.
     pub sd_bytes: Option<f64>,
-    /// Smallest.
+    /// Minimum over the samples.
     pub min_bytes: i64,
-    /// A twentieth of the samples had no more than this.
+    /// Quantile of 5 % over the samples.
     pub p5_bytes: f64,
-    /// Median.
+    /// Median over the samples.
     pub median_bytes: f64,
-    /// Nineteen of twenty had no more than this.
+    /// Quantile of 95 % over the samples.
     pub p95_bytes: f64,
-    /// Largest.
+    /// Maximum over the samples.
     pub max_bytes: i64,
     /// Mean share of physical memory.
     pub mean_share: f64,
@@ -145,39 +147,41 @@ impl Finding for HostMemory {
     }
 }
 
-/// A time in which one host's available memory stayed below a threshold: of each threshold the deepest.
+/// A dip: a time in which one host's available memory stayed below a threshold. Listed are the deepest dips
+/// for each threshold.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstDip {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Threshold.
+    /// Threshold in bytes.
     pub threshold_bytes: i64,
-    /// The share of the host's physical memory that was asked for; absent where bytes were.
+    /// The requested share of the host's physical memory; absent where bytes were requested.
     pub threshold_share: Option<f64>,
-    /// First sample below it.
+    /// Time of the first sample below the threshold.
     pub from_time_ms: i64,
-    /// The sample after the last below it; the last itself where a gap or the trace's end follows.
+    /// Time of the first sample after the dip. Where a gap or the trace's end follows the dip, the time of
+    /// its last sample.
     pub to_time_ms: i64,
-    /// Length.
+    /// Length of the dip.
     pub duration_s: f64,
     /// Sample intervals below the threshold.
     pub intervals: i64,
-    /// Least available memory in it.
+    /// Minimum of available memory in the dip.
     pub min_available_bytes: i64,
-    /// Time of the least: the sample that the rest is of.
+    /// Time of the dip's deepest sample, from which the categories are taken.
     pub min_time_ms: i64,
-    /// Dynamic kernel then; absent where unknown, as below.
+    /// Dynamic kernel memory at that sample; absent where unknown.
     pub dynamic_kernel_bytes: Option<i64>,
-    /// Process memory then.
+    /// Process memory at that sample; absent where unknown.
     pub process_bytes: Option<i64>,
-    /// File cache then.
+    /// File cache at that sample; absent where unknown.
     pub file_cache_bytes: Option<i64>,
-    /// Median of the host's dynamic kernel over its samples: what is usual.
+    /// Median of the host's dynamic kernel memory over its samples; absent where unknown.
     pub usual_dynamic_kernel_bytes: Option<f64>,
-    /// Usual process memory of the host.
+    /// Median of the host's process memory over its samples; absent where unknown.
     pub usual_process_bytes: Option<f64>,
-    /// Usual file cache of the host.
+    /// Median of the host's file cache over its samples; absent where unknown.
     pub usual_file_cache_bytes: Option<f64>,
 }
 
@@ -190,21 +194,22 @@ impl Finding for WorstDip {
     }
 }
 
-/// Programs that ran on a host at the deepest point of a dip: active processes by name, the largest first.
+/// Programs that ran on a host at the deepest sample of a dip: active processes by name, the largest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipProcess {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
     /// Time of the dip's deepest sample ([`WorstDip::min_time_ms`]).
     pub time_ms: i64,
-    /// 1 is the largest.
+    /// Rank by memory; 1 is the largest.
     pub rank: i64,
-    /// Name.
+    /// Name of the program (comm).
     pub name: String,
-    /// Proportional memory of the active processes of that name then.
+    /// Proportional memory of the active processes of that name at that sample.
     pub bytes: i64,
-    /// Mean over the samples in which one was active, as in [`crate::findings::TopProcess`].
+    /// Mean over the samples in which a process of that name was active, as in
+    /// [`crate::findings::TopProcess`].
     pub mean_bytes: f64,
 }
 
@@ -218,41 +223,41 @@ impl Finding for DipProcess {
     }
 }
 
-/// Memory of one host in one stretch of time: one sample, or a bucket of them in a long trace.
+/// Memory of one host in one stretch of time: one sample, or several in a long trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryPoint {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
     /// Start of the stretch.
     pub time_ms: i64,
-    /// Samples in it.
+    /// Number of samples in the stretch.
     pub samples_count: i64,
-    /// True if a gap lies between it and the point before: no line is drawn across.
+    /// True if a gap lies between this point and the point before: no line is drawn across.
     pub after_gap: bool,
-    /// True if the owner was idle at its end; absent if unknown.
+    /// True if the host was idle at the end of the stretch; absent if unknown.
     pub idle: Option<bool>,
     /// Mean static kernel; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
-    /// Mean balloon; absent where unknown, as all below.
+    /// Mean memory held by the balloon; absent where unknown.
     pub balloon_bytes: Option<f64>,
-    /// Mean dynamic kernel.
+    /// Mean dynamic kernel memory; absent where unknown.
     pub dynamic_kernel_bytes: Option<f64>,
     /// Mean reserve; absent where unknown.
     pub lotsfree_bytes: Option<f64>,
-    /// Mean process memory.
+    /// Mean process memory; absent where unknown.
     pub process_bytes: Option<f64>,
-    /// Mean file cache.
+    /// Mean file cache; absent where unknown.
     pub file_cache_bytes: Option<f64>,
-    /// Mean memory lent.
+    /// Mean lent memory; absent where unknown.
     pub guest_bytes: Option<f64>,
     /// Mean available memory.
     pub available_bytes: f64,
-    /// Least available: what a dip looks like however long the stretch.
+    /// Minimum of available memory: shows dips however long the stretch is.
     pub available_min_bytes: i64,
-    /// Least harvestable; absent where unknown.
+    /// Minimum of harvestable memory; absent where unknown.
     pub harvestable_min_bytes: Option<i64>,
-    /// Mean harvestable; absent where unknown.
+    /// Mean harvestable memory; absent where unknown.
     pub harvestable_bytes: Option<f64>,
 }
 
@@ -265,23 +270,23 @@ impl Finding for MemoryPoint {
     }
 }
 
-/// Time that one host's available memory was below a threshold.
+/// Samples at which one host's available memory was below a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Dip {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Threshold.
+    /// Threshold in bytes.
     pub threshold_bytes: i64,
-    /// The share of the host's physical memory that was asked for; absent where bytes were.
+    /// The requested share of the host's physical memory; absent where bytes were requested.
     pub threshold_share: Option<f64>,
-    /// Sample intervals below it.
+    /// Sample intervals below the threshold.
     pub intervals: i64,
-    /// Samples in all.
+    /// Number of all samples of the host.
     pub samples_count: i64,
-    /// Least available memory seen.
+    /// Minimum of available memory over all samples.
     pub min_available_bytes: i64,
-    /// Time of the least.
+    /// Time of that minimum.
     pub min_time_ms: i64,
 }
 
@@ -293,7 +298,7 @@ impl Finding for Dip {
     }
 }
 
-/// On how many hosts available memory was below a threshold how often.
+/// Number of hosts whose available memory was below a threshold at least a given number of times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipHosts {
@@ -302,15 +307,15 @@ pub struct DipHosts {
     /// Notion of available memory.
     #[serde(default)]
     pub notion: Notion,
-    /// Threshold; absent where it is relative.
+    /// Threshold in bytes; absent where it is relative.
     pub threshold_bytes: Option<i64>,
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
     pub threshold_share: Option<f64>,
-    /// Sample intervals below it, at least; 0: none at all.
+    /// Minimum number of sample intervals below the threshold; 0: hosts with none at all.
     pub at_least_intervals: i64,
-    /// Hosts with so many.
+    /// Hosts with at least that number of intervals (0: with none).
     pub hosts_count: i64,
-    /// Hosts of the class that know the notion.
+    /// Hosts of the class for which the notion is known.
     pub hosts_in_all: i64,
 }
 

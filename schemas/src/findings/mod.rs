@@ -1,8 +1,8 @@
 //! Findings of the analysis: typed results, one JSON document.
 //!
-//! Under each measure's own key stands a list of flat records with units in their names, so that
-//! any reader of JSON makes a table of it. A measure that the dataset cannot give is in
-//! `not_measured`, with the reason, rather than a list of zeroes.
+//! Each measure's key has a list of flat records with units in the fields' names, so that any reader of JSON
+//! can make a table of it. A measure that the dataset cannot give is in `not_measured`, with the reason,
+//! instead of being a list of zeroes.
 
 mod cluster;
 mod consumers;
@@ -33,16 +33,17 @@ pub use periods::*;
 use serde::{Deserialize, Serialize};
 pub use what_if::*;
 
-/// Version of the form of the findings and of the explanation, which is not that of the data.
+/// Version of the form of the findings and of the explanation; independent of the version of the data.
 ///
-/// Keys and fields may be added at any time. One that is taken away, renamed or given another meaning raises it.
+/// Keys and fields may be added at any time. The version rises if a key or field is removed, renamed or given
+/// another meaning.
 pub const FINDINGS_VERSION: u32 = 1;
 
-/// Declares the lists of the findings: the struct, and [`FindingList`] for the type of each list's records, whose [`Finding`]
-/// says the rest.
+/// Declares the lists of the findings: the struct, and [`FindingList`] for the type of each list's records.
+/// That type's [`Finding`] declares the rest.
 macro_rules! findings {
     ($($(#[$meta:meta])+ $list:ident: $record:ident,)+) => {
-        /// Everything found in one dataset.
+        /// All findings of one dataset.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
         #[serde(default)]
@@ -50,7 +51,7 @@ macro_rules! findings {
             /// Version of this document's form.
             #[cfg_attr(feature = "json-schema", schemars(extend("const" = FINDINGS_VERSION)))]
             pub findings_version: u32,
-            /// Parameters of the analysis: every threshold that the figures rest on.
+            /// Parameters of the analysis: every threshold from which the figures are computed.
             pub parameters: Parameters,
             $($(#[$meta])+ pub $list: Vec<$record>,)+
         }
@@ -87,22 +88,22 @@ macro_rules! findings {
 findings! {
     /// The hosts, in order of their names.
     hosts: HostSummary,
-    /// Traces of other programs that hosts were imported from.
+    /// Traces of other programs from which hosts were imported.
     #[serde(default)]
     sources: TraceSource,
     /// Use of memory by category: mean and deviation over samples (Acharya & Setia, Table 2).
     memory_usage: MemoryUsage,
-    /// The same by host.
+    /// Use of memory by category, for each host.
     memory_by_host: HostMemory,
     /// Memory over time, by host (Figures 4 and 5).
     memory_over_time: MemoryPoint,
-    /// Sample intervals in which available memory fell below a threshold (Table 3).
+    /// Sample intervals with less available memory than a threshold (Table 3).
     dips: Dip,
-    /// On how many hosts it did so how often (Table 3 as the paper prints it).
+    /// Number of hosts by number of such intervals (Table 3 as the paper prints it).
     dip_hosts: DipHosts,
-    /// The deepest dips of each host, and what took the memory.
+    /// The deepest dips of each host, and the categories of memory in them.
     worst_dips: WorstDip,
-    /// Programs that ran then.
+    /// Programs that ran in the deepest dips.
     dip_processes: DipProcess,
     /// Use of memory by hour of the week, in the fleet's time zone.
     memory_usage_by_hour: MemoryUsageByHour,
@@ -110,19 +111,19 @@ findings! {
     dips_by_hour: DipsByHour,
     /// Idleness of hosts, by hour of the week.
     idle_by_hour: IdleByHour,
-    /// Probability that regions are available, and stay so for an hour, by hour of the week.
+    /// Probability that regions are available, and remain so for an hour, by hour of the week.
     availability_by_hour: AvailabilityByHour,
-    /// Rate at which lent memory would be taken back, by hour of the week.
+    /// Rate at which lent memory would be reclaimed, by hour of the week.
     reclaims_by_hour: ReclaimsByHour,
-    /// Time that regions stay available (Table 4).
+    /// Time for which regions stay available (Table 4).
     availability_periods: AvailabilityPeriods,
     /// Share of the periods that last longer than each age (Kaplan-Meier).
     survival_curves: SurvivalPoint,
-    /// Causes that end periods, by age.
+    /// Share of the periods that each cause has ended, by age.
     period_ends: PeriodEnds,
-    /// Probability that memory available now still is some time later.
+    /// Probability that memory available now is still available some time later.
     availability_odds: AvailabilityOdds,
-    /// Least length of periods.
+    /// Minimum length of periods, with a given confidence.
     period_bounds: PeriodBound,
     /// Memory by each notion of available, side by side, and the cost of lending it.
     notions: NotionSizes,
@@ -132,76 +133,78 @@ findings! {
     cluster_available: ClusterAvailable,
     /// Memory over time by class of hosts (Figure 4).
     class_over_time: ClassPoint,
-    /// Hosts that have the available memory, by class (Figure 7).
+    /// Part of each class of hosts in the available memory (Figure 7).
     contribution_by_class: ClassContribution,
-    /// The same by hosts, those that give most first.
+    /// Part of the hosts with the largest contributions in the available memory.
     contribution_by_rank: RankContribution,
-    /// Bytes that the hosts have together for a time, with a probability.
+    /// Bytes that the hosts together keep for a given time, with a probability.
     guaranteed: Guaranteed,
     /// Fates of copies of a region on several hosts.
     copies: Copies,
-    /// Owners that come back at once, by hour of the week.
+    /// Owners who return in the same cell of time, by hour of the week.
     returns_by_hour: ReturnsByHour,
-    /// The moments at which most memory was taken back.
+    /// The moments at which most memory was reclaimed.
     worst_returns: WorstReturn,
-    /// Memory that hosts which share theirs could do without.
+    /// Memory that hosts could save by sharing their memory.
     pooling: Pooling,
     /// Periods in which owners were away.
     idle_periods: IdlePeriod,
-    /// Times that owners are away, and times that they are there.
+    /// Lengths of owners' absences, and of their presences.
     absence_lengths: AbsenceLengths,
-    /// Rate at which lent memory would be taken back, by host and pooled.
+    /// Rate at which lent memory would be reclaimed, by host and pooled.
     reclaims: Reclaims,
     /// Page cache of files that are used again soon.
     live_file_cache: LiveFileCache,
-    /// Memory that would have to be paged in again at returns, had memory been lent (Table 6), by host and pooled.
+    /// Memory that would have to be paged in again at returns, had memory been lent (Table 6), by host and
+    /// pooled.
     memory_context: MemoryContext,
     /// Cost of returns, as the kernel measured it.
     owner_cost: OwnerCost,
     /// Memory that could be leased at the trace's last sample.
     quotas: Quota,
-    /// Probability that regions stay available, from each host's last sample on.
+    /// Probability that regions remain available, starting at each host's last sample.
     forecasts: Forecast,
-    /// Quality of such forecasts on days that they had not seen, beside simple ones.
+    /// Quality of such forecasts on days from which they had not learnt, beside simple models.
     forecast_quality: ForecastQuality,
-    /// Calibration of the forecasts: a forecast with some probability should come true with that frequency.
+    /// Calibration of the forecasts: a forecast with a given probability should come true with that
+    /// frequency.
     forecast_calibration: ForecastCalibration,
-    /// Base of the forecasts: fates of regions by their state,
+    /// Lookup table of the forecasts: fates of regions by state on all hosts.
     forecast_table: ForecastCell,
-    /// what each host does by time of the week,
+    /// Lookup table of the forecasts: fates of regions on each host, by time of the week or by state.
     forecast_habits: ForecastHabit,
-    /// and how much either counts.
+    /// Weights and spread with which the two lookup tables are combined.
     forecast_weights: ForecastWeight,
-    /// Size of these three.
+    /// Size of these three lists.
     forecast_table_size: ForecastTableSize,
-    /// Effects of other limits: memory gained against the owners' cost.
+    /// Effects of other limits: memory gained, and its cost to the owners.
     what_if: WhatIf,
-    /// The names behind the use: active processes, largest first.
+    /// Names of the programs that use most memory: active processes, largest first.
     top_processes: TopProcess,
     /// The files that hold most page cache, largest first.
     top_files: TopFile,
     /// Times without samples.
     gaps: Gap,
-    /// Items that could not be read, and the reasons.
+    /// Items that could not be read, with the reasons.
     absences: Absence,
-    /// Each source of the owner's activity, and how often it could be read.
+    /// Each source of the owner's activity, with the number of samples in each of its states.
     activity_sources: ActivitySource,
-    /// Difference of the two ways to count available memory.
+    /// Difference between the two counts of available memory.
     residuals: Residual,
-    /// Cost of tracing to the hosts.
+    /// Cost of tracing on each host.
     agent_cost: AgentCost,
     /// Measures that this dataset cannot give.
     not_measured: NotMeasured,
 }
 
 impl Findings {
-    /// The keys of the measures, sorted.
+    /// Returns the keys of all measures, sorted.
     #[must_use]
     pub fn keys() -> Vec<String> {
         Self::keys_where(|_| true)
     }
 
-    /// The keys of the measures of which that is true, sorted.
+    /// Returns the keys of the measures whose declaration satisfies `is_meant`, sorted.
     #[must_use]
     pub fn keys_where(is_meant: impl Fn(&Declaration) -> bool) -> Vec<String> {
         let meant = Self::DECLARATIONS.iter().filter(|about| is_meant(about));

@@ -1,24 +1,24 @@
-//! The owners: when away, what could be leased, and what leasing would cost them (Acharya & Setia, sections 2, 3.4
-//! and Table 6).
+//! The owners: their absences, the memory that could be leased, and the cost of leases to owners (Acharya &
+//! Setia, sections 2, 3.4 and Table 6).
 
 use super::finding::{Finding, HostFields, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// A time in which one host's owner was away.
+/// An absence of one host's owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdlePeriod {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// Start of the period, backdated to the last activity seen.
+    /// Start of the absence: the last activity before it.
     pub from_time_ms: i64,
-    /// End of the period.
+    /// End of the absence.
     pub to_time_ms: i64,
-    /// Length.
+    /// Length of the absence.
     pub duration_s: f64,
-    /// True if its start was cut by a gap or the trace's start.
+    /// True if a gap or the trace's start cut the start of the absence.
     pub start_censored: bool,
-    /// True if its end was cut by a gap or the trace's end.
+    /// True if a gap or the trace's end cut the end of the absence.
     pub end_censored: bool,
 }
 
@@ -30,19 +30,20 @@ impl Finding for IdlePeriod {
     }
 }
 
-/// Memory that one host could lease at its last sample.
+/// Quota of one host at its last sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Quota {
-    /// Host id.
+    /// Id of the host.
     pub host: String,
-    /// The sample.
+    /// Time of the host's last sample.
     pub time_ms: i64,
-    /// Memory that could be leased now: the smaller of the two below when idle, else 0.
+    /// Memory that could be leased: if idle, the smaller of `recruitable_bytes` and `harvestable_bytes` plus
+    /// lent memory; else 0.
     pub quota_bytes: i64,
-    /// The paper's recruited memory, were the host idle: total − in use − reserve − headroom.
+    /// The paper's recruited memory if the host were idle: total − in use − reserve − headroom.
     pub recruitable_bytes: i64,
-    /// Memory that could be taken without pushing the owner's pages out.
+    /// Memory that could be taken without paging out the owner's pages: MemAvailable less the headroom.
     pub harvestable_bytes: Option<i64>,
     /// Reason of the quota, in words.
     pub reason: String,
@@ -65,35 +66,37 @@ impl Finding for Quota {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OwnerState {
-    /// Away: no activity, and a low load, for five minutes or more; from the last activity on.
+    /// Away, counted from the last activity: no activity and a low load for five minutes or more.
     Idle,
-    /// Between two absences.
+    /// Present, between two absences.
     Busy,
 }
 
-/// Times that owners are away, and times that they are there, over the hosts of one class.
+/// Lengths of owners' absences and presences, over the hosts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AbsenceLengths {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Away or there.
+    /// State of the owner: away or present.
     pub state: OwnerState,
-    /// Periods seen. A visit between two samples is one of no length.
+    /// Number of periods. A visit between two samples is a period of no length.
     pub periods: i64,
-    /// Number of those cut by a gap, an end of the trace or the loss of sight: in no figure but the last.
+    /// Number of periods cut by a gap, by an end of the trace or while the presence was unknown: of the
+    /// lengths, only `restricted_mean_s` includes them.
     pub censored: i64,
-    /// Mean length of those seen from start to end; absent without any, as all below.
+    /// Mean length of the complete periods; absent without any.
     pub mean_s: Option<f64>,
-    /// Median.
+    /// Median length of the complete periods; absent without any.
     pub median_s: Option<f64>,
-    /// A tenth lasts longer.
+    /// Quantile of 90 % of the complete lengths; absent without any.
     pub p90_s: Option<f64>,
-    /// One in a hundred lasts longer.
+    /// Quantile of 99 % of the complete lengths; absent without any.
     pub p99_s: Option<f64>,
-    /// Longest.
+    /// Maximum length of the complete periods; absent without any.
     pub max_s: Option<f64>,
-    /// Kaplan-Meier mean, restricted to the longest length seen: counts what the cut periods at least lasted.
+    /// Kaplan-Meier mean of all periods, restricted to the longest observed length: counts a cut period as at
+    /// least as long as observed.
     pub restricted_mean_s: Option<f64>,
 }
 
@@ -102,20 +105,20 @@ impl Finding for AbsenceLengths {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Rate at which lent memory would be taken back: absences of at least the rule's five minutes that the owner or the
-/// load ended.
+/// Rate at which lent memory would be reclaimed: idle periods of five minutes or more (the rule's minimum)
+/// that the owner or the load ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Reclaims {
-    /// Host id; absent where hosts are pooled.
+    /// Id of the host; absent where hosts are pooled.
     pub host: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Hosts that can tell.
+    /// Hosts whose idleness is known.
     pub hosts_count: i64,
-    /// Reclaims.
+    /// Number of reclaims.
     pub reclaims: i64,
-    /// Time in which it could be told whether the owner was away, of all hosts together.
+    /// Time in which the idleness was known, all hosts together.
     pub observed_days: f64,
     /// Reclaims per host and day of that time.
     pub reclaims_per_day: f64,
@@ -130,38 +133,39 @@ impl Finding for Reclaims {
     }
 }
 
-/// Page cache of files that are used again soon, by lookahead, over the hosts of one class: in a busy period the files
-/// accessed anywhere in it, in an idle one those accessed in it or in the busy period that follows. The paper found its
-/// mean and one deviation to be within 15 % of memory, which is its headroom.
+/// Page cache of files that are used again soon, by lookahead, over the hosts of one class. In a busy period:
+/// files accessed in that period. In an idle period: files accessed in that period or in the next busy
+/// period. The paper found this cache's mean plus one standard deviation to be within 15 % of memory, which
+/// is the paper's headroom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct LiveFileCache {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Hosts that have it.
+    /// Hosts for which the figure is known.
     pub hosts_count: i64,
-    /// Samples that have it.
+    /// Samples for which the figure is known.
     pub samples_count: i64,
-    /// Number of those cut by a gap, an end of the trace or a loss of sight before the end of their period
-    /// and the next: for them the figure is a lower bound.
+    /// Samples for which a gap, an end of the trace or unknown presence comes before the end of the next
+    /// period: their figure is a lower bound.
     pub cut_samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
     /// Standard deviation over samples (n − 1); absent with one sample.
     pub sd_bytes: Option<f64>,
-    /// Median.
+    /// Median over the samples.
     pub median_bytes: f64,
-    /// Largest.
+    /// Maximum over the samples.
     pub max_bytes: i64,
     /// Mean share of physical memory.
     pub mean_share: f64,
     /// Standard deviation of the shares.
     pub sd_share: Option<f64>,
-    /// Mean plus standard deviation as a share: the paper's check.
+    /// Mean plus standard deviation of the shares: the paper's check.
     pub mean_plus_sd_share: Option<f64>,
-    /// One sample in a hundred has a larger share.
+    /// Quantile of 99 % of the shares.
     pub p99_share: f64,
-    /// Share of the samples in which it was within the headroom.
+    /// Share of the samples with a figure within the headroom.
     pub within_headroom_share: f64,
 }
 
@@ -170,54 +174,57 @@ impl Finding for LiveFileCache {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Extent to which lending goes.
+/// Mode of lending: the memory that a host lends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LendingMode {
-    /// The paper's: everything not in use above the reserve and the headroom, idle processes' pages and unused cache
-    /// included.
+    /// The paper's mode: all memory not in use above the reserve and the headroom, idle processes' pages and
+    /// unused cache included.
     Paper,
-    /// Part of it that can be taken without pushing the owner's pages out.
+    /// Only the part of that memory that can be taken without paging out the owner's pages.
     Gentle,
 }
 
-/// Memory that a mode of lending would give, and memory that would have to be paged in again when owners return.
+/// Memory that a mode of lending would lend, and memory that would have to be paged in again when owners
+/// return.
 ///
-/// At each return: A is the footprint of the distinct processes that were active in the first 200 s (the largest
-/// proportional size of each there; where samples are too far apart for it, the first after the return stands for the
-/// window), K the kernel's memory then, static, dynamic and a balloon's, G what the mode would have lent at the last
-/// idle sample, M physical memory. The memory context size is max(0, A + G + K − (M − lotsfree)): the paper's equation 1
-/// lost that parenthesis in print, as its own condition shows.
+/// At each return: A is the footprint of the distinct processes that were active in the first 200 s (of each
+/// process its largest proportional size in that window; where no sample lies in the window, the first sample
+/// after the return stands for it), K is the memory of the kernel at that time (static, dynamic and balloon),
+/// G is the memory that the mode would have lent at the last idle sample, and M is physical memory. The
+/// memory context size is max(0, A + G + K − (M − lotsfree)). The paper's equation 1 lost that parenthesis in
+/// print, as the equation's own condition shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryContext {
-    /// Host id; absent where hosts are pooled.
+    /// Id of the host; absent where hosts are pooled.
     pub host: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Extent to which lending goes.
+    /// Mode of lending.
     pub mode: LendingMode,
-    /// Memory that could be lent: mean over the samples in which the rule called the host idle.
+    /// Memory that could be lent: mean over the samples at which the host was idle.
     pub mean_lendable_bytes: Option<f64>,
-    /// Returns of which it can be told.
+    /// Returns with a known memory context.
     pub returns: i64,
-    /// Mean of A.
+    /// Mean footprint A over the returns.
     pub mean_footprint_bytes: f64,
     /// Mean memory context size over returns.
     pub mean_bytes: f64,
-    /// Median.
+    /// Median memory context size over returns.
     pub median_bytes: f64,
-    /// One return in ten has a larger one.
+    /// Quantile of 90 % of the memory context size.
     pub p90_bytes: f64,
-    /// One in a hundred has.
+    /// Quantile of 99 % of the memory context size.
     pub p99_bytes: f64,
-    /// Largest.
+    /// Maximum memory context size over returns.
     pub max_bytes: i64,
-    /// Mean of the paper's loose upper bound: the part of A that was cached while the host was idle, which is the
-    /// footprint of those processes of A that had started before the return, as far as memory was available.
+    /// Mean of the paper's loose upper bound: the part of A that was cached while the host was idle. This
+    /// part is the footprint of those processes of A that had started before the return, limited to available
+    /// memory.
     pub upper_bound_mean_bytes: f64,
-    /// Share of the returns with any memory context at all.
+    /// Share of the returns with a memory context above 0.
     pub share_of_returns_with_any: f64,
 }
 
@@ -229,73 +236,79 @@ impl Finding for MemoryContext {
     }
 }
 
-/// Time that a cost was measured in.
+/// Kind of time in which a cost was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CostWindow {
-    /// From the last idle sample to the last in the first 200 s after the return.
+    /// From the last idle sample to the last sample in the first 200 s after the return.
     Return,
-    /// As many samples from the middle of the presence that began with the return, if it lasts long enough:
-    /// the same counters without a recent return.
+    /// The same number of samples from the middle of the presence that began with the return, if it lasts
+    /// long enough: the same counters without a recent return.
     Busy,
 }
 
 /// Growth of the kernel's counters in one kind of time. Each figure is over the windows that have it: both
-/// samples are of one boot, and the counter did not fall.
+/// samples of the window are of one boot, and the counter did not fall.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct OwnerCost {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Time of the measurement.
+    /// Kind of time of the windows.
     pub window: CostWindow,
-    /// True if memory was lent at the sample that the window begins with.
+    /// True if memory was lent at the window's first sample.
     pub lent: bool,
-    /// Windows with any counter.
+    /// Number of windows with any counter.
     pub windows: i64,
     /// Mean time between the two samples of a window.
     pub mean_window_s: f64,
-    /// Mean memory lent at its first.
+    /// Mean memory lent at the window's first sample.
     pub mean_guest_bytes: f64,
-    /// Mean memory context size that the memory lent in fact predicts; of returns alone, and only where
+    /// Mean memory context size predicted from the memory in fact lent; only of returns, and only where
     /// processes were recorded.
     pub mean_memory_context_bytes: Option<f64>,
-    /// Time in which some task waited for memory: mean; absent where no window has it, as all below.
+    /// Mean time in which some task waited for memory; absent if no window has the counter.
     pub mean_psi_memory_some_us: Option<f64>,
-    /// Median.
+    /// Median time in which some task waited for memory; absent if no window has the counter.
     pub median_psi_memory_some_us: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the time in which some task waited for memory; absent if no window has the
+    /// counter.
     pub p99_psi_memory_some_us: Option<f64>,
-    /// Time in which all tasks waited for memory: mean.
+    /// Mean time in which all tasks waited for memory; absent if no window has the counter.
     pub mean_psi_memory_full_us: Option<f64>,
-    /// Median.
+    /// Median time in which all tasks waited for memory; absent if no window has the counter.
     pub median_psi_memory_full_us: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the time in which all tasks waited for memory; absent if no window has the
+    /// counter.
     pub p99_psi_memory_full_us: Option<f64>,
-    /// File pages read again soon after they were evicted: mean.
+    /// Mean number of file pages read again soon after their eviction; absent if no window has the counter.
     pub mean_refault_file_count: Option<f64>,
-    /// Median.
+    /// Median number of file pages read again soon after their eviction; absent if no window has the counter.
     pub median_refault_file_count: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the file pages read again soon after their eviction; absent if no window has the
+    /// counter.
     pub p99_refault_file_count: Option<f64>,
-    /// Anonymous pages swapped in soon after they were swapped out: mean.
+    /// Mean number of anonymous pages swapped in soon after they were swapped out; absent if no window has
+    /// the counter.
     pub mean_refault_anon_count: Option<f64>,
-    /// Median.
+    /// Median number of anonymous pages swapped in soon after they were swapped out; absent if no window has
+    /// the counter.
     pub median_refault_anon_count: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the anonymous pages swapped in soon after they were swapped out; absent if no
+    /// window has the counter.
     pub p99_refault_anon_count: Option<f64>,
-    /// Pages swapped in: mean.
+    /// Mean number of pages swapped in; absent if no window has the counter.
     pub mean_swap_in_count: Option<f64>,
-    /// Median.
+    /// Median number of pages swapped in; absent if no window has the counter.
     pub median_swap_in_count: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the pages swapped in; absent if no window has the counter.
     pub p99_swap_in_count: Option<f64>,
-    /// Major page faults: mean.
+    /// Mean number of major page faults; absent if no window has the counter.
     pub mean_major_fault_count: Option<f64>,
-    /// Median.
+    /// Median number of major page faults; absent if no window has the counter.
     pub median_major_fault_count: Option<f64>,
-    /// One window in a hundred has more.
+    /// Quantile of 99 % of the major page faults; absent if no window has the counter.
     pub p99_major_fault_count: Option<f64>,
 }
 

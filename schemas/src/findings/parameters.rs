@@ -1,46 +1,48 @@
-//! Parameters that the figures rest on.
+//! Parameters from which the figures are computed.
 
 use serde::{Deserialize, Serialize};
 
-/// Parameters of the analysis: every threshold that the figures rest on.
+/// Parameters of the analysis: every threshold from which the figures are computed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
-    /// Only what was recorded at this time and after it counts; absent: all. Periods that reach across are cut there.
+    /// Start of the analysed span, inclusive; absent: no limit. Periods that cross it are cut there.
     pub from_time_ms: Option<i64>,
-    /// Only what was recorded before this time; absent: all.
+    /// End of the analysed span, exclusive; absent: no limit.
     pub until_time_ms: Option<i64>,
-    /// Availability periods shorter than this are dropped (the paper: five minutes).
+    /// Minimum length of availability periods; shorter ones are dropped (the paper: five minutes).
     pub minimum_period_s: f64,
-    /// Idle: no activity of the owner for this long (the paper: five minutes).
+    /// Time without activity of the owner after which a host is idle (the paper: five minutes).
     pub idle_after_s: f64,
-    /// Idle: 5-minute load average below this for as long (the paper: 0.3).
+    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too (the
+    /// paper: 0.3).
     pub load_limit: f64,
     /// Share of physical memory that is never lent (the paper: 15 %).
     pub headroom_share: f64,
-    /// After a return, processes that are active within this time count for the memory context (the
-    /// paper: 200 s).
+    /// Time after a return: processes active within it count for the memory context (the paper: 200 s).
     pub return_window_s: f64,
     /// Sizes of the regions whose availability is measured.
     pub region_bytes: Vec<i64>,
-    /// Thresholds of the dips.
+    /// Thresholds of the dips in bytes.
     pub dip_threshold_bytes: Vec<i64>,
-    /// Thresholds of the dips relative to each host's physical memory.
+    /// Thresholds of the dips as shares of each host's physical memory.
     pub dip_threshold_shares: Vec<f64>,
     /// Upper bounds of the classes by memory size; none: powers of two.
     pub size_class_bytes: Vec<i64>,
-    /// Cells of the time grid on which hosts are put together; 0: ten minutes, longer in datasets of many days.
+    /// Length of a cell of the time grid that all hosts share; 0: ten minutes, longer in datasets of many
+    /// days.
     pub cluster_cell_s: f64,
-    /// Time zone of the fleet, by its IANA name: hours and weekdays are told by it.
+    /// Time zone of the fleet's hours and weekdays, by its IANA name.
     pub time_zone: String,
-    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    /// Number of resamples of the bootstrap over hosts; 0: no intervals.
     pub bootstrap_count: u32,
-    /// Sizes of further regions, relative to each host's physical memory, whose availability is forecast.
+    /// Sizes of further forecast regions, as shares of each host's physical memory.
     pub region_shares: Vec<f64>,
-    /// Most points of a survival curve; 0: all there are.
+    /// Maximum number of points of a survival curve; 0: all points.
     pub curve_points_count: u32,
-    /// Keys of the findings that are worked out; none: all of them. What comes with them anyway is there as well.
+    /// Keys of the findings to compute; none: all. Findings that are computed along with them are included as
+    /// well.
     pub measures: Vec<String>,
 }
 
@@ -53,7 +55,7 @@ impl Parameters {
 }
 
 impl Default for Parameters {
-    /// The paper's, with the sizes left for the analysis to choose from the hosts' memory.
+    /// Returns the paper's parameters, with the sizes left for the analysis to choose from the hosts' memory.
     fn default() -> Self {
         Self {
             from_time_ms: None,

@@ -1,13 +1,14 @@
-//! Time that regions of memory stay available (Acharya & Setia, Table 4), and the causes that end it.
+//! Time for which regions of memory stay available (Acharya & Setia, Table 4), and the causes that end it.
 //!
-//! Two readings stand side by side. *As seen*, which is the paper's: a period ends where samples do, and is as
-//! long as it was seen. *As a lease would have lasted*: what would have ended a lease ends the period, be it a
-//! sleep, a silent agent or a lost network; and one that the trace itself cut lasted longer than seen.
+//! Two methods are used. *As seen*, the paper's method: a period ends where samples end, and is as long as it
+//! was observed. *As a lease would have lasted*: an event that would have ended a lease ends the period, for
+//! example a sleep, a silent agent or a lost network; a period that the trace itself cut lasted longer than
+//! observed.
 
 use super::finding::{Finding, ReportUse, TablePlace, printed};
 use serde::{Deserialize, Serialize};
 
-/// Time that counts for an availability period.
+/// Time that counts for the figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -15,29 +16,30 @@ pub enum Scope {
     /// The whole time.
     #[default]
     All,
-    /// Inside idle periods only: it ends when the owner returns as well.
+    /// Only idle periods: an availability period also ends when the owner returns.
     Idle,
 }
 
-/// Notion of available memory.
+/// Notion of available memory: a definition of what is available.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Notion {
-    /// Physical memory less all that is in use now: what the owner does not use at this moment.
+    /// Physical memory less all memory in use now, that is, memory that the owner does not use at this
+    /// moment.
     #[default]
     Available,
-    /// The paper's: of that, the cache of files that are used again soon is left to the owner. It takes lookahead, and is
-    /// known where it can be told whether the owner was away, and files were recorded.
+    /// The paper's: `available` less the cache of files that are used again soon. Computed by lookahead;
+    /// known where files were recorded and the owner's presence is known.
     Paper,
-    /// Memory that could be taken now without pushing the owner's pages out: MemAvailable less the headroom.
+    /// Memory that could be taken now without paging out the owner's pages: MemAvailable less the headroom.
     Harvestable,
 }
 
 impl Notion {
-    /// All kinds, in the order of the declaration.
+    /// All notions, in the order of the declaration.
     pub const ALL: [Self; 3] = [Self::Available, Self::Paper, Self::Harvestable];
 }
 
@@ -46,17 +48,17 @@ impl Notion {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndCause {
-    /// The owner came back (idle time only).
+    /// The owner returned (idle time only).
     Owner,
     /// The load rose to the limit (idle time only).
     Load,
-    /// The host needed its memory: less is available than the region's size.
+    /// The host needed its memory: less memory is available than the region's size.
     Memory,
     /// The host slept, or was switched off or booted.
     SleepOrPower,
-    /// The network: nothing reached the collector any more, while the host was up.
+    /// The network failed: no record reached the collector, though the host was up.
     Network,
-    /// The agent fell silent: stopped, or without CPU. Who leases must take that for the owner's return.
+    /// The agent fell silent: stopped, or without CPU. Clients must treat that as the owner's return.
     Agent,
 }
 
@@ -72,7 +74,7 @@ impl EndCause {
     ];
 }
 
-/// Time that regions of one size stay available, over the hosts of one class.
+/// Time for which regions of one size stay available, over the hosts of one class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -85,55 +87,58 @@ pub struct AvailabilityPeriods {
     pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
-    /// Periods kept (not shorter than the minimum), as seen.
+    /// Number of periods as seen that are not shorter than the minimum.
     pub periods: i64,
-    /// Number of those cut by a gap or an end of the trace: they lasted longer than was seen.
+    /// Number of those periods cut by a gap or an end of the trace: they lasted longer than observed.
     pub censored: i64,
     /// Mean length of the periods as seen; absent without any.
     pub mean_s: Option<f64>,
-    /// 95 % interval of `mean_s` by bootstrap over hosts; absent with fewer than two hosts.
+    /// Lower limit of the 95 % interval of `mean_s`, by bootstrap over hosts; absent with fewer than two
+    /// hosts.
     pub mean_low_s: Option<f64>,
-    /// Upper limit of the mean.
+    /// Upper limit of the 95 % interval of `mean_s`; absent with fewer than two hosts.
     pub mean_high_s: Option<f64>,
-    /// A twentieth of them were no longer than this.
+    /// Quantile of 5 % of the lengths as seen.
     pub p5_s: Option<f64>,
     /// Median length as seen.
     pub median_s: Option<f64>,
-    /// Nineteen of twenty were no longer than this.
+    /// Quantile of 95 % of the lengths as seen.
     pub p95_s: Option<f64>,
-    /// Longest as seen.
+    /// Maximum length as seen.
     pub longest_s: Option<f64>,
-    /// Kaplan-Meier mean of the periods as leases, restricted to the longest length of theirs. One whose start
-    /// or end the trace cut counts as lasting longer than seen.
+    /// Kaplan-Meier mean of the periods as leases, restricted to their longest length. A period whose start
+    /// or end the trace cut counts as longer than observed.
     pub restricted_mean_s: Option<f64>,
-    /// 95 % interval of `restricted_mean_s` by Greenwood's formula, which takes periods as independent.
+    /// Lower limit of the 95 % interval of `restricted_mean_s`, by Greenwood's formula, which assumes
+    /// independent periods.
     pub restricted_mean_low_s: Option<f64>,
-    /// Upper limit of the restricted mean.
+    /// Upper limit of the 95 % interval of `restricted_mean_s`.
     pub restricted_mean_high_s: Option<f64>,
-    /// Age that half the periods outlast, by the same curve; absent where more than half do as far as it goes.
+    /// Age that half the periods outlast, by the same Kaplan-Meier curve; absent where the curve does not
+    /// fall to half.
     pub survival_median_s: Option<f64>,
-    /// `restricted_mean_s` of those alone whose start was seen. The others were met because they are long, and
-    /// their age is unknown: counting them makes `restricted_mean_s` too long, the more so the fewer periods a
-    /// trace has.
+    /// Like `restricted_mean_s`, of only the periods with an observed start. A period with a cut start is
+    /// likely to be long, and its age is unknown: counting such periods makes `restricted_mean_s` too long,
+    /// the more so the fewer periods a trace has.
     pub restricted_mean_start_seen_s: Option<f64>,
-    /// Periods as leases whose start the trace cut.
+    /// Number of periods as leases whose start the trace cut.
     pub start_cut: i64,
-    /// Periods as leases whose end the trace cut.
+    /// Number of periods as leases whose end the trace cut.
     pub end_cut: i64,
-    /// Periods as leases that the owner's return ended.
+    /// Number of periods as leases that the owner's return ended.
     pub ended_by_owner: i64,
-    /// Number of those that the load ended.
+    /// Number of periods as leases that the load ended.
     pub ended_by_load: i64,
-    /// Number of those that the host's need of memory ended.
+    /// Number of periods as leases that the host's need of memory ended.
     pub ended_by_memory: i64,
-    /// Number of those that a sleep, a shutdown or a boot ended.
+    /// Number of periods as leases that a sleep, a shutdown or a boot ended.
     pub ended_by_sleep_or_power: i64,
-    /// Number of those that the network ended.
+    /// Number of periods as leases that the network ended.
     pub ended_by_network: i64,
-    /// Number of those that a silent agent ended.
+    /// Number of periods as leases that a silent agent ended.
     pub ended_by_agent: i64,
-    /// Share of the covered time in which the region was available (all scopes: of all covered time; all of it in which
-    /// the notion is known).
+    /// Time in which the region was available in this scope, as a share of all covered time in which the
+    /// notion is known (also in scope `idle`).
     pub available_time_share: Option<f64>,
 }
 
@@ -141,7 +146,7 @@ impl Finding for AvailabilityPeriods {
     const PRINTED: Option<TablePlace> = printed(50, "How long regions stay available");
 }
 
-/// One point of a Kaplan-Meier curve of periods as leases. The curve is level between points; if it was
+/// A point of a Kaplan-Meier curve of periods as leases. The curve is level between points. If the curve was
 /// thinned, counts are those since the point before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
@@ -154,17 +159,17 @@ pub struct SurvivalPoint {
     pub region_bytes: i64,
     /// Age of the period.
     pub age_s: f64,
-    /// Periods that could have ended in this step: those that lasted longer than the point before.
+    /// Periods that could have ended in this step: those longer than the age of the point before.
     pub at_risk: i64,
-    /// Periods that ended, whatever the cause.
+    /// Periods that ended, by any cause.
     pub ended: i64,
-    /// Periods whose start or end the trace cut: they lasted longer than this.
+    /// Periods whose start or end the trace cut: they lasted longer than observed.
     pub censored: i64,
-    /// Share of the periods that last longer than this.
+    /// Share of the periods that last longer than `age_s`.
     pub survival: f64,
-    /// 95 % interval on the scale of log(-log), by Greenwood's formula.
+    /// Lower limit of the 95 % interval, by Greenwood's formula on the scale of log(-log).
     pub low: f64,
-    /// Its upper limit.
+    /// Upper limit of the 95 % interval.
     pub high: f64,
 }
 
@@ -172,8 +177,8 @@ impl Finding for SurvivalPoint {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// By what age one cause has ended what share of the periods (cumulative incidence; the causes compete). At
-/// each age the shares of all causes and what survives sum to 1.
+/// Share of the periods that one cause has ended by a given age (cumulative incidence; the causes compete).
+/// At each age the shares of all causes and of the surviving periods sum to 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodEnds {
@@ -185,9 +190,9 @@ pub struct PeriodEnds {
     pub region_bytes: i64,
     /// Age of the period.
     pub age_s: f64,
-    /// Cause that ended them.
+    /// Cause that ended the periods.
     pub cause: EndCause,
-    /// Share of the periods that it has ended by this age.
+    /// Share of the periods that the cause has ended by this age.
     pub cumulative_incidence: f64,
 }
 
@@ -195,8 +200,8 @@ impl Finding for PeriodEnds {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Whether a region that is available now is so still some time later: over calendar time, each instant counts
-/// that can be followed that long, in periods of any length.
+/// Probability that a region that is available now is still available some time later. Over calendar time:
+/// every instant that can be followed that long counts, in periods of any length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AvailabilityOdds {
@@ -209,27 +214,28 @@ pub struct AvailabilityOdds {
     pub notion: Notion,
     /// Size of the region.
     pub region_bytes: i64,
-    /// Time later.
+    /// Horizon of the probabilities.
     pub ahead_s: f64,
-    /// Time in which the region was available and whose fate is known: what the probabilities rest on.
+    /// Time in which the region was available and its fate is known: the base of the probabilities.
     pub observed_s: f64,
-    /// Probability that it has been available all the while.
+    /// Probability that the region remains available throughout.
     pub still_available: f64,
-    /// 95 % interval by bootstrap over hosts; absent with fewer than two hosts.
+    /// Lower limit of the 95 % interval, by bootstrap over hosts; absent with fewer than two hosts.
     pub low: Option<f64>,
-    /// Its upper limit.
+    /// Upper limit of the 95 % interval; absent with fewer than two hosts.
     pub high: Option<f64>,
-    /// Probability that the owner's return ended it first; with the other causes and `still_available`: 1.
+    /// Probability that the owner's return ends the availability first. The probabilities of all causes and
+    /// `still_available` sum to 1.
     pub lost_to_owner: f64,
-    /// To the load.
+    /// Probability that the load ends the availability first.
     pub lost_to_load: f64,
-    /// To the host's need of memory.
+    /// Probability that the host's need of memory ends the availability first.
     pub lost_to_memory: f64,
-    /// To a sleep, a shutdown or a boot.
+    /// Probability that a sleep, a shutdown or a boot ends the availability first.
     pub lost_to_sleep_or_power: f64,
-    /// To the network.
+    /// Probability that the network ends the availability first.
     pub lost_to_network: f64,
-    /// To a silent agent.
+    /// Probability that a silent agent ends the availability first.
     pub lost_to_agent: f64,
 }
 
@@ -237,23 +243,24 @@ impl Finding for AvailabilityOdds {
     const PRINTED: Option<TablePlace> = printed(60, "Of what is available now, still so later");
 }
 
-/// Worth of a bound on the length of periods.
+/// Verdict on a bound on the length of periods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum BoundVerdict {
-    /// Nothing speaks against it.
+    /// No check failed.
     Holds,
-    /// More than one in twenty periods was cut and counts as seen: the bound could be higher.
+    /// More than one period in twenty was cut, and counts with its observed length: the bound could be
+    /// higher.
     Censored,
-    /// Successive periods are alike, or hosts differ: the confidence is not what it says.
+    /// Successive periods are alike, or hosts differ: the bound does not have the stated confidence.
     Dependent,
-    /// So few periods that none is a bound.
+    /// Too few periods for a bound.
     TooFew,
 }
 
-/// "At least so long in 95 % of cases": a bound on a quantile of the length of periods that assumes no
-/// distribution (binomial method; Brevik, Nurmi & Wolski 2004), but whole and independent periods.
+/// Bound on a quantile of the length of periods, such as "95 % last at least this long". The bound assumes no
+/// distribution (binomial method; Brevik, Nurmi & Wolski 2004), but complete and independent periods.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct PeriodBound {
@@ -265,18 +272,18 @@ pub struct PeriodBound {
     pub region_bytes: i64,
     /// Share of the periods that may be shorter.
     pub quantile: f64,
-    /// Probability that the quantile is not below the bound.
+    /// Probability that the quantile is at or above the bound.
     pub confidence: f64,
     /// The bound; absent with too few periods.
     pub bound_s: Option<f64>,
-    /// Periods that it rests on.
+    /// Number of periods from which the bound is computed.
     pub periods: i64,
-    /// Share of them that the trace cut.
+    /// Share of those periods that the trace cut.
     pub censored_share: f64,
-    /// Correlation of the ranks of successive periods on a host; beyond 1.96/√n it is no chance. Absent where
-    /// there is nothing to compare.
+    /// Correlation of the ranks of successive periods on a host; a value beyond 1.96/√n is not chance. Absent
+    /// where there is nothing to compare.
     pub autocorrelation: Option<f64>,
-    /// Whether it holds.
+    /// Verdict on the bound.
     pub verdict: BoundVerdict,
 }
 
@@ -284,8 +291,8 @@ impl Finding for PeriodBound {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
-/// Memory by one notion of available, over the samples of the hosts of one class that know it; and for idle
-/// time what lending as much would have cost the owner.
+/// Memory by one notion of available, over the samples of the hosts of one class for which the notion is
+/// known; for idle time also the cost to the owner of lending that much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct NotionSizes {
@@ -295,22 +302,23 @@ pub struct NotionSizes {
     pub scope: Scope,
     /// Notion of available memory.
     pub notion: Notion,
-    /// Samples that have it.
+    /// Samples for which the notion is known.
     pub samples_count: i64,
-    /// Mean over them.
+    /// Mean over those samples.
     pub mean_bytes: f64,
     /// Mean share of physical memory.
     pub mean_share: f64,
-    /// Median.
+    /// Median over those samples.
     pub median_bytes: f64,
-    /// One sample in twenty has less.
+    /// Quantile of 5 % over those samples.
     pub p5_bytes: f64,
-    /// Idle time, where a mode of lending goes by the notion (`paper`, and `gentle` for `harvestable`): the mean of what
-    /// it lends ([`crate::findings::MemoryContext`]). Absent else and without a return, as all below.
+    /// Mean of the memory that a mode of lending lends ([`crate::findings::MemoryContext`]): mode `paper` for
+    /// the notion `paper`, mode `gentle` for `harvestable`. Only in scope `idle`; absent for other notions
+    /// and without a return.
     pub lendable_mean_bytes: Option<f64>,
-    /// Memory that would have to be paged in again at a return: the mean.
+    /// Mean memory that would have to be paged in again at a return; absent where `lendable_mean_bytes` is.
     pub context_mean_bytes: Option<f64>,
-    /// One return in a hundred would cost more.
+    /// Quantile of 99 % of that memory; absent where `lendable_mean_bytes` is.
     pub context_p99_bytes: Option<f64>,
 }
 

@@ -1,50 +1,54 @@
-//! Effects of other limits: memory gained against its cost to the owners.
+//! Effects of other limits: memory gained, and its cost to the owners.
 
 use super::finding::{Finding, TablePlace, printed};
 use super::{LendingMode, Scope};
 use serde::{Deserialize, Serialize};
 
-/// One setting of the limits, over all hosts of the dataset.
+/// A setting of the limits, over all hosts of the dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WhatIf {
-    /// Key that differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`, `minimum_idle_s`,
-    /// `scope`, or `idle_after_s,headroom_share` in the grid of the two.
+    /// Key that differs from the defaults: `none`, `idle_after_s`, `load_limit`, `headroom_share`,
+    /// `minimum_idle_s`, `scope`, or `idle_after_s,headroom_share` in the grid of the two.
     pub varied: String,
-    /// Idle: no activity of the owner for this long.
+    /// Time without activity of the owner after which a host is idle.
     pub idle_after_s: f64,
-    /// Idle: 5-minute load average below this for as long; absent: any load.
+    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too; absent:
+    /// any load.
     pub load_limit: Option<f64>,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,
-    /// Memory is lent once the host has been idle for this long as well.
+    /// Further time for which a host must have been idle before it lends.
     pub minimum_idle_s: f64,
-    /// `idle`: only idle hosts lend. `all`: all do, whatever their owners do, and take back by quotas that shrink alone.
+    /// `idle`: only idle hosts lend. `all`: all hosts lend, whatever their owners do, and reclaim only by
+    /// quotas that shrink.
     pub scope: Scope,
-    /// Extent to which lending goes.
+    /// Mode of lending.
     pub mode: LendingMode,
-    /// Hosts that have what the mode needs, and of which it can be told when they are idle.
+    /// Hosts that have the mode's figures and known idleness.
     pub hosts_count: i64,
-    /// Time observed on them.
+    /// Time observed on these hosts.
     pub observed_s: f64,
-    /// Mean over the observed time and hosts of the memory that can be lent.
+    /// Mean memory that can be lent, over the observed time and hosts.
     pub lent_mean_bytes: f64,
-    /// The same as a share of physical memory.
+    /// Mean memory that can be lent, as a share of physical memory.
     pub lent_share: f64,
-    /// Times that a host that lends takes memory back because it is no longer idle, a host and day observed.
+    /// Reclaims per host and observed day: a host that lends reclaims its memory when it is no longer idle.
     pub reclaims_per_host_day: f64,
-    /// Mean of the bytes that a reclaim takes back; absent without reclaims.
+    /// Mean of the bytes that a reclaim returns; absent without reclaims.
     pub returned_mean_bytes: Option<f64>,
-    /// Bytes taken back a host and day: by reclaims, and by quotas that shrink while the host stays idle.
+    /// Bytes returned per host and day: by reclaims, and by quotas that shrink while the host stays idle.
     pub returned_per_host_day_bytes: f64,
-    /// Mean memory context size of a reclaim: what owners have to page in again. Absent where footprints are unknown.
+    /// Mean memory context size of a reclaim: memory that the owner has to page in again. Absent where
+    /// footprints are unknown.
     pub context_mean_bytes: Option<f64>,
-    /// The 99 % quantile.
+    /// Quantile of 99 % of the memory context size; absent where footprints are unknown.
     pub context_p99_bytes: Option<f64>,
-    /// Memory that owners have to page in again a host and day: absent as well.
+    /// Memory that owners have to page in again per host and day; absent where footprints are unknown.
     pub context_per_host_day_bytes: Option<f64>,
-    /// Whether no other setting of the same mode and scope lends at least as much at less cost, or more at no more. The cost
-    /// is `context_per_host_day_bytes`; where no footprint is known at all, `returned_per_host_day_bytes`.
+    /// True if no other setting of the same mode and scope lends at least as much at less cost, or more at no
+    /// higher cost. The cost is `context_per_host_day_bytes`; where no footprint is known at all,
+    /// `returned_per_host_day_bytes`.
     pub on_frontier: bool,
 }
 

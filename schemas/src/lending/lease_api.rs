@@ -3,10 +3,10 @@
 use super::{Lease, Placement, SLAB_BYTES, whole};
 use serde::{Deserialize, Serialize};
 
-/// Longest list of hosts to avoid that recruiters accept.
+/// Maximum length of the list of hosts to avoid.
 pub const MOST_AVOIDED: usize = 64;
 
-/// Request for leases of memory: docs/recruiter.md has each field's bounds.
+/// Request for leases of memory; docs/recruiter.md has each field's bounds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -19,7 +19,7 @@ pub struct LeaseRequest {
     /// leases.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 64))]
     pub key: String,
-    /// Leases, each on a host of its own: all of them or none.
+    /// Number of leases, each on a host of its own: all of them are granted or none.
     #[serde(default = "one_copy", deserialize_with = "whole::count")]
     #[cfg_attr(feature = "openapi", schema(value_type = i64, default = 1, minimum = 1, maximum = 16))]
     pub copies: u32,
@@ -30,8 +30,8 @@ pub struct LeaseRequest {
         schema(default = 60000, minimum = 1000, maximum = 86400000)
     )]
     pub term_ms: i64,
-    /// Time for which as much should stay free of its owner, at least, with the confidence that the recruiter is
-    /// configured for; absent: for as long as it will.
+    /// Minimum time for which the memory should stay available, with the confidence that the recruiter is
+    /// configured for; absent: no minimum.
     #[serde(
         default,
         deserialize_with = "whole::or_none",
@@ -39,17 +39,18 @@ pub struct LeaseRequest {
     )]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 2592000000_i64))]
     pub least_ms: Option<i64>,
-    /// Way to choose hosts; absent: as the recruiter is configured.
+    /// Placement policy, which chooses the hosts; absent: the recruiter's configured policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// Host ids that get none of these leases: hosts that the client failed to reach a moment ago. An id that no host has is ignored.
+    /// Ids of hosts that get none of these leases: hosts that the client failed to reach a moment ago. An id
+    /// that no host has is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 64))]
     pub avoid: Vec<String>,
 }
 
 impl LeaseRequest {
-    /// Returns the request that JSON with these two fields alone stands for: one lease, for a minute.
+    /// Returns a request with all other fields at their defaults: one lease, for a minute.
     #[must_use]
     pub fn new(bytes: u64, key: String) -> Self {
         Self {
@@ -63,7 +64,7 @@ impl LeaseRequest {
         }
     }
 
-    /// Size of each lease in whole slabs.
+    /// Size of each lease, rounded up to whole slabs.
     #[must_use]
     pub fn slabs_bytes(&self) -> u64 {
         self.bytes
@@ -72,7 +73,7 @@ impl LeaseRequest {
     }
 }
 
-/// Request that a lease goes on.
+/// Request to renew a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -94,7 +95,7 @@ fn usual_term_ms() -> i64 {
     60_000
 }
 
-/// A lease and the host that it is on.
+/// A lease, and the host that granted it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LeaseView {
@@ -103,10 +104,11 @@ pub struct LeaseView {
     pub lease: Lease,
     /// Id of the host: the name on that host's certificate.
     pub host_id: String,
-    /// Address where the host serves pages, as `HOST:PORT`; absent: nowhere yet.
+    /// Address where the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// True if the host is linked now; otherwise the lease cannot be renewed or ended through this recruiter.
+    /// True if the recruiter has a link to the host now; otherwise the lease cannot be renewed or ended
+    /// through this recruiter.
     #[serde(default)] // older recruiters left it out
     #[cfg_attr(feature = "openapi", schema(required = true))]
     pub is_reachable: bool,

@@ -1,29 +1,30 @@
-//! Messages between a memory server and the recruiter: one JSON object a WebSocket message (RFC 6455), over one
-//! connection that the memory server opens. Fields and kinds are only added within a [`VERSION`].
+//! Messages between a memory server and the recruiter: one JSON object per WebSocket message (RFC 6455), over
+//! one connection that the memory server opens. Within a [`VERSION`], fields and kinds are only added.
 
 use super::{HostQuota, Lease, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol, said in every announcement.
+/// Version of the protocol, sent in every announcement.
 pub const VERSION: u32 = 1;
 
 /// Time between two announcements when nothing happens (Anemone: 10 s).
 pub const ANNOUNCE_EVERY_MS: i64 = 10_000;
 
-/// A host that was silent for so long is gone: three announcements missed.
+/// Time without messages after which a host is unreachable: three announcements missed.
 pub const GONE_AFTER_MS: i64 = 3 * ANNOUNCE_EVERY_MS;
 
-/// While no recruiter can be reached a memory server lets leases go on for so long beyond their terms, unless it is
+/// Time by which a memory server extends leases beyond their terms while no recruiter is reachable, unless
 /// configured otherwise.
 pub const OUTAGE_GRACE_MS: i64 = 3_600_000;
 
-/// From the memory server.
+/// Message from the memory server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum HostMessage {
-    /// On connecting, every [`ANNOUNCE_EVERY_MS`], and whenever the quota or the leases have changed.
+    /// State of lending: sent on connecting, every [`ANNOUNCE_EVERY_MS`], and whenever the quota or the
+    /// leases have changed.
     Announcement(Box<Announcement>),
-    /// To a request.
+    /// Answer to a request.
     Answer(Box<Answer>),
     /// A message of a later version.
     #[serde(other)]
@@ -37,44 +38,46 @@ pub struct Announcement {
     pub version: u32,
     /// Version of the memory server.
     pub memoryd_version: String,
-    /// Another one with each start of the memory server.
+    /// Id of the memory server's process: a new one at each start.
     pub incarnation: String,
-    /// Memory that it may lend.
+    /// Memory that the host may lend.
     pub quota: HostQuota,
-    /// Address at which its pages are served, as `HOST:PORT`; absent: nowhere yet.
+    /// Address at which the host serves pages, as `HOST:PORT`; absent: the host serves no pages yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Load: page requests served a second, lately.
+    /// Load: page requests recently served per second.
     pub requests_per_s: f64,
-    /// Every lease there is.
+    /// Every lease on the host.
     pub leases: Vec<Lease>,
-    /// True where [`RecruiterMessage::Revocations`] is understood. Older memory servers take no message of that length.
+    /// True where the memory server understands [`RecruiterMessage::Revocations`]. Older memory servers
+    /// reject messages of that length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub takes_revocations: bool,
 }
 
-/// From the recruiter.
+/// Message from the recruiter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RecruiterMessage {
-    /// On behalf of a client.
+    /// Request on behalf of a client.
     Request(Request),
-    /// Revocation lists that hold by now: after the first announcement, and whenever they change.
+    /// Current revocation lists: sent after the first announcement, and whenever they change.
     Revocations(Revocations),
-    /// Reason why the connection ends.
+    /// Reason why the recruiter ends the connection.
     Refused(Refusal),
     /// A message of a later version.
     #[serde(other)]
     Other,
 }
 
-/// Most bytes of [`Revocations::pem`]: about 20,000 revoked certificates.
+/// Maximum length of [`Revocations::pem`], in bytes: about 20,000 revoked certificates.
 pub const MOST_REVOCATIONS_BYTES: usize = 1 << 20;
 
-/// Certificates that the deployment's authorities have revoked. The lists are signed: a recruiter can withhold one, and cannot forge it.
+/// Certificates that the deployment's authorities have revoked. The lists are signed: a recruiter can
+/// withhold a list, but cannot forge one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revocations {
-    /// Revocation lists (RFC 5280) in PEM form, one after another; [`MOST_REVOCATIONS_BYTES`] at most.
+    /// Revocation lists (RFC 5280) in PEM form, one after another; at most [`MOST_REVOCATIONS_BYTES`].
     pub pem: String,
 }
 
@@ -83,7 +86,7 @@ pub struct Revocations {
 pub struct Request {
     /// Id of the request, repeated in the answer; unique on this connection only.
     pub request_id: u64,
-    /// Command of the request.
+    /// Kind of the request, with its parameters.
     #[serde(flatten)]
     pub asked: RequestKind,
 }
@@ -92,34 +95,34 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum RequestKind {
-    /// A lease; by a key that is there already, that lease.
+    /// Grants a lease; if a lease with the same key exists, returns that lease.
     Grant(GrantRequest),
     /// Renews a lease.
     Renew {
-        /// Client that asks; `None`: an administrator asks.
+        /// Client that sent the request; `None`: an administrator sent it.
         client: Option<String>,
         /// Id of the lease.
         lease_id: String,
-        /// For how long, from now.
+        /// Time from now until the lease ends.
         term_ms: i64,
     },
-    /// The end of a lease; one that is gone counts as ended.
+    /// Ends a lease; a lease that no longer exists counts as ended.
     Release {
-        /// Client that asks; `None`: an administrator asks.
+        /// Client that sent the request; `None`: an administrator sent it.
         client: Option<String>,
         /// Id of the lease.
         lease_id: String,
     },
 }
 
-/// Lease that a memory server is to grant, in the recruiter's words.
+/// Lease that a memory server is to grant, as the recruiter requests it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantRequest {
     /// Client that gets the lease.
     pub client: String,
     /// Key of the client's choice, one for each lease.
     pub key: String,
-    /// Size; rounded up to whole slabs.
+    /// Size of the lease; rounded up to whole slabs.
     pub bytes: u64,
     /// Time until the lease ends unless it is renewed.
     pub term_ms: i64,
@@ -133,9 +136,9 @@ pub struct Answer {
     /// Outcome of the request.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Free after it.
+    /// Bytes free after the request.
     pub free_bytes: u64,
-    /// Load after it.
+    /// Page requests served per second, after the request.
     pub requests_per_s: f64,
 }
 
@@ -143,7 +146,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// Granted, or granted before by the same key.
+    /// Granted now, or earlier by a request with the same key.
     Granted {
         /// The granted lease.
         lease: Lease,
@@ -153,7 +156,7 @@ pub enum Outcome {
         /// The renewed lease.
         lease: Lease,
     },
-    /// Ended, now or before.
+    /// Ended, now or earlier.
     Released {
         /// Id of the lease.
         lease_id: String,

@@ -1,8 +1,9 @@
-//! The words of lending: what a host may lend, who has leased it, and what memory servers, the recruiter and
-//! the owner say to each other.
+//! The types of lending: the memory that a host may lend, its leases, and the messages between memory
+//! servers, the recruiter and the owner.
 //!
-//! A lease is granted, renewed and revoked by the memory server (`gleaner-memoryd`) that holds the memory, and by nobody
-//! else; the recruiter places, introduces and remembers. Times between machines are lengths (`_in_ms`, `_for_ms`): clocks differ.
+//! Only the memory server (`gleaner-memoryd`) that holds the memory grants, renews and revokes a lease. The
+//! recruiter chooses hosts, forwards requests and keeps a list of leases. Times between machines are lengths
+//! (`_in_ms`, `_for_ms`), because clocks differ.
 
 mod lease;
 mod lease_api;
@@ -26,6 +27,6 @@ pub use owner::{
 pub use placement::{Placement, UnknownPlacement};
 pub use quota::{HostQuota, Mode, Outlook, QuotaReason, Quotas};
 
-/// Memory is lent, and given back, in pieces of this size: a huge page of x86-64 and of most others. Freeing single
-/// pages of a huge page frees nothing.
+/// Unit in which memory is lent and returned: a huge page of x86-64 and of most other architectures. Freeing
+/// single pages of a huge page frees nothing.
 pub const SLAB_BYTES: u64 = 2 << 20;

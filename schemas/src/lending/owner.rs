@@ -1,34 +1,35 @@
-//! Commands of a host's owner to its memory server, over a Unix socket: one JSON object a line each way.
+//! Commands of a host's owner to its memory server, over a Unix socket: one JSON object per line in each
+//! direction.
 
 use super::{HostQuota, Lease, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// From the owner.
+/// Command from the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum OwnerCommand {
-    /// Pauses lending until [`Self::Resume`], or for some time. Every user of the host may do it, since it
-    /// only returns memory.
+    /// Pauses lending until [`Self::Resume`], or for some time. Every user of the host may pause lending,
+    /// since a pause only returns memory.
     Pause {
-        /// For how long; absent: until resumed.
+        /// Length of the pause; absent: until resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         for_ms: Option<i64>,
     },
-    /// Lending goes on.
+    /// Resumes lending after a pause.
     Resume,
-    /// Never more than this; absent: as much as the configuration lets.
+    /// Limits the lent memory; absent: only the configuration limits it.
     Cap {
         /// Cap in bytes; `None` removes it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bytes: Option<u64>,
     },
-    /// State of lending.
+    /// Requests the state of lending.
     Status,
-    /// Times at which memory was given back, and how fast.
+    /// Requests the log: times at which memory was returned, and the time that it took.
     Log,
 }
 
-/// To the owner.
+/// Reply to the owner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum OwnerReply {
@@ -36,7 +37,7 @@ pub enum OwnerReply {
     Lending(Box<LendingState>),
     /// Entries of the log, the oldest first.
     Log {
-        /// A line each.
+        /// Log entries, one per line of the log.
         given_back: Vec<ReclaimRecord>,
     },
     /// The command is refused.
@@ -50,38 +51,39 @@ pub struct LendingState {
     pub time_ms: i64,
     /// Memory that may be lent, and the reason.
     pub quota: HostQuota,
-    /// Every lease; none where [`Self::are_leases_hidden`].
+    /// Every lease on the host; empty where [`Self::are_leases_hidden`].
     pub leases: Vec<Lease>,
-    /// The user who asked is neither root nor of the socket's group: leases, clients and the owner's times are left out.
+    /// True if the user who asked is neither root nor in the socket's group: leases, clients and the owner's
+    /// times are left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub are_leases_hidden: bool,
-    /// Memory that guests' pages take up now.
+    /// Memory that guests' pages occupy now.
     pub resident_bytes: u64,
-    /// Part of it in huge pages.
+    /// Part of `resident_bytes` in huge pages.
     pub huge_bytes: u64,
-    /// True if it is locked (never swapped).
+    /// True if that memory is locked (never swapped).
     pub is_locked: bool,
     /// Memory that the daemon needs for itself.
     pub own_bytes: u64,
-    /// Paused by the owner.
+    /// True if the owner has paused lending.
     pub is_paused: bool,
-    /// Until then; absent: until resumed.
+    /// End of the pause; absent: until resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_until_time_ms: Option<i64>,
-    /// The owner's cap.
+    /// The owner's limit of lent memory; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_bytes: Option<u64>,
     /// True if the agent's messages arrive.
     pub hears_agent: bool,
-    /// Recruiters that it is linked with, of those configured.
+    /// Configured recruiters to which the memory server has a link.
     pub recruiters: Vec<String>,
-    /// Requests of leases' clients; absent: their pages are served nowhere.
+    /// Requests of leases' clients; absent: the host serves no pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesServed>,
     /// Revocation lists in force for leases' clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocations: Option<RevocationCount>,
-    /// Memory that the command has given back, if any.
+    /// Memory that the command has returned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_back: Option<ReclaimRecord>,
 }
@@ -95,32 +97,32 @@ pub struct RevocationCount {
     pub certificates_count: u64,
 }
 
-/// Requests for pages, since the memory server started.
+/// Requests for pages since the memory server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PagesServed {
-    /// Clients' connections now.
+    /// Number of clients' connections now.
     pub connections_count: u64,
     /// Number of requests answered.
     pub requests_count: u64,
-    /// Number of requests answered with an error: lease ended, beyond its end, malformed.
+    /// Number of requests answered with an error: lease ended, address beyond the lease's end, malformed.
     pub failed_count: u64,
-    /// Requests by the time from their arrival to the sending of their answer, the shortest first.
+    /// Requests by latency, from their arrival to the sending of their answer; the shortest class first.
     pub latency: Vec<LatencyClass>,
 }
 
-/// Requests that took up to so long, and longer than those of the class before.
+/// Requests that took at most `at_most_us`, and longer than those of the class before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LatencyClass {
-    /// Longest time; absent: none is too long.
+    /// Maximum latency of the class; absent: no maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most_us: Option<u64>,
-    /// Number of requests.
+    /// Number of requests in the class.
     pub requests_count: u64,
 }
 
 impl PagesServed {
-    /// The class that holds this share of all requests, and those before it: its longest time. `None` without requests, and beyond the last
-    /// class that has one.
+    /// Returns the maximum latency of the class that contains this quantile of all requests. `None` without
+    /// requests, and in the last class, which has no maximum.
     #[must_use]
     pub fn quantile_us(&self, share: f64) -> Option<u64> {
         let wanted = (share * self.requests_count as f64).ceil().max(1.0);
@@ -133,27 +135,28 @@ impl PagesServed {
     }
 }
 
-/// Memory that was lent and given back: a line of the lending log.
+/// Lent memory that was returned: a line of the lending log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReclaimRecord {
-    /// Time of giving back, in milliseconds since 1970-01-01 UTC.
+    /// Time of the return, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Time since which memory had been lent.
     pub lent_since_time_ms: i64,
-    /// Most that was leased since then.
+    /// Maximum number of bytes leased since then.
     pub peak_lent_bytes: u64,
-    /// Cause: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`, `revoked`, `ending`.
+    /// Cause: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`,
+    /// `revoked`, `ending`.
     pub cause: String,
-    /// Memory, in whole slabs.
+    /// Returned memory, in whole slabs.
     pub bytes: u64,
-    /// Memory that was still leased afterwards.
+    /// Memory that was still leased after the return.
     pub left_lent_bytes: u64,
-    /// From memoryd's receipt of what made it so to the first memory's return to the kernel.
+    /// Time from memoryd's receipt of the cause to the first memory's return to the kernel.
     pub first_us: u64,
-    /// To the last memory's return; of several steps, the longest step.
+    /// Time from the same receipt to the last memory's return; of several steps, that of the longest step.
     pub all_us: u64,
-    /// Steps in which it went, or leases that ended one after the other; else 1.
+    /// Steps in which memory was returned, or number of leases that ended one after another; else 1.
     pub steps_count: u64,
-    /// Clients whose leases there were; of more than 32 the first 32 by name.
+    /// Clients that had leases; of more than 32 clients, the first 32 by name.
     pub clients: Vec<String>,
 }

@@ -1,35 +1,37 @@
-//! Names of the ways to choose hosts. Each is carried out by `gleaner_policy::placement`.
+//! Names of the placement policies, which choose hosts; `gleaner_policy::placement` implements each.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Way to choose hosts.
+/// Placement policy: chooses hosts for leases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = PlacementName))]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Any host with room, each as likely (Dodo; Acharya & Setia, section 5).
+    /// Any host with room, each with the same probability (Dodo; Acharya & Setia, section 5).
     Random,
     /// The host with the fewest pages stored (Anemone).
     FewestPages,
     /// The host that serves the fewest requests (Anemone).
     FewestRequests,
-    /// The host that this client has the least on: spread equally (Felten & Zahorjan).
+    /// The host on which this client has the fewest bytes: spread equally (Felten & Zahorjan).
     Spread,
-    /// The host that this client found good before, as long as it has room (Felten & Zahorjan); at first any.
+    /// The host that served this client before, as long as that host has room (Felten & Zahorjan); at first
+    /// any host.
     Stick,
-    /// With a probability of the host's share of all free memory at the start of the epoch, less the leases
-    /// placed there since (GMS: weights w_i). Once they are used up a new epoch begins.
+    /// A host with the probability of its share of all free memory at the start of the epoch, less the leases
+    /// placed there since (GMS: weights w_i). Once the weights are used up, a new epoch begins.
     EpochWeights,
-    /// The host on which so much is most likely to stay for as long as asked (ours): by the forecast, which counts as
-    /// even where it knows nothing; then the one that has been idle for longest, which is likelier to stay so.
+    /// The host on which the memory is most likely to stay for the requested time (ours), by the forecast;
+    /// without a forecast, the probability counts as even. Among equals, the host that has been idle for
+    /// longest, since it is the most likely to stay so.
     #[default]
     LongestAvailable,
 }
 
 impl Placement {
-    /// All placements.
+    /// All placement policies.
     pub const ALL: [Self; 7] = [
         Self::Random,
         Self::FewestPages,
@@ -40,7 +42,7 @@ impl Placement {
         Self::LongestAvailable,
     ];
 
-    /// Name in configurations and requests.
+    /// Name of the policy in configurations and requests.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +63,7 @@ impl fmt::Display for Placement {
     }
 }
 
-/// A name that no placement has.
+/// Error: a name that no placement policy has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPlacement(pub String);
 

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// On idle hosts, and never more than can be taken without pushing the owner's pages out.
+    /// On idle hosts only, and never more than can be taken without paging out the owner's pages.
     #[default]
     Gentle,
-    /// The paper's: on idle hosts, everything not in use, idle processes' pages and unused cache included.
+    /// The paper's mode: on idle hosts only, all memory not in use, idle processes' pages and unused cache
+    /// included.
     Paper,
-    /// As in the gentle mode; on busy hosts too, with a larger reserve.
+    /// As in the gentle mode, but also on busy hosts, with a larger reserve.
     Spare,
 }
 
@@ -21,21 +22,21 @@ pub enum Mode {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum QuotaReason {
-    /// Idle: what the accounting gives.
+    /// The host is idle: the quota is computed from its memory.
     Idle,
-    /// Busy, and more than enough is free (mode `spare`).
+    /// The host is busy, and has more than enough free memory (mode `spare`).
     Spare,
-    /// The host is not idle for long enough yet.
+    /// The host has not been idle for long enough yet.
     Waiting,
-    /// The owner is there.
+    /// The owner is present.
     InUse,
     /// The load is too high.
     Loaded,
     /// The owner has paused lending.
     Paused,
-    /// Memory runs short.
+    /// Memory is running short.
     Pressure,
-    /// The owner's activity, or the memory, cannot be seen.
+    /// The owner's activity, or the memory, cannot be observed.
     #[default]
     #[serde(other)]
     Unknown,
@@ -45,52 +46,52 @@ pub enum QuotaReason {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct HostQuota {
-    /// 32 lower-case hex digits.
+    /// Id of the host: 32 lower-case hex digits.
     pub host_id: String,
-    /// Bytes that it may lend in all, now.
+    /// Bytes that the host may lend in all, now.
     pub quota_bytes: u64,
-    /// Bytes of it that are leased.
+    /// Bytes of the quota that are leased.
     pub lent_bytes: u64,
-    /// Bytes left to lease; 0 where the host grants none (it leaves its quota to others' memory servers).
+    /// Bytes still free to lease; 0 where the host grants no leases (it leaves its quota to others' memory
+    /// servers).
     pub free_bytes: u64,
-    /// Bytes that it would lend once idle.
+    /// Bytes that the host would lend if it were idle.
     pub once_idle_bytes: u64,
-    /// Physical memory.
+    /// Physical memory of the host.
     pub physical_bytes: u64,
-    /// Bytes that are left alone beside the quota: the headroom, or the larger one of a busy host.
+    /// Bytes that are never lent: the headroom, or the larger headroom of a busy host.
     #[serde(default)]
     pub held_back_bytes: u64,
     /// Extent to which lending may go.
     pub mode: Mode,
     /// Reason of the quota.
     pub reason: QuotaReason,
-    /// For how long it has been idle.
+    /// Time for which the host has been idle; absent if it is not idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_for_ms: Option<i64>,
-    /// In how long it will be idle, if nothing happens.
+    /// Time until the host will be idle, if nothing happens; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_in_ms: Option<i64>,
-    /// Least that could have been lent at any time of the last 24 hours, as far as was seen.
+    /// Low water: minimum that could have been lent at any observed time of the last 24 hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub low_water_bytes: Option<u64>,
     /// Age of these figures.
     #[serde(default)]
     pub age_ms: i64,
-    /// Probable remaining times: this much, for at least so long, with this confidence; empty before anything
-    /// was learnt.
+    /// Probable remaining times: bytes, minimum time and confidence of each; empty before enough was learnt.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outlook: Vec<Outlook>,
 }
 
-/// Part that is expected to stay.
+/// Part of the quota that is expected to stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Outlook {
-    /// For at least so long.
+    /// Minimum time for which the bytes stay available.
     pub for_ms: i64,
-    /// The probability that so much stays throughout.
+    /// Probability that the bytes stay available throughout.
     pub confidence: f64,
-    /// Number of bytes.
+    /// Number of bytes expected to stay.
     pub bytes: u64,
 }
 

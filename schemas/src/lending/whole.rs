@@ -3,7 +3,7 @@
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use std::fmt;
 
-/// Beyond this not every whole number is a double.
+/// Limit beyond which not every whole number is a double.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
 struct Whole;
@@ -36,8 +36,8 @@ pub(super) fn number<'de, D: Deserializer<'de>>(value: D) -> Result<i64, D::Erro
     value.deserialize_any(Whole)
 }
 
-/// Reads a count or a size. A number that the type has no room for, a negative one above all, reads as 0, which no bound of
-/// the API allows: the request is then refused with words about that bound.
+/// Reads a count or a size. A number outside the type's range, such as a negative one, reads as 0, which
+/// every bound of the API forbids: the request is then refused with a message about that bound.
 pub(super) fn count<'de, T, D>(value: D) -> Result<T, D::Error>
 where
     T: TryFrom<i64> + Default,
