@@ -149,7 +149,7 @@ pub enum Error {
         "{what}; run this inside the desktop session, as its user, with its WAYLAND_DISPLAY or DISPLAY, and XDG_RUNTIME_DIR"
     )]
     Session {
-        /// Missing prerequisite.
+        /// Prerequisite that is missing.
         what: String,
     },
     /// A row does not fit its table.

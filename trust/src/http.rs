@@ -115,7 +115,7 @@ impl HttpClient {
         reloaded.map(drop)
     }
 
-    /// Present credentials.
+    /// Returns the credentials in use.
     #[must_use]
     pub fn credentials(&self) -> Option<Arc<Credentials>> {
         self.trust.as_ref().map(|f| f.trust.credentials())

@@ -19,7 +19,7 @@ use x509_parser::revocation_list::CertificateRevocationList;
 /// expired list would lock out the fleet.
 const NEXT_UPDATE: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// Revoked certificates.
+/// Revoked certificates of the authority.
 #[derive(Debug, Default)]
 pub(crate) struct Revocations {
     /// Number of the list, which increases with each list (RFC 5280, 5.2.3).

@@ -34,7 +34,7 @@ const MOST_LEAST_MS: i64 = 30 * 86_400_000;
 /// Maximum length of a key, which every announcement contains.
 const KEY_CHARS: usize = 64;
 
-/// Request memory.
+/// Request memory of idle hosts.
 ///
 /// For clients and admins. A repeated request with the same key gets the same leases, also after a restart of recruiter or memory server.
 #[utoipa::path(

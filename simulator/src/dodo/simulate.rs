@@ -27,7 +27,7 @@ pub enum SimulationError {
         "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
     )]
     TooShort {
-        /// Simulated time.
+        /// Length of the simulated time.
         length_ns: u64,
         /// Time of a run without remote memory.
         without_run_ns: u64,

@@ -14,7 +14,7 @@ pub enum StreamError {
         path: PathBuf,
         /// Number of the line, from 1.
         line: u64,
-        /// Contents found.
+        /// Contents found in the line.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,
@@ -26,7 +26,7 @@ pub enum StreamError {
         path: PathBuf,
         /// Offset at which the record begins, from 0; in a compressed file, after decompression.
         offset: u64,
-        /// Contents found.
+        /// Contents found in the record.
         found: String,
         /// Remedy for the reader of the message.
         advice: &'static str,

@@ -23,7 +23,7 @@ pub struct Observation<'r> {
     pub gap: Option<&'static str>,
     /// Physical memory of the machine.
     pub physical_bytes: i64,
-    /// Available memory.
+    /// Available memory of the machine.
     pub available_bytes: i64,
     /// Number of CPUs as last reported.
     pub cpus_count: Option<i64>,

@@ -21,7 +21,7 @@ const ROWS_AT_ONCE: usize = 600_000;
 /// Progress of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Host-days done.
+    /// Host-days written so far.
     pub host_days: u64,
     /// Host-days in total.
     pub host_days_in_all: u64,

@@ -32,7 +32,7 @@ pub(crate) enum LinkError {
     /// The recruiter refuses the link.
     #[error("it answers {status}: {said}")]
     Answered {
-        /// HTTP status.
+        /// HTTP status of the answer.
         status: u16,
         /// Beginning of the answer's text.
         said: String,
