@@ -5,7 +5,7 @@
 //! description (`schemas/SCHEMA.md`) and the statements for SQLite's tables ([`sql`]) are made from those
 //! declarations.
 //!
-//! Modules, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
+//! Rooms, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
 //! `diagnosis`, `cache_replay`, `live`, `lending`, `markdown`, `arrow`, `sql`, `rows`, `column`, `interval`,
 //! `units`.
 
