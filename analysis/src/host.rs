@@ -10,7 +10,7 @@ use crate::trace::span::Span;
 use gleaner_dataset::Dataset;
 use gleaner_schemas::findings::Findings;
 
-/// One host's part of the findings.
+/// A host's part of the findings.
 #[derive(Debug, Default)]
 pub(crate) struct HostFindings {
     /// The host's own records; findings that are pooled over hosts stay empty here.

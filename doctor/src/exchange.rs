@@ -1,4 +1,4 @@
-//! One request over an open connection (HTTP/1.1, RFC 9112): returns only status, date
+//! A request over an open connection (HTTP/1.1, RFC 9112): returns only status, date
 //! and body.
 
 use std::io::{self, ErrorKind, Read, Write};

@@ -138,7 +138,7 @@ fn parameters(measures: &[&str]) -> Parameters {
     }
 }
 
-/// One of the paper's clusters, as synthetic hosts.
+/// A cluster of the paper, as synthetic hosts.
 pub(super) fn cluster(name: Name, seed: u64, days: u32) -> Result<Cluster> {
     let preset = match name {
         Name::A => Preset::AcharyaSetiaA,

@@ -1,6 +1,6 @@
 //! Names of the paper's clusters.
 
-/// One of the paper's clusters.
+/// A cluster of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Name {
     A,

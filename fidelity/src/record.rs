@@ -1,4 +1,4 @@
-//! One published figure next to ours, over the seeds.
+//! A published figure next to ours, over the seeds.
 
 use super::cells::{self, MissingFigure};
 use super::clusters::SeedResults;

@@ -32,7 +32,7 @@ struct Network {
     has_ended: AtomicBool,
 }
 
-/// One direction of a connection.
+/// A direction of a connection.
 #[derive(Default)]
 struct Direction {
     is_held: AtomicBool,

@@ -84,7 +84,7 @@ pub struct ComparedGroup {
     pub name: String,
     /// Description of the cluster, in a sentence.
     pub about: String,
-    /// One row for each policy.
+    /// Rows, one for each policy.
     pub rows: Vec<ComparedRow>,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Daemon {
     pub(super) run: &'static [&'static str],
     /// Configuration with which the daemon starts anywhere.
     pub(super) config: &'static str,
-    /// One of its keys, a valid value for it, and an invalid one.
+    /// Key of the configuration, a valid value for it, and an invalid value.
     pub(super) key: &'static str,
     pub(super) good: &'static str,
     pub(super) wrong: &'static str,

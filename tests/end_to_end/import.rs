@@ -311,7 +311,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
     assert!(said.contains(&place) && said.contains("`usd`"), "{said}");
 }
 
-/// One archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
+/// An archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
 /// reports it.
 #[test]
 fn an_unusable_archive_of_pcp_is_set_aside_and_named() {

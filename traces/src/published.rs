@@ -20,7 +20,7 @@ pub enum Kind {
     Predicted,
 }
 
-/// One published figure.
+/// A published figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {

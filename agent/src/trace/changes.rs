@@ -63,7 +63,7 @@ impl StandingRow for FileRow {
         self.file_id
     }
 
-    /// Of the number of processes only zero or more than zero matters: the number changes with each process,
+    /// Only whether there is any process counts, not their number: the number changes with each process,
     /// and would be most of the stored data.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {

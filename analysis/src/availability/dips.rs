@@ -62,7 +62,7 @@ impl HostMeasure for Dips {
     }
 }
 
-/// One finding per threshold, absolute ones first.
+/// A finding per threshold, absolute ones first.
 fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let samples = &trace.samples;
     let available = || samples.available_bytes.iter();

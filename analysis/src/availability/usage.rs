@@ -27,7 +27,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     names
 }
 
-/// One distribution for each of [`names`].
+/// A distribution for each of [`names`].
 #[derive(Clone, Debug)]
 pub(crate) struct Usage(Vec<Distribution>);
 

@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-/// One host on the grid.
+/// A host on the grid.
 #[derive(Clone, Debug)]
 pub(crate) struct HostCells {
     pub(crate) host: String,

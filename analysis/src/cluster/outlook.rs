@@ -24,7 +24,7 @@ pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
     cells
 }
 
-/// One host in one cell from which memory could be lent.
+/// A host in one cell from which memory could be lent.
 pub(crate) struct Start<'a> {
     pub(crate) cell: i64,
     /// Bytes lendable in the cell.

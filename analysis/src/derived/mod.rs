@@ -13,7 +13,7 @@ use gleaner_policy::idle::IdleRule;
 use gleaner_schemas::findings::Parameters;
 use live_files::LiveFiles;
 
-/// One host of a dataset, with at least one sample.
+/// A host of a dataset, with at least one sample.
 pub(crate) struct HostHistory<'a> {
     /// The trace as recorded.
     pub(crate) trace: HostTrace<'a>,

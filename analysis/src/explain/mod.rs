@@ -130,7 +130,7 @@ fn sample_at(trace: &HostTrace<'_>, at_ms: i64) -> Result<usize> {
     }))
 }
 
-/// One row of `samples`.
+/// A row of `samples`.
 struct Sample<'a> {
     rows: &'a Frame,
     at: usize,

@@ -19,7 +19,7 @@ pub(super) struct Count {
     pub(super) lost: [u8; AHEAD],
 }
 
-/// One host's data, shared by every region and scope.
+/// A host's data, shared by every region and scope.
 pub(super) struct ForecastHost<'a> {
     pub(super) time_ms: &'a [i64],
     pub(super) available_bytes: &'a [i64],

@@ -101,7 +101,7 @@ pub(super) fn roll(
     (learnt, scores)
 }
 
-/// What becomes known on one day.
+/// Outcomes that become known on one day.
 #[derive(Default)]
 struct KnownFacts<'a> {
     counts: Vec<(usize, &'a Count)>,
@@ -194,7 +194,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(48))]
 
-        /// What is learnt before a day equals what is learnt from a trace that ends there.
+        /// Counts learnt before a day equal those learnt from a trace that ends there.
         #[test]
         fn the_future_changes_no_forecast(hosts in hosts(), origin in 1..6i64) {
             let of = |until_ms| -> Vec<Vec<Count>> {
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    /// What is learnt before a day; if the counts end earlier, what is learnt in the end.
+    /// Returns the counts learnt before a day, or the final ones if the data ends earlier.
     fn roll_before(hosts: &[Vec<Count>], origin: i64) -> LearntRegion {
         let mut at_origin = None;
         let counts: Vec<&[Count]> = hosts.iter().map(Vec::as_slice).collect();

@@ -41,7 +41,7 @@ struct CounterGrowth {
     counters: [Distribution; COUNTERS.len()],
 }
 
-/// One window, from one sample to another.
+/// A window, from one sample to another.
 struct Window {
     kind: CostWindow,
     from: usize,

@@ -1,7 +1,7 @@
 //! Cumulative incidence: the share that has ended by some age, by cause (Aalen-Johansen, for competing
 //! risks).
 //!
-//! One minus a Kaplan-Meier curve per cause, with the other causes censored, would answer what happened
+//! The complement of a Kaplan-Meier curve per cause, with the other causes censored, would answer what happened
 //! if the other causes did not exist, and the results would sum to more than 1. Cumulative incidences
 //! and the survival sum to 1.
 

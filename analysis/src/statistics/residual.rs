@@ -6,7 +6,7 @@
 //! would favour short periods; this rule favours none. Sums are in milliseconds, so that the result is exact
 //! in continuous time and does not depend on the order in which periods and hosts are added.
 
-/// One period in which the region was available.
+/// A period in which the region was available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spell {
     pub(crate) from_ms: i64,

@@ -1,4 +1,4 @@
-//! One host's rows of one table. This is the only file that knows both Arrow and Polars.
+//! A host's rows of one table. This is the only file that knows both Arrow and Polars.
 //!
 //! Columns stay the Arrow arrays that the dataset returned, uncopied; Polars groups rows by a few key
 //! columns.

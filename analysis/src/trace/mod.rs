@@ -49,7 +49,7 @@ const FILE_COLUMNS: [&str; 7] = [
     "opened_count",
 ];
 
-/// One host of a dataset, with at least one sample.
+/// A host of a dataset, with at least one sample.
 pub(crate) struct HostTrace<'a> {
     pub(crate) reader: HostReader<'a>,
     pub(crate) samples: Samples,

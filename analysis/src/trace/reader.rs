@@ -13,7 +13,7 @@ use gleaner_dataset::Dataset;
 use gleaner_hosts::recorded::{Databases, order};
 use gleaner_schemas::column::Table;
 
-/// One host of a dataset, in a span of time.
+/// A host of a dataset, in a span of time.
 pub(crate) struct HostReader<'a> {
     dataset: &'a Dataset,
     pub(crate) host: &'a str,

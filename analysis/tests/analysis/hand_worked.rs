@@ -1,4 +1,4 @@
-//! One tiny fleet, every measure worked by hand.
+//! A tiny fleet, every measure worked by hand.
 //!
 //! Host a, 1 GiB, a sample every 90 s. The owner leaves at 60 s and is back at 570 s. At 720 s the agent
 //! was stopped for a while.

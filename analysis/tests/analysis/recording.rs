@@ -24,7 +24,7 @@ impl Recording {
         }
     }
 
-    /// One row of host `host`, recorded `seconds` after noon.
+    /// A row of host `host`, recorded `seconds` after noon.
     pub(crate) fn row<R: Row>(
         &mut self,
         host: &str,

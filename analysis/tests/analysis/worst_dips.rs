@@ -1,4 +1,4 @@
-//! One host's deepest dips, what ran in them, and its use of memory, worked by hand.
+//! A host's deepest dips, what ran in them, and its use of memory, worked by hand.
 //!
 //! 1 GiB, a sample every 90 s; a gap lies before the eighth.
 //!

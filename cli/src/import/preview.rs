@@ -51,7 +51,7 @@ fn time(row: &PreviewRow) -> String {
         .map_or_else(|e| e.to_string(), |time| time.to_string())
 }
 
-/// One block per row: one line per row would be wider than a terminal.
+/// A block per row: one line per row would be wider than a terminal.
 fn told(rows: &[Preview]) -> String {
     let mut table = gleaner_terminal::table(&["line", "column", "value"], 3);
     for preview in rows {

@@ -5,7 +5,7 @@ use super::{table, text};
 /// Key of a line; and its cells, each with its column.
 type Line = (Vec<String>, Vec<(usize, String)>);
 
-/// One line for each run of records with the same `key`, and one column for each `column`, in order of first
+/// A line for each run of records with the same `key`, and one column for each `column`, in order of first
 /// occurrence. The first `left` of `keys` are text.
 pub(super) fn pivot<'a, R: 'a>(
     records: impl Iterator<Item = &'a R>,

@@ -60,11 +60,11 @@ pub(crate) struct App {
     pki: Option<PathBuf>,
     local_access: LocalAccess,
     batch: Mutex<batch::Limits>,
-    /// One permit for each KiB of batches in progress.
+    /// A permit for each KiB of batches in progress.
     memory: Semaphore,
-    /// One permit for each batch being decoded.
+    /// A permit for each batch being decoded.
     decoders: Semaphore,
-    /// One permit for each reader of a table.
+    /// A permit for each reader of a table.
     readers: Arc<Semaphore>,
     turns: Turns,
     refusals: Log,

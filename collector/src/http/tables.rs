@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-/// One table of the dataset.
+/// A table of the dataset.
 #[derive(Debug, Serialize)]
 pub(super) struct TableEntry {
     name: &'static str,

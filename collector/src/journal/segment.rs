@@ -1,4 +1,4 @@
-//! One file of the journal: appended, synced, read once and removed.
+//! A file of the journal: appended, synced, read once and removed.
 
 use super::entry::Entry;
 use crate::Error;

@@ -44,7 +44,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Limits of connections.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// One permit for each connection, over all listeners that share it.
+    /// A permit for each connection, over all listeners that share it.
     pub connections: Arc<Semaphore>,
     /// Time without progress after which a reader of an answer is disconnected.
     pub reader_patience: Duration,

@@ -1,4 +1,4 @@
-//! One Arrow file: its index, staging, mapping and reading; and the cache of
+//! An Arrow file: its index, staging, mapping and reading; and the cache of
 //! open files.
 
 mod hashing;

@@ -1,4 +1,4 @@
-//! One Arrow file, staged host by host, and its manifest entry.
+//! An Arrow file, staged host by host, and its manifest entry.
 
 use crate::file::hashing::HashingWriter;
 use crate::file::index::{DatabaseRows, INDEX_KEY, IndexText, THINNED_KEY};

@@ -2,7 +2,7 @@
 
 use super::seal::TagBytes;
 
-/// One place of a page: a slot of a server.
+/// A place of a page: a slot of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(u32);
 

@@ -1,4 +1,4 @@
-//! One connection: TCP, a Unix socket, or TLS over one of them.
+//! A connection: TCP, a Unix socket, or TLS over one of them.
 
 use super::error::NegotiationError;
 use super::strangers::{Place, Strangers};

@@ -47,7 +47,7 @@ impl Shares {
     }
 }
 
-/// One connection of a client, counted until dropped.
+/// A connection of a client, counted until dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     shares: Arc<Shares>,

@@ -446,7 +446,7 @@ fn pages_that_a_client_is_slow_to_take_are_whole() {
     assert_eq!(client.ended(), Ok(()));
 }
 
-/// One action of a client.
+/// An action of a client.
 #[derive(Clone, Debug)]
 enum Step {
     Read(usize, usize),

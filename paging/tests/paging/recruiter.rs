@@ -50,7 +50,7 @@ impl Recruiter {
     }
 }
 
-/// One connection of a memory server.
+/// A connection of a memory server.
 pub(crate) struct Link {
     pub(crate) socket: WebSocket<TcpStream>,
     last_id: u64,

@@ -38,7 +38,7 @@ pub enum Failure {
         /// Message of the server or the network.
         why: String,
     },
-    /// It is unclear which host's quota to follow.
+    /// The host whose quota to follow is unclear.
     #[error("{0}: name the host that the server runs on with --host")]
     Host(String),
     /// The memory server does not answer, or refuses.

@@ -1,4 +1,4 @@
-//! One host's week in numbers, compared with the week before.
+//! A host's week in numbers, compared with the week before.
 
 use crate::change;
 use crate::page::table::{Cell, Kind, Table, numbers, words};

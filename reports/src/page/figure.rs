@@ -21,7 +21,7 @@ pub(crate) struct Figure {
     pub plot: Plot,
 }
 
-/// One line of the key.
+/// A line of the key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Key {
     /// Name of the colour in `style.css`.

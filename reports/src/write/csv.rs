@@ -4,7 +4,7 @@ use crate::document::Page;
 use crate::page::table::{Cell, Table};
 use crate::page::{Part, Section};
 
-/// One table as a file.
+/// A table as a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFile {
     /// File name without an ending, from the table's id.

@@ -5,7 +5,7 @@ const NEVER_USED: u32 = u32::MAX;
 /// Recorded uses per held block at most: the more, the less often uses are moved.
 const USES_A_BLOCK: usize = 4;
 
-/// One use of consecutive blocks, in ascending order. There is at least one.
+/// A use of consecutive blocks, in ascending order. There is at least one.
 #[derive(Clone, Copy, Debug)]
 struct Use {
     first: u32,

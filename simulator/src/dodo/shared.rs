@@ -12,7 +12,7 @@ use crate::applications::Program;
 use crate::event::Queue;
 use crate::hosts::Timeline;
 
-/// One of several clients.
+/// A client among several.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Borrower<P> {
     /// Name of the client in outcome and placement.

@@ -1,4 +1,4 @@
-//! One host's samples, read from a dataset.
+//! A host's samples, read from a dataset.
 
 use super::reading::Reading;
 use super::{HostsError, Result};
@@ -61,7 +61,7 @@ const COLUMNS: [&str; 12] = [
     "harvestable_bytes",
 ];
 
-/// One host's rows of a table.
+/// A host's rows of a table.
 pub(super) struct Rows<'a> {
     dataset: &'a Dataset,
     table: &'static str,

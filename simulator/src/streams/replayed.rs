@@ -23,7 +23,7 @@ pub enum StoredObjects {
     AsObjects,
 }
 
-/// One client's requests.
+/// A client's requests.
 ///
 /// The program has one process: it computes between the recorded requests, makes a request, and waits for the
 /// answer, so that a recorded wait for a slow disk counts as computing. All data are on its first disk.

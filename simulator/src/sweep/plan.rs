@@ -12,7 +12,7 @@ const MOST_DAYS: f64 = 36_600.0;
 /// Settings for programs only: recorded clients have their own compute times, and run once.
 const OF_PROGRAMS: [&str; 3] = ["think_ns", "pause_ns", "reference_runs"];
 
-/// One combination; each seed of the plan is a run of it.
+/// A combination; each seed of the plan is a run of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     /// Index of the dataset among the plan's.

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Point in the exchange of a batch at which the relay stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
-    /// This many thousandths of the request have reached the collector.
+    /// A number of thousandths of the request has reached the collector.
     Within(usize),
     /// The whole request was sent, but no answer was read.
     Sent,

@@ -63,7 +63,7 @@ impl Fleet {
     }
 }
 
-/// One line of `periods.csv`.
+/// A line of `periods.csv`.
 #[derive(Clone, Debug, PartialEq)]
 struct Period {
     host: String,

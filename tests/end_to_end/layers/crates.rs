@@ -17,7 +17,7 @@ const IMPURE: [&str; 8] = [
     "jiff",
 ];
 
-/// One row of the code map.
+/// A row of the code map.
 struct Row {
     layer: String,
     name: String,

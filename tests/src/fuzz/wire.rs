@@ -52,7 +52,7 @@ pub(super) fn link(bytes: &[u8]) {
     }
 }
 
-/// One JSON message of each protocol: a decoded message can be encoded, and an encoded one can be
+/// A JSON message of each protocol: a decoded message can be encoded, and an encoded one can be
 /// decoded.
 pub(super) fn messages(bytes: &[u8]) {
     again::<HostMessage>(bytes);

@@ -1,4 +1,4 @@
-//! One step of the Levenberg–Marquardt method, with slopes from finite differences.
+//! A step of the Levenberg–Marquardt method, with slopes from finite differences.
 
 /// Change of a parameter, in its unbounded form, from which its slope is measured.
 const DIFFERENCE: f64 = 0.12;

@@ -113,7 +113,7 @@ pub enum Action {
     Answer(Answer),
     /// Close the connection to this server.
     Disconnect(u8, Distrust),
-    /// This server stores no page any more: end the lease.
+    /// The server stores no page any more: end the lease.
     Release(u8),
     /// Log this line.
     Note(String),

@@ -77,7 +77,7 @@ pub fn count_answers(wire: Wire) -> io::Result<u64> {
 /// News of leases for the program that requests them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseNews {
-    /// This lease stores no page any more and can be ended.
+    /// The lease stores no page any more and can be ended.
     Released(String),
     /// The server of this lease could not be connected in time; the lease can be ended.
     Unreachable(String),

@@ -42,7 +42,7 @@ struct Case {
     seen: Arc<Mutex<BTreeSet<&'static str>>>,
 }
 
-/// How often each failure may happen.
+/// Number of times that each failure may still happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Budget {
     returns: u8,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// Number of programs on the page; the companions have all.
 const ROWS_SHOWN: usize = 15;
 
-/// One program, over all hosts.
+/// A program, over all hosts.
 #[derive(Default)]
 struct Program {
     hosts: i64,

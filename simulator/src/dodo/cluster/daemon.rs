@@ -1,4 +1,4 @@
-//! One host's idle memory daemon: `policy`'s `Lender`, which is also the live memory server's, driven by a
+//! A host's idle memory daemon: `policy`'s `Lender`, which is also the live memory server's, driven by a
 //! traced host's history.
 
 use super::{Cluster, DROPPED, HostEvent, Violation, ms};

@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::fmt;
 use std::io::Read;
 
-/// One host's part of a document.
+/// A host's part of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Host {
     pub(super) nodename: String,
@@ -335,7 +335,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One machine's output from three versions.
+    /// A machine's output from three versions.
     const PRINTED: [&str; 3] = [
         include_str!("../../../tests/data/sysstat/11.5.7.json"),
         include_str!("../../../tests/data/sysstat/12.6.1.json"),
