@@ -6,14 +6,9 @@ import { join, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { DESKTOP, PHONE, launch, newContext } from "./chromium.mjs";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-const SIZES = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+const SIZES = { desktop: DESKTOP, phone: PHONE };
 const SCREENSHOTS = fileURLToPath(new URL("../../out/screenshots/book/", import.meta.url));
 const BOOK = resolve(process.env.GLEANER_BOOK ?? fileURLToPath(new URL("../../out/book/", import.meta.url)));
 const PAGES = readdirSync(BOOK).filter((name) => name.endsWith(".html") && !["404.html", "toc.html"].includes(name));
@@ -24,7 +19,7 @@ describe("the book", () => {
   let browser;
   before(async () => {
     mkdirSync(SCREENSHOTS, { recursive: true });
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    browser = await launch();
   });
   after(() => browser?.close());
 
@@ -33,7 +28,7 @@ describe("the book", () => {
   for (const scheme of ["light", "dark"]) {
     for (const [size, viewport] of Object.entries(SIZES)) {
       test(`is read on a ${size}, ${scheme}`, async () => {
-        const context = await browser.newContext({ viewport, colorScheme: scheme, reducedMotion: "reduce" });
+        const context = await newContext(browser, { viewport, colorScheme: scheme, reducedMotion: "reduce" });
         const page = await context.newPage();
         const faults = [];
         const shutOut = new Map();
@@ -64,7 +59,7 @@ describe("the book", () => {
   }
 
   test("a page is found by its words", async () => {
-    const context = await browser.newContext({ viewport: SIZES.desktop });
+    const context = await newContext(browser, { viewport: SIZES.desktop });
     const page = await context.newPage();
     await page.goto(pathToFileURL(join(BOOK, "index.html")).href, { waitUntil: "load" });
     await page.keyboard.press("s");

@@ -9,10 +9,8 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { launch, newContext } from "./chromium.mjs";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
 const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
 const GLEANER = join(resolve(process.env.GLEANER_PROGRAMS ?? join(CHECKOUT, "target/debug")), "gleaner");
 const SCREENSHOTS = join(CHECKOUT, "out/screenshots/");
@@ -28,7 +26,7 @@ describe("the index of reports", () => {
     const dataset = join(folder, "dataset");
     await gleaner("synth", "-o", dataset, "--hosts", "3", "--days", "14", "--start", "2026-11-09", "--interval", "30m");
     for (const week of [...WEEKS].reverse()) await gleaner("report", dataset, "--week", week, "--folder", reports);
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    browser = await launch();
   });
   after(async () => {
     await browser?.close();
@@ -41,7 +39,7 @@ describe("the index of reports", () => {
     phone: { viewport: { width: 390, height: 844 }, colorScheme: "light" },
   })) {
     test(`leads to each week, newest first, and is well on a ${name} screen`, async () => {
-      const context = await browser.newContext(options);
+      const context = await newContext(browser, options);
       const page = await context.newPage();
       const faults = [];
       page.on("console", (message) => faults.push(message.text()));

@@ -8,15 +8,8 @@ import { basename, resolve } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { PHONE, launch, newContext } from "./chromium.mjs";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-const DESKTOP = { width: 1280, height: 900 };
-const PHONE = { width: 390, height: 844 };
 const SCREENSHOTS = fileURLToPath(new URL("../../out/screenshots/", import.meta.url));
 
 const named = (variable) => (process.env[variable] ?? "").split(":").filter(Boolean);
@@ -35,13 +28,13 @@ for (const path of [...reports, ...clocks]) {
     let browser;
     before(async () => {
       mkdirSync(SCREENSHOTS, { recursive: true });
-      browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+      browser = await launch();
     });
     after(() => browser?.close());
 
     /** The opened report, with its errors and its requests. */
     async function open(options, hash = "", script = undefined) {
-      const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", reducedMotion: "reduce", ...options });
+      const context = await newContext(browser, { reducedMotion: "reduce", ...options });
       const page = await context.newPage();
       if (script) await page.addInitScript(script);
       const faults = [];

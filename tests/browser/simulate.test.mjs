@@ -9,10 +9,8 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { launch, newContext } from "./chromium.mjs";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"];
 const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
 const GLEANER = join(resolve(process.env.GLEANER_PROGRAMS ?? join(CHECKOUT, "target/debug")), "gleaner");
 const SCREENSHOTS = join(CHECKOUT, "out/screenshots/");
@@ -44,7 +42,7 @@ describe("a page of simulations", () => {
     }
     writeFileSync(join(folder, "short.toml"), SCENARIO);
     await gleaner("simulate", "short.toml", "--page", "short.html");
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    browser = await launch();
   });
   after(async () => {
     await browser?.close();
@@ -57,7 +55,7 @@ describe("a page of simulations", () => {
     phone: { viewport: { width: 390, height: 844 }, colorScheme: "light", hasTouch: true },
   })) {
     test(`shows benefit against cost, and is well on a ${name} screen`, async () => {
-      const context = await browser.newContext({ ...options, reducedMotion: "reduce" });
+      const context = await newContext(browser, { ...options, reducedMotion: "reduce" });
       const page = await context.newPage();
       const faults = [];
       const requests = [];

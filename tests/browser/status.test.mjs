@@ -12,19 +12,11 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { PHONE, launch, newContext } from "./chromium.mjs";
 
-const CHROMIUM = "/usr/bin/chromium";
-const FLAGS = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-  "--disable-background-networking", "--disable-component-update", "--disable-sync",
-];
-const DESKTOP = { width: 1280, height: 900 };
-const PHONE = { width: 390, height: 844 };
 const CHECKOUT = fileURLToPath(new URL("../../", import.meta.url));
 const PROGRAMS = resolve(process.env.GLEANER_PROGRAMS ?? join(CHECKOUT, "target/debug"));
 const SCREENSHOTS = join(CHECKOUT, "out/screenshots/");
-const PATIENCE_MS = 90_000;
 const MANY_HOSTS = 10_000;
 const REFRESH_MS = 10_000; // interval stated on the page
 const PAGE_BYTES = 150_000;
@@ -76,7 +68,7 @@ let folder;
 before(async () => {
   mkdirSync(SCREENSHOTS, { recursive: true });
   folder = mkdtempSync(join(tmpdir(), "gleaner-status-"));
-  browser = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+  browser = await launch();
 });
 after(async () => {
   await browser?.close();
@@ -85,9 +77,8 @@ after(async () => {
 
 /** The opened page, with its errors and its requests to other addresses. */
 async function open(url, { path = "/", clock = false, ...options } = {}) {
-  const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", ...options });
+  const context = await newContext(browser, options);
   const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE_MS);
   if (clock) await page.clock.install();
   const faults = [];
   const elsewhere = [];
