@@ -25,8 +25,9 @@ pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
         0 => Finding::of(Message::NoServer, "device", text),
         _ => Finding::ok("device", text),
     }];
-    if device.pages.lost > 0 {
-        let text = format!("{} pages are lost since its start", device.pages.lost);
+    if device.counters.lost_pages_count > 0 {
+        let lost = device.counters.lost_pages_count;
+        let text = format!("{lost} pages are lost since its start");
         findings.push(Finding::of(Message::PagesLost, "device", text));
     }
     findings
@@ -161,14 +162,14 @@ pub(crate) fn judge_attached(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gleaner_paging::device::Totals;
+    use gleaner_paging::device::DeviceCounters;
     use gleaner_paging::device::run::ServerStatus;
 
-    fn device(standing: &str) -> DeviceStatus {
+    fn device(state: &str) -> DeviceStatus {
         DeviceStatus {
             has_disk: true,
             servers: vec![ServerStatus {
-                standing: standing.to_owned(),
+                state: state.to_owned(),
                 ..ServerStatus::default()
             }],
             ..DeviceStatus::default()
@@ -184,9 +185,9 @@ mod tests {
         assert_eq!(judged(&device("up")), []);
         assert_eq!(judged(&device("draining")), [Message::NoServer]);
         let mut lossy = device("up");
-        lossy.pages = Totals {
-            lost: 1,
-            ..Totals::default()
+        lossy.counters = DeviceCounters {
+            lost_pages_count: 1,
+            ..DeviceCounters::default()
         };
         assert_eq!(judged(&lossy), [Message::PagesLost]);
     }

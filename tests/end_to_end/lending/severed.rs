@@ -72,8 +72,13 @@ impl Loads {
     fn are_whole(&mut self, clerk: &Clerk) {
         self.0.iter_mut().for_each(Load::check_all);
         let status = clerk.status();
-        let pages = &status["pages"];
-        let trouble = ["lost", "wrong", "failed"].map(|key| pages[key].as_u64());
+        let counters = &status["counters"];
+        let trouble = [
+            "lost_pages_count",
+            "corrupt_pages_count",
+            "failed_requests_count",
+        ]
+        .map(|key| counters[key].as_u64());
         assert_eq!(trouble, [Some(0); 3], "{status}");
         let outcomes = self.outcomes();
         assert!(outcomes.iter().all(|one| one.errors == 0), "{outcomes:?}");
@@ -96,9 +101,9 @@ fn used_bytes(status: &Value) -> [u64; 2] {
 fn is_up(status: &Value, host: &str) -> Option<bool> {
     let servers = status["servers"].as_array().unwrap();
     let own = servers.iter().filter(|server| server["host"] == host);
-    let standing: BTreeSet<bool> = own.map(|server| server["standing"] == "up").collect();
-    match standing.len() {
-        1 => standing.first().copied(),
+    let states: BTreeSet<bool> = own.map(|server| server["state"] == "up").collect();
+    match states.len() {
+        1 => states.first().copied(),
         _ => None,
     }
 }

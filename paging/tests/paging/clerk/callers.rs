@@ -51,7 +51,7 @@ impl AttackedClerk {
         let grown = peak_bytes(clerk.running.id()).saturating_sub(self.before_bytes);
         assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
         println!("{grown} bytes more, {outcome:?}");
-        assert_eq!(clerk.status()["pages"]["lost"], 0);
+        assert_eq!(clerk.status()["counters"]["lost_pages_count"], 0);
     }
 }
 
@@ -99,7 +99,7 @@ fn a_crowd_at_the_clerks_sockets_shuts_nobody_out() {
             stream
         })
         .collect();
-    assert!(clerk.status()["pages"].is_object());
+    assert!(clerk.status()["counters"].is_object());
     drop(asking);
     // An idle client in transmission.
     let victim = attacked.victim();

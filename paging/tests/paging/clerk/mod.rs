@@ -173,7 +173,7 @@ impl Clerk {
 /// Number of connected servers.
 fn up(status: &Value) -> usize {
     let servers = status["servers"].as_array().unwrap();
-    let is_up = |server: &&Value| server["standing"] == "up";
+    let is_up = |server: &&Value| server["state"] == "up";
     servers.iter().filter(is_up).count()
 }
 
@@ -232,7 +232,7 @@ fn disconnects(status: &Value) -> u64 {
     let servers = status["servers"].as_array().unwrap();
     servers
         .iter()
-        .filter_map(|server| server["disconnects"].as_u64())
+        .filter_map(|server| server["disconnects_count"].as_u64())
         .sum()
 }
 
@@ -249,8 +249,8 @@ fn forged_answers_end_a_connection_and_no_page() {
         clerk.hosts[0].relay.alter_nothing();
     });
     assert_eq!(outcome.errors, 0, "{outcome:?}");
-    let pages = &clerk.status()["pages"];
-    assert_eq!(pages["lost"], 0, "{pages}");
+    let counters = &clerk.status()["counters"];
+    assert_eq!(counters["lost_pages_count"], 0, "{counters}");
 }
 
 const QUICK: &str =
@@ -268,11 +268,12 @@ fn with_a_copy_on_disk_no_fault_of_a_server_is_seen() {
             eprintln!("{what}");
         }
     });
-    eprintln!("{outcome:?}, {:#}", clerk.status()["pages"]);
+    eprintln!("{outcome:?}, {:#}", clerk.status()["counters"]);
     assert_eq!(outcome.errors, 0, "{outcome:?}");
     assert!(outcome.requests > 500, "{outcome:?}");
-    let pages = &clerk.status()["pages"];
-    assert!(pages["from_servers"].as_u64() > Some(100), "{pages}");
+    let counters = &clerk.status()["counters"];
+    let reads = counters["server_reads_count"].as_u64();
+    assert!(reads > Some(100), "{counters}");
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
     let outcome = clerk.under_load(21, |clerk| {
         for _ in 0..rounds() / 2 {
             let at = random.next_u32() as usize % 3;
-            let ended = |status: &Value| status["pages"]["disconnects"].as_u64();
+            let ended = |status: &Value| status["counters"]["disconnects_count"].as_u64();
             let before = ended(&clerk.status());
             if random.next_u32() % 2 == 0 {
                 clerk.hosts[at].kill();
@@ -300,7 +301,7 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             });
         }
     });
-    eprintln!("{outcome:?}, {:#}", clerk.status()["pages"]);
+    eprintln!("{outcome:?}, {:#}", clerk.status()["counters"]);
     assert_eq!(outcome.errors, 0, "{outcome:?}");
 }
 
@@ -314,7 +315,7 @@ fn one_copy_lost_is_an_error_at_once() {
         clerk.hosts[0].kill();
         clerk.hosts[0].start_again();
         wait_for("an error", || {
-            clerk.status()["pages"]["lost"].as_u64() > Some(0)
+            clerk.status()["counters"]["lost_pages_count"].as_u64() > Some(0)
         });
     });
     assert!(outcome.errors > 0);
@@ -371,7 +372,7 @@ fn clients_of_others_see_a_disk() {
     run("nbdcopy", &[&original.display().to_string(), &url]);
     run("nbdcopy", &[&url, &copy.display().to_string()]);
     assert!(std::fs::read(&copy).unwrap() == std::fs::read(&original).unwrap());
-    let pages = &clerk.status()["pages"];
-    assert_eq!(pages["failed"], 0, "{pages}");
+    let counters = &clerk.status()["counters"];
+    assert_eq!(counters["failed_requests_count"], 0, "{counters}");
     assert_eq!(clerk.running.end().0, Some(0));
 }

@@ -122,9 +122,7 @@ impl Swap {
         attach.args(["attach", "--by", "fuse", "--swap", "--size", "256MiB"]);
         attach.args(["--name", &swap.name, "--config"]).arg(config);
         succeed(&mut attach);
-        wait_for("a lease", || {
-            swap.status()["servers"][0]["standing"] == "up"
-        });
+        wait_for("a lease", || swap.status()["servers"][0]["state"] == "up");
         swap
     }
 
@@ -298,11 +296,17 @@ fn sort_a_search_and_pov_ray_make_the_same_of_other_hosts_memory_while_an_owner_
     for host in &swap.lenders.hosts {
         assert!(host.lending().pages.unwrap().requests_count > 0);
     }
-    let pages = swap.status()["pages"].clone();
-    println!("{pages}");
-    assert!(pages["from_servers"].as_u64() > Some(1000), "{pages}");
-    for none in ["failed", "lost", "wrong", "disk_failed"] {
-        assert_eq!(pages[none], 0, "{none}: {pages}");
+    let counters = swap.status()["counters"].clone();
+    println!("{counters}");
+    let reads = counters["server_reads_count"].as_u64();
+    assert!(reads > Some(1000), "{counters}");
+    for none in [
+        "failed_requests_count",
+        "lost_pages_count",
+        "corrupt_pages_count",
+        "failed_disk_writes_count",
+    ] {
+        assert_eq!(counters[none], 0, "{none}: {counters}");
     }
     succeed(swap.here().args(["detach", &swap.name]));
     wait_for("leases to go with it", || swap.lenders.leases() == [0, 0]);

@@ -399,7 +399,7 @@ impl Turn {
             has_disk: self.disk.is_some(),
             has_all_copies: self.device.has_all_copies(),
             unreachable_bytes: u64::from(self.device.unreachable_pages()) * PAGE as u64,
-            pages: self.device.totals(),
+            counters: self.device.counters(),
             servers: self.device.servers().into_iter().map(server).collect(),
         }
     }
