@@ -1,4 +1,4 @@
-//! A clerk between memory servers and a program that uses its device: `gleaner-clerk serve`, which borrows
+//! A clerk between memory servers and a program that uses its device: `gleaner-clerk run`, which borrows
 //! from a recruiter over TLS, with a client certificate and a copy on disk.
 
 use super::cluster::CAP_BYTES;
@@ -60,7 +60,7 @@ impl Lenders {
     pub(super) fn configure(&self, more: &str) -> PathBuf {
         let text = format!(
             "recruiters = [\"https://{}:{PORT}\"]\ncertificate = {:?}\nkey = {:?}\nauthority = {:?}\n\
-             lease = \"{LEASE_BYTES}B\"\ndisk = {:?}\n{more}\n",
+             lease_size = \"{LEASE_BYTES}B\"\ndisk_folder = {:?}\n{more}\n",
             RECRUITER[0],
             self.file("client.crt"),
             self.file("client.key"),
@@ -87,7 +87,11 @@ impl Lenders {
 /// Status of the clerk with this socket.
 pub(super) fn status(socket: &Path) -> Value {
     let mut command = Command::new(program("gleaner-clerk").unwrap());
-    let said = succeed(command.args(["status", "--json", "--status"]).arg(socket));
+    let said = succeed(
+        command
+            .args(["status", "--json", "--status-socket"])
+            .arg(socket),
+    );
     serde_json::from_str(&said).unwrap()
 }
 
@@ -105,14 +109,14 @@ impl<'a> Clerk<'a> {
 
     /// Starts a clerk with additional lines of configuration.
     pub(super) fn start_with(lenders: &'a Lenders, more: &str) -> Self {
-        let more = format!("size = \"{DEVICE_BYTES}B\"\nlock = false\n{more}");
+        let more = format!("size = \"{DEVICE_BYTES}B\"\nlock_memory = false\n{more}");
         let config = lenders.configure(&more);
         let device = lenders.file(DEVICE);
         let mut command = lenders.clerk();
-        command.args(["serve", "--config"]).arg(config);
+        command.args(["run", "--config"]).arg(config);
         command.arg("--listen").arg(&device);
         command
-            .arg("--status")
+            .arg("--status-socket")
             .arg(lenders.file("clerk-status.sock"));
         let clerk = Self {
             lenders,

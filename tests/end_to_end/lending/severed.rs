@@ -15,8 +15,8 @@ const MIB: u64 = 1 << 20;
 /// Pages of each program: together they use three quarters of the device.
 const PAGES: usize = (24 * MIB / 4096) as usize;
 const PROGRAMS: u64 = 2;
-/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_within`), and ten if
-/// no other server has the page (`give_up_after`); the rest is for a busy machine.
+/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_timeout`), and ten if
+/// no other server has the page (`request_timeout`); the rest is for a busy machine.
 const NO_HANG: Duration = Duration::from_secs(60);
 /// Time for which the programs continue after a fault was noticed.
 const AFTER: Duration = Duration::from_secs(2);

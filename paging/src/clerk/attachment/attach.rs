@@ -3,10 +3,10 @@
 use super::failure::AttachError;
 use super::folder::Folder;
 use super::patience::Patience;
-use super::record::{DeviceWay, Record};
+use super::record::{MethodRecord, Record};
 use super::release::{self, release};
 use super::{clerk, fuse, group, kernel, process, swap};
-use crate::args::{AttachArgs, DeviceKind};
+use crate::args::{AttachArgs, AttachMethod};
 use gleaner_paging::nbd::client::{Server, connect};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -26,9 +26,9 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, Atta
     let mut record = Record {
         name: wanted.name.clone(),
         socket: PathBuf::new(),
-        since_ms: now_ms(),
-        bytes: 0,
-        way: None,
+        attached_time_ms: now_ms(),
+        size_bytes: 0,
+        method: None,
         device: None,
         is_swap: wanted.swap,
         group: None,
@@ -56,13 +56,13 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &AttachArgs) -> Result<()
         Some(socket) => absolute(socket)?,
         None => clerk::start(folder, record, &wanted.device)?,
     };
-    record.bytes = size(&record.socket)?;
-    match way(wanted.by)? {
-        DeviceKind::Kernel => {
-            record.way = Some(DeviceWay::Kernel);
+    record.size_bytes = size(&record.socket)?;
+    match method(wanted.method)? {
+        AttachMethod::Kernel => {
+            record.method = Some(MethodRecord::Kernel);
             record.device = Some(kernel::connect(&record.socket, wanted.swap)?);
         }
-        DeviceKind::Fuse => {
+        AttachMethod::Fuse => {
             fuse::mount(folder, record)?;
             let path = folder.path().to_owned();
             record.device = Some(patiently(record, "losetup", move || fuse::device(&path))?);
@@ -89,15 +89,15 @@ fn size(socket: &Path) -> Result<u64, AttachError> {
     Ok(export.bytes)
 }
 
-fn way(by: Option<DeviceKind>) -> Result<DeviceKind, AttachError> {
-    let lacks = |by| match by {
-        DeviceKind::Kernel => kernel::lacks(),
-        DeviceKind::Fuse => fuse::lacks(),
+fn method(wanted: Option<AttachMethod>) -> Result<AttachMethod, AttachError> {
+    let lacks = |method| match method {
+        AttachMethod::Kernel => kernel::lacks(),
+        AttachMethod::Fuse => fuse::lacks(),
     };
-    match by {
-        Some(by) => lacks(by).map_or(Ok(by), |lack| Err(AttachError::NoWay(lack))),
-        None if kernel::lacks().is_none() => Ok(DeviceKind::Kernel),
-        None => fuse::lacks().map_or(Ok(DeviceKind::Fuse), |lack| Err(AttachError::NoWay(lack))),
+    match wanted {
+        Some(method) => lacks(method).map_or(Ok(method), |lack| Err(AttachError::NoWay(lack))),
+        None if kernel::lacks().is_none() => Ok(AttachMethod::Kernel),
+        None => fuse::lacks().map_or(Ok(AttachMethod::Fuse), |lack| Err(AttachError::NoWay(lack))),
     }
 }
 

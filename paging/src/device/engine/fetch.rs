@@ -113,12 +113,12 @@ impl Device {
     /// Lets a read wait for a disconnected server with the only copy, up to a time limit. A page without any
     /// copy is lost.
     fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
-        let (now_ms, patience_ms) = (self.now_ms(), self.settings.give_up_after_ms);
+        let (now_ms, timeout_ms) = (self.now_ms(), self.settings.request_timeout_ms);
         for place in entry.places {
             if self.servers.state(place) == LeaseState::Down
                 && let Some((server, _)) = place.at()
                 && let Some(server) = self.servers.get_mut(server)
-                && now_ms - server.down_since_ms < patience_ms
+                && now_ms - server.down_since_ms < timeout_ms
             {
                 server.stranded.push(purpose);
                 return;

@@ -185,7 +185,7 @@ impl Device {
                 .push_back(Action::Disconnect(number, Distrust::Silent));
             self.server_down(number);
         }
-        let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
+        let too_old_ms = self.now_ms() - self.settings.request_timeout_ms;
         let numbers: Vec<u8> = self.servers.iter().map(|(number, _)| number).collect();
         for number in numbers {
             if let Some(server) = self.servers.get_mut(number)
@@ -205,9 +205,9 @@ impl Device {
     /// that answers other requests first is only slow, and its window shrinks. But if it skips a request
     /// while answering later ones for longer than a server may be unreachable, it is listed too.
     fn silent(&self) -> Vec<u8> {
-        let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
-        let left_out_us = self.now_us - self.settings.give_up_after_ms * 1000;
-        let is_given_up = |sent_us: i64, number: u8| {
+        let too_old_us = self.now_us - self.settings.answer_timeout_ms * 1000;
+        let left_out_us = self.now_us - self.settings.request_timeout_ms * 1000;
+        let is_overdue = |sent_us: i64, number: u8| {
             self.servers.get(number).is_some_and(|server| {
                 sent_us < too_old_us && server.heard_us < too_old_us
                     || sent_us < left_out_us && sent_us < server.answered_sent_us
@@ -217,7 +217,7 @@ impl Device {
             .ops
             .iter()
             .filter_map(|(_, timed)| Some((timed.sent_us?, timed.server?)))
-            .filter(|(sent_us, number)| is_given_up(*sent_us, *number))
+            .filter(|(sent_us, number)| is_overdue(*sent_us, *number))
             .map(|(_, number)| number)
             .collect();
         silent.sort_unstable();

@@ -54,9 +54,9 @@ pub struct Settings {
     /// Treatment of pages whose host wants its memory back.
     pub on_revocation: Revocation,
     /// Timeout of an answer, after which the server is disconnected.
-    pub answer_within_ms: i64,
+    pub answer_timeout_ms: i64,
     /// Timeout of a read that only an unreachable server could answer.
-    pub give_up_after_ms: i64,
+    pub request_timeout_ms: i64,
 }
 
 /// Reason for closing the connection to a server.

@@ -230,7 +230,7 @@ impl Device {
 
     /// Returns true if a write without any place may wait for a server to be connected again.
     fn may_find_room(&self) -> bool {
-        let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
+        let too_old_ms = self.now_ms() - self.settings.request_timeout_ms;
         !self.settings.has_disk
             && self.servers.iter().any(|(_, server)| {
                 server.state == LeaseState::Down && server.down_since_ms > too_old_ms

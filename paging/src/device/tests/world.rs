@@ -152,8 +152,8 @@ impl World {
             frames: 64,
             eviction,
             on_revocation,
-            answer_within_ms: 2000,
-            give_up_after_ms: 5000,
+            answer_timeout_ms: 2000,
+            request_timeout_ms: 5000,
         };
         let mut world = Self {
             device: Device::new(settings, &[3; 32]).unwrap(),

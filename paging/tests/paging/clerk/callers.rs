@@ -24,7 +24,7 @@ impl AttackedClerk {
     fn start(hosts: usize) -> Self {
         let disk = tempfile::tempdir().unwrap();
         let path = disk.path().display().to_string();
-        let clerk = Clerk::start(hosts, &["--disk", &path], QUICK);
+        let clerk = Clerk::start(hosts, &["--disk-folder", &path], QUICK);
         let device = Server::Unix(clerk.socket());
         let own = (PAGES as u64 / 2, PAGES / 4);
         let mut neighbour = Load::new((&device, ""), own, 3, NO_HANG);

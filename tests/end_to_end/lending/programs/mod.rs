@@ -119,7 +119,7 @@ impl Swap {
             lenders,
         };
         let mut attach = swap.clerk(swap.lenders.clerk());
-        attach.args(["attach", "--by", "fuse", "--swap", "--size", "256MiB"]);
+        attach.args(["attach", "--method", "fuse", "--swap", "--size", "256MiB"]);
         attach.args(["--name", &swap.name, "--config"]).arg(config);
         succeed(&mut attach);
         wait_for("a lease", || swap.status()["servers"][0]["state"] == "up");
@@ -136,7 +136,7 @@ impl Swap {
     }
 
     fn used_bytes(&self) -> u64 {
-        let told = succeed(self.here().args(["attached", "--json"]));
+        let told = succeed(self.here().args(["attachments", "--json"]));
         let told: Value = serde_json::from_str(&told).unwrap();
         told[0]["swap_used_bytes"].as_u64().unwrap()
     }
@@ -156,7 +156,7 @@ impl Swap {
 impl Drop for Swap {
     fn drop(&mut self) {
         let mut detach = self.here();
-        detach.args(["detach", &self.name, "--force", "--patience", "5"]);
+        detach.args(["detach", &self.name, "--force", "--timeout", "5s"]);
         let _ = detach.stderr(Stdio::null()).status(); // after a successful test nothing is attached
     }
 }

@@ -46,7 +46,10 @@ fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
 pub(crate) fn ask(path: &Path, as_json: bool) -> anyhow::Result<String> {
     use anyhow::Context;
     let said = gleaner_paging::ask::clerk(path, PATIENCE).with_context(|| {
-        format!("ask the clerk at {}: is it running (gleaner-clerk serve), and are you its user or root?", path.display())
+        format!(
+            "ask the clerk at {}: is it running (gleaner-clerk run), and are you its user or root?",
+            path.display()
+        )
     })?;
     if as_json {
         return Ok(said);
