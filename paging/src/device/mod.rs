@@ -1,8 +1,8 @@
 //! A block device whose pages are in the memory of other hosts, protected from loss.
 
 mod engine;
-mod fetched;
 mod frames;
+mod purpose;
 pub mod run;
 mod seal;
 mod servers;

@@ -68,7 +68,7 @@ pub(super) struct Server {
     /// Time since which the server is [`LeaseState::Down`].
     pub(super) down_since_ms: i64,
     /// Reads that wait for this server, since only it has their pages.
-    pub(super) stranded: Vec<super::fetched::Purpose>,
+    pub(super) stranded: Vec<super::purpose::Purpose>,
 }
 
 impl Server {

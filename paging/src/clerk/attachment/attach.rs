@@ -2,9 +2,9 @@
 
 use super::failure::AttachError;
 use super::folder::Folder;
-use super::patience::Patience;
 use super::record::{MethodRecord, Record};
 use super::release::{self, release};
+use super::timeout::StepTimeout;
 use super::{clerk, fuse, group, kernel, process, swap};
 use crate::args::{AttachArgs, AttachMethod};
 use gleaner_paging::nbd::client::{Server, connect};
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// Timeout of the server's answer; a server on this host answers in microseconds.
 const TO_ANSWER: Duration = Duration::from_secs(10);
 /// Time limit of one step.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Attaches a device; undoes the finished steps if one fails.
 pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, AttachError> {
@@ -39,7 +39,7 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, Atta
     let Err(why) = steps(&folder, &mut record, wanted) else {
         return Ok(record);
     };
-    match release(&folder, &record, PATIENCE) {
+    match release(&folder, &record, TIMEOUT) {
         Ok(_) => Err(why),
         Err(left) => Err(AttachError::Left {
             name: wanted.name.clone(),
@@ -65,13 +65,15 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &AttachArgs) -> Result<()
         AttachMethod::Fuse => {
             fuse::mount(folder, record)?;
             let path = folder.path().to_owned();
-            record.device = Some(patiently(record, "losetup", move || fuse::device(&path))?);
+            record.device = Some(with_timeout(record, "losetup", move || {
+                fuse::device(&path)
+            })?);
         }
     }
     folder.keep(record)?;
     if let (true, Some(device)) = (wanted.swap, record.device.clone()) {
         let priority = wanted.priority;
-        patiently(record, "mkswap and swapon", move || {
+        with_timeout(record, "mkswap and swapon", move || {
             swap::make(&device).and_then(|()| swap::on(&device, priority))
         })?;
     }
@@ -101,13 +103,13 @@ fn method(wanted: Option<AttachMethod>) -> Result<AttachMethod, AttachError> {
     }
 }
 
-fn patiently<T: Send + 'static>(
+fn with_timeout<T: Send + 'static>(
     record: &Record,
     name: &'static str,
     step: impl FnOnce() -> Result<T, AttachError> + Send + 'static,
 ) -> Result<T, AttachError> {
     let cut = || release::cut(record);
-    Patience::new(PATIENCE, &cut).with(name, &|| 0, step)?
+    StepTimeout::new(TIMEOUT, &cut).with(name, &|| 0, step)?
 }
 
 fn absolute(socket: &Path) -> Result<PathBuf, AttachError> {

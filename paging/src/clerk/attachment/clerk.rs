@@ -4,10 +4,10 @@
 use super::failure::{AttachError, at};
 use super::folder::Folder;
 use super::group;
-use super::patience::wait_for;
 use super::process::{self, Launch};
 use super::program::last_words;
 use super::record::Record;
+use super::timeout::wait_for;
 use crate::args::DeviceArgs;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

@@ -2,8 +2,8 @@
 
 use super::failure::AttachError;
 use super::folder::Folder;
-use super::patience::{Patience, wait_for};
 use super::record::{MethodRecord, Record};
+use super::timeout::{StepTimeout, wait_for};
 use super::{fuse, group, kernel, mounts, swap};
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -42,24 +42,24 @@ pub(crate) fn release(
         lost_bytes.set(used_bytes());
         cut(record);
     };
-    let patience = Patience::new(limit, &cut);
+    let timeout = StepTimeout::new(limit, &cut);
     let still = || 0;
     let mut was_unreachable = false;
     if let Some(device) = device.clone() {
         if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
-            let answers = patience.with("swapoff", &used_bytes, move || {
+            let answers = timeout.with("swapoff", &used_bytes, move || {
                 // The kernel does not report which pages it failed to read: their programs get a signal when they touch them.
                 let answered = swap::answers(&off);
                 swap::off(&off).map(|()| answered && swap::answers(&off))
             });
             was_unreachable = !answers??;
-            if was_unreachable && !patience.is_cut() {
+            if was_unreachable && !timeout.is_cut() {
                 lost_bytes.set(area.used_bytes);
             }
         }
         let (method, off) = (record.method.clone(), device.clone());
-        patience.with("taking the device apart", &still, move || {
+        timeout.with("taking the device apart", &still, move || {
             take_apart(&off, method.as_ref())
         })??;
         // Waits for processes that still have the device open: no reason to cut connections.
@@ -70,10 +70,10 @@ pub(crate) fn release(
     }
     if matches!(record.method, Some(MethodRecord::Fuse { .. })) {
         let path = folder.path().to_owned();
-        patience.with("unmounting", &still, move || fuse::unmount(&path))??;
+        timeout.with("unmounting", &still, move || fuse::unmount(&path))??;
         // nbdfuse notices the unmount and ends; after a cut it would wait for its server.
         for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
-            if patience.is_cut() {
+            if timeout.is_cut() {
                 process.kill();
             }
             process.await_end();
@@ -87,7 +87,7 @@ pub(crate) fn release(
     }
     folder.remove()?;
     Ok(ReleaseResult {
-        was_server_unreachable: was_unreachable || patience.is_cut(),
+        was_server_unreachable: was_unreachable || timeout.is_cut(),
         lost_bytes: lost_bytes.get(),
     })
 }

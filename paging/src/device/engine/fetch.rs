@@ -2,8 +2,8 @@
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
-use crate::device::fetched::{Part, Purpose};
 use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
+use crate::device::purpose::{Part, Purpose};
 use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;

@@ -11,7 +11,7 @@ mod lose;
 mod store;
 mod sweep;
 
-use crate::device::fetched::Purpose;
+use crate::device::purpose::Purpose;
 pub use jobs::Answer;
 
 use super::frames::{Frames, PageBytes};
