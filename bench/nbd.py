@@ -69,8 +69,8 @@ class Servers:
             listen = f"127.0.0.1:{port}" if port else str(path)
             return [self.args.memoryd, "serve", "--standalone", f"{self.args.size_mib}MiB", "--listen", listen]
         if name == "clerk":
-            paths = ["--listen", path, "--status", f"{path}.status"]
-            return [self.args.clerk, "serve", "--size", f"{self.args.size_mib}MiB", "--disk", "none", "--server", self.clerks_server, *paths]
+            paths = ["--listen", path, "--status-socket", f"{path}.status"]
+            return [self.args.clerk, "run", "--size", f"{self.args.size_mib}MiB", "--disk-folder", "none", "--server", self.clerks_server, *paths]
         if name == "floor":
             return [self.floor, str(port or path), str(self.bytes)]
         if name == "nbdkit":

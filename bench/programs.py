@@ -82,7 +82,7 @@ def borrowed(programs: Path, folder: Path):
         serve = [programs / "gleaner-memoryd", "serve", "--standalone", f"{AREA_MIB}MiB", "--listen", "127.0.0.1:0"]
         urls = [next(word for word in stack.enter_context(server(serve)).split() if word.startswith("nbd://")) for _ in range(2)]
         config = folder / "clerk.toml"
-        config.write_text(f"servers = {json.dumps(urls)}\ndisk = {json.dumps(str(folder / 'disk'))}\n")
+        config.write_text(f"servers = {json.dumps(urls)}\ndisk_folder = {json.dumps(str(folder / 'disk'))}\n")
         yield stack.enter_context(swap(programs / "gleaner-clerk", ["--config", config, "--size", f"{AREA_MIB}MiB"]))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults on pages swapped out to a server's memory, through `gleaner-clerk attach`: how long a program waits for a page.
 
-swap.py [--programs target/release] [--socket PATH] [--by fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
+swap.py [--programs target/release] [--socket PATH] [--method fuse] [--runs 5] [--seconds 5] [--size-mib 256] [--json FILE]
 
 A process (swap_faults.c) in a control group with a quarter of the memory that it needs reads its pages in random order and times every
 major fault; the kernel's read-ahead is off meanwhile (vm.page-cluster), so that a fault is one page. The swap area is the export of a
@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=Path, default=ROOT / "target/release", metavar="DIR", help="where gleaner-memoryd and gleaner-clerk are")
     parser.add_argument("--socket", type=Path, help="swap on what is served here [default: a standalone memoryd]")
-    parser.add_argument("--by", choices=["kernel", "fuse"], help="gleaner-clerk's --by")
+    parser.add_argument("--method", choices=["kernel", "fuse"], help="gleaner-clerk's --method")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=5, help="of each run")
     parser.add_argument("--size-mib", type=int, default=256, help="what the process wants; it gets a quarter")
@@ -105,8 +105,8 @@ def main() -> None:
         if not socket:
             socket = Path(folder) / "pages.sock"
             stack.enter_context(standalone(args.programs / "gleaner-memoryd", args.size_mib, socket))
-        by = ["--by", args.by] if args.by else []
-        stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *by]))
+        method = ["--method", args.method] if args.method else []
+        stack.enter_context(swap(args.programs / "gleaner-clerk", ["--socket", socket, *method]))
         stack.enter_context(single_pages())
         # The extra room is for the locked tables.
         group = stack.enter_context(small_group(args.size_mib // 4 + 8))

@@ -280,10 +280,10 @@ messages! {
         "Check with the recruiter which memory is available; the clerk requests leases again by itself.";
     PagesLost, "pages-lost", Warning,
         "Pages were lost with their only copy. Reads of them returned an error, never wrong bytes.",
-        "Keep a copy on disk (`disk`), or two at servers (`copies = 2`).";
+        "Keep a copy on disk (`disk_folder`), or two at servers (`copies = 2`).";
     ClerkNotLocked, "clerk-not-locked", Warning,
         "The clerk may not lock its memory, or is configured not to. A host that swaps on the clerk's device hangs if it swaps out the clerk itself.",
-        "Give the clerk LimitMEMLOCK=infinity or CAP_IPC_LOCK, as its unit does, and keep the default of `lock`.";
+        "Give the clerk LimitMEMLOCK=infinity or CAP_IPC_LOCK, as its unit does, and keep the default of `lock_memory`.";
     NoIoFlusher, "no-io-flusher", Warning,
         "The clerk may not mark itself as a process through which the kernel writes pages (PR_SET_IO_FLUSHER, CAP_SYS_RESOURCE). A host that swaps on its device and runs short of memory may hang.",
         "Give the clerk CAP_SYS_RESOURCE, as its unit does.";
@@ -295,7 +295,7 @@ messages! {
         "Detach it. Programs that need lost pages then end, as they would at their next access.";
     SwapUncopied, "swap-without-copy", Warning,
         "This host swaps on the clerk's device, which has no copy on disk: programs end when owners reclaim the memory that holds their pages.",
-        "Detach the device, keep the default of `disk`, and restart the clerk.";
+        "Detach the device, keep the default of `disk_folder`, and restart the clerk.";
 }
 
 /// Returns the part of docs/doctor.md about messages, in Markdown.

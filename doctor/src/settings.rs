@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn values_are_read_by_their_kinds() {
         let settings = Settings {
-            table: "interval = \"10s\"\nconnections_limit = 20_000\nlock = false\nrecruiters = [\"a\", \"b\"]\n[ship]\ncollector = \"https://c\"\nrate = \"\""
+            table: "interval = \"10s\"\nconnections_limit = 20_000\nlock_memory = false\nrecruiters = [\"a\", \"b\"]\n[ship]\ncollector = \"https://c\"\nrate = \"\""
                 .parse()
                 .unwrap(),
             ..Settings::default()
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(settings.path("ship.folder"), None);
         assert_eq!(settings.text("ship.rate"), None);
         assert_eq!(settings.text("ship"), None);
-        assert_eq!(settings.text("lock").as_deref(), Some("false"));
+        assert_eq!(settings.text("lock_memory").as_deref(), Some("false"));
         assert_eq!(settings.number("connections_limit"), Some(20_000));
         assert_eq!(settings.list("recruiters"), ["a", "b"]);
         assert_eq!(settings.list("interval"), [""; 0]);

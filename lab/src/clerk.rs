@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// Name of the clerk at the recruiter, and of its certificate's files.
 const CLIENT: &str = "clerk";
 /// Lease size: small, so that several hosts hold pages.
-const LEASE: &str = "64MiB";
+const LEASE_SIZE: &str = "64MiB";
 /// Timeout of the start: the clerk first allocates its copy on disk.
 const TO_BEGIN: Duration = Duration::from_secs(120);
 const TO_ANSWER: Duration = Duration::from_secs(5);
@@ -41,14 +41,14 @@ pub(super) fn prepare(
     let config = format!(
         "size = \"{size_bytes}B\"
 listen = {}
-status = {}
-disk = {}
+status_socket = {}
+disk_folder = {}
 recruiters = [\"https://{}:{RECRUITER_PORT}\"]
 certificate = {}
 key = {}
 authority = {}
-lease = \"{LEASE}\"
-lock = false
+lease_size = \"{LEASE_SIZE}\"
+lock_memory = false
 ",
         text(&socket(state))?,
         text(&folder.join("clerk-status.sock"))?,

@@ -45,7 +45,7 @@ pub(super) const RECRUITER: Daemon = Daemon {
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
     program: "gleaner-clerk",
-    args: &["serve"],
+    args: &["run"],
     config: "clerk.toml",
     after: None,
 };

@@ -5,7 +5,7 @@
 //! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
 //! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter serve
 //!   gleaner-agent run, gleaner-agent ship,      └── eth0 ─ gleaner-lab-clerk, if asked for
-//!   gleaner-memoryd run                                    gleaner-clerk serve
+//!   gleaner-memoryd run                                    gleaner-clerk run
 //! ```
 //!
 //! The machine's own network is not touched: every interface, address, queue and rule is in a namespace of

@@ -73,8 +73,8 @@ pub(super) const DAEMONS: [Daemon; 4] = [
 /// Keeps its settings until a restart, and has no watchdog: a restart would lose its pages.
 pub(super) const CLERK: Daemon = Daemon {
     name: "clerk",
-    run: &["serve"],
-    config: "size = \"8MiB\"\nlock = false\n",
+    run: &["run"],
+    config: "size = \"8MiB\"\nlock_memory = false\n",
     key: "size",
     good: "2GiB",
     wrong: "much",
@@ -255,9 +255,9 @@ clerk | copies = 3 | copies: 1, or 2
 clerk | eviction = "oldest" | choose one of lru, fifo
 clerk | placement = "best" | choose one of random
 clerk | servers = ["here"] | servers: "here" is no address
-clerk | disk = "none" ⏎ on_revocation = "disk" | on_revocation:
+clerk | disk_folder = "none" ⏎ on_revocation = "disk" | on_revocation:
 clerk | certificate = "/c" | belong together
-clerk | lease = "1MiB" | lease
+clerk | lease_size = "1MiB" | lease_size
 clerk | on_revocation = "give up" | unknown variant
 collector | local = "0.0.0.0:7480" | no loopback address
 collector | listen = "0.0.0.0:7443" | listen needs TLS

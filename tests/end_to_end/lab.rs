@@ -240,7 +240,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
     let socket = one.path().join("gleaner-lab-clerk/clerk.sock");
     let url = format!("nbd+unix:///?socket={}", socket.display());
     assert!(up.contains(&url), "{up}");
-    let is_up = |server: &Value| server["standing"] == "up";
+    let is_up = |server: &Value| server["state"] == "up";
     wait_for("a lease of the clerk's", |s| {
         let servers = s["clerk"]["status"]["servers"].as_array();
         servers.is_some_and(|servers| servers.iter().any(is_up))
@@ -265,7 +265,7 @@ fn a_clerk_borrows_what_the_hosts_lend() {
     let device = &status["clerk"]["status"];
     assert_eq!(device["size_bytes"], 96 << 20);
     assert!(
-        device["pages"]["from_servers"].as_u64() > Some(0),
+        device["counters"]["server_reads_count"].as_u64() > Some(0),
         "{device:#}"
     );
     let text = succeeded(&lab(&["status"]));

@@ -25,8 +25,9 @@ pub(crate) fn judge(device: &DeviceStatus) -> Vec<Finding> {
         0 => Finding::of(Message::NoServer, "device", text),
         _ => Finding::ok("device", text),
     }];
-    if device.pages.lost > 0 {
-        let text = format!("{} pages are lost since its start", device.pages.lost);
+    if device.counters.lost_pages_count > 0 {
+        let lost = device.counters.lost_pages_count;
+        let text = format!("{lost} pages are lost since its start");
         findings.push(Finding::of(Message::PagesLost, "device", text));
     }
     findings
@@ -62,7 +63,7 @@ pub(crate) fn judge_process(
 
 /// Means of this host to make a block device from an NBD server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeviceWays {
+pub(crate) struct AttachMethods {
     has_module: bool,
     has_client: bool,
     has_fuse: bool,
@@ -70,7 +71,7 @@ pub(crate) struct DeviceWays {
 }
 
 /// Looks for kernel modules and programs.
-pub(crate) fn ways(place: &Place) -> DeviceWays {
+pub(crate) fn methods(place: &Place) -> AttachMethods {
     let release = fs::read_to_string(place.proc_root.join("sys/kernel/osrelease"));
     let modules = Path::new("/lib/modules").join(release.unwrap_or_default().trim());
     let lists = ["modules.dep", "modules.builtin"].map(|name| modules.join(name));
@@ -78,7 +79,7 @@ pub(crate) fn ways(place: &Place) -> DeviceWays {
         let list = fs::read_to_string(list).unwrap_or_default();
         list.lines().any(|line| line.contains("/nbd.ko"))
     };
-    DeviceWays {
+    AttachMethods {
         has_module: place.sys_root.join("module/nbd").exists() || lists.iter().any(is_listed),
         has_client: place.program("nbd-client").is_some(),
         has_fuse: Path::new("/dev/fuse").exists(),
@@ -87,10 +88,10 @@ pub(crate) fn ways(place: &Place) -> DeviceWays {
 }
 
 /// Judges whether `gleaner-clerk attach` can make a block device.
-pub(crate) fn judge_ways(ways: DeviceWays) -> Finding {
+pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     let (by_kernel, by_fuse) = (
-        ways.has_module && ways.has_client,
-        ways.has_fuse && ways.has_nbdfuse,
+        methods.has_module && methods.has_client,
+        methods.has_fuse && methods.has_nbdfuse,
     );
     let missing = |text: &str, package: &str| {
         Finding::of(Message::NoWayToAttach, "attach", text)
@@ -99,8 +100,10 @@ pub(crate) fn judge_ways(ways: DeviceWays) -> Finding {
     match (by_kernel, by_fuse) {
         (true, _) => Finding::ok("attach", "by the kernel's nbd module"),
         (false, true) => Finding::ok("attach", "by nbdfuse and a loop device"),
-        _ if ways.has_module => missing("the kernel has nbd, nbd-client is missing", "nbd-client"),
-        _ if ways.has_fuse => missing("no nbd module; FUSE, but no nbdfuse", "libnbd-bin"),
+        _ if methods.has_module => {
+            missing("the kernel has nbd, nbd-client is missing", "nbd-client")
+        }
+        _ if methods.has_fuse => missing("no nbd module; FUSE, but no nbdfuse", "libnbd-bin"),
         _ => {
             let text = "this kernel has neither an nbd module nor FUSE";
             Finding::of(Message::NoWayToAttach, "attach", text)
@@ -108,47 +111,47 @@ pub(crate) fn judge_ways(ways: DeviceWays) -> Finding {
     }
 }
 
-/// An entry of `gleaner-clerk attached`.
+/// An entry of `gleaner-clerk attachments`.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct AttachedDevice {
+pub(crate) struct Attachment {
     name: String,
     device: Option<PathBuf>,
     swap_used_bytes: Option<u64>,
     socket: PathBuf,
-    lost: Vec<String>,
+    missing_processes: Vec<String>,
 }
 
 /// Runs the program; empty if it may not tell this user.
-pub(crate) fn attached(program: &Path) -> Vec<AttachedDevice> {
-    let said = ask(program, &["attached", "--json"]).ok();
+pub(crate) fn attachments(program: &Path) -> Vec<Attachment> {
+    let said = ask(program, &["attachments", "--json"]).ok();
     let said = said.filter(|said| said.code == Some(0));
     let list = said.and_then(|said| serde_json::from_str(&said.output).ok());
     list.unwrap_or_default()
 }
 
-/// Judges an attached device. `ours` is the clerk's socket, `device` its status if it answers, `line` the
+/// Judges an attachment. `ours` is the clerk's socket, `device` its status if it answers, `line` the
 /// program's command line.
-pub(crate) fn judge_attached(
-    attached: &AttachedDevice,
+pub(crate) fn judge_attachment(
+    attachment: &Attachment,
     ours: &Path,
     device: Option<&DeviceStatus>,
     line: &str,
 ) -> Finding {
-    let is_ours = attached.socket == ours;
-    let detach = format!("sudo {line} detach {}", attached.name);
-    let shown = match &attached.device {
-        Some(device) => format!("{} ({})", quoted(device), attached.name),
-        None => attached.name.clone(),
+    let is_ours = attachment.socket == ours;
+    let detach = format!("sudo {line} detach {}", attachment.name);
+    let shown = match &attachment.device {
+        Some(device) => format!("{} ({})", quoted(device), attachment.name),
+        None => attachment.name.clone(),
     };
-    if !attached.lost.is_empty() || (is_ours && device.is_none()) {
-        let what = match attached.lost.first() {
-            Some(lost) => lost.clone(),
+    if !attachment.missing_processes.is_empty() || (is_ours && device.is_none()) {
+        let what = match attachment.missing_processes.first() {
+            Some(process) => process.clone(),
             None => "its clerk".to_owned(),
         };
         let text = format!("{shown}: {what} is gone");
         return Finding::of(Message::AttachedLost, "attached", text).mend(detach);
     }
-    let Some(used_bytes) = attached.swap_used_bytes else {
+    let Some(used_bytes) = attachment.swap_used_bytes else {
         return Finding::ok("attached", shown);
     };
     let text = format!("{shown}: swap, {} in use", Bytes::from(used_bytes));
@@ -161,14 +164,14 @@ pub(crate) fn judge_attached(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gleaner_paging::device::Totals;
+    use gleaner_paging::device::DeviceCounters;
     use gleaner_paging::device::run::ServerStatus;
 
-    fn device(standing: &str) -> DeviceStatus {
+    fn device(state: &str) -> DeviceStatus {
         DeviceStatus {
             has_disk: true,
             servers: vec![ServerStatus {
-                standing: standing.to_owned(),
+                state: state.to_owned(),
                 ..ServerStatus::default()
             }],
             ..DeviceStatus::default()
@@ -184,9 +187,9 @@ mod tests {
         assert_eq!(judged(&device("up")), []);
         assert_eq!(judged(&device("draining")), [Message::NoServer]);
         let mut lossy = device("up");
-        lossy.pages = Totals {
-            lost: 1,
-            ..Totals::default()
+        lossy.counters = DeviceCounters {
+            lost_pages_count: 1,
+            ..DeviceCounters::default()
         };
         assert_eq!(judged(&lossy), [Message::PagesLost]);
     }
@@ -224,7 +227,7 @@ mod tests {
     fn either_way_to_a_block_device_will_do() {
         let judged = |bits: [bool; 4]| {
             let [has_module, has_client, has_fuse, has_nbdfuse] = bits;
-            let finding = judge_ways(DeviceWays {
+            let finding = judge_methods(AttachMethods {
                 has_module,
                 has_client,
                 has_fuse,
@@ -242,12 +245,12 @@ mod tests {
     #[test]
     fn what_is_attached_is_held_against_the_clerk() {
         let ours = Path::new("/run/gleaner/clerk.sock");
-        let told = |text: &str| serde_json::from_str::<AttachedDevice>(text).unwrap();
+        let told = |text: &str| serde_json::from_str::<Attachment>(text).unwrap();
         let swap = told(
-            r#"{"name":"memory","device":"/dev/nbd0","swap_used_bytes":4096,"socket":"/run/gleaner/clerk.sock","lost":[],"notes":[]}"#,
+            r#"{"name":"memory","device":"/dev/nbd0","swap_used_bytes":4096,"socket":"/run/gleaner/clerk.sock","missing_processes":[],"notes":[]}"#,
         );
-        let judged = |attached: &AttachedDevice, device: Option<&DeviceStatus>| {
-            let finding = judge_attached(attached, ours, device, "gleaner-clerk");
+        let judged = |attachment: &Attachment, device: Option<&DeviceStatus>| {
+            let finding = judge_attachment(attachment, ours, device, "gleaner-clerk");
             (finding.message, finding.mend)
         };
         let detach = || Some("sudo gleaner-clerk detach memory".to_owned());
@@ -262,7 +265,7 @@ mod tests {
         let mut other = swap;
         other.socket = PathBuf::from("/x");
         assert_eq!(judged(&other, None), (None, None));
-        other.lost = vec!["nbdfuse (7)".to_owned()];
+        other.missing_processes = vec!["nbdfuse (7)".to_owned()];
         assert_eq!(
             judged(&other, Some(&device("up"))).0,
             Some(Message::AttachedLost)

@@ -22,17 +22,17 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     let at = |key: &str, name: &str| settings.path(key).unwrap_or_else(|| place.runtime(name));
     let sockets = [
         at("listen", "clerk.sock"),
-        at("status", "clerk-status.sock"),
+        at("status_socket", "clerk-status.sock"),
     ];
     if !is_used(patient, &sockets) {
         return None;
     }
     let (mut findings, _) = patient.common();
-    let attached = patient.program_path().map(device::attached);
-    let attached = attached.unwrap_or_default();
+    let attachments = patient.program_path().map(device::attachments);
+    let attachments = attachments.unwrap_or_default();
     // `gleaner-clerk attach` starts its own clerk, and needs no service.
     let is_optional =
-        !patient.unit.is_wanted() && (patient.unit.is_loaded() || !attached.is_empty());
+        !patient.unit.is_wanted() && (patient.unit.is_loaded() || !attachments.is_empty());
     if is_optional {
         findings.retain(|finding| finding.message != Some(Message::UnitStopped));
     }
@@ -55,7 +55,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
     }
     findings.extend(room(patient, is_running));
     if let Some(process) = &patient.process {
-        let is_locked = settings.text("lock").as_deref() != Some("false");
+        let is_locked = settings.text("lock_memory").as_deref() != Some("false");
         let program = patient
             .program_path()
             .map_or_else(|| patient.daemon.program().to_owned(), quoted);
@@ -68,11 +68,16 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
             &grant,
         ));
     }
-    findings.push(device::judge_ways(device::ways(place)));
+    findings.push(device::judge_methods(device::methods(place)));
     let name = patient.daemon.program();
-    for attached in &attached {
+    for attachment in &attachments {
         let device = said.as_ref();
-        findings.push(device::judge_attached(attached, &sockets[0], device, name));
+        findings.push(device::judge_attachment(
+            attachment,
+            &sockets[0],
+            device,
+            name,
+        ));
     }
     findings.extend(sources(patient));
     Some(findings)
@@ -87,7 +92,7 @@ fn is_used(patient: &Patient<'_>, sockets: &[PathBuf]) -> bool {
         || !patient.settings.table.is_empty()
         || sockets.iter().any(|socket| socket.exists())
         || std::fs::read_dir(patient.place.runtime("clerk"))
-            .is_ok_and(|mut attached| attached.next().is_some())
+            .is_ok_and(|mut attachments| attachments.next().is_some())
 }
 
 /// Findings on disk space: the device's copy on disk is allocated at the start.

@@ -321,7 +321,7 @@ fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
             .unwrap_or_else(|| place.state("memoryd")),
         Daemon::Recruiter => place.state("recruiter"),
         Daemon::Clerk => settings
-            .path("disk")
+            .path("disk_folder")
             .unwrap_or_else(|| place.state("clerk")),
     }
 }

@@ -35,10 +35,13 @@ mod tests {
 
     #[test]
     fn an_older_clerk_says_less() {
-        let said = r#"{"size_bytes": 3, "stored_bytes": 2, "has_disk": true, "pages": {"lost": 1},
-            "servers": [{"standing": "up", "size_bytes": 3, "used_bytes": 2}, {"standing": "gone", "size_bytes": 0, "used_bytes": 0}]}"#;
+        let said = r#"{"size_bytes": 3, "stored_bytes": 2, "has_disk": true, "counters": {"lost_pages_count": 1},
+            "servers": [{"state": "up", "size_bytes": 3, "used_bytes": 2}, {"state": "gone", "size_bytes": 0, "used_bytes": 0}]}"#;
         let device: DeviceStatus = serde_json::from_str(said).unwrap();
-        assert_eq!((device.pages.lost, device.up().count()), (1, 1));
+        assert_eq!(
+            (device.counters.lost_pages_count, device.up().count()),
+            (1, 1)
+        );
         assert!(serde_json::from_str::<DeviceStatus>("{}").is_err());
     }
 }

@@ -4,14 +4,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use gleaner_policy::eviction::Policy;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Examples:
   gleaner-clerk attach --size 16GiB --swap                  swap on other hosts' memory, as /etc/gleaner/clerk.toml says
-  gleaner-clerk serve --size 16GiB                          the device alone, for NBD clients of this machine
+  gleaner-clerk run --size 16GiB                            the device alone, for NBD clients of this machine
   gleaner-clerk attach --socket /run/pages.sock --swap      swap on the pages that an NBD server has there
   gleaner-clerk attach --socket /run/pages.sock --name big  a block device, for a file system
-  gleaner-clerk attached                                    what there is, and how much of it swap uses
+  gleaner-clerk attachments                                 what there is, and how much of it swap uses
   gleaner-clerk detach                                      all of it undone
 
 Exit codes:
@@ -47,18 +48,18 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum Command {
     /// Serve a device whose pages are in other hosts' memory, until interrupted; its contents are lost then
     #[command(after_help = "Examples:
-  gleaner-clerk serve --size 16GiB --recruiter http://127.0.0.1:7484
-  gleaner-clerk serve --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    on an NBD server as it is
+  gleaner-clerk run --size 16GiB --recruiter http://127.0.0.1:7484
+  gleaner-clerk run --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    on an NBD server as it is
   qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'")]
-    Serve {
+    Run {
         #[command(flatten)]
-        serving: ServeArgs,
+        args: RunArgs,
     },
     /// Print the state of a running clerk's device
     Status {
         /// Socket for the status [default: clerk-status.sock beside the device's socket]
         #[arg(long, value_name = "FILE")]
-        status: Option<PathBuf>,
+        status_socket: Option<PathBuf>,
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
@@ -88,24 +89,25 @@ pub(crate) enum Command {
     /// Detach a device: swapped-out pages come back into memory first
     #[command(after_help = "Examples:
   gleaner-clerk detach
-  gleaner-clerk detach big --patience 5")]
+  gleaner-clerk detach big --timeout 5s")]
     Detach {
         /// Name of the attachment [default: the only one]
         name: Option<String>,
         /// Even if what was swapped out does not seem to fit into memory: programs may be killed for it
         #[arg(long)]
         force: bool,
-        /// Seconds without progress after which the server counts as lost, with the pages that only it held
-        #[arg(long = "patience", value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
-        patience_s: u64,
+        /// Time without progress after which the server counts as lost, with the pages that only it held; from 1s to
+        /// 1h
+        #[arg(long, value_name = "TIME", default_value = "30s", value_parser = detach_timeout)]
+        timeout: Duration,
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
     /// List the attached devices
     #[command(after_help = "Examples:
-  gleaner-clerk attached --json | jq -r '.[].swap_used_bytes'")]
-    Attached {
+  gleaner-clerk attachments --json | jq -r '.[].swap_used_bytes'")]
+    Attachments {
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
@@ -114,7 +116,7 @@ pub(crate) enum Command {
 
 /// Device to serve, and its sockets.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct ServeArgs {
+pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
     /// Unix socket for NBD clients [default: /run/gleaner/clerk.sock as root, else
@@ -123,7 +125,7 @@ pub(crate) struct ServeArgs {
     pub(crate) listen: Option<PathBuf>,
     /// Socket for `gleaner-clerk status` [default: clerk-status.sock beside it]
     #[arg(long, value_name = "FILE")]
-    pub(crate) status: Option<PathBuf>,
+    pub(crate) status_socket: Option<PathBuf>,
 }
 
 /// The device; all else is in the configuration.
@@ -137,7 +139,7 @@ pub(crate) struct DeviceArgs {
     pub(crate) size: Option<u64>,
     /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
     #[arg(long, value_name = "DIR")]
-    pub(crate) disk: Option<PathBuf>,
+    pub(crate) disk_folder: Option<PathBuf>,
     /// Copies at servers on different hosts: 1 or 2 [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) copies: Option<usize>,
@@ -153,7 +155,7 @@ pub(crate) struct DeviceArgs {
     pub(crate) recruiter: Vec<String>,
 }
 
-/// Device to attach, and the way to do it.
+/// Device to attach, and the method.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AttachArgs {
     /// The Unix socket of an NBD server of this host: its default export is attached [default: that of a clerk started for it]
@@ -170,19 +172,27 @@ pub(crate) struct AttachArgs {
     /// Swap areas of higher priority are filled first; disks have negative ones by default
     #[arg(long, value_name = "N", default_value_t = 100, requires = "swap", value_parser = clap::value_parser!(u16).range(0..=32767))]
     pub(crate) priority: u16,
-    /// Kind of block device [default: the kernel's if it has an nbd module and nbd-client is installed, else
+    /// Method of making the block device [default: the kernel's if it has an nbd module and nbd-client is installed, else
     /// fuse]
     #[arg(long, value_enum)]
-    pub(crate) by: Option<DeviceKind>,
+    pub(crate) method: Option<AttachMethod>,
 }
 
-/// Ways to a block device.
+/// Method of making a block device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DeviceKind {
+pub(crate) enum AttachMethod {
     /// The kernel's nbd module, set up by nbd-client
     Kernel,
     /// nbdfuse, and a loop device without a cache on its file
     Fuse,
+}
+
+fn detach_timeout(text: &str) -> Result<Duration, String> {
+    let timeout = gleaner_schemas::interval::parse(text)?;
+    if (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&timeout) {
+        return Ok(timeout);
+    }
+    Err("from 1s to 1h".to_owned())
 }
 
 fn name(text: &str) -> Result<String, String> {

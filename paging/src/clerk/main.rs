@@ -2,7 +2,7 @@
 
 mod args;
 mod attachment;
-mod serve;
+mod run;
 
 use args::{Args, Command};
 use clap::Parser;
@@ -28,32 +28,35 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Detach {
             name,
             force,
-            patience_s,
+            timeout,
             json,
         } => {
             let how = attachment::DetachOptions {
                 is_forced: force,
-                patience: std::time::Duration::from_secs(patience_s),
+                timeout,
             };
             attachment::tell::detach(&runtime, name.as_deref(), how, json)?;
         }
-        Command::Attached { json } => attachment::tell::attached(&runtime, json)?,
-        Command::Serve { serving } => serve::serve(&serving)?,
-        Command::Status { status, json } => {
+        Command::Attachments { json } => attachment::tell::attachments(&runtime, json)?,
+        Command::Run { args } => run::run(&args)?,
+        Command::Status {
+            status_socket,
+            json,
+        } => {
             let beside =
                 || gleaner_daemon::folders::runtime().map(|at| at.join("clerk-status.sock"));
-            let at = status.or_else(beside);
+            let at = status_socket.or_else(beside);
             let at = at.ok_or_else(|| {
-                anyhow::anyhow!("XDG_RUNTIME_DIR is not set: name the socket with --status")
+                anyhow::anyhow!("XDG_RUNTIME_DIR is not set: name the socket with --status-socket")
             })?;
-            print!("{}", serve::ask_status(&at, json)?);
+            print!("{}", run::ask_status(&at, json)?);
         }
         Command::CheckConfig { config, json } => {
-            let mut serving = args::ServeArgs::default();
-            serving.device.config = config;
-            let loaded = serve::Config::load(&serving);
+            let mut args = args::RunArgs::default();
+            args.device.config = config;
+            let loaded = run::Config::load(&args);
             let found = loaded.as_ref().map(|loaded| &loaded.origin);
-            return Ok(gleaner_daemon::config::check(serve::DAEMON, found).tell(json)?);
+            return Ok(gleaner_daemon::config::check(run::DAEMON, found).tell(json)?);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -1,16 +1,16 @@
 //! A block device whose pages are in the memory of other hosts, protected from loss.
 
 mod engine;
-mod fetched;
 mod frames;
+mod purpose;
 pub mod run;
 mod seal;
 mod servers;
 mod table;
 
-pub use engine::{Action, Answer, Device, Revocation, ServerState, Settings, Totals};
+pub use engine::{Action, Answer, Device, DeviceCounters, Revocation, ServerState, Settings};
 pub use frames::{PAGE, PageBytes};
-pub use servers::{Counters, LeaseState};
+pub use servers::{LeaseState, ServerCounters};
 
 #[cfg(test)]
 #[allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]

@@ -23,19 +23,19 @@ pub enum LeaseState {
 
 /// Counters since the lease was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct ServerCounters {
     /// Pages read from this server.
-    pub reads: u64,
+    pub reads_count: u64,
     /// Pages written to this server.
-    pub writes: u64,
+    pub writes_count: u64,
     /// Requests that this server answered with an error.
-    pub failed: u64,
+    pub failed_requests_count: u64,
     /// Pages that came back altered.
-    pub wrong: u64,
+    pub corrupt_pages_count: u64,
     /// Number of times that the connection ended.
-    pub disconnects: u64,
+    pub disconnects_count: u64,
     /// Sum of the times from requests to their answers.
-    pub total_us: u64,
+    pub total_latency_us: u64,
 }
 
 /// A lease of the device.
@@ -43,7 +43,7 @@ pub struct Counters {
 pub(super) struct Server {
     /// Id of the host; a page's copies are on different hosts.
     pub(super) host: String,
-    pub(super) standing: LeaseState,
+    pub(super) state: LeaseState,
     slots: u32,
     /// Slots from this one on were never used.
     unused_from: u32,
@@ -51,7 +51,7 @@ pub(super) struct Server {
     /// Slots that must not be used for now: see [`Servers::abandon`].
     abandoned: Vec<u32>,
     pub(super) used: u32,
-    pub(super) counters: Counters,
+    pub(super) counters: ServerCounters,
     /// Number of unanswered requests that were sent.
     pub(super) in_flight: u32,
     /// Queued requests, since only [`Self::window`] may be in progress.
@@ -68,12 +68,12 @@ pub(super) struct Server {
     /// Time since which the server is [`LeaseState::Down`].
     pub(super) down_since_ms: i64,
     /// Reads that wait for this server, since only it has their pages.
-    pub(super) stranded: Vec<super::fetched::Purpose>,
+    pub(super) stranded: Vec<super::purpose::Purpose>,
 }
 
 impl Server {
     fn take(&mut self) -> Option<u32> {
-        if self.standing != LeaseState::Up {
+        if self.state != LeaseState::Up {
             return None;
         }
         let fresh = (self.unused_from < self.slots).then_some(self.unused_from);
@@ -86,7 +86,7 @@ impl Server {
     }
 
     pub(super) fn free_slots(&self) -> u32 {
-        match self.standing {
+        match self.state {
             LeaseState::Up => self.slots - self.unused_from + self.free.len() as u32,
             _ => 0,
         }
@@ -166,13 +166,13 @@ impl Servers {
     pub(super) fn add(&mut self, host: String, slots: u32, now_ms: i64) -> Option<u8> {
         let server = Server {
             host,
-            standing: LeaseState::Down,
+            state: LeaseState::Down,
             slots: slots.min(Place::SLOTS),
             unused_from: 0,
             free: Vec::new(),
             abandoned: Vec::new(),
             used: 0,
-            counters: Counters::default(),
+            counters: ServerCounters::default(),
             in_flight: 0,
             backlog: VecDeque::new(),
             window: Window::default(),
@@ -216,9 +216,9 @@ impl Servers {
             .filter_map(move |(number, server)| Some((number as u8, server.as_ref()?)))
     }
 
-    pub(super) fn standing(&self, place: Place) -> LeaseState {
+    pub(super) fn state(&self, place: Place) -> LeaseState {
         let server = place.at().and_then(|(number, _)| self.get(number));
-        server.map_or(LeaseState::Gone, |server| server.standing)
+        server.map_or(LeaseState::Gone, |server| server.state)
     }
 
     /// Returns the server with the most free slots that is on none of these hosts; servers that can be sent a request immediately go
@@ -271,7 +271,7 @@ impl Servers {
     /// Frees abandoned slots once the connection has lasted [`LATE_US`].
     pub(super) fn reclaim(&mut self, now_us: i64) {
         for server in self.0.iter_mut().flatten() {
-            if server.standing == LeaseState::Up && server.up_since_us + LATE_US <= now_us {
+            if server.state == LeaseState::Up && server.up_since_us + LATE_US <= now_us {
                 server.free.append(&mut server.abandoned);
             }
         }
@@ -288,7 +288,7 @@ mod tests {
         let mut servers = Servers::default();
         for slots in [10, 20] {
             let number = servers.add(format!("host{slots}"), slots, 0).unwrap();
-            servers.get_mut(number).unwrap().standing = LeaseState::Up;
+            servers.get_mut(number).unwrap().state = LeaseState::Up;
         }
         let server = |servers: &mut Servers| servers.take(&[]).and_then(Place::at).unwrap().0;
         assert_eq!(server(&mut servers), 1);

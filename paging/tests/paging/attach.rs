@@ -70,7 +70,9 @@ impl Bench {
     #[track_caller]
     fn attach(&self, more: &[&str]) -> serde_json::Value {
         let socket = self.socket();
-        let args = ["attach", "--by", "fuse", "--name", &self.name, "--socket"];
+        let args = [
+            "attach", "--method", "fuse", "--name", &self.name, "--socket",
+        ];
         self.told(&[&args[..], &[socket.to_str().unwrap()], more].concat())
     }
 
@@ -79,7 +81,7 @@ impl Bench {
     }
 
     fn swap_used_bytes(&self) -> u64 {
-        self.told(&["attached"])[0]["swap_used_bytes"]
+        self.told(&["attachments"])[0]["swap_used_bytes"]
             .as_u64()
             .unwrap()
     }
@@ -134,7 +136,7 @@ impl Drop for Bench {
     fn drop(&mut self) {
         // Lets a server that a test has stopped answer again.
         self.server.running.signal(Signal::CONT);
-        self.clerk(&["detach", &self.name, "--force", "--patience", "5"]);
+        self.clerk(&["detach", &self.name, "--force", "--timeout", "5s"]);
     }
 }
 
@@ -281,12 +283,17 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
     let group = Group::new(64 * MIB);
     let mut clerk = group.command(CLERK);
     clerk.args(["--runtime", bench.runtime().to_str().unwrap(), "attach"]);
-    clerk.args(["--socket", bench.socket().to_str().unwrap(), "--by", "fuse"]);
+    clerk.args([
+        "--socket",
+        bench.socket().to_str().unwrap(),
+        "--method",
+        "fuse",
+    ]);
     clerk.args(["--name", &bench.name, "--swap", "--priority", "7"]);
     assert!(clerk.output().unwrap().status.success());
-    let told = &bench.told(&["attached"])[0];
-    assert_eq!(told["by"], "fuse");
-    assert_eq!(told["bytes"], 256 * MIB);
+    let told = &bench.told(&["attachments"])[0];
+    assert_eq!(told["method"], "fuse");
+    assert_eq!(told["size_bytes"], 256 * MIB);
     assert_eq!(told["swap_priority"], 7);
     assert_eq!(told["swap_used_bytes"], 0);
     {
@@ -302,7 +309,7 @@ fn a_program_of_twice_its_limit_swaps_on_the_servers_memory_and_gets_all_of_it_b
         // With a higher limit the program survives the removal of its swap.
         hog.group.limit(256 * MIB);
         let detached = bench.detach(&[&bench.name]);
-        assert_eq!(detached["server_was_lost"], false);
+        assert_eq!(detached["was_server_unreachable"], false);
         bench.is_clean();
         assert_eq!(hog.looks(), "wrong 0");
     }
@@ -369,7 +376,14 @@ fn what_fails_midway_leaves_nothing() {
     let bench = Bench::new("midway", "16KiB");
     let socket = bench.socket();
     let attach = |socket: &Path| {
-        let args = ["attach", "--by", "fuse", "--swap", "--name", &bench.name];
+        let args = [
+            "attach",
+            "--method",
+            "fuse",
+            "--swap",
+            "--name",
+            &bench.name,
+        ];
         bench.refused(&[&args[..], &["--socket", socket.to_str().unwrap()]].concat())
     };
     // nbdfuse and the loop device existed by then.
@@ -386,14 +400,14 @@ fn a_crash_midway_is_undone_by_whoever_detaches() {
     let bench = Bench::new("crash", "64MiB");
     bench.attach(&["--swap"]);
     // As if the process had ended before it recorded the device and the mount.
-    let path = bench.runtime().join(&bench.name).join("attached.json");
+    let path = bench.runtime().join(&bench.name).join("attachment.json");
     let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     kept["device"] = serde_json::Value::Null;
-    kept["way"]["fuse"]["connection"] = serde_json::Value::Null;
+    kept["method"]["fuse"]["connection"] = serde_json::Value::Null;
     kept["processes"] = serde_json::json!([]);
     fs::write(&path, kept.to_string()).unwrap();
     assert_eq!(
-        bench.told(&["attached"])[0]["device"],
+        bench.told(&["attachments"])[0]["device"],
         serde_json::Value::Null
     );
     bench.detach(&[]);
@@ -411,7 +425,7 @@ fn a_server_killed_while_nothing_is_swapped_out_costs_nothing() {
     }
     bench.server.running.kill();
     let began = Instant::now();
-    let detached = bench.detach(&["--patience", "5"]);
+    let detached = bench.detach(&["--timeout", "5s"]);
     assert!(began.elapsed() < Duration::from_secs(20), "{began:?}");
     assert_eq!(detached["lost_bytes"], 0);
     bench.is_clean();
@@ -431,7 +445,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();
     let detached = bench.detach(&[]);
-    assert_eq!(detached["server_was_lost"], true);
+    assert_eq!(detached["was_server_unreachable"], true);
     // Pages that were just being written out are still in memory.
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
@@ -454,11 +468,11 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();
     let began = Instant::now();
-    let detached = bench.detach(&["--patience", "2"]);
+    let detached = bench.detach(&["--timeout", "2s"]);
     let took = began.elapsed();
     assert!(took >= Duration::from_secs(2), "{took:?}");
     assert!(took < Duration::from_secs(30), "{took:?}");
-    assert_eq!(detached["server_was_lost"], true);
+    assert_eq!(detached["was_server_unreachable"], true);
     let lost_bytes = detached["lost_bytes"].as_u64().unwrap();
     assert!(
         lost_bytes > 0 && lost_bytes <= used_bytes + OTHERS_BYTES,

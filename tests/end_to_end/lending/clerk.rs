@@ -1,4 +1,4 @@
-//! A clerk between memory servers and a program that uses its device: `gleaner-clerk serve`, which borrows
+//! A clerk between memory servers and a program that uses its device: `gleaner-clerk run`, which borrows
 //! from a recruiter over TLS, with a client certificate and a copy on disk.
 
 use super::cluster::CAP_BYTES;
@@ -60,7 +60,7 @@ impl Lenders {
     pub(super) fn configure(&self, more: &str) -> PathBuf {
         let text = format!(
             "recruiters = [\"https://{}:{PORT}\"]\ncertificate = {:?}\nkey = {:?}\nauthority = {:?}\n\
-             lease = \"{LEASE_BYTES}B\"\ndisk = {:?}\n{more}\n",
+             lease_size = \"{LEASE_BYTES}B\"\ndisk_folder = {:?}\n{more}\n",
             RECRUITER[0],
             self.file("client.crt"),
             self.file("client.key"),
@@ -87,7 +87,11 @@ impl Lenders {
 /// Status of the clerk with this socket.
 pub(super) fn status(socket: &Path) -> Value {
     let mut command = Command::new(program("gleaner-clerk").unwrap());
-    let said = succeed(command.args(["status", "--json", "--status"]).arg(socket));
+    let said = succeed(
+        command
+            .args(["status", "--json", "--status-socket"])
+            .arg(socket),
+    );
     serde_json::from_str(&said).unwrap()
 }
 
@@ -105,14 +109,14 @@ impl<'a> Clerk<'a> {
 
     /// Starts a clerk with additional lines of configuration.
     pub(super) fn start_with(lenders: &'a Lenders, more: &str) -> Self {
-        let more = format!("size = \"{DEVICE_BYTES}B\"\nlock = false\n{more}");
+        let more = format!("size = \"{DEVICE_BYTES}B\"\nlock_memory = false\n{more}");
         let config = lenders.configure(&more);
         let device = lenders.file(DEVICE);
         let mut command = lenders.clerk();
-        command.args(["serve", "--config"]).arg(config);
+        command.args(["run", "--config"]).arg(config);
         command.arg("--listen").arg(&device);
         command
-            .arg("--status")
+            .arg("--status-socket")
             .arg(lenders.file("clerk-status.sock"));
         let clerk = Self {
             lenders,
@@ -215,7 +219,7 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
     .stderr(Stdio::piped())
     .spawn()
     .expect("fio; `make setup` installs it");
-    let written = |status: &Value| status["pages"]["written"].as_u64().unwrap();
+    let written = |status: &Value| status["counters"]["writes_count"].as_u64().unwrap();
     let before = written(&status);
     wait_for("fio to write", || written(&clerk.status()) > before + 256);
     let [first, second] = lenders.leases();
@@ -229,12 +233,14 @@ fn leases_come_and_go_with_what_is_stored_and_no_page_is_lost_to_an_owner() {
     assert!(done.status.success() && said.contains("err= 0"), "{said}");
     clerk.holds(&image);
     let status = clerk.status();
-    assert_eq!(
-        (&status["pages"]["failed"], &status["pages"]["lost"]),
-        (&Value::from(0), &Value::from(0)),
-        "{status}"
-    );
-    assert_eq!(status["pages"]["wrong"], 0, "{status}");
+    let counters = &status["counters"];
+    for none in [
+        "failed_requests_count",
+        "lost_pages_count",
+        "corrupt_pages_count",
+    ] {
+        assert_eq!(counters[none], 0, "{none}: {status}");
+    }
     // A lease is released once no page refers to it.
     wait_for("the clerk to leave the owner's host", || {
         let status = clerk.status();

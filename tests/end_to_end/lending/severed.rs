@@ -15,8 +15,8 @@ const MIB: u64 = 1 << 20;
 /// Pages of each program: together they use three quarters of the device.
 const PAGES: usize = (24 * MIB / 4096) as usize;
 const PROGRAMS: u64 = 2;
-/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_within`), and ten if
-/// no other server has the page (`give_up_after`); the rest is for a busy machine.
+/// Maximum time of a request: the clerk waits two seconds for a silent server (`answer_timeout`), and ten if
+/// no other server has the page (`request_timeout`); the rest is for a busy machine.
 const NO_HANG: Duration = Duration::from_secs(60);
 /// Time for which the programs continue after a fault was noticed.
 const AFTER: Duration = Duration::from_secs(2);
@@ -72,8 +72,13 @@ impl Loads {
     fn are_whole(&mut self, clerk: &Clerk) {
         self.0.iter_mut().for_each(Load::check_all);
         let status = clerk.status();
-        let pages = &status["pages"];
-        let trouble = ["lost", "wrong", "failed"].map(|key| pages[key].as_u64());
+        let counters = &status["counters"];
+        let trouble = [
+            "lost_pages_count",
+            "corrupt_pages_count",
+            "failed_requests_count",
+        ]
+        .map(|key| counters[key].as_u64());
         assert_eq!(trouble, [Some(0); 3], "{status}");
         let outcomes = self.outcomes();
         assert!(outcomes.iter().all(|one| one.errors == 0), "{outcomes:?}");
@@ -96,9 +101,9 @@ fn used_bytes(status: &Value) -> [u64; 2] {
 fn is_up(status: &Value, host: &str) -> Option<bool> {
     let servers = status["servers"].as_array().unwrap();
     let own = servers.iter().filter(|server| server["host"] == host);
-    let standing: BTreeSet<bool> = own.map(|server| server["standing"] == "up").collect();
-    match standing.len() {
-        1 => standing.first().copied(),
+    let states: BTreeSet<bool> = own.map(|server| server["state"] == "up").collect();
+    match states.len() {
+        1 => states.first().copied(),
         _ => None,
     }
 }

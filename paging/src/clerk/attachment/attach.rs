@@ -2,11 +2,11 @@
 
 use super::failure::AttachError;
 use super::folder::Folder;
-use super::patience::Patience;
-use super::record::{DeviceWay, Record};
+use super::record::{MethodRecord, Record};
 use super::release::{self, release};
+use super::timeout::StepTimeout;
 use super::{clerk, fuse, group, kernel, process, swap};
-use crate::args::{AttachArgs, DeviceKind};
+use crate::args::{AttachArgs, AttachMethod};
 use gleaner_paging::nbd::client::{Server, connect};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 /// Timeout of the server's answer; a server on this host answers in microseconds.
 const TO_ANSWER: Duration = Duration::from_secs(10);
 /// Time limit of one step.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Attaches a device; undoes the finished steps if one fails.
 pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, AttachError> {
@@ -26,9 +26,9 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, Atta
     let mut record = Record {
         name: wanted.name.clone(),
         socket: PathBuf::new(),
-        since_ms: now_ms(),
-        bytes: 0,
-        way: None,
+        attached_time_ms: now_ms(),
+        size_bytes: 0,
+        method: None,
         device: None,
         is_swap: wanted.swap,
         group: None,
@@ -39,7 +39,7 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, Atta
     let Err(why) = steps(&folder, &mut record, wanted) else {
         return Ok(record);
     };
-    match release(&folder, &record, PATIENCE) {
+    match release(&folder, &record, TIMEOUT) {
         Ok(_) => Err(why),
         Err(left) => Err(AttachError::Left {
             name: wanted.name.clone(),
@@ -56,22 +56,24 @@ fn steps(folder: &Folder, record: &mut Record, wanted: &AttachArgs) -> Result<()
         Some(socket) => absolute(socket)?,
         None => clerk::start(folder, record, &wanted.device)?,
     };
-    record.bytes = size(&record.socket)?;
-    match way(wanted.by)? {
-        DeviceKind::Kernel => {
-            record.way = Some(DeviceWay::Kernel);
+    record.size_bytes = size(&record.socket)?;
+    match method(wanted.method)? {
+        AttachMethod::Kernel => {
+            record.method = Some(MethodRecord::Kernel);
             record.device = Some(kernel::connect(&record.socket, wanted.swap)?);
         }
-        DeviceKind::Fuse => {
+        AttachMethod::Fuse => {
             fuse::mount(folder, record)?;
             let path = folder.path().to_owned();
-            record.device = Some(patiently(record, "losetup", move || fuse::device(&path))?);
+            record.device = Some(with_timeout(record, "losetup", move || {
+                fuse::device(&path)
+            })?);
         }
     }
     folder.keep(record)?;
     if let (true, Some(device)) = (wanted.swap, record.device.clone()) {
         let priority = wanted.priority;
-        patiently(record, "mkswap and swapon", move || {
+        with_timeout(record, "mkswap and swapon", move || {
             swap::make(&device).and_then(|()| swap::on(&device, priority))
         })?;
     }
@@ -89,25 +91,25 @@ fn size(socket: &Path) -> Result<u64, AttachError> {
     Ok(export.bytes)
 }
 
-fn way(by: Option<DeviceKind>) -> Result<DeviceKind, AttachError> {
-    let lacks = |by| match by {
-        DeviceKind::Kernel => kernel::lacks(),
-        DeviceKind::Fuse => fuse::lacks(),
+fn method(wanted: Option<AttachMethod>) -> Result<AttachMethod, AttachError> {
+    let lacks = |method| match method {
+        AttachMethod::Kernel => kernel::lacks(),
+        AttachMethod::Fuse => fuse::lacks(),
     };
-    match by {
-        Some(by) => lacks(by).map_or(Ok(by), |lack| Err(AttachError::NoWay(lack))),
-        None if kernel::lacks().is_none() => Ok(DeviceKind::Kernel),
-        None => fuse::lacks().map_or(Ok(DeviceKind::Fuse), |lack| Err(AttachError::NoWay(lack))),
+    match wanted {
+        Some(method) => lacks(method).map_or(Ok(method), |lack| Err(AttachError::NoWay(lack))),
+        None if kernel::lacks().is_none() => Ok(AttachMethod::Kernel),
+        None => fuse::lacks().map_or(Ok(AttachMethod::Fuse), |lack| Err(AttachError::NoWay(lack))),
     }
 }
 
-fn patiently<T: Send + 'static>(
+fn with_timeout<T: Send + 'static>(
     record: &Record,
     name: &'static str,
     step: impl FnOnce() -> Result<T, AttachError> + Send + 'static,
 ) -> Result<T, AttachError> {
     let cut = || release::cut(record);
-    Patience::new(PATIENCE, &cut).with(name, &|| 0, step)?
+    StepTimeout::new(TIMEOUT, &cut).with(name, &|| 0, step)?
 }
 
 fn absolute(socket: &Path) -> Result<PathBuf, AttachError> {

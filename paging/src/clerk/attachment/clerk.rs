@@ -4,10 +4,10 @@
 use super::failure::{AttachError, at};
 use super::folder::Folder;
 use super::group;
-use super::patience::wait_for;
 use super::process::{self, Launch};
 use super::program::last_words;
 use super::record::Record;
+use super::timeout::wait_for;
 use crate::args::DeviceArgs;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -32,10 +32,10 @@ pub(crate) fn start(
     device: &DeviceArgs,
 ) -> Result<PathBuf, AttachError> {
     let [socket, status, log] = [SOCKET, STATUS, LOG].map(|name| folder.path().join(name));
-    let mut args: Vec<OsString> = vec!["serve".into()];
+    let mut args: Vec<OsString> = vec!["run".into()];
     let mut option = |name: &str, value: &OsStr| args.extend([name.into(), value.to_owned()]);
     option("--listen", socket.as_os_str());
-    option("--status", status.as_os_str());
+    option("--status-socket", status.as_os_str());
     if let Some(size) = device.size {
         option("--size", format!("{size}B").as_ref());
     }
@@ -45,7 +45,10 @@ pub(crate) fn start(
     if let Some(eviction) = device.eviction {
         option("--eviction", eviction.name().as_ref());
     }
-    for (name, path) in [("--config", &device.config), ("--disk", &device.disk)] {
+    for (name, path) in [
+        ("--config", &device.config),
+        ("--disk-folder", &device.disk_folder),
+    ] {
         if let Some(path) = path {
             // The clerk is started in another folder, so that paths must be absolute.
             let is_path = path.as_os_str() != "none";

@@ -13,7 +13,7 @@ pub(crate) struct DetachOptions {
     /// Detaches even if memory may run out.
     pub(crate) is_forced: bool,
     /// Time without progress after which the server counts as lost.
-    pub(crate) patience: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// Detaches `name`, or the only attachment; returns its name and the result.
@@ -38,7 +38,7 @@ pub(crate) fn detach(
     {
         room::check(&area)?;
     }
-    let released = release(&folder, &record, how.patience)?;
+    let released = release(&folder, &record, how.timeout)?;
     Ok((name, released))
 }
 

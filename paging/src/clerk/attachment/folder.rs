@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-const RECORD: &str = "attached.json";
+const RECORD: &str = "attachment.json";
 
 /// Folder of one attachment, locked while this lives.
 #[derive(Debug)]
@@ -66,7 +66,10 @@ impl Folder {
 
     /// Replaces the record atomically.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), AttachError> {
-        let (path, beside) = (self.path.join(RECORD), self.path.join("attached.json.new"));
+        let (path, beside) = (
+            self.path.join(RECORD),
+            self.path.join("attachment.json.new"),
+        );
         let text = serde_json::to_string_pretty(record).map_err(|why| AttachError::Record {
             path: path.clone(),
             why,
@@ -80,7 +83,10 @@ impl Folder {
     /// Removes the folder after everything is detached.
     pub(crate) fn remove(&self) -> Result<(), AttachError> {
         let own_clerks = [clerk::LOG, clerk::SOCKET, clerk::STATUS];
-        for name in own_clerks.into_iter().chain(["attached.json.new", RECORD]) {
+        for name in own_clerks
+            .into_iter()
+            .chain(["attachment.json.new", RECORD])
+        {
             gone(fs::remove_file(self.path.join(name))).map_err(at(self.path.join(name)))?;
         }
         gone(fs::remove_dir(&self.path)).map_err(at(&self.path))

@@ -5,10 +5,10 @@ use super::failure::{AttachError, at};
 use super::folder::{Folder, gone};
 use super::group;
 use super::mounts;
-use super::patience::wait_for;
 use super::process::{self, Process};
 use super::program::{self, last_words};
-use super::record::{DeviceWay, Record};
+use super::record::{MethodRecord, Record};
+use super::timeout::wait_for;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
@@ -38,7 +38,7 @@ pub(crate) fn lacks() -> Option<&'static str> {
 
 /// Mounts the export, by a program in a control group of its own.
 pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachError> {
-    record.way = Some(DeviceWay::Fuse { connection: None });
+    record.method = Some(MethodRecord::Fuse { connection: None });
     let point = point(folder.path());
     fs::create_dir(&point).map_err(at(&point))?;
     let door = record.group.as_deref().map(group::door).transpose()?;
@@ -68,7 +68,7 @@ pub(crate) fn mount(folder: &Folder, record: &mut Record) -> Result<(), AttachEr
             format!("a stuck nbdfuse can only be killed: mount fusectl at {CONNECTIONS}: {e}");
         record.notes.push(note);
     }
-    record.way = Some(DeviceWay::Fuse {
+    record.method = Some(MethodRecord::Fuse {
         connection: Some(number),
     });
     folder.keep(record)

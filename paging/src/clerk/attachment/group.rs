@@ -6,8 +6,8 @@
 use super::failure::{AttachError, at};
 use super::folder::gone;
 use super::mounts;
-use super::patience::wait_for;
 use super::process::Process;
+use super::timeout::wait_for;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Memory of a program that the kernel does not reclaim (cgroup version 2 only): nbdfuse needs 8 MiB and buffers of requests.
 const LEFT_ALONE: &str = "67108864";
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Hierarchy of the memory controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub(crate) fn remove(group: &Path) -> Result<(), AttachError> {
         }
     }
     // The kernel takes a moment to notice that the processes have ended.
-    wait_for("the control group's end", PATIENCE, || {
+    wait_for("the control group's end", TIMEOUT, || {
         match gone(fs::remove_dir(group)) {
             Err(e) if e.kind() == io::ErrorKind::ResourceBusy => Ok(None),
             removed => removed.map(Some).map_err(at(group)),

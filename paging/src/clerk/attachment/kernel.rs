@@ -1,8 +1,8 @@
 //! Block devices of the kernel's nbd module: nbd-client connects and hands the connection over.
 
 use super::failure::{AttachError, at};
-use super::patience::wait_for;
 use super::program;
+use super::timeout::wait_for;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

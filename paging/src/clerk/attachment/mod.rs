@@ -12,7 +12,6 @@ mod fuse;
 mod group;
 mod kernel;
 mod mounts;
-mod patience;
 mod process;
 mod program;
 mod record;
@@ -20,5 +19,6 @@ mod release;
 mod room;
 mod swap;
 pub(crate) mod tell;
+mod timeout;
 
 pub(crate) use detach::DetachOptions;

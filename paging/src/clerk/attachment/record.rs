@@ -12,11 +12,11 @@ pub(crate) struct Record {
     /// Socket of the server.
     pub(crate) socket: PathBuf,
     /// Unix time at which attaching began.
-    pub(crate) since_ms: u64,
+    pub(crate) attached_time_ms: u64,
     /// Size of the device, in bytes.
-    pub(crate) bytes: u64,
-    /// Way in which the device is made; `None` until chosen.
-    pub(crate) way: Option<DeviceWay>,
+    pub(crate) size_bytes: u64,
+    /// Method of making the device; `None` until chosen.
+    pub(crate) method: Option<MethodRecord>,
     /// Path of the block device; `None` until it exists.
     pub(crate) device: Option<PathBuf>,
     /// True if swap is to be turned on, or was.
@@ -29,10 +29,10 @@ pub(crate) struct Record {
     pub(crate) notes: Vec<String>,
 }
 
-/// Kind of block device made of the pages.
+/// Method of making the block device, with what undoing it needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum DeviceWay {
+pub(crate) enum MethodRecord {
     /// The kernel's nbd module.
     Kernel,
     /// nbdfuse and a loop device.

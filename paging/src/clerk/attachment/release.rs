@@ -2,8 +2,8 @@
 
 use super::failure::AttachError;
 use super::folder::Folder;
-use super::patience::{Patience, wait_for};
-use super::record::{DeviceWay, Record};
+use super::record::{MethodRecord, Record};
+use super::timeout::{StepTimeout, wait_for};
 use super::{fuse, group, kernel, mounts, swap};
 use std::cell::Cell;
 use std::fs::OpenOptions;
@@ -18,8 +18,8 @@ const TO_GO: Duration = Duration::from_secs(10);
 /// Result of detaching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReleaseResult {
-    /// True if the server did not answer, or was gone.
-    pub(crate) is_lost: bool,
+    /// True if the server did not answer, or had ended.
+    pub(crate) was_server_unreachable: bool,
     /// Bytes that were swapped out when the loss was noticed: an upper bound of the loss.
     pub(crate) lost_bytes: u64,
 }
@@ -42,38 +42,38 @@ pub(crate) fn release(
         lost_bytes.set(used_bytes());
         cut(record);
     };
-    let patience = Patience::new(limit, &cut);
+    let timeout = StepTimeout::new(limit, &cut);
     let still = || 0;
-    let mut is_lost = false;
+    let mut was_unreachable = false;
     if let Some(device) = device.clone() {
         if let Some(area) = swap::on_device(&device)? {
             let off = device.clone();
-            let answers = patience.with("swapoff", &used_bytes, move || {
+            let answers = timeout.with("swapoff", &used_bytes, move || {
                 // The kernel does not report which pages it failed to read: their programs get a signal when they touch them.
                 let answered = swap::answers(&off);
                 swap::off(&off).map(|()| answered && swap::answers(&off))
             });
-            is_lost = !answers??;
-            if is_lost && !patience.is_cut() {
+            was_unreachable = !answers??;
+            if was_unreachable && !timeout.is_cut() {
                 lost_bytes.set(area.used_bytes);
             }
         }
-        let (way, off) = (record.way.clone(), device.clone());
-        patience.with("taking the device apart", &still, move || {
-            take_apart(&off, way.as_ref())
+        let (method, off) = (record.method.clone(), device.clone());
+        timeout.with("taking the device apart", &still, move || {
+            take_apart(&off, method.as_ref())
         })??;
         // Waits for processes that still have the device open: no reason to cut connections.
         wait_for("the device's end", TO_GO, || {
-            Ok((!is_there(&device, record.way.as_ref())).then_some(()))
+            Ok((!is_there(&device, record.method.as_ref())).then_some(()))
         })
         .map_err(|_| in_use(&device))?;
     }
-    if matches!(record.way, Some(DeviceWay::Fuse { .. })) {
+    if matches!(record.method, Some(MethodRecord::Fuse { .. })) {
         let path = folder.path().to_owned();
-        patience.with("unmounting", &still, move || fuse::unmount(&path))??;
+        timeout.with("unmounting", &still, move || fuse::unmount(&path))??;
         // nbdfuse notices the unmount and ends; after a cut it would wait for its server.
         for process in record.processes.iter().filter(|p| p.program == "nbdfuse") {
-            if patience.is_cut() {
+            if timeout.is_cut() {
                 process.kill();
             }
             process.await_end();
@@ -87,43 +87,43 @@ pub(crate) fn release(
     }
     folder.remove()?;
     Ok(ReleaseResult {
-        is_lost: is_lost || patience.is_cut(),
+        was_server_unreachable: was_unreachable || timeout.is_cut(),
         lost_bytes: lost_bytes.get(),
     })
 }
 
 /// Makes every process fail from now on that waits for the server.
 pub(crate) fn cut(record: &Record) {
-    match (&record.way, &record.device) {
-        (Some(DeviceWay::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
-        (Some(DeviceWay::Kernel), Some(device)) => drop(kernel::disconnect(device)),
+    match (&record.method, &record.device) {
+        (Some(MethodRecord::Fuse { connection }), _) => fuse::cut(*connection, &record.processes),
+        (Some(MethodRecord::Kernel), Some(device)) => drop(kernel::disconnect(device)),
         _ => {}
     }
 }
 
 /// Returns the device, if it still belongs to this attachment.
 pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
-    match record.way.as_ref()? {
+    match record.method.as_ref()? {
         // Found by its backing file: the recorded number may be missing, or another device's by now.
-        DeviceWay::Fuse { .. } => fuse::found_device(folder.path()),
-        DeviceWay::Kernel => {
+        MethodRecord::Fuse { .. } => fuse::found_device(folder.path()),
+        MethodRecord::Kernel => {
             let device = record.device.clone()?;
             kernel::is_connected(&device).then_some(device)
         }
     }
 }
 
-fn take_apart(device: &Path, way: Option<&DeviceWay>) -> Result<(), AttachError> {
+fn take_apart(device: &Path, method: Option<&MethodRecord>) -> Result<(), AttachError> {
     unused(device)?;
-    match way {
-        Some(DeviceWay::Kernel) => kernel::disconnect(device),
+    match method {
+        Some(MethodRecord::Kernel) => kernel::disconnect(device),
         _ => fuse::release(device),
     }
 }
 
-fn is_there(device: &Path, way: Option<&DeviceWay>) -> bool {
-    match way {
-        Some(DeviceWay::Kernel) => kernel::is_connected(device),
+fn is_there(device: &Path, method: Option<&MethodRecord>) -> bool {
+    match method {
+        Some(MethodRecord::Kernel) => kernel::is_connected(device),
         _ => fuse::is_bound(device),
     }
 }

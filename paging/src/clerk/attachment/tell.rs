@@ -4,7 +4,7 @@ use super::attach;
 use super::detach::{self, DetachOptions};
 use super::failure::AttachError;
 use super::folder;
-use super::record::{DeviceWay, Record};
+use super::record::{MethodRecord, Record};
 use super::swap;
 use crate::args::AttachArgs;
 use gleaner_schemas::units::{Bytes, Seconds};
@@ -17,15 +17,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 struct AttachmentReport {
     name: String,
     device: Option<PathBuf>,
-    bytes: u64,
+    size_bytes: u64,
     /// Swapped-out bytes; `None` if the device is not used as swap.
     swap_used_bytes: Option<u64>,
     swap_priority: Option<i32>,
-    since_ms: u64,
-    by: Option<&'static str>,
+    attached_time_ms: u64,
+    method: Option<&'static str>,
     socket: PathBuf,
     /// Names of recorded processes that have ended.
-    lost: Vec<String>,
+    missing_processes: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -34,19 +34,21 @@ impl AttachmentReport {
         let area = record.device.as_deref().map(swap::on_device);
         let area = area.transpose()?.flatten();
         let processes = record.processes.iter();
-        let lost = processes.filter(|process| !process.is_alive());
+        let missing = processes.filter(|process| !process.is_alive());
         Ok(Self {
             swap_used_bytes: area.as_ref().map(|area| area.used_bytes),
             swap_priority: area.map(|area| area.priority),
-            by: record.way.map(|way| match way {
-                DeviceWay::Kernel => "kernel",
-                DeviceWay::Fuse { .. } => "fuse",
+            method: record.method.map(|method| match method {
+                MethodRecord::Kernel => "kernel",
+                MethodRecord::Fuse { .. } => "fuse",
             }),
-            lost: lost.map(|p| format!("{} ({})", p.program, p.pid)).collect(),
+            missing_processes: missing
+                .map(|p| format!("{} ({})", p.program, p.pid))
+                .collect(),
             name: record.name,
             device: record.device,
-            bytes: record.bytes,
-            since_ms: record.since_ms,
+            size_bytes: record.size_bytes,
+            attached_time_ms: record.attached_time_ms,
             socket: record.socket,
             notes: record.notes,
         })
@@ -57,7 +59,7 @@ impl AttachmentReport {
             println!("{}: not whole; detach it", self.name);
             return;
         };
-        let since = UNIX_EPOCH + std::time::Duration::from_millis(self.since_ms);
+        let since = UNIX_EPOCH + std::time::Duration::from_millis(self.attached_time_ms);
         let age = SystemTime::now().duration_since(since).unwrap_or_default();
         let swap = match (self.swap_used_bytes, self.swap_priority) {
             (Some(used), Some(priority)) => {
@@ -70,13 +72,13 @@ impl AttachmentReport {
             "{}: {}, {}{swap}, by {} of {}, for {}",
             self.name,
             device.display(),
-            Bytes::from(self.bytes),
-            self.by.unwrap_or_default(),
+            Bytes::from(self.size_bytes),
+            self.method.unwrap_or_default(),
             self.socket.display(),
             Seconds(age.as_secs_f64().floor()),
         );
-        for lost in &self.lost {
-            println!("  {lost} is gone, and the pages with it: detach it");
+        for process in &self.missing_processes {
+            println!("  {process} is gone, and the pages with it: detach it");
         }
     }
 }
@@ -85,7 +87,7 @@ impl AttachmentReport {
 #[derive(Debug, Serialize)]
 struct DetachReport {
     name: String,
-    server_was_lost: bool,
+    was_server_unreachable: bool,
     lost_bytes: u64,
 }
 
@@ -113,20 +115,20 @@ pub(crate) fn detach(
     if as_json {
         return json(&DetachReport {
             name,
-            server_was_lost: released.is_lost,
+            was_server_unreachable: released.was_server_unreachable,
             lost_bytes: released.lost_bytes,
         });
     }
     println!("{name}: detached");
-    if released.is_lost {
+    if released.was_server_unreachable {
         let lost = Bytes::from(released.lost_bytes);
-        println!("  its server was lost, and with it up to {lost} of what was swapped out");
+        println!("  its server was unreachable: up to {lost} of what was swapped out is lost");
     }
     Ok(())
 }
 
 /// Prints the attachments.
-pub(crate) fn attached(runtime: &Path, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn attachments(runtime: &Path, as_json: bool) -> Result<(), Failure> {
     let mut all = Vec::new();
     for name in folder::names(runtime)? {
         // The device may have been detached since.

@@ -73,7 +73,7 @@ impl Device {
         server.heard_us = self.now_us;
         server.answered_sent_us = server.answered_sent_us.max(sent_us);
         server.window.answered(took_us);
-        server.counters.total_us += took_us;
+        server.counters.total_latency_us += took_us;
         server.in_flight = server.in_flight.saturating_sub(1);
         let mut next = Vec::new();
         while server.in_flight < server.window.size()
@@ -93,7 +93,7 @@ impl Device {
             return;
         };
         // The connection is closed already: ignore answers that were received before that.
-        if !matches!(server.standing, LeaseState::Up | LeaseState::Draining) {
+        if !matches!(server.state, LeaseState::Up | LeaseState::Draining) {
             return;
         }
         let host = server.host.clone();

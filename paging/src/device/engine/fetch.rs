@@ -2,8 +2,8 @@
 
 use super::complete::Kind as Completion;
 use super::{Action, Device, Op};
-use crate::device::fetched::{Part, Purpose};
 use crate::device::frames::{Contents, Kind, PAGE, PageBytes};
+use crate::device::purpose::{Part, Purpose};
 use crate::device::servers::LeaseState;
 use crate::device::table::{COPIES, Entry, Place};
 use crate::nbd::wire::Fault;
@@ -15,7 +15,7 @@ const DISK: u8 = 1 << COPIES;
 impl Device {
     /// Reads `len` bytes of a page from `from` on, into the answer from `at` on.
     pub fn read(&mut self, job: usize, page: u32, from: usize, len: usize, at: usize) {
-        self.totals.read += 1;
+        self.counters.reads_count += 1;
         self.part_begins(job);
         self.read_part(Part {
             job,
@@ -37,7 +37,7 @@ impl Device {
                 let mut bytes = [0; PAGE];
                 match self.opened(last, &mut bytes) {
                     true => {
-                        self.totals.from_buffer += 1;
+                        self.counters.buffer_reads_count += 1;
                         self.answer_part(part, &bytes);
                     }
                     false => self.part_failed(part.job, Fault::Io),
@@ -68,7 +68,7 @@ impl Device {
     pub(super) fn fetch(&mut self, purpose: Purpose, page: u32, tried: u8) {
         let entry = self.table.get(page);
         if entry.is_zero() {
-            self.totals.zeroes += 1;
+            self.counters.zero_reads_count += 1;
             return match purpose {
                 Purpose::Answer(part) => self.part_done(part.job),
                 Purpose::Fill(frame) => self.fill(frame, None),
@@ -84,7 +84,7 @@ impl Device {
         };
         for (copy, place) in entry.places.into_iter().enumerate() {
             let is_there = matches!(
-                self.servers.standing(place),
+                self.servers.state(place),
                 LeaseState::Up | LeaseState::Draining
             );
             if is_there
@@ -113,12 +113,12 @@ impl Device {
     /// Lets a read wait for a disconnected server with the only copy, up to a time limit. A page without any
     /// copy is lost.
     fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
-        let (now_ms, patience_ms) = (self.now_ms(), self.settings.give_up_after_ms);
+        let (now_ms, timeout_ms) = (self.now_ms(), self.settings.request_timeout_ms);
         for place in entry.places {
-            if self.servers.standing(place) == LeaseState::Down
+            if self.servers.state(place) == LeaseState::Down
                 && let Some((server, _)) = place.at()
                 && let Some(server) = self.servers.get_mut(server)
-                && now_ms - server.down_since_ms < patience_ms
+                && now_ms - server.down_since_ms < timeout_ms
             {
                 server.stranded.push(purpose);
                 return;
@@ -128,7 +128,7 @@ impl Device {
     }
 
     pub(super) fn lost(&mut self, purpose: Purpose, page: u32) {
-        self.totals.lost += 1;
+        self.counters.lost_pages_count += 1;
         self.note(format!(
             "page {page} cannot be read: no server and no disk has its contents any more"
         ));
@@ -177,10 +177,10 @@ impl Device {
             .map(|server| &mut server.counters);
         match (purpose, counters) {
             (_, Some(counters)) => {
-                counters.reads += 1;
-                self.totals.from_servers += 1;
+                counters.reads_count += 1;
+                self.counters.server_reads_count += 1;
             }
-            (_, None) => self.totals.from_disk += 1,
+            (_, None) => self.counters.disk_reads_count += 1,
         }
         if self.table.get(page).version() != version {
             // The place may hold another page by now, since slots are reused.
@@ -206,7 +206,7 @@ impl Device {
                 }
                 match is_right {
                     true => self.answer_part(part, bytes),
-                    false => self.wrong(op),
+                    false => self.corrupt(op),
                 }
             }
             Purpose::Fill(frame) => {
@@ -215,7 +215,7 @@ impl Device {
                 }
                 match self.seal.open(page, version, &tag, bytes) {
                     true => self.fill(frame, Some(bytes)),
-                    false => self.wrong(op),
+                    false => self.corrupt(op),
                 }
             }
         }
@@ -231,11 +231,11 @@ impl Device {
     }
 
     /// Handles bytes that differ from those sent: they are dropped, and the place is not read again.
-    fn wrong(&mut self, op: Op) {
+    fn corrupt(&mut self, op: Op) {
         let Op::Read { page, from, .. } = op else {
             return;
         };
-        self.totals.wrong += 1;
+        self.counters.corrupt_pages_count += 1;
         let from_where = match from.and_then(Place::at) {
             Some((server, _)) => {
                 self.distrust(server);
@@ -282,7 +282,7 @@ impl Device {
         else {
             return;
         };
-        self.totals.retried += 1;
+        self.counters.retried_requests_count += 1;
         let entry = self.table.get(page);
         if entry.version() != version {
             return self.again(purpose, page, 0);

@@ -174,7 +174,7 @@ impl Device {
         let mut done = self.jobs.jobs.remove(job);
         let room_bytes = done.reply.len();
         if let Some(fault) = done.fault {
-            self.totals.failed += 1;
+            self.counters.failed_requests_count += 1;
             let error = fault.number();
             let cookie = done.cookie;
             done.reply.clear();

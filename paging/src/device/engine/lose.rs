@@ -6,8 +6,8 @@ use crate::device::servers::LeaseState;
 use crate::device::table::Place;
 use crate::nbd::wire::Fault;
 
-/// Number of wrong pages after which a server is emptied and abandoned.
-const MOST_WRONG: u64 = 8;
+/// Number of corrupt pages after which a server is emptied and abandoned.
+const MOST_CORRUPT: u64 = 8;
 
 impl Device {
     /// Adds a lease of `slots` pages, not connected yet. Returns `None` if no server number is left.
@@ -22,10 +22,10 @@ impl Device {
         let Some(server) = self.servers.get_mut(number) else {
             return;
         };
-        if server.standing != LeaseState::Down {
+        if server.state != LeaseState::Down {
             return;
         }
-        server.standing = match server.is_leaving {
+        server.state = match server.is_leaving {
             true => LeaseState::Draining,
             false => LeaseState::Up,
         };
@@ -52,27 +52,27 @@ impl Device {
             && !server.is_leaving
         {
             server.is_leaving = true;
-            if server.standing == LeaseState::Up {
-                server.standing = LeaseState::Draining;
+            if server.state == LeaseState::Up {
+                server.state = LeaseState::Draining;
             }
             self.sweep.begin();
         }
     }
 
-    fn leave_server(&mut self, number: u8, standing: LeaseState) {
+    fn leave_server(&mut self, number: u8, state: LeaseState) {
         let now_ms = self.now_ms();
         let Some(server) = self.servers.get_mut(number) else {
             return;
         };
-        if server.standing == LeaseState::Gone || server.standing == standing {
+        if server.state == LeaseState::Gone || server.state == state {
             return;
         }
-        if server.standing != LeaseState::Down {
+        if server.state != LeaseState::Down {
             server.down_since_ms = now_ms;
-            server.counters.disconnects += 1;
-            self.totals.disconnects += 1;
+            server.counters.disconnects_count += 1;
+            self.counters.disconnects_count += 1;
         }
-        server.standing = standing;
+        server.state = state;
         server.in_flight = 0;
         server.backlog.clear();
         server.window = Default::default();
@@ -90,7 +90,7 @@ impl Device {
             }
         }
         self.turn(stranded);
-        if standing == LeaseState::Gone {
+        if state == LeaseState::Gone {
             self.sweep.begin();
             self.unpark();
         }
@@ -139,7 +139,7 @@ impl Device {
             return;
         };
         if let Some(server) = self.servers.get_mut(number) {
-            server.counters.failed += 1;
+            server.counters.failed_requests_count += 1;
             if matches!(fault, Fault::NoSpace | Fault::NoMemory) {
                 server.is_full();
             }
@@ -167,11 +167,11 @@ impl Device {
 
     pub(super) fn distrust(&mut self, number: u8) {
         if let Some(server) = self.servers.get_mut(number) {
-            server.counters.wrong += 1;
-            if server.counters.wrong == MOST_WRONG {
+            server.counters.corrupt_pages_count += 1;
+            if server.counters.corrupt_pages_count == MOST_CORRUPT {
                 let host = server.host.clone();
                 self.note(format!(
-                    "host {host} changed {MOST_WRONG} pages: its memory or its network is broken, and it is left"
+                    "host {host} changed {MOST_CORRUPT} pages: its memory or its network is broken, and it is left"
                 ));
                 self.drain(number);
             }
@@ -185,11 +185,11 @@ impl Device {
                 .push_back(Action::Disconnect(number, Distrust::Silent));
             self.server_down(number);
         }
-        let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
+        let too_old_ms = self.now_ms() - self.settings.request_timeout_ms;
         let numbers: Vec<u8> = self.servers.iter().map(|(number, _)| number).collect();
         for number in numbers {
             if let Some(server) = self.servers.get_mut(number)
-                && server.standing == LeaseState::Down
+                && server.state == LeaseState::Down
                 && server.down_since_ms <= too_old_ms
             {
                 let stranded = std::mem::take(&mut server.stranded);
@@ -205,9 +205,9 @@ impl Device {
     /// that answers other requests first is only slow, and its window shrinks. But if it skips a request
     /// while answering later ones for longer than a server may be unreachable, it is listed too.
     fn silent(&self) -> Vec<u8> {
-        let too_old_us = self.now_us - self.settings.answer_within_ms * 1000;
-        let left_out_us = self.now_us - self.settings.give_up_after_ms * 1000;
-        let is_given_up = |sent_us: i64, number: u8| {
+        let too_old_us = self.now_us - self.settings.answer_timeout_ms * 1000;
+        let left_out_us = self.now_us - self.settings.request_timeout_ms * 1000;
+        let is_overdue = |sent_us: i64, number: u8| {
             self.servers.get(number).is_some_and(|server| {
                 sent_us < too_old_us && server.heard_us < too_old_us
                     || sent_us < left_out_us && sent_us < server.answered_sent_us
@@ -217,7 +217,7 @@ impl Device {
             .ops
             .iter()
             .filter_map(|(_, timed)| Some((timed.sent_us?, timed.server?)))
-            .filter(|(sent_us, number)| is_given_up(*sent_us, *number))
+            .filter(|(sent_us, number)| is_overdue(*sent_us, *number))
             .map(|(_, number)| number)
             .collect();
         silent.sort_unstable();
@@ -233,7 +233,7 @@ impl Device {
             .iter()
             .filter(|place| {
                 matches!(
-                    self.servers.standing(**place),
+                    self.servers.state(**place),
                     LeaseState::Up | LeaseState::Down
                 )
             })
@@ -245,7 +245,7 @@ impl Device {
             && self
                 .servers
                 .iter()
-                .any(|(_, server)| server.standing == LeaseState::Up)
+                .any(|(_, server)| server.state == LeaseState::Up)
     }
 
     pub(super) fn has_free_slot(&self, not_at: &[Place]) -> bool {

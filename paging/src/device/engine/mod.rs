@@ -11,12 +11,12 @@ mod lose;
 mod store;
 mod sweep;
 
-use crate::device::fetched::Purpose;
+use crate::device::purpose::Purpose;
 pub use jobs::Answer;
 
 use super::frames::{Frames, PageBytes};
 use super::seal::{Seal, TagBytes};
-use super::servers::{Counters, LeaseState, Servers};
+use super::servers::{LeaseState, ServerCounters, Servers};
 use super::table::{COPIES, Place, Table};
 use gleaner_policy::eviction::{Order, Policy};
 use jobs::Jobs;
@@ -54,9 +54,9 @@ pub struct Settings {
     /// Treatment of pages whose host wants its memory back.
     pub on_revocation: Revocation,
     /// Timeout of an answer, after which the server is disconnected.
-    pub answer_within_ms: i64,
+    pub answer_timeout_ms: i64,
     /// Timeout of a read that only an unreachable server could answer.
-    pub give_up_after_ms: i64,
+    pub request_timeout_ms: i64,
 }
 
 /// Reason for closing the connection to a server.
@@ -155,35 +155,35 @@ struct TimedRequest {
 /// Counters of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
-pub struct Totals {
+pub struct DeviceCounters {
     /// Reads of a page or a part of it.
-    pub read: u64,
+    pub reads_count: u64,
     /// Writes of a page or a part of it.
-    pub written: u64,
+    pub writes_count: u64,
     /// Reads answered by a server.
-    pub from_servers: u64,
+    pub server_reads_count: u64,
     /// Reads answered by the disk.
-    pub from_disk: u64,
+    pub disk_reads_count: u64,
     /// Reads answered from frames being written.
-    pub from_buffer: u64,
+    pub buffer_reads_count: u64,
     /// Reads of empty pages.
-    pub zeroes: u64,
+    pub zero_reads_count: u64,
     /// Pages that servers dropped to make room.
-    pub evicted: u64,
+    pub evicted_pages_count: u64,
     /// Pages that were copied or moved.
-    pub moved: u64,
+    pub moved_pages_count: u64,
     /// Pages that came back altered.
-    pub wrong: u64,
+    pub corrupt_pages_count: u64,
     /// Requests tried again at another place.
-    pub retried: u64,
+    pub retried_requests_count: u64,
     /// Requests answered with an error.
-    pub failed: u64,
+    pub failed_requests_count: u64,
     /// Pages whose contents are lost.
-    pub lost: u64,
+    pub lost_pages_count: u64,
     /// Writes to disk that failed.
-    pub disk_failed: u64,
+    pub failed_disk_writes_count: u64,
     /// Connections to servers that ended.
-    pub disconnects: u64,
+    pub disconnects_count: u64,
 }
 
 /// State of one lease.
@@ -194,7 +194,7 @@ pub struct ServerState {
     /// Address or name of the host.
     pub host: String,
     /// State of the connection and the lease.
-    pub standing: LeaseState,
+    pub state: LeaseState,
     /// Number of pages that fit.
     pub slots: u32,
     /// Number of pages in use.
@@ -202,9 +202,9 @@ pub struct ServerState {
     /// Number of free slots; slots abandoned with an unanswered request are neither free nor in use.
     pub free: u32,
     /// Present limit of requests in progress, adapted to the server's speed.
-    pub window: u32,
+    pub window_requests: u32,
     /// Counters since the lease was added.
-    pub counters: Counters,
+    pub counters: ServerCounters,
 }
 
 /// A block device whose pages are in the memory of other hosts.
@@ -234,7 +234,7 @@ pub struct Device {
     /// Buffers for reads from disk.
     spare: Vec<Arc<PageBytes>>,
     actions: VecDeque<Action>,
-    totals: Totals,
+    counters: DeviceCounters,
 }
 
 impl Device {
@@ -263,7 +263,7 @@ impl Device {
             parked: Vec::new(),
             spare: Vec::new(),
             actions: VecDeque::new(),
-            totals: Totals::default(),
+            counters: DeviceCounters::default(),
         })
     }
 
@@ -281,8 +281,8 @@ impl Device {
 
     /// Counters of the device.
     #[must_use]
-    pub fn totals(&self) -> Totals {
-        self.totals
+    pub fn counters(&self) -> DeviceCounters {
+        self.counters
     }
 
     /// State of every lease.
@@ -291,11 +291,11 @@ impl Device {
         let state = |(number, server): (u8, &super::servers::Server)| ServerState {
             number,
             host: server.host.clone(),
-            standing: server.standing,
+            state: server.state,
             slots: server.slots(),
             used: server.used,
             free: server.free_slots(),
-            window: server.window.size(),
+            window_requests: server.window.size(),
             counters: server.counters,
         };
         self.servers.iter().map(state).collect()

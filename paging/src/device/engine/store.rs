@@ -18,7 +18,7 @@ impl Device {
     /// With a disk, the write is answered as soon as a frame has it, unless it `is_durable`; otherwise once it is stored
     /// at its places.
     pub fn write(&mut self, job: usize, page: u32, from: usize, bytes: &[u8], is_durable: bool) {
-        self.totals.written += 1;
+        self.counters.writes_count += 1;
         let is_whole = bytes.len() == PAGE;
         let before = self.frames.last_of(page);
         let contents = match is_whole {
@@ -168,10 +168,10 @@ impl Device {
         let mut places = entry.places;
         let mut is_new = [false; COPIES];
         for copy in 0..self.settings.copies {
-            let standing = self.servers.standing(places[copy]);
+            let state = self.servers.state(places[copy]);
             let is_kept = match kind {
-                Kind::Copy => matches!(standing, LeaseState::Up | LeaseState::Down),
-                _ => standing == LeaseState::Up,
+                Kind::Copy => matches!(state, LeaseState::Up | LeaseState::Down),
+                _ => state == LeaseState::Up,
             };
             if is_kept {
                 is_new[copy] = kind != Kind::Copy;
@@ -230,10 +230,10 @@ impl Device {
 
     /// Returns true if a write without any place may wait for a server to be connected again.
     fn may_find_room(&self) -> bool {
-        let too_old_ms = self.now_ms() - self.settings.give_up_after_ms;
+        let too_old_ms = self.now_ms() - self.settings.request_timeout_ms;
         !self.settings.has_disk
             && self.servers.iter().any(|(_, server)| {
-                server.standing == LeaseState::Down && server.down_since_ms > too_old_ms
+                server.state == LeaseState::Down && server.down_since_ms > too_old_ms
             })
     }
 
@@ -255,7 +255,7 @@ impl Device {
         for _ in 0..2 {
             let may_leave = |cold| {
                 let entry = self.table.get(cold);
-                let is_up = |place: &Place| self.servers.standing(*place) == LeaseState::Up;
+                let is_up = |place: &Place| self.servers.state(*place) == LeaseState::Up;
                 cold != page
                     && entry.is_on_disk()
                     && entry.places.iter().any(is_up)
@@ -277,7 +277,7 @@ impl Device {
             self.servers.free(place);
         }
         self.table.set(page, entry);
-        self.totals.evicted += 1;
+        self.counters.evicted_pages_count += 1;
     }
 
     /// Handles a server's answer to [`Action::Write`]: the page is stored there.
@@ -290,7 +290,7 @@ impl Device {
         if let Some((server, _)) = place.at()
             && let Some(server) = self.servers.get_mut(server)
         {
-            server.counters.writes += 1;
+            server.counters.writes_count += 1;
         }
         self.copied(frame);
     }
@@ -302,7 +302,7 @@ impl Device {
         };
         self.frames.get_mut(frame).is_on_disk = is_written;
         if !is_written {
-            self.totals.disk_failed += 1;
+            self.counters.failed_disk_writes_count += 1;
         }
         self.copied(frame);
     }
@@ -327,7 +327,7 @@ impl Device {
         else {
             return;
         };
-        self.totals.retried += 1;
+        self.counters.retried_requests_count += 1;
         match was_sent {
             true => self.servers.abandon(place),
             false => self.servers.free(place),
@@ -354,12 +354,10 @@ impl Device {
     fn complete(&mut self, number: u32) {
         let frame = self.frames.get(number);
         let (page, kind) = (frame.page, frame.kind);
-        let places = frame
-            .places
-            .map(|place| match self.servers.standing(place) {
-                LeaseState::Gone => Place::NONE,
-                _ => place,
-            });
+        let places = frame.places.map(|place| match self.servers.state(place) {
+            LeaseState::Gone => Place::NONE,
+            _ => place,
+        });
         let stored = Entry::new(frame.version, frame.tag, places, frame.is_on_disk);
         let before = self.table.get(page);
         let is_kept = stored.has_place() || stored.is_on_disk();
@@ -377,7 +375,7 @@ impl Device {
                 let mut entry = stored;
                 entry.places = [keep(0), keep(1)];
                 self.table.set(page, entry);
-                self.totals.moved += 1;
+                self.counters.moved_pages_count += 1;
                 self.leaves_place(page);
             }
             _ if is_kept => {

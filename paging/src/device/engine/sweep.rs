@@ -60,7 +60,7 @@ impl Device {
     #[must_use]
     pub fn unreachable_pages(&self) -> u32 {
         let down = self.servers.iter().map(|(_, server)| server);
-        down.filter(|server| server.standing == LeaseState::Down)
+        down.filter(|server| server.state == LeaseState::Down)
             .map(|server| server.used)
             .sum()
     }
@@ -69,7 +69,7 @@ impl Device {
     pub(super) fn is_short(&self, entry: &Entry) -> bool {
         let is_there = |place: &&Place| {
             matches!(
-                self.servers.standing(**place),
+                self.servers.state(**place),
                 LeaseState::Up | LeaseState::Down
             )
         };
@@ -104,7 +104,7 @@ impl Device {
         }
         for copy in 0..COPIES {
             if entry.places[copy] != Place::NONE
-                && self.servers.standing(entry.places[copy]) == LeaseState::Gone
+                && self.servers.state(entry.places[copy]) == LeaseState::Gone
             {
                 entry.places[copy] = Place::NONE;
                 self.table.set(page, entry);
@@ -116,7 +116,7 @@ impl Device {
         if self.is_short(&entry) {
             self.sweep.found_short();
         }
-        let is_leaving = |place: &Place| self.servers.standing(*place) == LeaseState::Draining;
+        let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
         let is_to_move = entry.places.iter().any(is_leaving) || self.lacks_copy(page, &entry);
         if !is_to_move {
             return;
@@ -138,7 +138,7 @@ impl Device {
 
     /// Returns true if a page that moves goes to other servers, false if only to disk.
     pub(super) fn goes_to_servers(&self, entry: Entry) -> bool {
-        let is_leaving = |place: &Place| self.servers.standing(*place) == LeaseState::Draining;
+        let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
         !(entry.places.iter().any(is_leaving)
             && self.settings.has_disk
             && self.settings.on_revocation == Revocation::Disk)
@@ -149,11 +149,11 @@ impl Device {
         let mut entry = self.table.get(page);
         for copy in 0..COPIES {
             let place = entry.places[copy];
-            if self.servers.standing(place) != LeaseState::Draining {
+            if self.servers.state(place) != LeaseState::Draining {
                 continue;
             }
             let other = entry.places[1 - copy];
-            let is_elsewhere = entry.is_on_disk() || self.servers.standing(other) == LeaseState::Up;
+            let is_elsewhere = entry.is_on_disk() || self.servers.state(other) == LeaseState::Up;
             let may_leave = match self.settings.on_revocation {
                 Revocation::Drop => is_elsewhere,
                 Revocation::Disk => entry.is_on_disk(),
@@ -177,15 +177,15 @@ impl Device {
         let numbers: Vec<(u8, LeaseState, u32)> = self
             .servers
             .iter()
-            .map(|(number, server)| (number, server.standing, server.used))
+            .map(|(number, server)| (number, server.state, server.used))
             .collect();
         self.sweep.at = 0;
         self.sweep.not_before_ms = self.now_ms() + PAUSE_MS;
         self.sweep.is_short =
             std::mem::take(&mut self.sweep.has_found) || !self.sweep.moving.is_empty();
         self.sweep.is_wanted = is_partial || self.sweep.is_short;
-        for (number, standing, used) in numbers {
-            match standing {
+        for (number, state, used) in numbers {
+            match state {
                 LeaseState::Gone if !is_partial => self.servers.remove(number),
                 LeaseState::Draining if used == 0 && !is_partial => {
                     self.server_gone(number);

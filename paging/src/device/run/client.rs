@@ -18,12 +18,12 @@ pub(super) struct Client {
     /// Bytes of answers that are being assembled.
     awaited_bytes: usize,
     /// Request that is partly handled.
-    current: Option<Current>,
+    current: Option<CommandProgress>,
     has_ended: bool,
 }
 
-/// A write or discard, handled page by page.
-struct Current {
+/// Progress of a write or discard, which is handled page by page.
+struct CommandProgress {
     job: usize,
     command: Command,
     is_durable: bool,
@@ -129,7 +129,7 @@ impl Client {
             Command::Write | Command::Trim | Command::WriteZeroes
                 if request.command == Command::Write || !is_void =>
             {
-                self.current = Some(Current {
+                self.current = Some(CommandProgress {
                     job,
                     command: request.command,
                     is_durable,

@@ -34,11 +34,11 @@ pub struct Options {
     /// Settings of the engine.
     pub device: Settings,
     /// Folder of the copy on disk; `None`: no copy.
-    pub disk: Option<PathBuf>,
+    pub disk_folder: Option<PathBuf>,
     /// Unix socket for clients.
     pub socket: PathBuf,
     /// Time for which an abandoned server without a lease is not tried again (Dodo's refraction period).
-    pub refraction: Duration,
+    pub refraction_period: Duration,
 }
 
 /// Reason why a device could not start.
@@ -171,7 +171,7 @@ impl RunningDevice {
         key: &[u8; 32],
         told: Sender<LeaseNews>,
     ) -> Result<Self, StartError> {
-        let disk = match &options.disk {
+        let disk = match &options.disk_folder {
             Some(folder) => Some(disk::Disk::open(folder, options.device.pages)?),
             None => None,
         };
@@ -191,7 +191,7 @@ impl RunningDevice {
             handle.clone(),
             inbox,
             told,
-            options.refraction,
+            options.refraction_period,
         );
         let thread = thread::Builder::new()
             .name("device".to_owned())

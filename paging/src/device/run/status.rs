@@ -1,6 +1,6 @@
 //! The device's state as JSON.
 
-use crate::device::engine::{ServerState, Totals};
+use crate::device::engine::{DeviceCounters, ServerState};
 use crate::device::frames::PAGE;
 use crate::device::servers::LeaseState;
 use crate::nbd::wire::{Request, SimpleReply};
@@ -24,8 +24,8 @@ pub struct DeviceStatus {
     /// Bytes of copies at servers that are not connected, usable again only after reconnecting.
     #[serde(default)]
     pub unreachable_bytes: u64,
-    /// Counters of pages since the start.
-    pub pages: Totals,
+    /// Counters since the start.
+    pub counters: DeviceCounters,
     /// State of the servers.
     pub servers: Vec<ServerStatus>,
 }
@@ -39,67 +39,70 @@ pub struct ServerStatus {
     /// Id of the lease; absent for a server given by hand.
     pub lease: Option<String>,
     /// `up`, `down`, `draining` or `gone`.
-    pub standing: String,
+    pub state: String,
     /// Size of the lease, in bytes.
     pub size_bytes: u64,
     /// Bytes of slots in use.
     pub used_bytes: u64,
     /// Pages read from this server.
     #[serde(default)]
-    pub reads: u64,
+    pub reads_count: u64,
     /// Pages written to this server.
     #[serde(default)]
-    pub writes: u64,
+    pub writes_count: u64,
     /// Requests that this server answered with an error.
     #[serde(default)]
-    pub failed: u64,
+    pub failed_requests_count: u64,
     /// Pages that came back altered.
     #[serde(default)]
-    pub wrong: u64,
+    pub corrupt_pages_count: u64,
     /// Bytes sent and received besides pages: requests and answers, without TLS and TCP.
     #[serde(default)]
     pub control_bytes: u64,
     /// Number of times that the connection ended.
     #[serde(default)]
-    pub disconnects: u64,
+    pub disconnects_count: u64,
     /// Present limit of requests in progress, adapted to the server's speed.
     #[serde(default)]
-    pub window: u32,
+    pub window_requests: u32,
     /// Mean time from a request to its answer, in microseconds; absent without requests.
-    pub mean_us: Option<u64>,
+    pub mean_latency_us: Option<u64>,
 }
 
 impl DeviceStatus {
     /// Servers that are connected and not draining.
     pub fn up(&self) -> impl Iterator<Item = &ServerStatus> {
-        self.servers.iter().filter(|server| server.standing == "up")
+        self.servers.iter().filter(|server| server.state == "up")
     }
 }
 
 impl ServerStatus {
-    pub(super) fn new(state: &ServerState, lease: Option<&str>) -> Self {
-        let counters = state.counters;
-        let answered = counters.reads + counters.writes + counters.failed + counters.wrong;
+    pub(super) fn new(server: &ServerState, lease: Option<&str>) -> Self {
+        let counters = server.counters;
+        let answers_count = counters.reads_count
+            + counters.writes_count
+            + counters.failed_requests_count
+            + counters.corrupt_pages_count;
         Self {
-            host: state.host.clone(),
+            host: server.host.clone(),
             lease: lease.map(str::to_owned),
-            standing: match state.standing {
+            state: match server.state {
                 LeaseState::Up => "up",
                 LeaseState::Down => "down",
                 LeaseState::Draining => "draining",
                 LeaseState::Gone => "gone",
             }
             .to_owned(),
-            size_bytes: u64::from(state.slots) * PAGE as u64,
-            used_bytes: u64::from(state.used) * PAGE as u64,
-            reads: counters.reads,
-            writes: counters.writes,
-            failed: counters.failed,
-            wrong: counters.wrong,
-            control_bytes: answered * (Request::BYTES + SimpleReply::BYTES) as u64,
-            disconnects: counters.disconnects,
-            window: state.window,
-            mean_us: counters.total_us.checked_div(answered),
+            size_bytes: u64::from(server.slots) * PAGE as u64,
+            used_bytes: u64::from(server.used) * PAGE as u64,
+            reads_count: counters.reads_count,
+            writes_count: counters.writes_count,
+            failed_requests_count: counters.failed_requests_count,
+            corrupt_pages_count: counters.corrupt_pages_count,
+            control_bytes: answers_count * (Request::BYTES + SimpleReply::BYTES) as u64,
+            disconnects_count: counters.disconnects_count,
+            window_requests: server.window_requests,
+            mean_latency_us: counters.total_latency_us.checked_div(answers_count),
         }
     }
 }

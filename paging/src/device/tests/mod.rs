@@ -52,7 +52,7 @@ proptest! {
         prop_assert!(world.device.is_idle());
         // Late bytes of a lost connection overwrite no page in use.
         let has_lied = steps.iter().any(|step| matches!(step, Step::Flip(_)));
-        prop_assert!(has_lied || world.device.totals().wrong == 0);
+        prop_assert!(has_lied || world.device.counters().corrupt_pages_count == 0);
     }
 
     /// Two copies at servers: servers are lost for good one after the other, with time to restore copies in between.
@@ -99,23 +99,23 @@ fn the_pages_used_last_are_the_ones_that_servers_have() {
         world.settle();
         finish(&mut world);
     }
-    assert_eq!(world.device.totals().evicted, 4);
-    let from_disk = |world: &World| world.device.totals().from_disk;
+    assert_eq!(world.device.counters().evicted_pages_count, 4);
+    let disk_reads = |world: &World| world.device.counters().disk_reads_count;
     // Pages 4 to 7 are at servers; 4 is used once more, so that 5 is evicted first.
     world.do_step(&Step::Read(4));
     finish(&mut world);
-    assert_eq!(from_disk(&world), 0);
+    assert_eq!(disk_reads(&world), 0);
     world.do_step(&Step::Read(0));
     finish(&mut world);
-    assert_eq!(from_disk(&world), 1);
+    assert_eq!(disk_reads(&world), 1);
     for page in [4, 6, 7, 0] {
         world.do_step(&Step::Read(page));
         finish(&mut world);
-        assert_eq!(from_disk(&world), 1, "page {page}");
+        assert_eq!(disk_reads(&world), 1, "page {page}");
     }
     world.do_step(&Step::Read(5));
     finish(&mut world);
-    assert_eq!(from_disk(&world), 2);
+    assert_eq!(disk_reads(&world), 2);
 }
 
 /// After the same writes, pages 4 and 0 are read: which pages servers hold depends on the policy.
@@ -129,10 +129,10 @@ fn the_policy_chooses_the_pages_that_servers_have() {
             world.do_step(&step);
             finish(&mut world);
         }
-        let before = world.device.totals().from_disk;
+        let before = world.device.counters().disk_reads_count;
         world.do_step(&Step::Read(page));
         finish(&mut world);
-        world.device.totals().from_disk == before
+        world.device.counters().disk_reads_count == before
     };
     let at_servers = |policy| {
         let pages = (0..8).filter(|page| is_at_servers(policy, *page));
@@ -179,7 +179,10 @@ fn the_only_copy_lost_is_an_error_and_said_by_name() {
     world.do_step(&Step::Gone(0));
     world.do_step(&Step::Read(3));
     world.settle();
-    assert_eq!((world.failed_reads, world.device.totals().lost), (1, 1));
+    assert_eq!(
+        (world.failed_reads, world.device.counters().lost_pages_count),
+        (1, 1)
+    );
     let is_named = |words: &String| words.contains("page 3 cannot be read");
     assert!(world.notes.iter().any(is_named), "{:?}", world.notes);
     // A page never written to that server is not affected, and a page written now has no place.
@@ -222,11 +225,11 @@ fn a_server_that_is_slow_is_kept_and_one_that_is_silent_is_left() {
         world.do_step(&Step::Deliver(0));
         world.do_step(&Step::Deliver(1));
     }
-    assert_eq!(world.device.totals().disconnects, 0);
+    assert_eq!(world.device.counters().disconnects_count, 0);
     world.do_step(&Step::Write(0, 2));
     world.do_step(&Step::Silent(0));
     world.wait(3000);
-    assert_eq!(world.device.totals().disconnects, 1);
+    assert_eq!(world.device.counters().disconnects_count, 1);
     assert!(world.contents().into_iter().all(|is_right| is_right));
 }
 
@@ -253,12 +256,12 @@ fn a_server_that_changes_pages_is_found_out_and_left() {
     finish(&mut world);
     world.do_step(&Step::Flip(0));
     assert!(world.contents().into_iter().all(|is_right| is_right));
-    let wrong = world.device.totals().wrong;
-    assert_eq!(wrong, 6);
+    let corrupt = world.device.counters().corrupt_pages_count;
+    assert_eq!(corrupt, 6);
     // Repaired: pages of the disk went back to servers.
     finish(&mut world);
     assert!(world.contents().into_iter().all(|is_right| is_right));
-    assert_eq!(world.device.totals().wrong, wrong);
+    assert_eq!(world.device.counters().corrupt_pages_count, corrupt);
 }
 
 #[test]
@@ -292,7 +295,7 @@ fn a_forged_answer_takes_no_copy_from_the_disk() {
     world.settle();
     world.do_step(&Step::Gone(0));
     assert!(world.contents().into_iter().all(|is_right| is_right));
-    assert_eq!(world.device.totals().lost, 0);
+    assert_eq!(world.device.counters().lost_pages_count, 0);
 }
 
 #[test]
@@ -308,7 +311,7 @@ fn a_request_that_is_left_out_among_answers_is_given_up() {
         world.do_step(&Step::Deliver(0));
         world.wait(1000);
     }
-    assert_eq!(world.device.totals().disconnects, 1);
+    assert_eq!(world.device.counters().disconnects_count, 1);
     finish(&mut world);
     assert!(world.asked.is_empty());
 }
@@ -328,6 +331,12 @@ fn a_lost_connection_costs_no_room_for_long() {
         }
         world.wait(31_000);
     }
-    assert_eq!((world.failed_writes, world.device.totals().wrong), (0, 0));
+    assert_eq!(
+        (
+            world.failed_writes,
+            world.device.counters().corrupt_pages_count
+        ),
+        (0, 0)
+    );
     assert!(world.contents().into_iter().all(|is_right| is_right));
 }

@@ -152,8 +152,8 @@ impl World {
             frames: 64,
             eviction,
             on_revocation,
-            answer_within_ms: 2000,
-            give_up_after_ms: 5000,
+            answer_timeout_ms: 2000,
+            request_timeout_ms: 5000,
         };
         let mut world = Self {
             device: Device::new(settings, &[3; 32]).unwrap(),
@@ -414,13 +414,13 @@ impl World {
 
     /// Sends a false answer: it must close its connection and complete nothing.
     fn lie(&mut self, number: u8, op: u64, kind: Forgery) {
-        let before = self.device.totals().disconnects;
+        let before = self.device.counters().disconnects_count;
         match kind {
             Forgery::Read => self.device.server_read(number, op, &mut [0xEE; PAGE]),
             Forgery::Wrote => self.device.server_wrote(number, op),
             Forgery::Failed => self.device.server_failed(number, op, Fault::Shutdown),
         }
-        assert_eq!(self.device.totals().disconnects, before + 1);
+        assert_eq!(self.device.counters().disconnects_count, before + 1);
     }
 
     fn lose(&mut self, host: usize, for_good: bool) {

@@ -240,14 +240,14 @@ fn mutated_greetings_of_a_server_end_its_connection_alone() {
     let urls: Vec<String> = urls.collect();
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().display().to_string();
-    let mut more = vec!["--disk", &disk];
+    let mut more = vec!["--disk-folder", &disk];
     more.extend(urls.iter().flat_map(|url| ["--server", url]));
     let mut clerk = Clerk::start_with(1, &more, QUICK);
     wait_for("the honest server", || up(&clerk.status()) >= 1);
     let before_bytes = peak_bytes(clerk.running.id());
     let outcome = clerk.under_load(41, |clerk| {
         wait_for("all greetings", || {
-            assert!(clerk.status()["pages"].is_object());
+            assert!(clerk.status()["counters"].is_object());
             told.load(Ordering::Relaxed) == count
         });
     });
@@ -262,7 +262,7 @@ fn mutated_answers_of_a_server_lose_and_change_no_page() {
     let liar = Server::start();
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().display().to_string();
-    let more = ["--disk", &disk, "--server", &liar.url];
+    let more = ["--disk-folder", &disk, "--server", &liar.url];
     let mut clerk = Clerk::start_with(1, &more, QUICK);
     let before_bytes = peak_bytes(clerk.running.id());
     let wanted = 2 * lies_count();
@@ -271,8 +271,8 @@ fn mutated_answers_of_a_server_lose_and_change_no_page() {
     });
     let status = clerk.status();
     assert_eq!(outcome.errors, 0, "{outcome:?}, {status}");
-    assert_eq!(status["pages"]["lost"], 0, "{status}");
+    assert_eq!(status["counters"]["lost_pages_count"], 0, "{status}");
     let grown = peak_bytes(clerk.running.id()).saturating_sub(before_bytes);
     assert!(grown < MOST_GROWN_BYTES, "{grown} bytes more");
-    println!("{grown} bytes more, {outcome:?}, {}", status["pages"]);
+    println!("{grown} bytes more, {outcome:?}, {}", status["counters"]);
 }

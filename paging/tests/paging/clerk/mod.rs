@@ -1,4 +1,4 @@
-//! `gleaner-clerk serve` on real memory servers that are killed, stopped, disconnected or restarted empty, or that
+//! `gleaner-clerk run` on real memory servers that are killed, stopped, disconnected or restarted empty, or that
 //! lie.
 
 mod callers;
@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Maximum time of a request: `give_up_after`, `answer_within`, and the delay of a loaded machine.
+/// Maximum time of a request: `request_timeout`, `answer_timeout`, and the delay of a loaded machine.
 const NO_HANG: Duration = Duration::from_secs(20);
 const PAGES: usize = 8192;
 const CLERK: &str = env!("CARGO_BIN_EXE_gleaner-clerk");
@@ -108,8 +108,8 @@ impl Clerk {
         std::fs::write(at("clerk.toml"), settings).unwrap();
         let hosts: Vec<Host> = (0..hosts).map(|_| Host::start()).collect();
         let (config, device, status) = (at("clerk.toml"), at("clerk.sock"), at("status.sock"));
-        let mut args = vec!["serve", "--size", "32MiB", "--config", &config];
-        args.extend(["--listen", &device, "--status", &status]);
+        let mut args = vec!["run", "--size", "32MiB", "--config", &config];
+        args.extend(["--listen", &device, "--status-socket", &status]);
         let url = |host: &Host| format!("nbd://{}", host.relay.address);
         let urls: Vec<String> = hosts.iter().map(url).collect();
         args.extend(urls.iter().flat_map(|url| ["--server", url]));
@@ -131,7 +131,11 @@ impl Clerk {
     fn status(&self) -> Value {
         let status = self.folder.path().join("status.sock");
         let mut command = Command::new(CLERK);
-        let said = succeed(command.args(["status", "--json", "--status"]).arg(&status));
+        let said = succeed(
+            command
+                .args(["status", "--json", "--status-socket"])
+                .arg(&status),
+        );
         serde_json::from_str(&said).unwrap()
     }
 
@@ -173,7 +177,7 @@ impl Clerk {
 /// Number of connected servers.
 fn up(status: &Value) -> usize {
     let servers = status["servers"].as_array().unwrap();
-    let is_up = |server: &&Value| server["standing"] == "up";
+    let is_up = |server: &&Value| server["state"] == "up";
     servers.iter().filter(is_up).count()
 }
 
@@ -232,7 +236,7 @@ fn disconnects(status: &Value) -> u64 {
     let servers = status["servers"].as_array().unwrap();
     servers
         .iter()
-        .filter_map(|server| server["disconnects"].as_u64())
+        .filter_map(|server| server["disconnects_count"].as_u64())
         .sum()
 }
 
@@ -240,7 +244,7 @@ fn disconnects(status: &Value) -> u64 {
 fn forged_answers_end_a_connection_and_no_page() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk").display().to_string();
-    let mut clerk = Clerk::start(2, &["--disk", &disk], QUICK);
+    let mut clerk = Clerk::start(2, &["--disk-folder", &disk], QUICK);
     let outcome = clerk.under_load(23, |clerk| {
         clerk.hosts[0].forges();
         wait_for("the forger's connection to end", || {
@@ -249,18 +253,18 @@ fn forged_answers_end_a_connection_and_no_page() {
         clerk.hosts[0].relay.alter_nothing();
     });
     assert_eq!(outcome.errors, 0, "{outcome:?}");
-    let pages = &clerk.status()["pages"];
-    assert_eq!(pages["lost"], 0, "{pages}");
+    let counters = &clerk.status()["counters"];
+    assert_eq!(counters["lost_pages_count"], 0, "{counters}");
 }
 
-const QUICK: &str =
-    "answer_within = \"1s\"\ngive_up_after = \"4s\"\nrefraction = \"300ms\"\nlock = false\n";
+const QUICK: &str = "answer_timeout = \"1s\"\nrequest_timeout = \"4s\"\n\
+                     refraction_period = \"300ms\"\nlock_memory = false\n";
 
 #[test]
 fn with_a_copy_on_disk_no_fault_of_a_server_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk").display().to_string();
-    let mut clerk = Clerk::start(2, &["--disk", &disk], QUICK);
+    let mut clerk = Clerk::start(2, &["--disk-folder", &disk], QUICK);
     let mut random = ChaCha8Rng::seed_from_u64(10);
     let outcome = clerk.under_load(11, |clerk| {
         for _ in 0..rounds() {
@@ -268,21 +272,22 @@ fn with_a_copy_on_disk_no_fault_of_a_server_is_seen() {
             eprintln!("{what}");
         }
     });
-    eprintln!("{outcome:?}, {:#}", clerk.status()["pages"]);
+    eprintln!("{outcome:?}, {:#}", clerk.status()["counters"]);
     assert_eq!(outcome.errors, 0, "{outcome:?}");
     assert!(outcome.requests > 500, "{outcome:?}");
-    let pages = &clerk.status()["pages"];
-    assert!(pages["from_servers"].as_u64() > Some(100), "{pages}");
+    let counters = &clerk.status()["counters"];
+    let reads = counters["server_reads_count"].as_u64();
+    assert!(reads > Some(100), "{counters}");
 }
 
 #[test]
 fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
-    let mut clerk = Clerk::start(3, &["--disk", "none", "--copies", "2"], QUICK);
+    let mut clerk = Clerk::start(3, &["--disk-folder", "none", "--copies", "2"], QUICK);
     let mut random = ChaCha8Rng::seed_from_u64(20);
     let outcome = clerk.under_load(21, |clerk| {
         for _ in 0..rounds() / 2 {
             let at = random.next_u32() as usize % 3;
-            let ended = |status: &Value| status["pages"]["disconnects"].as_u64();
+            let ended = |status: &Value| status["counters"]["disconnects_count"].as_u64();
             let before = ended(&clerk.status());
             if random.next_u32() % 2 == 0 {
                 clerk.hosts[at].kill();
@@ -300,13 +305,13 @@ fn with_two_copies_and_no_disk_one_server_at_a_time_can_go() {
             });
         }
     });
-    eprintln!("{outcome:?}, {:#}", clerk.status()["pages"]);
+    eprintln!("{outcome:?}, {:#}", clerk.status()["counters"]);
     assert_eq!(outcome.errors, 0, "{outcome:?}");
 }
 
 #[test]
 fn one_copy_lost_is_an_error_at_once() {
-    let mut clerk = Clerk::start(1, &["--disk", "none"], QUICK);
+    let mut clerk = Clerk::start(1, &["--disk-folder", "none"], QUICK);
     let outcome = clerk.under_load(31, |clerk| {
         wait_for("some pages", || {
             clerk.status()["stored_bytes"].as_u64() > Some(1 << 20)
@@ -314,7 +319,7 @@ fn one_copy_lost_is_an_error_at_once() {
         clerk.hosts[0].kill();
         clerk.hosts[0].start_again();
         wait_for("an error", || {
-            clerk.status()["pages"]["lost"].as_u64() > Some(0)
+            clerk.status()["counters"]["lost_pages_count"].as_u64() > Some(0)
         });
     });
     assert!(outcome.errors > 0);
@@ -326,7 +331,7 @@ fn one_copy_lost_is_an_error_at_once() {
 fn clients_of_others_see_a_disk() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().display().to_string();
-    let clerk = Clerk::start(2, &["--disk", &disk], QUICK);
+    let clerk = Clerk::start(2, &["--disk-folder", &disk], QUICK);
     let url = format!("nbd+unix:///?socket={}", clerk.socket().display());
     let run = |program: &str, args: &[&str]| succeed(Command::new(program).args(args));
     assert!(run("nbdinfo", &["--size", &url]).contains("33554432"));
@@ -371,7 +376,7 @@ fn clients_of_others_see_a_disk() {
     run("nbdcopy", &[&original.display().to_string(), &url]);
     run("nbdcopy", &[&url, &copy.display().to_string()]);
     assert!(std::fs::read(&copy).unwrap() == std::fs::read(&original).unwrap());
-    let pages = &clerk.status()["pages"];
-    assert_eq!(pages["failed"], 0, "{pages}");
+    let counters = &clerk.status()["counters"];
+    assert_eq!(counters["failed_requests_count"], 0, "{counters}");
     assert_eq!(clerk.running.end().0, Some(0));
 }

@@ -119,12 +119,10 @@ impl Swap {
             lenders,
         };
         let mut attach = swap.clerk(swap.lenders.clerk());
-        attach.args(["attach", "--by", "fuse", "--swap", "--size", "256MiB"]);
+        attach.args(["attach", "--method", "fuse", "--swap", "--size", "256MiB"]);
         attach.args(["--name", &swap.name, "--config"]).arg(config);
         succeed(&mut attach);
-        wait_for("a lease", || {
-            swap.status()["servers"][0]["standing"] == "up"
-        });
+        wait_for("a lease", || swap.status()["servers"][0]["state"] == "up");
         swap
     }
 
@@ -138,7 +136,7 @@ impl Swap {
     }
 
     fn used_bytes(&self) -> u64 {
-        let told = succeed(self.here().args(["attached", "--json"]));
+        let told = succeed(self.here().args(["attachments", "--json"]));
         let told: Value = serde_json::from_str(&told).unwrap();
         told[0]["swap_used_bytes"].as_u64().unwrap()
     }
@@ -158,7 +156,7 @@ impl Swap {
 impl Drop for Swap {
     fn drop(&mut self) {
         let mut detach = self.here();
-        detach.args(["detach", &self.name, "--force", "--patience", "5"]);
+        detach.args(["detach", &self.name, "--force", "--timeout", "5s"]);
         let _ = detach.stderr(Stdio::null()).status(); // after a successful test nothing is attached
     }
 }
@@ -298,11 +296,17 @@ fn sort_a_search_and_pov_ray_make_the_same_of_other_hosts_memory_while_an_owner_
     for host in &swap.lenders.hosts {
         assert!(host.lending().pages.unwrap().requests_count > 0);
     }
-    let pages = swap.status()["pages"].clone();
-    println!("{pages}");
-    assert!(pages["from_servers"].as_u64() > Some(1000), "{pages}");
-    for none in ["failed", "lost", "wrong", "disk_failed"] {
-        assert_eq!(pages[none], 0, "{none}: {pages}");
+    let counters = swap.status()["counters"].clone();
+    println!("{counters}");
+    let reads = counters["server_reads_count"].as_u64();
+    assert!(reads > Some(1000), "{counters}");
+    for none in [
+        "failed_requests_count",
+        "lost_pages_count",
+        "corrupt_pages_count",
+        "failed_disk_writes_count",
+    ] {
+        assert_eq!(counters[none], 0, "{none}: {counters}");
     }
     succeed(swap.here().args(["detach", &swap.name]));
     wait_for("leases to go with it", || swap.lenders.leases() == [0, 0]);

@@ -73,7 +73,7 @@ impl Turn {
         handle: Handle,
         inbox: Receiver<Message>,
         told: Sender<LeaseNews>,
-        refraction: Duration,
+        refraction_period: Duration,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -89,7 +89,7 @@ impl Turn {
             ticked: now,
             demanded: None,
             lines: (now, 0),
-            refraction_us: i64::try_from(refraction.as_micros()).unwrap_or(i64::MAX),
+            refraction_us: i64::try_from(refraction_period.as_micros()).unwrap_or(i64::MAX),
             has_ended: false,
         }
     }
@@ -399,7 +399,7 @@ impl Turn {
             has_disk: self.disk.is_some(),
             has_all_copies: self.device.has_all_copies(),
             unreachable_bytes: u64::from(self.device.unreachable_pages()) * PAGE as u64,
-            pages: self.device.totals(),
+            counters: self.device.counters(),
             servers: self.device.servers().into_iter().map(server).collect(),
         }
     }

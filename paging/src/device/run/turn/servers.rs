@@ -123,7 +123,7 @@ impl Turn {
         let is_new = |held: &&ServerSlot| held.number.is_none() && held.source.lease.is_some();
         demand.connecting = self.servers.values().filter(is_new).count() as u64;
         for server in self.device.servers() {
-            if server.standing == LeaseState::Up {
+            if server.state == LeaseState::Up {
                 demand.slots += u64::from(server.used + server.free);
                 demand.free += u64::from(server.free);
             }

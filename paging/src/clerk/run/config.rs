@@ -1,7 +1,7 @@
 //! The resolved configuration: the command line overrides the environment, which overrides the file,
 //! which overrides the defaults.
 
-use crate::args::ServeArgs;
+use crate::args::RunArgs;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_daemon::folders;
 use gleaner_paging::device::{PAGE, Revocation, Settings};
@@ -30,29 +30,29 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::size")]
     size: Option<u64>,
     listen: Option<PathBuf>,
-    status: Option<PathBuf>,
-    disk: Option<PathBuf>,
+    status_socket: Option<PathBuf>,
+    disk_folder: Option<PathBuf>,
     copies: Option<usize>,
     eviction: Option<String>,
     servers: Option<Vec<String>>,
     recruiters: Option<Vec<String>>,
-    client: Option<String>,
+    client_name: Option<String>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
     placement: Option<String>,
     #[serde(deserialize_with = "values::size_from::<LEAST_LEASE, _>")]
-    lease: Option<u64>,
+    lease_size: Option<u64>,
     on_revocation: Revocation,
     #[serde(deserialize_with = "values::size_from::<LEAST_BUFFER, _>")]
-    buffer: Option<u64>,
+    buffer_size: Option<u64>,
     #[serde(deserialize_with = "values::interval")]
-    answer_within: Option<Duration>,
+    answer_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
-    give_up_after: Option<Duration>,
+    request_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
-    refraction: Option<Duration>,
-    lock: Option<bool>,
+    refraction_period: Option<Duration>,
+    lock_memory: Option<bool>,
 }
 
 /// Settings of borrowing from recruiters.
@@ -61,7 +61,7 @@ pub(crate) struct BorrowSettings {
     /// URLs of recruiters: `https://HOST:PORT`, or `http://` on this machine only.
     pub(crate) urls: Vec<String>,
     /// Client name, needed if no certificate has it.
-    pub(crate) client: Option<String>,
+    pub(crate) client_name: Option<String>,
     /// Paths of certificate, key and authority, needed if recruiters and servers use TLS.
     pub(crate) certificate: Option<(PathBuf, PathBuf, PathBuf)>,
     /// Placement of leases; `None`: the recruiter's default.
@@ -78,16 +78,16 @@ pub(crate) struct Config {
     /// Socket for NBD clients of this machine.
     pub(crate) listen: PathBuf,
     /// Socket for the status.
-    pub(crate) status: PathBuf,
+    pub(crate) status_socket: PathBuf,
     /// Folder of the copy on disk; `None`: there is none.
-    pub(crate) disk: Option<PathBuf>,
+    pub(crate) disk_folder: Option<PathBuf>,
     /// Servers that are used without leases.
     pub(crate) servers: Vec<Source>,
     pub(crate) borrowing: BorrowSettings,
     /// Time for which a server that altered pages is avoided.
-    pub(crate) refraction: Duration,
+    pub(crate) refraction_period: Duration,
     /// True to lock the whole process in memory.
-    pub(crate) is_locked: bool,
+    pub(crate) lock_memory: bool,
 }
 
 impl Config {
@@ -95,7 +95,7 @@ impl Config {
     ///
     /// # Errors
     /// Error in the arguments, the environment or the file; no runtime folder.
-    pub(crate) fn load(args: &ServeArgs) -> Result<LoadedConfig<Self>, ConfigError> {
+    pub(crate) fn load(args: &RunArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,
             origin,
@@ -104,14 +104,14 @@ impl Config {
         Ok(LoadedConfig { values, origin })
     }
 
-    fn of(args: &ServeArgs, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
+    fn of(args: &RunArgs, file: ConfigFile, origin: &Origin) -> Result<Self, ConfigError> {
         let runtime = folders::runtime();
         let in_runtime = |typed: &Option<PathBuf>, given: Option<PathBuf>, name: &str| {
             let default = || Some(runtime.as_ref()?.join(name));
             typed.clone().or(given).or_else(default).ok_or_else(|| {
                 origin.wrong(
                     "listen",
-                    "XDG_RUNTIME_DIR is not set: name the device's socket with --listen, and the other with --status",
+                    "XDG_RUNTIME_DIR is not set: name the device's socket with --listen, and the other with --status-socket",
                 )
             })
         };
@@ -132,14 +132,14 @@ impl Config {
         let placement = file.placement.filter(|name| !name.is_empty());
         let placement = placement.map(named).transpose();
         let placement = placement.map_err(|e| origin.wrong("placement", e.to_string()))?;
-        let disk = args.device.disk.clone().or(file.disk);
-        let disk = disk.unwrap_or_else(|| folders::state(DAEMON));
-        let disk = (disk != Path::new("none")).then_some(disk);
-        if disk.is_none() && file.on_revocation == Revocation::Disk {
-            let what = "\"disk\" needs a copy on disk: name a folder as `disk`";
+        let disk_folder = args.device.disk_folder.clone().or(file.disk_folder);
+        let disk_folder = disk_folder.unwrap_or_else(|| folders::state(DAEMON));
+        let disk_folder = (disk_folder != Path::new("none")).then_some(disk_folder);
+        if disk_folder.is_none() && file.on_revocation == Revocation::Disk {
+            let what = "\"disk\" needs a copy on disk: name a folder as `disk_folder`";
             return Err(origin.wrong("on_revocation", what));
         }
-        let frames = file.buffer.unwrap_or(16 << 20) / PAGE as u64;
+        let frames = file.buffer_size.unwrap_or(16 << 20) / PAGE as u64;
         let ms = |given: Option<Duration>, default: i64| {
             given.map_or(default, |given| {
                 i64::try_from(given.as_millis()).unwrap_or(i64::MAX)
@@ -168,29 +168,33 @@ impl Config {
             device: Settings {
                 pages: pages as u32,
                 copies,
-                has_disk: disk.is_some(),
+                has_disk: disk_folder.is_some(),
                 frames: frames.min(1 << 20) as u32,
                 eviction: args.device.eviction.or(eviction).unwrap_or(Policy::Lru),
                 on_revocation: file.on_revocation,
-                answer_within_ms: ms(file.answer_within, 2000).max(1),
-                give_up_after_ms: ms(file.give_up_after, 10_000),
+                answer_timeout_ms: ms(file.answer_timeout, 2000).max(1),
+                request_timeout_ms: ms(file.request_timeout, 10_000),
             },
             listen: in_runtime(&args.listen, file.listen, "clerk.sock")?,
-            status: in_runtime(&args.status, file.status, "clerk-status.sock")?,
-            disk,
+            status_socket: in_runtime(
+                &args.status_socket,
+                file.status_socket,
+                "clerk-status.sock",
+            )?,
+            disk_folder,
             servers,
             borrowing: BorrowSettings {
                 urls: match &args.device.recruiter[..] {
                     [] => file.recruiters.unwrap_or_default(),
                     typed => typed.to_vec(),
                 },
-                client: file.client.filter(|name| !name.is_empty()),
+                client_name: file.client_name.filter(|name| !name.is_empty()),
                 certificate,
                 placement,
-                lease_bytes: file.lease.unwrap_or(256 << 20),
+                lease_bytes: file.lease_size.unwrap_or(256 << 20),
             },
-            refraction: file.refraction.unwrap_or(Duration::from_secs(60)),
-            is_locked: file.lock.unwrap_or(true),
+            refraction_period: file.refraction_period.unwrap_or(Duration::from_secs(60)),
+            lock_memory: file.lock_memory.unwrap_or(true),
         })
     }
 }
@@ -205,13 +209,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("clerk.toml");
         std::fs::write(&path, text).unwrap();
-        let args = ServeArgs {
+        let args = RunArgs {
             device: DeviceArgs {
                 config: Some(path),
                 ..DeviceArgs::default()
             },
             listen: Some("/x/clerk.sock".into()),
-            status: Some("/x/status.sock".into()),
+            status_socket: Some("/x/status.sock".into()),
         };
         let loaded = Config::load(&args).map_err(|e| e.to_string())?;
         Ok(loaded.values)

@@ -46,7 +46,10 @@ fn tell(mut stream: UnixStream, handle: &Handle) -> io::Result<()> {
 pub(crate) fn ask(path: &Path, as_json: bool) -> anyhow::Result<String> {
     use anyhow::Context;
     let said = gleaner_paging::ask::clerk(path, PATIENCE).with_context(|| {
-        format!("ask the clerk at {}: is it running (gleaner-clerk serve), and are you its user or root?", path.display())
+        format!(
+            "ask the clerk at {}: is it running (gleaner-clerk run), and are you its user or root?",
+            path.display()
+        )
     })?;
     if as_json {
         return Ok(said);
@@ -61,7 +64,7 @@ fn bytes(count: u64) -> Bytes {
 
 fn words(status: &DeviceStatus) -> String {
     let mut text = String::new();
-    let pages = &status.pages;
+    let counters = &status.counters;
     let copies = if status.has_disk {
         "on disk, too"
     } else {
@@ -84,17 +87,25 @@ fn words(status: &DeviceStatus) -> String {
     let _ = writeln!(
         text,
         "read      {} pages: {} from servers, {} from disk, {} on their way, {} empty",
-        pages.read, pages.from_servers, pages.from_disk, pages.from_buffer, pages.zeroes,
+        counters.reads_count,
+        counters.server_reads_count,
+        counters.disk_reads_count,
+        counters.buffer_reads_count,
+        counters.zero_reads_count,
     );
     let _ = writeln!(
         text,
         "written   {} pages; {} moved, {} left servers to make room",
-        pages.written, pages.moved, pages.evicted,
+        counters.writes_count, counters.moved_pages_count, counters.evicted_pages_count,
     );
     let _ = writeln!(
         text,
-        "trouble   {} tried elsewhere, {} came back wrong, {} lost, {} requests failed, {} disk writes failed",
-        pages.retried, pages.wrong, pages.lost, pages.failed, pages.disk_failed,
+        "trouble   {} tried elsewhere, {} came back corrupt, {} lost, {} requests failed, {} disk writes failed",
+        counters.retried_requests_count,
+        counters.corrupt_pages_count,
+        counters.lost_pages_count,
+        counters.failed_requests_count,
+        counters.failed_disk_writes_count,
     );
     if status.servers.is_empty() {
         text.push_str("servers   none\n");
@@ -102,22 +113,24 @@ fn words(status: &DeviceStatus) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>6} {:>8}",
-        "HOST", "STANDING", "USED", "SIZE", "READS", "WRITES", "FAILED", "WRONG", "MEAN us"
+        "\n{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>7} {:>8}",
+        "HOST", "STATE", "USED", "SIZE", "READS", "WRITES", "FAILED", "CORRUPT", "MEAN us"
     );
     for server in &status.servers {
         let _ = writeln!(
             text,
-            "{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>6} {:>8}",
+            "{:<34} {:<9} {:>11} {:>11} {:>10} {:>10} {:>7} {:>7} {:>8}",
             server.host,
-            server.standing,
+            server.state,
             bytes(server.used_bytes).to_string(),
             bytes(server.size_bytes).to_string(),
-            server.reads,
-            server.writes,
-            server.failed,
-            server.wrong,
-            server.mean_us.map_or("-".to_owned(), |us| us.to_string()),
+            server.reads_count,
+            server.writes_count,
+            server.failed_requests_count,
+            server.corrupt_pages_count,
+            server
+                .mean_latency_us
+                .map_or("-".to_owned(), |us| us.to_string()),
         );
     }
     text

@@ -51,7 +51,7 @@ impl Leases {
         trust: Option<Arc<ClientTrust>>,
         borrowing: BorrowSettings,
         (pages, copies): (u32, usize),
-        refraction: Duration,
+        refraction_period: Duration,
         handle: Handle,
         session: String,
     ) -> Self {
@@ -65,7 +65,7 @@ impl Leases {
             session,
             asked: 0,
             held: BTreeMap::new(),
-            unreachable: UnreachableHosts::new(ms(refraction)),
+            unreachable: UnreachableHosts::new(ms(refraction_period)),
             not_before: Instant::now(),
             began: Instant::now(),
             said: String::new(),

@@ -10,13 +10,13 @@ const AFTER_CUT: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Time limit for steps without progress, and the action that cuts the connection after it.
-pub(crate) struct Patience<'a> {
+pub(crate) struct StepTimeout<'a> {
     limit: Duration,
     cut: &'a dyn Fn(),
     is_cut: Cell<bool>,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> StepTimeout<'a> {
     /// `cut` makes everything fail that waits for the server.
     pub(crate) fn new(limit: Duration, cut: &'a dyn Fn()) -> Self {
         Self {
@@ -99,18 +99,18 @@ mod tests {
     fn what_stands_still_is_cut_and_what_gets_on_is_not() {
         let (cut, is_cut) = channel();
         let cut = move || cut.send(()).unwrap();
-        let patience = Patience::new(Duration::from_millis(200), &cut);
-        assert_eq!(patience.with("quick", &|| 0, || 7).unwrap(), 7);
+        let timeout = StepTimeout::new(Duration::from_millis(200), &cut);
+        assert_eq!(timeout.with("quick", &|| 0, || 7).unwrap(), 7);
         // The step takes longer than the limit, but always makes progress within it.
         let looks = AtomicU64::new(0);
         let getting_on = || looks.fetch_add(1, Ordering::Relaxed);
-        let slept = patience.with("long", &getting_on, || {
+        let slept = timeout.with("long", &getting_on, || {
             std::thread::sleep(Duration::from_millis(500));
         });
         slept.unwrap();
-        assert!(!patience.is_cut());
+        assert!(!timeout.is_cut());
         let until_cut = Mutex::new(is_cut);
-        let ended = patience.with("stuck", &|| 0, move || until_cut.lock().unwrap().recv());
-        assert!(ended.unwrap().is_ok() && patience.is_cut());
+        let ended = timeout.with("stuck", &|| 0, move || until_cut.lock().unwrap().recv());
+        assert!(ended.unwrap().is_ok() && timeout.is_cut());
     }
 }

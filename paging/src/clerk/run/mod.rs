@@ -1,4 +1,4 @@
-//! `gleaner-clerk serve`: the device, for NBD clients of this machine, until it is ended.
+//! `gleaner-clerk run`: the device, for NBD clients of this machine, until it is ended.
 
 mod config;
 mod itself;
@@ -8,7 +8,7 @@ mod status;
 pub(crate) use config::{Config, DAEMON};
 pub(crate) use status::ask as ask_status;
 
-use crate::args::ServeArgs;
+use crate::args::RunArgs;
 use anyhow::Context;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_paging::borrow::{Recruiters, Settings};
@@ -25,20 +25,20 @@ use std::time::Duration;
 /// Timeout of a recruiter, which answers within milliseconds, or within seconds if it asks hosts.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Serves until SIGTERM or SIGINT. The contents are lost then: clients should disconnect first.
+/// Runs until SIGTERM or SIGINT. The contents are lost then: clients should disconnect first.
 ///
 /// # Errors
 /// The device cannot start.
-pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     let config = Config::load(args)?.values;
     let (mut end, on_signal) = UnixStream::pair().context("make a pipe")?;
     for signal in [SIGTERM, SIGINT] {
         signal_hook::low_level::pipe::register(signal, on_signal.try_clone()?)?;
     }
-    if let Some(folder) = &config.disk {
+    if let Some(folder) = &config.disk_folder {
         fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
     }
-    for socket in [&config.listen, &config.status] {
+    for socket in [&config.listen, &config.status_socket] {
         if let Some(folder) = socket.parent() {
             fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
         }
@@ -47,12 +47,12 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     let (told, hears) = channel();
     let options = Options {
         device: config.device,
-        disk: config.disk.clone(),
+        disk_folder: config.disk_folder.clone(),
         socket: config.listen.clone(),
-        refraction: config.refraction,
+        refraction_period: config.refraction_period,
     };
     let running = RunningDevice::start(&options, &random::bytes()?, told)?;
-    if config.is_locked {
+    if config.lock_memory {
         // Without the privilege the clerk runs unprotected; a host that swaps through it should
         // grant the privilege.
         for note in itself::settle() {
@@ -62,8 +62,8 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     for source in config.servers.clone() {
         running.handle.join(source);
     }
-    status::listen(&config.status, running.handle.clone())
-        .with_context(|| format!("listen at {}", config.status.display()))?;
+    status::listen(&config.status_socket, running.handle.clone())
+        .with_context(|| format!("listen at {}", config.status_socket.display()))?;
     let session = hex::encode(&random::bytes::<8>()?);
     let keeper = borrower.map(|(recruiters, trust)| {
         let handle = running.handle.clone();
@@ -74,7 +74,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
             trust,
             borrowing,
             device,
-            config.refraction,
+            config.refraction_period,
             handle,
             session,
         );
@@ -88,7 +88,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
     service.stopping("gives its leases back");
     running.handle.end();
     running.join();
-    for socket in [&config.listen, &config.status] {
+    for socket in [&config.listen, &config.status_socket] {
         let _ = fs::remove_file(socket);
     }
     if let Some(keeper) = keeper {
@@ -115,7 +115,7 @@ fn borrower(config: &Config) -> anyhow::Result<Option<Borrower>> {
     let recruiters = Recruiters::new(Settings {
         urls: borrowing.urls.clone(),
         trust: trust.clone(),
-        client: borrowing.client.clone(),
+        client: borrowing.client_name.clone(),
         patience: PATIENCE,
     })?;
     Ok(Some((recruiters, trust)))
