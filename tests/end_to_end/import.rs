@@ -72,7 +72,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
                 count("rows_count"),
                 count("samples_count"),
                 lost,
-                count("overused_count"),
+                count("above_physical_count"),
             )
         })
         .collect();
@@ -102,7 +102,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     for part in [
         "bitbrains-rnd-20",
         "all 7",
-        "overused",
+        "above physical",
         "read as seconds",
         &format!(
             "\n0 rows of 7 machines in 0 files (0 B) new in {}; {rows} were there already",
@@ -227,7 +227,7 @@ fn machines_of_alibaba_and_what_is_none() {
     let text = told(&gleaner(&args));
     for part in [
         "all 3",
-        "1 rows are no machine's (line 61: machine_id is \"\")",
+        "1 rows have no machine (line 61: machine_id is \"\")",
         "100 GiB stands for all memory",
         "-1 and 101 mark what is not valid",
     ] {
@@ -235,7 +235,7 @@ fn machines_of_alibaba_and_what_is_none() {
     }
     let again = json(&told(&gleaner(&[&args[..], &["--json"]].concat())));
     assert_eq!(again["new_rows_count"], 0);
-    assert_eq!(again["of_no_machine"]["rows_count"], 1);
+    assert_eq!(again["without_machine"]["rows_count"], 1);
     // Another start makes another trace, beside the first.
     let start = ["--start", "2018-06-01T00:00:00+08:00", "--json"];
     assert_ne!(
@@ -314,7 +314,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
 /// An archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
 /// reports it.
 #[test]
-fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
+fn an_unusable_archive_of_pcp_is_left_out_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let tools = folder.path().join("tools");
     let archives = folder.path().join("archives");

@@ -96,7 +96,7 @@ pub(crate) struct ImportAlibaba {
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
 ///
-/// One CSV a machine. Prints what was mended, merged and dropped, by machine and in all.
+/// One CSV a machine. Prints what was repaired, merged and dropped, by machine and in all.
 #[derive(clap::Args)]
 #[command(after_help = help(&bitbrains::RND, "
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains

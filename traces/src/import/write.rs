@@ -141,7 +141,7 @@ impl ImportWriter {
         if let Some(writer) = &mut self.writer {
             let sealed = writer.seal()?;
             done.new_rows_count += sealed.rows;
-            done.known_rows_count += sealed.repeated_rows;
+            done.existing_rows_count += sealed.repeated_rows;
             done.contradicting_rows_count += sealed.contradicted_rows;
         }
         Ok(())

@@ -166,8 +166,8 @@ impl Importer for Prometheus {
         self.machines = listed.iter().cloned().zip(machines).collect();
         Ok(MachineList {
             machines: listed,
-            passed_over: others.collect(),
-            set_aside: Vec::new(),
+            skipped_entries: others.collect(),
+            unusable_parts: Vec::new(),
         })
     }
 
