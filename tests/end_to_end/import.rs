@@ -157,13 +157,13 @@ fn every_source_says_what_it_fills() {
             let name = format!("{}.{}", word("table"), word("column"));
             let line = text.lines().find(|l| l.trim_start().starts_with(&name));
             let line = line.unwrap_or_else(|| panic!("{name} is not in:\n{text}"));
-            assert!(line.ends_with(&word("from")), "{line}");
+            assert!(line.ends_with(&word("origin")), "{line}");
             assert!(help.contains(&name), "{source} --help lacks {name}");
             let is_bytes = name.ends_with("_bytes");
             assert_eq!(column["unit"] == "bytes", is_bytes, "{column}");
         }
         assert!(columns.len() >= 6);
-        assert!(text.contains(told_json["available"].as_str().unwrap()));
+        assert!(text.contains(told_json["available_meaning"].as_str().unwrap()));
     }
     // Listing columns needs no folder; importing does.
     assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));

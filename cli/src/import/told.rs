@@ -108,7 +108,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         Bytes::from(imported.files_bytes),
         dataset.display(),
         imported.existing_rows_count,
-        imported.available,
+        imported.available_meaning,
     );
     text
 }

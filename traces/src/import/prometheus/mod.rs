@@ -34,7 +34,7 @@ use std::path::Path;
 pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     sizes_are_made_up: false,
     fills: &series::FILLS,
     columns: &series::COLUMNS,
