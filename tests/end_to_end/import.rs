@@ -379,12 +379,16 @@ fn low_coverage_is_a_warning_with_its_reason() {
     for part in [
         "warning: low coverage: of 1 of 1 machines",
         "longer than two intervals of 10 s",
-        "--interval SECONDS",
+        "--interval TIME",
     ] {
         assert!(found.contains(part), "{part} is not in:\n{found}");
     }
     let stated = folder.path().join("stated");
-    let text = told(&import(&source, &stated, &["--interval", "4500", "--json"]));
+    let text = told(&import(
+        &source,
+        &stated,
+        &["--interval", "4500s", "--json"],
+    ));
     let done = json(&text);
     assert_eq!(done["total"]["gaps_count"], 0);
     assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
@@ -403,8 +407,13 @@ fn low_coverage_is_a_warning_with_its_reason() {
         assert_eq!(coverage > 0.99, is_covered, "{coverage}");
         assert_eq!(coverage < 0.5, !is_covered, "{coverage}");
     }
-    let wrong = import(&source, &folder.path().join("wrong"), &["--interval", "0"]);
-    assert_eq!(wrong.status.code(), Some(2));
+    for (interval, words) in [("0s", "from 1ms to 1d"), ("4500", "like 90s")] {
+        let wrong = folder.path().join("wrong");
+        let wrong = import(&source, &wrong, &["--interval", interval]);
+        let said = String::from_utf8_lossy(&wrong.stderr);
+        assert_eq!(wrong.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 /// Standard output of `gleaner` with these arguments.

@@ -156,7 +156,7 @@ fn why_low(worst: &Machine) -> String {
     if m.gaps_count.saturating_mul(IRREGULAR_PART) > steps {
         format!(
             "{what}. Its samples come irregularly; where the source was recorded at an interval, import it into a \
-             new dataset with --interval SECONDS."
+             new dataset with --interval TIME."
         )
     } else {
         format!("{what}, in which it was off or not recorded.")
