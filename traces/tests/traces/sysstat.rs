@@ -155,7 +155,7 @@ fn a_file_cut_short_is_taken_as_far_as_it_goes_and_bad_entries_are_named() {
 }
 
 #[test]
-fn a_second_machine_in_a_file_is_not_passed_over_in_silence() {
+fn a_second_machine_in_a_file_is_not_skipped_in_silence() {
     let other = printed("12.6.1").replace("\"desk\"", "\"lamp\"");
     let both = printed("11.5.7") + &other;
     let dataset = tempfile::tempdir().unwrap();
