@@ -100,7 +100,10 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
     ];
     good(folder, &recruiter);
     let issued = json(folder, &["issue", "--host", HOST, "-o", "host", "--json"]);
-    let (serial, until) = (&issued["serial"], issued["expiry_time_ms"].as_i64().unwrap());
+    let (serial, until) = (
+        &issued["serial"],
+        issued["expiry_time_ms"].as_i64().unwrap(),
+    );
     let listed = json(folder, &["list", "--json"]);
     let listed = listed.as_array().unwrap();
     let find = |rows: &[Value], name: &str| {
