@@ -57,7 +57,7 @@ pub fn availability<E: From<AnalysisError>>(
 fn parameters_of(question: &AvailabilityQuestion) -> Parameters {
     Parameters {
         region_bytes: vec![question.region_bytes],
-        minimum_period_s: question.least_ms as f64 / 1000.0,
+        minimum_period_s: question.minimum_period_ms as f64 / 1000.0,
         idle_after_s: question.idle_after_s,
         load_limit: question.load_limit,
         headroom_share: question.headroom_share,
@@ -116,7 +116,7 @@ fn periods(
     let all = windows
         .iter()
         .flat_map(|window| window.periods(time_ms, &bytes, question.region_bytes))
-        .filter(|period| period.is_kept(question.least_ms as f64));
+        .filter(|period| period.is_kept(question.minimum_period_ms as f64));
     one_after_the_other(all, from_ms, until_ms)
 }
 

@@ -48,7 +48,7 @@ fn described(entry: &SourceEntry, hosts_count: i64) -> TraceSource {
     let columns = entry.columns.iter().map(|column| TraceColumn {
         table: column.table.clone(),
         column: column.column.clone(),
-        from: column.from.clone(),
+        origin: column.origin.clone(),
     });
     let source = TraceSource {
         name: entry.name.clone(),

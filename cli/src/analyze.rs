@@ -7,6 +7,7 @@ use gleaner_schemas::findings::{Findings, Parameters};
 use std::io::Write;
 use std::path::Path;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Analyse a dataset: how much memory is available, when, for how long, and how much could be lent.
 #[derive(clap::Args)]
@@ -44,12 +45,12 @@ pub(crate) struct Analyze {
 /// Thresholds of the measures.
 #[derive(clap::Args)]
 pub(crate) struct Measures {
-    /// Drop availability periods shorter than this many seconds.
-    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
-    pub(crate) minimum_period: f64,
-    /// A host is idle after so many seconds without activity and with a low load.
-    #[arg(long, default_value_t = 300.0, value_name = "SECONDS")]
-    pub(crate) idle_after: f64,
+    /// Drop availability periods shorter than this.
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) minimum_period: Duration,
+    /// A host is idle after this time without activity and with a low load.
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) idle_after: Duration,
     /// The 5-minute load average that is not low any more.
     #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
     pub(crate) load_limit: f64,
@@ -103,8 +104,8 @@ pub(crate) fn run(args: &Analyze) -> anyhow::Result<()> {
 /// Parameters of the measures; options not given keep the paper's value.
 pub(crate) fn parameters(measures: &Measures) -> Parameters {
     Parameters {
-        minimum_period_s: measures.minimum_period,
-        idle_after_s: measures.idle_after,
+        minimum_period_s: measures.minimum_period.as_secs_f64(),
+        idle_after_s: measures.idle_after.as_secs_f64(),
         load_limit: measures.load_limit,
         headroom_share: measures.headroom / 100.0,
         curve_points_count: measures.curve_points,

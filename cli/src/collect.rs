@@ -44,7 +44,7 @@ pub(crate) struct Collect {
     pub(crate) samples: Option<u64>,
     /// Loopback address of the status page and the metrics, or none.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480", value_parser = status_address)]
-    pub(crate) status: StatusAddress,
+    pub(crate) status_listen: StatusAddress,
 }
 
 /// Address of the status page; `None`: no page.
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     let collector = Collector::start(&CollectorConfig::local(
         &folder,
         &folder.join("pki"),
-        args.status.0,
+        args.status_listen.0,
     ))?;
     let config = agent_config(args, &folder, &collector, &authority)?;
     if let Some(address) = collector.local {

@@ -59,7 +59,7 @@ pub struct SourceColumn {
     /// Name of the column.
     pub column: String,
     /// Figure of the source from which the column is computed.
-    pub from: String,
+    pub origin: String,
 }
 
 /// Entry of one Arrow file.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
   sudo gleaner doctor                    all daemons that are used here
   gleaner doctor agent ship              these two
   gleaner doctor --json | jq -r '.checks[] | select(.state == \"wrong\") | .mend // empty'
-  gleaner doctor --config ./etc          daemons whose configuration lies in another folder
+  gleaner doctor --config-folder ./etc   daemons whose configuration lies in another folder
 
 Exit codes: 0 all is well (there may be warnings), 1 the doctor itself failed, 2 wrong usage, 3 something does not work.
 
@@ -27,7 +27,7 @@ pub struct Doctor {
     pub json: bool,
     /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
     #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
-    pub(super) config: PathBuf,
+    pub(super) config_folder: PathBuf,
     /// Folder searched for programs before the PATH.
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,

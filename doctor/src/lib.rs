@@ -40,7 +40,7 @@ pub use user::group_id;
 pub fn diagnose(args: &Doctor) -> Diagnosis {
     let begin = Instant::now();
     let place = Place {
-        configuration: args.config.clone(),
+        configuration: args.config_folder.clone(),
         programs: args.programs.clone(),
         proc_root: args.proc_root.clone(),
         sys_root: args.sys_root.clone(),

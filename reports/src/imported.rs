@@ -177,7 +177,7 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             vec![
                 Cell::text(&source.name),
                 Cell::text(format!("{}.{}", column.table, column.column)),
-                Cell::text(&column.from),
+                Cell::text(&column.origin),
             ]
         })
     });

@@ -544,7 +544,7 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
         columns: vec![TraceColumn {
             table: "samples".into(),
             column: "available_bytes".into(),
-            from: "provisioned less used".into(),
+            origin: "provisioned less used".into(),
         }],
     }];
     findings

@@ -11,7 +11,7 @@ pub struct AvailabilityQuestion {
     /// Time that counts: all, or only idle periods.
     pub scope: Scope,
     /// Minimum length of a period; 0: every period with a length counts.
-    pub least_ms: i64,
+    pub minimum_period_ms: i64,
     /// Time without activity, and with a low load, after which a host is idle.
     pub idle_after_s: f64,
     /// Load limit: the 5-minute load average from which the load is no longer low.

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .get("Table 5", application.name(), "ideal")
             .map_or(f64::NAN, |figure| figure.paper);
         let think_ns = application.think_ns();
-        let [without_ns, ideal_ns] = reference(&scenario, &application.thinking(think_ns))?;
+        let [baseline_ns, ideal_ns] = reference(&scenario, &application.thinking(think_ns))?;
         let found = if application.is_calibrated() {
             match calibrate(application, paper, &scenario)? {
                 Some(found_ns) => found_ns.to_string(),
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         } else {
             "given".to_owned()
         };
-        let ours = without_ns as f64 / ideal_ns as f64;
+        let ours = baseline_ns as f64 / ideal_ns as f64;
         println!("{application:<8} {paper:>12.2} {ours:>5.3} {think_ns:>24}  {found}");
     }
     Ok(())

@@ -98,7 +98,7 @@ fn print(published: &PublishedWork, cluster: &str, outcome: &Outcome, seconds: f
         outcome.regions.mean_leased_bytes / 1048576.0,
         outcome.regions.mean_lendable_bytes / 1048576.0,
         outcome.runs.len(),
-        outcome.counts.requests,
+        outcome.counts.requests_count,
         of_hours(0.05),
         of_hours(0.95),
     );

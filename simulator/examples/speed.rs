@@ -24,14 +24,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             };
             let begun = Instant::now();
             let counts = simulate(&scenario, &[idle])?.counts;
-            let rate = counts.requests as f64 / begun.elapsed().as_secs_f64() / 1e6;
-            let share = |of: u64| of as f64 / counts.requests as f64 * 100.0;
+            let rate = counts.requests_count as f64 / begun.elapsed().as_secs_f64() / 1e6;
+            let share = |of: u64| of as f64 / counts.requests_count as f64 * 100.0;
             println!(
                 "{application:<8} {lent_gib:>6} GiB {:>9} {:>8.1} % {:>6.1} % {:>6.1} % {rate:>8.1}",
-                counts.requests,
-                share(counts.local),
-                share(counts.remote),
-                share(counts.disk),
+                counts.requests_count,
+                share(counts.local_requests_count),
+                share(counts.remote_requests_count),
+                share(counts.disk_requests_count),
             );
         }
     }

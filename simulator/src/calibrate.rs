@@ -22,8 +22,8 @@ pub fn calibrate(
     scenario: &Scenario,
 ) -> Result<Option<u64>, SimulationError> {
     let speedup = |think_ns| -> Result<f64, SimulationError> {
-        let [without_ns, ideal_ns] = reference(scenario, &application.thinking(think_ns))?;
-        Ok(without_ns as f64 / ideal_ns.max(1) as f64)
+        let [baseline_ns, ideal_ns] = reference(scenario, &application.thinking(think_ns))?;
+        Ok(baseline_ns as f64 / ideal_ns.max(1) as f64)
     };
     let (mut low_ns, mut high_ns) = (1_000, 60_000_000_000);
     if speedup(low_ns)? < ideal_speedup {

@@ -27,8 +27,8 @@ fn times_to_compute_give_the_ideal_speedups_that_they_were_calibrated_to() {
     let scenario = Scenario::default();
     for application in [Application::Dmine, Application::Db2, Application::Lu] {
         let program = application.thinking(application.think_ns());
-        let [without_ns, ideal_ns] = reference(&scenario, &program).unwrap();
-        let ours = without_ns as f64 / ideal_ns as f64;
+        let [baseline_ns, ideal_ns] = reference(&scenario, &program).unwrap();
+        let ours = baseline_ns as f64 / ideal_ns as f64;
         let paper = ideal_of_the_study(application);
         assert!(
             (ours - paper).abs() < 0.005,
@@ -100,7 +100,7 @@ fn two_days_of_lu_gain_something_and_the_same_seed_gives_the_same() {
     };
     let outcome = simulate(&scenario, &hosts).unwrap();
     assert!(outcome.speedup > 1.0 && outcome.speedup < outcome.ideal_speedup);
-    assert!(outcome.counts.remote > 0 && outcome.owners.reclaims > 0);
+    assert!(outcome.counts.remote_requests_count > 0 && outcome.owners.reclaims > 0);
     assert_eq!(outcome, simulate(&scenario, &hosts).unwrap());
     let json = serde_json::to_string(&outcome).unwrap();
     assert!(json.contains("\"gain_share\""));
@@ -143,11 +143,11 @@ fn a_seed_gives_what_it_gave() {
         let (counts, regions) = (outcome.counts, outcome.regions);
         let found = [
             outcome.run_ns,
-            counts.local,
-            counts.remote,
-            counts.disk,
-            regions.stored,
-            regions.given_up,
+            counts.local_requests_count,
+            counts.remote_requests_count,
+            counts.disk_requests_count,
+            regions.stored_count,
+            regions.dropped_by_client_count,
         ];
         assert_eq!(found, expected, "{application}");
     }
@@ -188,12 +188,20 @@ fn clients_of_a_recorded_stream_borrow_from_a_cluster_at_once() {
         })
         .collect();
     let outcome = simulate_clients(&scenario, &clients, &hosts).unwrap();
-    assert_eq!((clients.len(), outcome.counts.requests), (2, 2 * 3 * 1024));
+    assert_eq!(
+        (clients.len(), outcome.counts.requests_count),
+        (2, 2 * 3 * 1024)
+    );
     for (told, client) in outcome.clients.iter().zip(&clients) {
         assert_eq!((&told.name, &told.host_id), (&client.name, &client.host_id));
-        assert!(told.end_ns.is_some() && told.counts.remote > 0, "{told:?}");
-        let answers = told.counts.local + told.counts.remote + told.counts.disk;
-        assert_eq!((answers, told.counts.requests), (3 * 1024, 3 * 1024));
+        assert!(
+            told.end_ns.is_some() && told.counts.remote_requests_count > 0,
+            "{told:?}"
+        );
+        let answers = told.counts.local_requests_count
+            + told.counts.remote_requests_count
+            + told.counts.disk_requests_count;
+        assert_eq!((answers, told.counts.requests_count), (3 * 1024, 3 * 1024));
     }
     assert_eq!(
         outcome,

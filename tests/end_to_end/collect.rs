@@ -26,7 +26,7 @@ fn one_command_fills_a_dataset_and_goes_on_with_it() {
     let folder = tempfile::tempdir().unwrap();
     for runs in 1..=2 {
         let status = collect(folder.path())
-            .args(["--samples", "6", "--status", "none"])
+            .args(["--samples", "6", "--status-listen", "none"])
             .status()
             .unwrap();
         assert!(status.success());
@@ -38,7 +38,7 @@ fn one_command_fills_a_dataset_and_goes_on_with_it() {
 fn a_signal_ends_it_and_what_was_traced_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let mut child = collect(folder.path())
-        .args(["--status", "127.0.0.1:0"])
+        .args(["--status-listen", "127.0.0.1:0"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

@@ -72,7 +72,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
                 count("rows_count"),
                 count("samples_count"),
                 lost,
-                count("overused_count"),
+                count("above_physical_count"),
             )
         })
         .collect();
@@ -102,7 +102,7 @@ fn machines_of_the_archive_with_all_their_roughness() {
     for part in [
         "bitbrains-rnd-20",
         "all 7",
-        "overused",
+        "above physical",
         "read as seconds",
         &format!(
             "\n0 rows of 7 machines in 0 files (0 B) new in {}; {rows} were there already",
@@ -157,13 +157,13 @@ fn every_source_says_what_it_fills() {
             let name = format!("{}.{}", word("table"), word("column"));
             let line = text.lines().find(|l| l.trim_start().starts_with(&name));
             let line = line.unwrap_or_else(|| panic!("{name} is not in:\n{text}"));
-            assert!(line.ends_with(&word("from")), "{line}");
+            assert!(line.ends_with(&word("origin")), "{line}");
             assert!(help.contains(&name), "{source} --help lacks {name}");
             let is_bytes = name.ends_with("_bytes");
             assert_eq!(column["unit"] == "bytes", is_bytes, "{column}");
         }
         assert!(columns.len() >= 6);
-        assert!(text.contains(told_json["available"].as_str().unwrap()));
+        assert!(text.contains(told_json["available_meaning"].as_str().unwrap()));
     }
     // Listing columns needs no folder; importing does.
     assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));
@@ -227,7 +227,7 @@ fn machines_of_alibaba_and_what_is_none() {
     let text = told(&gleaner(&args));
     for part in [
         "all 3",
-        "1 rows are no machine's (line 61: machine_id is \"\")",
+        "1 rows have no machine (line 61: machine_id is \"\")",
         "100 GiB stands for all memory",
         "-1 and 101 mark what is not valid",
     ] {
@@ -235,7 +235,7 @@ fn machines_of_alibaba_and_what_is_none() {
     }
     let again = json(&told(&gleaner(&[&args[..], &["--json"]].concat())));
     assert_eq!(again["new_rows_count"], 0);
-    assert_eq!(again["of_no_machine"]["rows_count"], 1);
+    assert_eq!(again["without_machine"]["rows_count"], 1);
     // Another start makes another trace, beside the first.
     let start = ["--start", "2018-06-01T00:00:00+08:00", "--json"];
     assert_ne!(
@@ -314,7 +314,7 @@ fn plain_csv_by_the_mapping_of_the_docs() {
 /// An archive in a folder is unreadable: the others are imported, the archive is named, and the exit code
 /// reports it.
 #[test]
-fn an_unusable_archive_of_pcp_is_set_aside_and_named() {
+fn an_unusable_archive_of_pcp_is_left_out_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let tools = folder.path().join("tools");
     let archives = folder.path().join("archives");
@@ -379,12 +379,16 @@ fn low_coverage_is_a_warning_with_its_reason() {
     for part in [
         "warning: low coverage: of 1 of 1 machines",
         "longer than two intervals of 10 s",
-        "--interval SECONDS",
+        "--interval TIME",
     ] {
         assert!(found.contains(part), "{part} is not in:\n{found}");
     }
     let stated = folder.path().join("stated");
-    let text = told(&import(&source, &stated, &["--interval", "4500", "--json"]));
+    let text = told(&import(
+        &source,
+        &stated,
+        &["--interval", "4500s", "--json"],
+    ));
     let done = json(&text);
     assert_eq!(done["total"]["gaps_count"], 0);
     assert_eq!(done["machines"][0]["nominal_interval_ms"], 4_500_000);
@@ -403,8 +407,13 @@ fn low_coverage_is_a_warning_with_its_reason() {
         assert_eq!(coverage > 0.99, is_covered, "{coverage}");
         assert_eq!(coverage < 0.5, !is_covered, "{coverage}");
     }
-    let wrong = import(&source, &folder.path().join("wrong"), &["--interval", "0"]);
-    assert_eq!(wrong.status.code(), Some(2));
+    for (interval, words) in [("0s", "from 1ms to 1d"), ("4500", "like 90s")] {
+        let wrong = folder.path().join("wrong");
+        let wrong = import(&source, &wrong, &["--interval", interval]);
+        let said = String::from_utf8_lossy(&wrong.stderr);
+        assert_eq!(wrong.status.code(), Some(2), "{said}");
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 /// Standard output of `gleaner` with these arguments.

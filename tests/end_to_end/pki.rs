@@ -100,7 +100,10 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
     ];
     good(folder, &recruiter);
     let issued = json(folder, &["issue", "--host", HOST, "-o", "host", "--json"]);
-    let (serial, until) = (&issued["serial"], issued["expires_ms"].as_i64().unwrap());
+    let (serial, until) = (
+        &issued["serial"],
+        issued["expiry_time_ms"].as_i64().unwrap(),
+    );
     let listed = json(folder, &["list", "--json"]);
     let listed = listed.as_array().unwrap();
     let find = |rows: &[Value], name: &str| {
@@ -118,7 +121,7 @@ fn what_is_issued_is_listed_until_it_is_revoked() {
     );
     let host = find(listed, HOST);
     assert_eq!((&host["serial"], &host["state"]), (serial, &"valid".into()));
-    assert_eq!(host["expires_ms"].as_i64(), Some(until));
+    assert_eq!(host["expiry_time_ms"].as_i64(), Some(until));
     let lines = good(folder, &["list"]);
     assert_eq!(lines.lines().count(), 7, "{lines}");
 

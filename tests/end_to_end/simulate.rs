@@ -461,13 +461,13 @@ fn recorded_clients_borrow_at_once() {
             assert_eq!(told("begin_ns"), begins);
             let sum = |of: fn(&Value) -> u64| clients.iter().map(of).sum::<u64>() as f64;
             let took = sum(|c| c["end_ns"].as_u64().unwrap() - c["begin_ns"].as_u64().unwrap());
-            let speedup = sum(|c| c["without_ns"].as_u64().unwrap()) / took;
+            let speedup = sum(|c| c["baseline_ns"].as_u64().unwrap()) / took;
             assert_eq!(seed["speedup"].as_f64(), Some(speedup), "{seed:#}");
             // Each request of the other clients is two of mail's blocks of 4 KiB, and mail repeats the
             // requests of both.
             let requests: Vec<_> = clients
                 .iter()
-                .map(|c| c["counts"]["requests"].clone())
+                .map(|c| c["counts"]["requests_count"].clone())
                 .collect();
             assert_eq!(requests, [3 * 1024, 3 * 1024, 4 * 3 * 1024]);
         }

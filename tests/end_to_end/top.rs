@@ -284,7 +284,7 @@ fn what_a_real_agent_ships_is_what_the_cluster_shows() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(program("gleaner").unwrap());
     command.args(["collect", "--local", "--interval", "200ms"]);
-    command.args(["--status", "127.0.0.1:0", "--output"]);
+    command.args(["--status-listen", "127.0.0.1:0", "--output"]);
     let running = Running::start(command.arg(folder.path()));
     let line = running.hear("status at");
     let url = line[line.find("http://").unwrap()..].trim_end_matches('/');

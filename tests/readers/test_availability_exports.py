@@ -100,7 +100,7 @@ def test_every_form_is_read_alike(gleaner, fleet, tmp_path, tool, form):
 
 
 def test_periods_end_as_often_as_the_analysis_says(gleaner, fleet, tmp_path, scope):
-    how = ["--region", "12GiB", "--scope", scope, "--least", "5m"]
+    how = ["--region", "12GiB", "--scope", scope, "--minimum-period", "5m"]
     periods = with_pandas(exported(gleaner, fleet, tmp_path / "out", *how) / "periods.parquet")
     found = of_all(analyzed(gleaner, fleet, 12 * GIB), "availability_periods", scope)
     ended = periods["ended_by"].value_counts()
@@ -114,7 +114,7 @@ def test_periods_end_as_often_as_the_analysis_says(gleaner, fleet, tmp_path, sco
 
 def test_lengths_are_the_analysis_where_no_network_was_seen(gleaner, imported, tmp_path):
     """Hosts without a collector: periods as seen and periods as for leases are equal."""
-    how = ["--region", "1GiB", "--least", "5m"]
+    how = ["--region", "1GiB", "--minimum-period", "5m"]
     periods = with_polars(exported(gleaner, imported, tmp_path / "out", *how) / "periods.parquet")
     found = of_all(analyzed(gleaner, imported, GIB), "availability_periods", "all")
     seconds = periods["length_ms"] / 1000

@@ -53,7 +53,7 @@ def test_diagnoses(programs, tmp_path):
     """Diagnoses of a host without any daemon, and of all daemons named explicitly, none of which runs."""
     validator = published("diagnosis")
     for daemons in ([], ["agent", "ship", "collector", "recruiter", "memoryd"]):
-        doctor = [programs / "gleaner", "doctor", "--json", "--config", tmp_path, "--programs", programs, *daemons]
+        doctor = [programs / "gleaner", "doctor", "--json", "--config-folder", tmp_path, "--programs", programs, *daemons]
         ended = subprocess.run(doctor, capture_output=True, timeout=300)
         assert ended.returncode in (0, 3), ended.stderr.decode()
         found = json.loads(ended.stdout)

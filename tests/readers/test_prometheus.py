@@ -111,10 +111,10 @@ def test_both_ways_give_the_same_rows(seen, programs):
     assert told["machines"] == seen.told_by_folder["machines"]
     assert [machine["machine"] for machine in told["machines"]] == [seen.instance]
     assert told["total"]["unreadable_count"] == told["total"]["without_memory_count"] == 0
-    assert told["passed_over"] == ["127.0.0.1:1 (it has no node_memory_MemTotal_bytes)"]
+    assert told["skipped_entries"] == ["127.0.0.1:1 (it has no node_memory_MemTotal_bytes)"]
     # Samples imported in one way are recognised in the other.
     again = json.loads(import_(programs, seen.data, *seen.times, "--json", "-o", seen.by_url))
-    assert (again["new_rows_count"], again["known_rows_count"]) == (0, told["new_rows_count"])
+    assert (again["new_rows_count"], again["existing_rows_count"]) == (0, told["new_rows_count"])
 
 
 def test_failed_scrapes_are_a_gap_and_no_figures(seen):

@@ -198,11 +198,11 @@ def test_binary_files_are_read_and_nothing_is_imported_twice(seen, programs):
     files = ["sysstat", seen.binary, "-o", seen.sysstat, "--json"]
     told = json.loads(import_(programs, *files, environment=seen.environment))
     assert told["total"] == seen.told["sysstat"]["total"]
-    assert (told["new_rows_count"], told["known_rows_count"]) == (0, seen.told["sysstat"]["new_rows_count"])
+    assert (told["new_rows_count"], told["existing_rows_count"]) == (0, seen.told["sysstat"]["new_rows_count"])
     for name in (f"{seen.archive}.meta", f"{seen.archive}.0"):
         files = ["pcp", name, "-o", seen.pcp, "--json"]
         told = json.loads(import_(programs, *files, environment=seen.environment))
-        assert (told["new_rows_count"], told["known_rows_count"]) == (0, seen.told["pcp"]["new_rows_count"])
+        assert (told["new_rows_count"], told["existing_rows_count"]) == (0, seen.told["pcp"]["new_rows_count"])
 
 
 def test_local_times_are_read_in_their_time_zone(seen, programs, tmp_path):
@@ -212,7 +212,7 @@ def test_local_times_are_read_in_their_time_zone(seen, programs, tmp_path):
     said = import_(programs, *files, environment=seen.environment, succeeds=False)
     assert "local.json: its times are local" in said and "--time-zone" in said
     told = json.loads(import_(programs, *files, "--time-zone", "Europe/Paris", environment=seen.environment))
-    assert (told["new_rows_count"], told["known_rows_count"]) == (0, seen.told["sysstat"]["new_rows_count"])
+    assert (told["new_rows_count"], told["existing_rows_count"]) == (0, seen.told["sysstat"]["new_rows_count"])
 
 
 def test_what_cannot_be_read_is_said_with_what_to_do(seen, programs, tmp_path):

@@ -12,7 +12,7 @@ fn question() -> AvailabilityQuestion {
     AvailabilityQuestion {
         region_bytes: 512 * MIB,
         scope: Scope::All,
-        least_ms: 0,
+        minimum_period_ms: 0,
         idle_after_s: paper.idle_after_s,
         load_limit: paper.load_limit,
         headroom_share: paper.headroom_share,
@@ -79,7 +79,7 @@ fn periods_with_their_times_and_ends() {
 #[test]
 fn short_ones_and_other_times_are_left_out() {
     let long = AvailabilityQuestion {
-        least_ms: 25 * 60_000,
+        minimum_period_ms: 25 * 60_000,
         ..question()
     };
     let found = told(&asked(recorded("a", true), &long)[0]);

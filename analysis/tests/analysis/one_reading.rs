@@ -236,7 +236,7 @@ fn export(dataset: &Dataset, folder: &Path) {
     let question = AvailabilityQuestion {
         region_bytes: 1,
         scope: Scope::Idle,
-        least_ms: 0,
+        minimum_period_ms: 0,
         idle_after_s: 300.0,
         load_limit: 0.3,
         headroom_share: 0.15,

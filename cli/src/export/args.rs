@@ -22,7 +22,7 @@ use std::time::Duration;
   gleaner export DATASET --to csv -o out/otter --host otter --from 2026-11-01 --until 2026-12-01
   gleaner export DATASET --to arrow -o out/rss --table processes --columns host_id,time,name,rss_bytes
   gleaner export DATASET --to availability --region 64MiB -o out/available
-  gleaner export DATASET --to availability --region 64MiB --scope idle --least 5m --as csv -o out/available
+  gleaner export DATASET --to availability --region 64MiB --scope idle --minimum-period 5m --as csv -o out/available
   gleaner export DATASET --to fta --region 1GiB --scope idle -o out/fta
   gleaner export DATASET --to simgrid --region 1GiB -o out/simgrid
   gleaner export --stream web.spc --stream-format spc --to oracleGeneral -o web.oracleGeneral.zst
@@ -79,10 +79,10 @@ pub(crate) struct ExportAvailability {
     pub(crate) scope: Option<ExportScope>,
     /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
     #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
-    pub(crate) least: Option<Duration>,
-    /// A host is idle after so many seconds without activity and with a low load [default: 300].
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) idle_after: Option<f64>,
+    pub(crate) minimum_period: Option<Duration>,
+    /// A host is idle after this time without activity and with a low load [default: 5m].
+    #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
+    pub(crate) idle_after: Option<Duration>,
     /// The 5-minute load average that is not low any more [default: 0.3].
     #[arg(long, value_name = "LOAD")]
     pub(crate) load_limit: Option<f64>,

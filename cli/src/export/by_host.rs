@@ -57,15 +57,17 @@ fn question(
     let asked = &args.availability;
     let paper = Parameters::default();
     let headroom_share = asked.headroom.map(|percent| percent / 100.0);
-    let least_ms = asked.least.map(|least| least.as_millis());
+    let minimum_period_ms = asked.minimum_period.map(|period| period.as_millis());
     Ok(AvailabilityQuestion {
         region_bytes,
         scope: match asked.scope {
             None | Some(ExportScope::All) => Scope::All,
             Some(ExportScope::Idle) => Scope::Idle,
         },
-        least_ms: i64::try_from(least_ms.unwrap_or(0)).unwrap_or(i64::MAX),
-        idle_after_s: asked.idle_after.unwrap_or(paper.idle_after_s),
+        minimum_period_ms: i64::try_from(minimum_period_ms.unwrap_or(0)).unwrap_or(i64::MAX),
+        idle_after_s: asked
+            .idle_after
+            .map_or(paper.idle_after_s, |time| time.as_secs_f64()),
         load_limit: asked.load_limit.unwrap_or(paper.load_limit),
         headroom_share: headroom_share.unwrap_or(paper.headroom_share),
         hosts: super::hosts(args, dataset)?,

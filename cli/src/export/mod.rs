@@ -53,7 +53,7 @@ fn out_of_place(args: &Export) -> Option<&'static str> {
     let of_availability = [
         ("--region", asked.region.is_some()),
         ("--scope", asked.scope.is_some()),
-        ("--least", asked.least.is_some()),
+        ("--minimum-period", asked.minimum_period.is_some()),
         ("--idle-after", asked.idle_after.is_some()),
         ("--load-limit", asked.load_limit.is_some()),
         ("--headroom", asked.headroom.is_some()),

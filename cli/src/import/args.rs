@@ -50,22 +50,23 @@ pub(crate) struct CommonArgs {
     /// Print the columns that are filled, their units and sources, and import nothing.
     #[arg(long, group = "no-import")]
     columns: bool,
-    /// Recording interval of the machines, in seconds, if the steps between samples do not show it: a longer
-    /// step than two intervals is a gap [default: found for each machine].
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Recording interval of the machines, if the steps between samples do not show it: a longer step than two
+    /// intervals is a gap [default: found for each machine].
+    #[arg(long, value_name = "TIME", value_parser = interval_ms)]
     pub(crate) interval: Option<i64>,
     /// Print what was done, or the columns, as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Parses a number of seconds; returns ms.
-fn seconds(text: &str) -> Result<i64, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no number"))?;
-    if !(0.001..=86_400.0).contains(&seconds) {
-        return Err("an interval is from 0.001 to 86400 seconds".to_owned());
+/// Parses a recording interval; returns ms.
+fn interval_ms(text: &str) -> Result<i64, String> {
+    let interval = gleaner_schemas::interval::parse(text)?;
+    let interval_ms = i64::try_from(interval.as_millis()).unwrap_or(i64::MAX);
+    if !(1..=86_400_000).contains(&interval_ms) {
+        return Err("an interval is from 1ms to 1d".to_owned());
     }
-    Ok((1000.0 * seconds).round() as i64)
+    Ok(interval_ms)
 }
 
 impl CommonArgs {
@@ -96,7 +97,7 @@ pub(crate) struct ImportAlibaba {
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
 ///
-/// One CSV a machine. Prints what was mended, merged and dropped, by machine and in all.
+/// One CSV a machine. Prints what was repaired, merged and dropped, by machine and in all.
 #[derive(clap::Args)]
 #[command(after_help = help(&bitbrains::RND, "
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains

@@ -131,10 +131,10 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
     }
     // Exit code 0 would tell a script that the import succeeded.
     anyhow::ensure!(
-        imported.set_aside.is_empty(),
+        imported.unusable_parts.is_empty(),
         "{} could not be used and was left out: {}; the rest is imported",
-        imported.set_aside.len(),
-        imported.set_aside.join("; ")
+        imported.unusable_parts.len(),
+        imported.unusable_parts.join("; ")
     );
     Ok(())
 }

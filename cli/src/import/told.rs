@@ -11,7 +11,7 @@ const LOW_COVERAGE: f64 = 0.5;
 /// steps.
 const IRREGULAR_PART: u64 = 10;
 
-/// Table of rows mended, merged and dropped, by machine and in total.
+/// Table of rows repaired, merged and dropped, by machine and in total.
 pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     let mut rows = gleaner_terminal::table(
         &[
@@ -24,7 +24,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
             "merged",
             "no memory",
             "out of order",
-            "overused",
+            "above physical",
         ],
         1,
     );
@@ -38,14 +38,14 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
             m.merged_count,
             m.without_memory_count,
             m.out_of_order_count,
-            m.overused_count,
+            m.above_physical_count,
         ];
         let name = std::iter::once(name.to_owned());
         rows.add_row(name.chain(counts.map(|n| n.to_string())));
     };
     let machines = &imported.machines;
-    for machine in machines.iter().filter(|m| m.mended.is_mended()) {
-        add(&machine.host_name, &machine.mended);
+    for machine in machines.iter().filter(|m| m.repairs.has_any()) {
+        add(&machine.host_name, &machine.repairs);
     }
     let total = &imported.total;
     add(&format!("all {}", machines.len()), total);
@@ -53,13 +53,13 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     // Writing to a String cannot fail.
     let mut text = format!("{}\n\n", rows.trim_fmt());
     for machine in machines {
-        if machine.outcome != Outcome::Imported || machine.mended.first_unreadable.is_some() {
+        if machine.outcome != Outcome::Imported || machine.repairs.first_unreadable.is_some() {
             let _ = writeln!(text, "{}: {}.", machine.host_name, machine.reason());
         }
     }
-    if let Some(first) = &imported.of_no_machine.first_unreadable {
-        let count = imported.of_no_machine.rows_count;
-        let _ = writeln!(text, "{count} rows are no machine's ({first}).");
+    if let Some(first) = &imported.without_machine.first_unreadable {
+        let count = imported.without_machine.rows_count;
+        let _ = writeln!(text, "{count} rows have no machine ({first}).");
     }
     let mut say = |count: u64, what: &str| {
         if count > 0 {
@@ -67,7 +67,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         }
     };
     say(
-        total.in_seconds_count,
+        total.times_in_seconds_count,
         "rows have their time in seconds, though the column says ms; read as seconds",
     );
     say(
@@ -79,11 +79,11 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         "rows within 500 ms of another were merged with it into one sample",
     );
     say(
-        total.overused_count,
+        total.above_physical_count,
         "samples used more memory than there was; available is 0",
     );
     say(
-        total.unused_count,
+        total.zero_use_count,
         "samples are said to use no memory at all; taken as they are",
     );
     say(
@@ -94,8 +94,8 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         total.gaps_count,
         "times more than two of a machine's intervals passed between samples, or the recording stopped: gaps",
     );
-    if !imported.passed_over.is_empty() {
-        let _ = writeln!(text, "Not looked at: {}.", imported.passed_over.join(", "));
+    if !imported.skipped_entries.is_empty() {
+        let _ = writeln!(text, "Skipped: {}.", imported.skipped_entries.join(", "));
     }
     say_not_used(&mut text, imported);
     let kept = machines.iter().filter(|m| m.outcome == Outcome::Imported);
@@ -107,15 +107,15 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         imported.files_count,
         Bytes::from(imported.files_bytes),
         dataset.display(),
-        imported.known_rows_count,
-        imported.available,
+        imported.existing_rows_count,
+        imported.available_meaning,
     );
     text
 }
 
 /// Warnings about missing, contradicting or sparse data, each with its reason.
 fn say_not_used(text: &mut String, imported: &ImportSummary) {
-    for what in &imported.set_aside {
+    for what in &imported.unusable_parts {
         let _ = writeln!(text, "warning: left out: {what}.");
     }
     if imported.contradicting_rows_count > 0 {
@@ -126,11 +126,11 @@ fn say_not_used(text: &mut String, imported: &ImportSummary) {
             imported.contradicting_rows_count
         );
     }
-    let low = |m: &&Machine| m.outcome == Outcome::Imported && m.mended.coverage() < LOW_COVERAGE;
+    let low = |m: &&Machine| m.outcome == Outcome::Imported && m.repairs.coverage() < LOW_COVERAGE;
     let low: Vec<&Machine> = imported.machines.iter().filter(low).collect();
     let worst = low
         .iter()
-        .min_by(|a, b| a.mended.coverage().total_cmp(&b.mended.coverage()));
+        .min_by(|a, b| a.repairs.coverage().total_cmp(&b.repairs.coverage()));
     if let Some(worst) = worst {
         let _ = writeln!(
             text,
@@ -144,7 +144,7 @@ fn say_not_used(text: &mut String, imported: &ImportSummary) {
 }
 
 fn why_low(worst: &Machine) -> String {
-    let m = &worst.mended;
+    let m = &worst.repairs;
     let interval_s = m.nominal_interval_ms.unwrap_or_default() as f64 / 1000.0;
     let steps = m.samples_count.saturating_sub(1);
     let what = format!(
@@ -156,7 +156,7 @@ fn why_low(worst: &Machine) -> String {
     if m.gaps_count.saturating_mul(IRREGULAR_PART) > steps {
         format!(
             "{what}. Its samples come irregularly; where the source was recorded at an interval, import it into a \
-             new dataset with --interval SECONDS."
+             new dataset with --interval TIME."
         )
     } else {
         format!("{what}, in which it was off or not recorded.")

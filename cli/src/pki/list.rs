@@ -38,9 +38,9 @@ pub(super) fn json(records: &[Record]) -> Value {
             "serial": r.serial,
             "role": r.role.kind(),
             "name": r.role.name(),
-            "from_ms": ms(r.dates.from),
-            "expires_ms": ms(r.dates.until),
-            "revoked_ms": r.revoked.map(ms),
+            "valid_from_time_ms": ms(r.dates.from),
+            "expiry_time_ms": ms(r.dates.until),
+            "revocation_time_ms": r.revoked.map(ms),
             "state": state(r),
         })
     };

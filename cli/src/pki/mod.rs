@@ -120,7 +120,7 @@ fn issue(args: &Issue) -> anyhow::Result<String> {
             "serial": serial,
             "role": role.kind(),
             "name": role.name(),
-            "expires_ms": list::ms(dates.until),
+            "expiry_time_ms": list::ms(dates.until),
             "certificate": certificate_path,
             "key": key,
             "authority": authority.certificate_path(),
@@ -187,7 +187,7 @@ fn token(args: &Token) -> anyhow::Result<String> {
             "token": token,
             "command": command,
             "host": args.host,
-            "expires_ms": list::ms(SystemTime::now() + args.valid),
+            "expiry_time_ms": list::ms(SystemTime::now() + args.valid),
         })));
     }
     Ok(format!(

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         let summary = serde_json::json!({
             "dataset": written.dataset,
             "fleet": fleet.name,
-            "rests_on": fleet.rests_on,
+            "basis": fleet.basis,
             "hosts_count": parameters.hosts,
             "days_count": parameters.days,
             "seed": args.seed,
@@ -58,14 +58,14 @@ pub(crate) fn run(args: &Synth) -> anyhow::Result<()> {
         format!("{summary:#}\n")
     } else {
         format!(
-            "{} rows of {} synthetic hosts in {} files ({}) in {}\nThe fleet \"{}\" rests on this: {}.\n",
+            "{} rows of {} synthetic hosts in {} files ({}) in {}\nBasis of the fleet \"{}\": {}.\n",
             written.rows,
             parameters.hosts,
             written.files,
             Bytes::from(written.bytes),
             written.dataset.display(),
             fleet.name,
-            fleet.rests_on,
+            fleet.basis,
         )
     };
     std::io::stdout().write_all(text.as_bytes())?;

@@ -162,7 +162,7 @@ mod tests {
             columns: vec![TraceColumn {
                 table: "samples".to_owned(),
                 column: "physical_bytes".to_owned(),
-                from: "what was provisioned".to_owned(),
+                origin: "what was provisioned".to_owned(),
             }],
             ..TraceSource::default()
         });

@@ -69,7 +69,7 @@ pub struct TraceSource {
 
 impl Finding for TraceSource {
     const PLAIN_TEXT: &'static [&'static str] =
-        &["name", "available", "physical", "table", "column", "from"];
+        &["name", "available", "physical", "table", "column", "origin"];
 }
 
 impl TraceSource {
@@ -77,7 +77,7 @@ impl TraceSource {
     #[must_use]
     pub fn meaning(&self) -> String {
         let physical = self.physical.as_deref();
-        let physical = physical.map(|from| format!(" Physical memory is: {from}."));
+        let physical = physical.map(|origin| format!(" Physical memory is: {origin}."));
         format!("{}{}", self.available, physical.unwrap_or_default())
     }
 
@@ -86,7 +86,7 @@ impl TraceSource {
     pub fn figure_of(&self, column: &str) -> Option<&str> {
         let mut columns = self.columns.iter();
         let filled = columns.find(|c| c.table == "samples" && c.column == column);
-        filled.map(|c| c.from.as_str())
+        filled.map(|c| c.origin.as_str())
     }
 }
 
@@ -99,7 +99,7 @@ pub struct TraceColumn {
     /// Name of the column.
     pub column: String,
     /// Figure of the trace that fills the column.
-    pub from: String,
+    pub origin: String,
 }
 
 /// A time without samples.

@@ -6,19 +6,19 @@
 pub enum Violation {
     /// Requests were lost, or were answered twice.
     #[error(
-        "run {run} made {requests} requests, of which {local} were answered locally, {remote} from remote memory and {disk} from disk"
+        "run {run} made {requests_count} requests, of which {local_requests_count} were answered locally, {remote_requests_count} from remote memory and {disk_requests_count} from disk"
     )]
     Requests {
         /// Number of the run.
         run: u64,
         /// Number of requests made.
-        requests: u64,
+        requests_count: u64,
         /// Requests answered by the client's own memory.
-        local: u64,
+        local_requests_count: u64,
         /// Requests answered by hosts.
-        remote: u64,
+        remote_requests_count: u64,
         /// Requests answered by disks.
-        disk: u64,
+        disk_requests_count: u64,
     },
     /// A host lends more than it may.
     #[error("{host} lends {leased_bytes} bytes at {at_ns} ns and may lend {quota_bytes}")]

@@ -121,7 +121,7 @@ impl Workstation {
         let (first, count) = self.blocks(&process.request);
         let is_write = process.request.is_write;
         if !is_write && self.local.has(first, count) {
-            self.counts.local += 1;
+            self.counts.local_requests_count += 1;
             return Ok(Step::Answered(now_ns));
         }
         process.storing = None;
@@ -142,13 +142,13 @@ impl Workstation {
                 }
                 let asked_ns = now_ns + self.machine.latency_ns();
                 let at_ns = self.machine.send(asked_ns, bytes);
-                self.counts.remote += 1;
+                self.counts.remote_requests_count += 1;
                 self.counts.remote_bytes += bytes;
                 self.local.keep(first, count);
                 Ok(Step::Answered(at_ns))
             }
             RegionPlace::Lost => {
-                cluster.give_up(region, now_ns)?;
+                cluster.drop_lost(region, now_ns)?;
                 let told_ns = now_ns + self.machine.round_trip_ns();
                 Ok(Step::Next(Stage::Ask, told_ns))
             }
@@ -193,12 +193,12 @@ impl Workstation {
         if process.storing.is_some() {
             return Step::Next(Stage::Store, at_ns);
         }
-        self.counts.disk += 1;
+        self.counts.disk_requests_count += 1;
         Step::Answered(at_ns.max(process.not_before_ns))
     }
 
     fn store(&mut self, cluster: &mut Option<Cluster<'_>>, process: &Process, now_ns: u64) -> Step {
-        self.counts.disk += 1;
+        self.counts.disk_requests_count += 1;
         let (Some(cluster), Some(storing)) = (cluster, process.storing) else {
             return Step::Answered(now_ns);
         };
@@ -228,19 +228,21 @@ impl Workstation {
     /// Checks that all requests since `before` were answered, except `waiting` of them.
     pub(super) fn check(&self, run: u64, before: &Counts, waiting: u64) -> Result<(), Violation> {
         let now = &self.counts;
-        let requests = now.requests - before.requests;
-        let (local, remote, disk) = (
-            now.local - before.local,
-            now.remote - before.remote,
-            now.disk - before.disk,
+        let requests_count = now.requests_count - before.requests_count;
+        let (local_requests_count, remote_requests_count, disk_requests_count) = (
+            now.local_requests_count - before.local_requests_count,
+            now.remote_requests_count - before.remote_requests_count,
+            now.disk_requests_count - before.disk_requests_count,
         );
-        if requests != local + remote + disk + waiting {
+        if requests_count
+            != local_requests_count + remote_requests_count + disk_requests_count + waiting
+        {
             return Err(Violation::Requests {
                 run,
-                requests,
-                local,
-                remote,
-                disk,
+                requests_count,
+                local_requests_count,
+                remote_requests_count,
+                disk_requests_count,
             });
         }
         Ok(())

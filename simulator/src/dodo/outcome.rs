@@ -9,7 +9,7 @@ pub struct Outcome {
     /// The scenario as simulated.
     pub scenario: Scenario,
     /// Mean time of a run without remote memory.
-    pub without_run_ns: u64,
+    pub baseline_run_ns: u64,
     /// Mean time of a run with infinite remote memory that is never reclaimed, over a network that takes no time.
     pub ideal_run_ns: u64,
     /// Mean time of the completed runs on the cluster.
@@ -59,9 +59,9 @@ pub struct ClientOutcome {
     /// Time of the last request's answer; absent if the simulation ended before.
     pub end_ns: Option<u64>,
     /// Time of the same requests without remote memory.
-    pub without_ns: u64,
+    pub baseline_ns: u64,
     /// Time with infinite remote memory that is never reclaimed, over a network that takes no time. The
-    /// memory is empty at first, so that this may exceed `without_ns`.
+    /// memory is empty at first, so that this may exceed `baseline_ns`.
     pub ideal_ns: u64,
     /// Time without remote memory divided by time on the cluster; absent if the client has not ended.
     pub speedup: Option<f64>,
@@ -90,13 +90,13 @@ impl Run {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Number of requests made.
-    pub requests: u64,
+    pub requests_count: u64,
     /// Requests answered by the client's own memory.
-    pub local: u64,
+    pub local_requests_count: u64,
     /// Requests answered by hosts.
-    pub remote: u64,
+    pub remote_requests_count: u64,
     /// Requests answered by disks, including all writes.
-    pub disk: u64,
+    pub disk_requests_count: u64,
     /// Bytes of the hosts' answers.
     pub remote_bytes: u64,
     /// Bytes that disks read or wrote, including reads of whole regions.
@@ -106,10 +106,10 @@ pub struct Counts {
 impl std::iter::Sum for Counts {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |sum, one| Self {
-            requests: sum.requests + one.requests,
-            local: sum.local + one.local,
-            remote: sum.remote + one.remote,
-            disk: sum.disk + one.disk,
+            requests_count: sum.requests_count + one.requests_count,
+            local_requests_count: sum.local_requests_count + one.local_requests_count,
+            remote_requests_count: sum.remote_requests_count + one.remote_requests_count,
+            disk_requests_count: sum.disk_requests_count + one.disk_requests_count,
             remote_bytes: sum.remote_bytes + one.remote_bytes,
             disk_bytes: sum.disk_bytes + one.disk_bytes,
         })
@@ -120,17 +120,17 @@ impl std::iter::Sum for Counts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Regions {
     /// Regions stored on hosts.
-    pub stored: u64,
+    pub stored_count: u64,
     /// Regions deleted by the program at a run's end, or evicted.
-    pub deleted: u64,
+    pub deleted_count: u64,
     /// Regions lost because an owner or the load returned.
-    pub reclaimed: u64,
-    /// Regions lost because a host was off, or unseen.
-    pub unseen: u64,
+    pub reclaimed_count: u64,
+    /// Regions lost because a host was off, or not traced.
+    pub lost_with_host_count: u64,
     /// Regions dropped by idle hosts that needed part of their memory.
-    pub shrunk: u64,
-    /// Regions given up by the client because another one on the same host was lost.
-    pub given_up: u64,
+    pub dropped_by_shrink_count: u64,
+    /// Regions dropped by the client because another one on the same host was lost.
+    pub dropped_by_client_count: u64,
     /// Number of times that the client found a region lost.
     pub failed_accesses: u64,
     /// Number of times that the manager found no host.

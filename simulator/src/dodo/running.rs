@@ -133,7 +133,7 @@ fn take(
     process.storing = None;
     match requests.next() {
         Some(request) => {
-            counts.requests += 1;
+            counts.requests_count += 1;
             process.at_ns = now_ns + request.think_ns;
             process.request = request;
         }

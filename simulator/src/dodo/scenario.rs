@@ -294,7 +294,7 @@ pub enum LostRegion {
     /// daemon is informed, and frees the remaining regions.
     #[default]
     DropHost,
-    /// Only the lost region is given up.
+    /// Only the lost region is dropped.
     DropRegion,
 }
 
@@ -314,7 +314,7 @@ pub struct Remote {
     pub retention: RetentionName,
     /// Refraction period after a refusal (section 4: 1 minute).
     pub refraction_ms: i64,
-    /// Regions that are given up when one is lost.
+    /// Regions that are dropped when one is lost.
     pub lost_region: LostRegion,
 }
 

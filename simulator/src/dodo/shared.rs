@@ -131,7 +131,7 @@ pub fn simulate_clients<P: Program>(
         client
             .workstation
             .check(number as u64, &Counts::default(), waiting)?;
-        let without_ns = alone(scenario, of, number as u64, None)?;
+        let baseline_ns = alone(scenario, of, number as u64, None)?;
         let ideal_ns = alone(scenario, of, number as u64, Some(&infinite))?;
         let ns = client.end_ns.map(|end_ns| end_ns - of.begin_ns);
         let speedup = ns.filter(|ns| *ns > 0);
@@ -140,9 +140,9 @@ pub fn simulate_clients<P: Program>(
             host_id: of.host_id.clone(),
             begin_ns: of.begin_ns,
             end_ns: client.end_ns,
-            without_ns,
+            baseline_ns,
             ideal_ns,
-            speedup: speedup.map(|ns| without_ns as f64 / ns as f64),
+            speedup: speedup.map(|ns| baseline_ns as f64 / ns as f64),
             counts,
         });
     }

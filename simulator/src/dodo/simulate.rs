@@ -24,13 +24,13 @@ pub enum SimulationError {
     Violation(#[from] Violation),
     /// No run ended.
     #[error(
-        "not one run ended within {length_ns} ns; without remote memory one takes {without_run_ns} ns: simulate for longer"
+        "not one run ended within {length_ns} ns; without remote memory one takes {baseline_run_ns} ns: simulate for longer"
     )]
     TooShort {
         /// Length of the simulated time.
         length_ns: u64,
         /// Time of a run without remote memory.
-        without_run_ns: u64,
+        baseline_run_ns: u64,
     },
     /// A setting out of range.
     #[error("{key} = {value} cannot be simulated: {wanted}")]
@@ -73,7 +73,7 @@ pub fn simulate_program<P: Program>(
     hosts: &[Timeline],
 ) -> Result<Outcome, SimulationError> {
     check(scenario)?;
-    let [without_run_ns, ideal_run_ns] = reference(scenario, program)?;
+    let [baseline_run_ns, ideal_run_ns] = reference(scenario, program)?;
     let geometry = Geometry::new(program.layout(), scenario.remote.region_bytes);
     let cluster = Cluster::new(
         hosts,
@@ -98,24 +98,24 @@ pub fn simulate_program<P: Program>(
     let Some(run_ns) = mean_ns(&runs) else {
         return Err(SimulationError::TooShort {
             length_ns: scenario.length_ns,
-            without_run_ns,
+            baseline_run_ns,
         });
     };
     let (counts, cluster) = (engine.client.counts, engine.cluster);
     let page_in = PageIn::of(scenario);
     let (regions, owners) =
         cluster.map_or_else(Default::default, |c| c.finish(scenario.length_ns, page_in));
-    let speedup = without_run_ns as f64 / run_ns as f64;
-    let ideal_speedup = without_run_ns as f64 / ideal_run_ns.max(1) as f64;
+    let speedup = baseline_run_ns as f64 / run_ns as f64;
+    let ideal_speedup = baseline_run_ns as f64 / ideal_run_ns.max(1) as f64;
     Ok(Outcome {
         scenario: scenario.clone(),
-        without_run_ns,
+        baseline_run_ns,
         ideal_run_ns,
         run_ns,
         speedup,
         ideal_speedup,
         gain_share: (ideal_speedup > 1.0).then(|| (speedup - 1.0) / (ideal_speedup - 1.0)),
-        hours: by_hour(&runs, without_run_ns),
+        hours: by_hour(&runs, baseline_run_ns),
         runs,
         counts,
         regions,
@@ -249,10 +249,10 @@ fn mean_ns(runs: &[Run]) -> Option<u64> {
 }
 
 /// For each hour, the mean speedup of the runs in it, weighted by their time in the hour.
-fn by_hour(runs: &[Run], without_run_ns: u64) -> Vec<Hour> {
+fn by_hour(runs: &[Run], baseline_run_ns: u64) -> Vec<Hour> {
     let mut hours: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.ns() > 0) {
-        let speedup = without_run_ns as f64 / run.ns() as f64;
+        let speedup = baseline_run_ns as f64 / run.ns() as f64;
         for hour in run.begin_ns / HOUR..=(run.end_ns - 1) / HOUR {
             let from_ns = run.begin_ns.max(hour * HOUR);
             let to_ns = run.end_ns.min((hour + 1) * HOUR);

@@ -176,7 +176,11 @@ fn run(
 }
 
 fn answered(counts: &Counts) -> [u64; 3] {
-    [counts.local, counts.remote, counts.disk]
+    [
+        counts.local_requests_count,
+        counts.remote_requests_count,
+        counts.disk_requests_count,
+    ]
 }
 
 #[test]
@@ -188,7 +192,7 @@ fn one_host_and_one_region() {
     // Requested at 1000, granted at 1010, read at 2010, stored at 2010 + 100 + 5; then twice 1000 + 5 + 10 +
     // 5.
     assert_eq!((end, answered(&counts)), (2115 + 2 * 1020, [0, 2, 1]));
-    assert_eq!((regions.stored, regions.deleted), (1, 1));
+    assert_eq!((regions.stored_count, regions.deleted_count), (1, 1));
     assert_eq!((counts.remote_bytes, counts.disk_bytes), (200, 1000));
 }
 
@@ -204,7 +208,11 @@ fn the_owner_returns_in_the_middle() {
     // 4255.
     assert_eq!((end, answered(&counts)), (4255, [0, 1, 2]));
     assert_eq!(
-        (regions.reclaimed, regions.failed_accesses, regions.refusals),
+        (
+            regions.reclaimed_count,
+            regions.failed_accesses,
+            regions.refusals
+        ),
         (1, 1, 1)
     );
     assert_eq!((owners.returns, owners.reclaims), (1, 1));
@@ -225,7 +233,11 @@ fn a_host_that_is_off_has_no_owner_who_waits() {
     ];
     let (_, _, regions, owners) = run(&scenario(), &program, &[host("h", off)]);
     assert_eq!(
-        (regions.reclaimed, regions.unseen, owners.returns),
+        (
+            regions.reclaimed_count,
+            regions.lost_with_host_count,
+            owners.returns
+        ),
         (0, 1, 0)
     );
 }
@@ -241,11 +253,15 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     let hosts = [host("h", less)];
     let (end, counts, regions, _) = run(&scenario(), &program, &hosts);
     // Stored at 2115 and 4230. Region 0 is read at 5250. Region 1 is lost: a failed request at 6250, known at
-    // 6260, so the client also gives up region 0 on that host. The free slab goes to region 1: granted at
+    // 6260, so the client also drops region 0 on that host. The free slab goes to region 1: granted at
     // 6270, stored at 7375. Then there is none for region 0: requested at 8375, read at 8485.
     assert_eq!((end, answered(&counts)), (8485, [0, 1, 4]));
     assert_eq!(
-        (regions.shrunk, regions.given_up, regions.refusals),
+        (
+            regions.dropped_by_shrink_count,
+            regions.dropped_by_client_count,
+            regions.refusals
+        ),
         (1, 1, 1)
     );
     let mut alone = scenario();
@@ -253,7 +269,13 @@ fn an_idle_host_that_needs_a_part_drops_what_came_last() {
     let (end, counts, regions, _) = run(&alone, &program, &hosts);
     // Region 0 keeps its slab; there is none for region 1, which is read at 6370.
     assert_eq!((end, answered(&counts)), (6370 + 1020, [0, 2, 3]));
-    assert_eq!((regions.shrunk, regions.given_up), (1, 0));
+    assert_eq!(
+        (
+            regions.dropped_by_shrink_count,
+            regions.dropped_by_client_count
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -270,7 +292,7 @@ fn a_quota_falls_at_once_and_rises_late_as_live() {
     scenario.recruitment.rise_after_s = 180.0;
     let stored_after = |seconds: u64, scenario: &Scenario| {
         let program = FixedProgram::reading(&[0], seconds * SECOND);
-        run(scenario, &program, &hosts).2.stored
+        run(scenario, &program, &hosts).2.stored_count
     };
     assert_eq!(
         [0, 181, 182, 183].map(|s| stored_after(s, &scenario)),
@@ -304,7 +326,7 @@ fn a_host_in_need_gives_back_in_steps_as_live() {
     let shrunk_by = |at_ns: u64| {
         let mut program = program.clone();
         program.requests[10].think_ns = at_ns;
-        run(&scenario, &program, &hosts).2.shrunk
+        run(&scenario, &program, &hosts).2.dropped_by_shrink_count
     };
     let seconds = [59, 60, 61, 62, 63, 64, 90];
     let found = seconds.map(|s| shrunk_by(s * SECOND));
@@ -318,7 +340,7 @@ fn a_refusal_is_respected_for_a_minute() {
     let (end, counts, regions, _) = run(&scenario(), &program, &[host("h", late)]);
     // Refused at 30 s, no request at 60 s, granted at 90 s, read remotely at 120 s.
     assert_eq!(answered(&counts), [0, 1, 3]);
-    assert_eq!((regions.refusals, regions.stored), (1, 1));
+    assert_eq!((regions.refusals, regions.stored_count), (1, 1));
     let expected = 120 * SECOND + (10 + 100) + 100 + (10 + 1000 + 100 + 5) + 20;
     assert_eq!(end, expected);
 }
@@ -339,16 +361,16 @@ fn what_is_used_least_or_came_first_goes_where_that_is_the_rule() {
     let hosts = [host("h", room)];
     let (_, counts, regions, _) = run(&lru, &program, &hosts);
     assert_eq!(answered(&counts), [0, 2, 4]);
-    assert_eq!((regions.stored, regions.deleted), (4, 4));
+    assert_eq!((regions.stored_count, regions.deleted_count), (4, 4));
     // By arrival: 0 is evicted for 2, 1 for 0, and 2 for 1.
     let mut fifo = scenario();
     fifo.remote.retention = RetentionName(Policy::Fifo);
     let (_, counts, regions, _) = run(&fifo, &program, &hosts);
     assert_eq!(answered(&counts), [0, 1, 5]);
-    assert_eq!((regions.stored, regions.deleted), (5, 5));
+    assert_eq!((regions.stored_count, regions.deleted_count), (5, 5));
     // First in: 2 is never stored.
     let (_, counts, regions, _) = run(&scenario(), &program, &hosts);
-    assert_eq!((answered(&counts), regions.stored), ([0, 3, 3], 2));
+    assert_eq!((answered(&counts), regions.stored_count), ([0, 3, 3], 2));
 }
 
 #[test]
@@ -359,7 +381,7 @@ fn processes_wait_for_a_region_that_another_one_fetches() {
     // One process fetches the region until 2115; the other waits, and has its block at 2115 + 20. The first
     // requests the third block at 3115.
     assert_eq!((end, answered(&counts)), (3135, [0, 2, 1]));
-    assert_eq!(regions.stored, 1);
+    assert_eq!(regions.stored_count, 1);
 }
 
 #[test]
@@ -411,7 +433,10 @@ fn speedup_and_ideal_of_a_week_of_runs() {
     let mut scenario = scenario();
     scenario.length_ns = 100_000;
     let outcome = simulate_program(&scenario, &kept, &[always()]).unwrap();
-    assert_eq!((outcome.without_run_ns, outcome.ideal_run_ns), (4400, 4000));
+    assert_eq!(
+        (outcome.baseline_run_ns, outcome.ideal_run_ns),
+        (4400, 4000)
+    );
     let first = outcome.runs[0];
     assert_eq!((first.begin_ns, first.end_ns), (0, 2115 + 3 * 1020));
     assert_eq!(outcome.runs[1].ns(), 4 * 1020);
@@ -441,7 +466,10 @@ fn time_in_which_nothing_happens_costs_nothing() {
     let mut scenario = scenario();
     (scenario.length_ns, scenario.pause_ns) = (70 * year_ns, year_ns);
     let outcome = simulate_program(&scenario, &kept, &[always()]).unwrap();
-    assert_eq!((outcome.runs.len(), outcome.counts.requests), (70, 280));
+    assert_eq!(
+        (outcome.runs.len(), outcome.counts.requests_count),
+        (70, 280)
+    );
     assert_eq!(outcome.hours.len(), 70);
 }
 
@@ -534,7 +562,7 @@ proptest! {
         prop_assert!(!matches!(outcome, Err(SimulationError::Violation(_))), "{outcome:?}");
         if let Ok(outcome) = outcome {
             let counts = outcome.counts;
-            let unanswered = counts.requests - counts.local - counts.remote - counts.disk;
+            let unanswered = counts.requests_count - answered(&counts).iter().sum::<u64>();
             prop_assert!(unanswered <= u64::from(program.processes));
             prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);
             prop_assert!(outcome.runs.windows(2).all(|r| r[0].end_ns <= r[1].begin_ns));

@@ -66,8 +66,8 @@ pub const MEASURES: [Measure; 12] = [
         unit: Unit::Share,
         meaning: "of the requests that the client's own memory did not answer, those that hosts answered; writes always go to disk",
         of: |o| {
-            let asked = o.counts.requests - o.counts.local;
-            (asked > 0).then(|| o.counts.remote as f64 / asked as f64)
+            let asked = o.counts.requests_count - o.counts.local_requests_count;
+            (asked > 0).then(|| o.counts.remote_requests_count as f64 / asked as f64)
         },
     },
     Measure {
@@ -144,8 +144,8 @@ pub(super) fn of(outcome: &Outcome) -> Vec<Option<f64>> {
 pub(super) fn of_clients(outcome: &SharedOutcome) -> Vec<Option<f64>> {
     let ended = || outcome.clients.iter().filter(|c| c.end_ns.is_some());
     let sum = |ns: fn(&ClientOutcome) -> u64| ended().map(|c| ns(c) as f64).sum::<f64>();
-    let without_ns = sum(|c| c.without_ns);
-    let over = |ns: f64| (ns > 0.0).then(|| without_ns / ns);
+    let baseline_ns = sum(|c| c.baseline_ns);
+    let over = |ns: f64| (ns > 0.0).then(|| baseline_ns / ns);
     let speedup = over(sum(|c| c.end_ns.map_or(0, |end_ns| end_ns - c.begin_ns)));
     let ideal_speedup = over(sum(|c| c.ideal_ns));
     let gains = speedup.zip(ideal_speedup);

@@ -134,7 +134,7 @@ impl Clinic {
         let mut doctor = Command::new(program("gleaner").unwrap());
         doctor.args(["doctor", "--json"]).args(daemons);
         doctor
-            .arg("--config")
+            .arg("--config-folder")
             .arg(self.path("etc"))
             .arg("--programs")
             .arg(programs);

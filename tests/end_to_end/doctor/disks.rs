@@ -28,7 +28,7 @@ fn diagnose(disk: &str) -> Diagnosis {
         .arg(&mount)
         .arg(&gleaner);
     doctor
-        .args(["doctor", "agent", "--json", "--config"])
+        .args(["doctor", "agent", "--json", "--config-folder"])
         .arg(folder.path());
     doctor.arg("--programs").arg(gleaner.parent().unwrap());
     Diagnosis::of(&mut doctor)

@@ -144,7 +144,7 @@ fn another_user_sees_less_and_is_told_so() {
             .args(ALL)
             .args(more);
         doctor
-            .arg("--config")
+            .arg("--config-folder")
             .arg(clinic.path("etc"))
             .arg("--programs")
             .arg(&programs);
@@ -325,7 +325,7 @@ fn hosts_without_any_daemon_and_wrong_usage() {
     let file = folder.path().join("recruiter.toml");
     fs::write(file, format!("local = \"127.0.0.1:{}\"\n", free_port())).unwrap();
     let config = folder.path().to_str().unwrap();
-    let output = doctor(&["recruiter", "--config", config]);
+    let output = doctor(&["recruiter", "--config-folder", config]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(

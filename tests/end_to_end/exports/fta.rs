@@ -50,7 +50,7 @@ fn events_tile_each_host_and_are_the_periods() {
         let (_, components) = table(&out.join("component.tab"));
         let (_, platforms) = table(&out.join("platform.tab"));
         assert_eq!((platforms.len(), platforms[0].len()), (1, 5));
-        let notes = format!("region_bytes=12884901888;scope={scope};least=0s");
+        let notes = format!("region_bytes=12884901888;scope={scope};minimum_period=0s");
         assert_eq!(platforms[0][4], notes);
 
         let mut of_node: BTreeMap<usize, Vec<&Vec<String>>> = BTreeMap::new();

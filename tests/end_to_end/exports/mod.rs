@@ -92,7 +92,7 @@ fn periods_are_those_that_the_analysis_counts() {
     let json = told(&["analyze", fleet.dataset(), "--json", "--region", REGION]);
     let found: Findings = serde_json::from_str(&json).unwrap();
     for (scope, name) in [(Scope::All, "all"), (Scope::Idle, "idle")] {
-        let exported = fleet.periods(name, &["--least", "5m"]);
+        let exported = fleet.periods(name, &["--minimum-period", "5m"]);
         let of_all = |p: &&AvailabilityPeriods| {
             p.size_class == "all" && p.scope == scope && p.notion == Notion::Available
         };

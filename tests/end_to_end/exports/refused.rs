@@ -25,7 +25,8 @@ fn nonsense_is_refused_before_a_folder_is_touched() {
         refused(&with(&["--table", "samples"]), 1, "--table");
         refused(&with(&["--headroom", "150"]), 1, "headroom");
         refused(&with(&["--load-limit", "0"]), 1, "load_limit");
-        refused(&with(&["--least", "soon"]), 2, "soon");
+        refused(&with(&["--minimum-period", "soon"]), 2, "soon");
+        refused(&with(&["--idle-after", "300"]), 2, "like 90s");
         refused(&with(&["--host", "nobody"]), 1, "nobody");
     }
     refused(&["--to", "csv", "--region", REGION], 1, "--region");

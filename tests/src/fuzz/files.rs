@@ -155,7 +155,7 @@ fn readings(importer: &mut impl Importer) {
     for machine in listed.machines.iter().take(8) {
         let mut readings = Readings::new(&columns);
         if importer.read(machine, &mut readings).is_ok() {
-            let _ = readings.mend_at(None);
+            let _ = readings.repair_at(None);
         }
     }
 }

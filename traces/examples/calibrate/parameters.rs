@@ -99,7 +99,12 @@ pub(crate) const FITTED: [Parameter; 22] = [
     parameter("hogs.per_hour away", |c| &mut c.hogs.per_hour[1], 0.0, 4.0),
     parameter("hogs.hosts_share", |c| &mut c.hogs.hosts_share, 0.05, 1.0),
     parameter("hogs.mib", |c| &mut c.hogs.mib, 0.2, 800.0),
-    parameter("hogs.takes_all", |c| &mut c.hogs.takes_all, 0.0, 1.0),
+    parameter(
+        "hogs.all_memory_share",
+        |c| &mut c.hogs.all_memory_share,
+        0.0,
+        1.0,
+    ),
     parameter("away.hosts_share", |c| &mut c.away.hosts_share, 0.0, 1.0),
     parameter(
         "away.after_minutes",

@@ -171,11 +171,12 @@ fn notes(question: &AvailabilityQuestion) -> String {
         Scope::All => "all",
         Scope::Idle => "idle",
     };
-    let least = Duration::from_millis(u64::try_from(question.least_ms).unwrap_or(0));
+    let minimum_period =
+        Duration::from_millis(u64::try_from(question.minimum_period_ms).unwrap_or(0));
     format!(
-        "region_bytes={};scope={scope};least={}",
+        "region_bytes={};scope={scope};minimum_period={}",
         question.region_bytes,
-        interval::format(least)
+        interval::format(minimum_period)
     )
 }
 

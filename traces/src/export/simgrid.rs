@@ -55,7 +55,11 @@ impl SimGrid {
         platform.line(Property("    ", "origin_time_ms", origin_ms))?;
         platform.line(Property("    ", "region_bytes", question.region_bytes))?;
         platform.line(Property("    ", "scope", scope))?;
-        platform.line(Property("    ", "least_ms", question.least_ms))?;
+        platform.line(Property(
+            "    ",
+            "minimum_period_ms",
+            question.minimum_period_ms,
+        ))?;
         Ok(Self {
             out_dir: out_dir.to_owned(),
             platform,

@@ -106,7 +106,7 @@ impl Importer for Alibaba {
         Source {
             name: &self.name,
             host_prefix: "alibaba",
-            available: "Memory is normalised: 100 GiB stands for all memory of a machine, whatever it has, and sizes say \
+            available_meaning: "Memory is normalised: 100 GiB stands for all memory of a machine, whatever it has, and sizes say \
                 nothing. Available memory is what is not in use; a lower bound where use holds page cache. The time of \
                 day and the day of the week are the trace's only if --start is.",
             sizes_are_made_up: true,
@@ -130,10 +130,10 @@ impl Importer for Alibaba {
         })
     }
 
-    fn of_no_machine(&mut self) -> Repairs {
+    fn without_machine(&mut self) -> Repairs {
         self.grouped
             .as_mut()
-            .map(MachineTable::of_no_machine)
+            .map(MachineTable::without_machine)
             .unwrap_or_default()
     }
 
@@ -144,7 +144,7 @@ impl Importer for Alibaba {
         let Some(mut held) = grouped.take(&mut self.usage, machine)? else {
             return Ok(());
         };
-        readings.mended = held.mended();
+        readings.repairs = held.repairs();
         for row in held.rows {
             readings.push(row.reading(self.usage.start_s), &[]);
         }

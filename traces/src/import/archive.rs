@@ -192,7 +192,7 @@ impl Importer for Archive {
     }
 
     fn machines(&mut self) -> Result<MachineList, ImportError> {
-        let (files, passed_over) = of_folder(&self.folder)?;
+        let (files, skipped_entries) = of_folder(&self.folder)?;
         for file in &files {
             header(&file.path, self.dialect)?;
         }
@@ -203,8 +203,8 @@ impl Importer for Archive {
         self.files = places.collect();
         Ok(MachineList {
             machines,
-            passed_over,
-            set_aside: Vec::new(),
+            skipped_entries,
+            unusable_parts: Vec::new(),
         })
     }
 
@@ -224,7 +224,7 @@ impl Importer for Archive {
             };
             match row {
                 Ok(row) => {
-                    readings.mended.in_seconds_count += u64::from(row.in_seconds);
+                    readings.repairs.times_in_seconds_count += u64::from(row.in_seconds);
                     readings.push(row.reading, &[]);
                 }
                 Err(why) => readings.unreadable(format_args!("line {number}"), why),

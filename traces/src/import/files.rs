@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_end_as_they_may_and_long_ones_are_passed_over() {
+    fn lines_end_as_they_may_and_long_ones_are_skipped() {
         let long = "x".repeat(3 << 16);
         let text = format!("a\r\n\nb\n{long}\nc\n\u{e9}\nd");
         let mut bytes = text.into_bytes();

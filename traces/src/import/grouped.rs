@@ -42,7 +42,7 @@ pub(super) struct MachineRows<R> {
 pub(super) struct MachineTable<R> {
     /// Names in order, with the number of readable rows of each.
     machines: Vec<(String, usize)>,
-    of_no_machine: Repairs,
+    without_machine: Repairs,
     rows_at_once: usize,
     held: HashMap<String, MachineRows<R>>,
 }
@@ -79,7 +79,7 @@ impl<R> MachineTable<R> {
         machines.sort_unstable();
         Ok(Self {
             machines,
-            of_no_machine: of_none.mended,
+            without_machine: of_none.repairs,
             rows_at_once,
             held: HashMap::new(),
         })
@@ -91,8 +91,8 @@ impl<R> MachineTable<R> {
     }
 
     /// Counts of the rows whose machine is unknown; only the first call returns them.
-    pub(super) fn of_no_machine(&mut self) -> Repairs {
-        std::mem::take(&mut self.of_no_machine)
+    pub(super) fn without_machine(&mut self) -> Repairs {
+        std::mem::take(&mut self.without_machine)
     }
 
     /// Rows of a machine; each machine can be taken once. Reads the next machines' rows as well.
@@ -143,7 +143,7 @@ impl<R> MachineTable<R> {
 
 impl<R> MachineRows<R> {
     /// Counts of the machine's unreadable rows, with which its readings start.
-    pub(super) fn mended(&mut self) -> Repairs {
-        std::mem::take(&mut self.unreadable.mended)
+    pub(super) fn repairs(&mut self) -> Repairs {
+        std::mem::take(&mut self.unreadable.repairs)
     }
 }

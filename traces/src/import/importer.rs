@@ -21,7 +21,7 @@ pub trait Importer {
     fn machines(&mut self) -> Result<MachineList, ImportError>;
 
     /// Counts of the rows whose machine is unknown. Called once, after [`Importer::machines`].
-    fn of_no_machine(&mut self) -> Repairs {
+    fn without_machine(&mut self) -> Repairs {
         Repairs::default()
     }
 
@@ -39,9 +39,9 @@ pub struct MachineList {
     /// Names of the machines, each once, in reading order.
     pub machines: Vec<String>,
     /// Names of other entries, which are skipped.
-    pub passed_over: Vec<String>,
+    pub skipped_entries: Vec<String>,
     /// Parts of the source that cannot be used, each with its reason; the rest is imported.
-    pub set_aside: Vec<String>,
+    pub unusable_parts: Vec<String>,
 }
 
 /// Imports every machine of `importer` into the folder `dataset`, which is created if necessary. Memory
@@ -71,18 +71,18 @@ pub fn import_at(
     mut progress: impl FnMut(&Progress<'_>),
 ) -> Result<ImportSummary, ImportError> {
     let listed = importer.machines()?;
-    let of_no_machine = importer.of_no_machine();
+    let without_machine = importer.without_machine();
     let source = importer.source();
     let mut done = ImportSummary {
         source: source.name.to_owned(),
-        available: source.available.to_owned(),
+        available_meaning: source.available_meaning.to_owned(),
         machines: Vec::with_capacity(listed.machines.len()),
-        total: of_no_machine.clone(),
-        of_no_machine,
-        passed_over: listed.passed_over,
-        set_aside: listed.set_aside,
+        total: without_machine.clone(),
+        without_machine,
+        skipped_entries: listed.skipped_entries,
+        unusable_parts: listed.unusable_parts,
         new_rows_count: 0,
-        known_rows_count: 0,
+        existing_rows_count: 0,
         contradicting_rows_count: 0,
         files_count: 0,
         files_bytes: 0,
@@ -92,21 +92,21 @@ pub fn import_at(
     for (at, machine) in listed.machines.iter().enumerate() {
         let mut readings = Readings::new(&columns);
         importer.read(machine, &mut readings)?;
-        let (samples, mended) = readings.mend_at(interval_ms);
+        let (samples, repairs) = readings.repair_at(interval_ms);
         let source = importer.source();
         let times_ms: Vec<i64> = samples.iter().map(|sample| sample.time_ms).collect();
         // The median is not recorded: readers of the dataset compute it themselves.
         let is_said =
             |ms: &i64| interval_ms.is_some() || nominal::median_ms(&times_ms) != Some(*ms);
-        let said_ms = mended.nominal_interval_ms.filter(is_said);
+        let said_ms = repairs.nominal_interval_ms.filter(is_said);
         importing.add(&source, machine, &samples, said_ms, &mut done)?;
-        done.total.add(&mended);
+        done.total.add(&repairs);
         done.machines.push(Machine {
             machine: machine.clone(),
             host_name: source.host_name(machine),
             host_id: source.host_id(machine),
-            outcome: Outcome::of(&mended),
-            mended,
+            outcome: Outcome::of(&repairs),
+            repairs,
         });
         progress(&Progress {
             machines: at + 1,

@@ -27,7 +27,7 @@ pub struct Machine {
     pub outcome: Outcome,
     /// Repairs in the machine's rows.
     #[serde(flatten)]
-    pub mended: Repairs,
+    pub repairs: Repairs,
 }
 
 impl Machine {
@@ -35,7 +35,7 @@ impl Machine {
     #[must_use]
     pub fn reason(&self) -> String {
         let outcome = self.outcome.describe();
-        match &self.mended.first_unreadable {
+        match &self.repairs.first_unreadable {
             Some(first) => format!("{outcome} ({first})"),
             None => outcome.to_owned(),
         }
@@ -57,12 +57,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(mended: &Repairs) -> Self {
-        if mended.samples_count > 0 {
+    pub(super) fn of(repairs: &Repairs) -> Self {
+        if repairs.samples_count > 0 {
             Self::Imported
-        } else if mended.rows_count == 0 {
+        } else if repairs.rows_count == 0 {
             Self::Empty
-        } else if mended.unreadable_count == mended.rows_count {
+        } else if repairs.unreadable_count == repairs.rows_count {
             Self::Unreadable
         } else {
             Self::WithoutMemory
@@ -87,21 +87,21 @@ pub struct ImportSummary {
     /// The source's name.
     pub source: String,
     /// Meaning of available memory in this source.
-    pub available: String,
+    pub available_meaning: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
     /// Repairs in all rows, including those of no machine.
     pub total: Repairs,
     /// Repairs in rows of no machine.
-    pub of_no_machine: Repairs,
+    pub without_machine: Repairs,
     /// Names of other entries, which were skipped.
-    pub passed_over: Vec<String>,
+    pub skipped_entries: Vec<String>,
     /// Unusable parts of the source, each with its reason.
-    pub set_aside: Vec<String>,
+    pub unusable_parts: Vec<String>,
     /// Number of new rows in the dataset, inventories included.
     pub new_rows_count: u64,
     /// Number of rows that the dataset already had.
-    pub known_rows_count: u64,
+    pub existing_rows_count: u64,
     /// Number of rows that contradict the dataset's row of the same record; the
     /// dataset's row stays.
     pub contradicting_rows_count: u64,

@@ -1,7 +1,7 @@
 //! Imports other programs' traces into a dataset.
 //!
 //! ```text
-//! source's files ──► its Importer ──► Readings ──► mend ──► write ──► dataset
+//! source's files ──► its Importer ──► Readings ──► repair ──► write ──► dataset
 //!                    (`archive`)      or why not   one sample a time   columns that the source has
 //! ```
 //!
@@ -23,12 +23,12 @@ mod importer;
 pub mod kernel;
 mod machine;
 pub mod materna;
-mod mend;
-mod mended;
 mod nominal;
 pub mod pcp;
 pub mod prometheus;
 mod readings;
+mod repair;
+mod repairs;
 mod source;
 pub mod sysstat;
 mod tool;
@@ -37,7 +37,7 @@ mod write;
 pub use error::ImportError;
 pub use importer::{Importer, MachineList, import, import_at};
 pub use machine::{ImportSummary, Machine, Outcome, Progress};
-pub use mend::Observation;
-pub use mended::Repairs;
 pub use readings::{Facts, MEMORY_BYTES, Reading, Readings, TIMES_MS, Values};
+pub use repair::Observation;
+pub use repairs::Repairs;
 pub use source::{ColumnOrigin, Source};

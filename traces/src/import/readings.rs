@@ -34,7 +34,7 @@ pub type Facts = Vec<(&'static str, Value)>;
 #[derive(Clone, Debug)]
 pub struct Readings<'c> {
     /// Repairs so far; [`Readings::push`] and [`Readings::unreadable`] count rows.
-    pub mended: Repairs,
+    pub repairs: Repairs,
     rows: Vec<Row>,
     stops: Vec<Stop>,
     beside: ExtraColumns<'c>,
@@ -70,7 +70,7 @@ impl<'c> Readings<'c> {
     #[must_use]
     pub fn new(columns: &'c [&'static str]) -> Self {
         Self {
-            mended: Repairs::default(),
+            repairs: Repairs::default(),
             rows: Vec::new(),
             stops: Vec::new(),
             beside: ExtraColumns {
@@ -110,7 +110,7 @@ impl<'c> Readings<'c> {
             beside.columns.len(),
             "a value for each column"
         );
-        self.mended.rows_count += 1;
+        self.repairs.rows_count += 1;
         self.rows.push(Row {
             reading,
             at: beside.values.len(),
@@ -131,18 +131,18 @@ impl<'c> Readings<'c> {
 
     /// Counts a malformed row; `place` is its line or similar, `why` its fault.
     pub fn unreadable(&mut self, place: impl Display, why: impl Display) {
-        self.mended.rows_count += 1;
-        self.mended.unreadable_count += 1;
+        self.repairs.rows_count += 1;
+        self.repairs.unreadable_count += 1;
         let first = || format!("{place}: {why}");
-        self.mended.first_unreadable.get_or_insert_with(first);
+        self.repairs.first_unreadable.get_or_insert_with(first);
     }
 
     /// Rows, stops, extra columns and repairs, separately.
     pub(super) fn split(&mut self) -> (Vec<Row>, Vec<Stop>, &mut ExtraColumns<'c>, Repairs) {
         let rows = std::mem::take(&mut self.rows);
         let stops = std::mem::take(&mut self.stops);
-        let mended = std::mem::take(&mut self.mended);
-        (rows, stops, &mut self.beside, mended)
+        let repairs = std::mem::take(&mut self.repairs);
+        (rows, stops, &mut self.beside, repairs)
     }
 }
 

@@ -141,7 +141,7 @@ impl ImportWriter {
         if let Some(writer) = &mut self.writer {
             let sealed = writer.seal()?;
             done.new_rows_count += sealed.rows;
-            done.known_rows_count += sealed.repeated_rows;
+            done.existing_rows_count += sealed.repeated_rows;
             done.contradicting_rows_count += sealed.contradicted_rows;
         }
         Ok(())
@@ -160,11 +160,11 @@ impl ImportWriter {
         let columns = source.fills.iter().map(|filled| SourceColumn {
             table: filled.table.to_owned(),
             column: filled.column.to_owned(),
-            from: filled.from.to_owned(),
+            origin: filled.origin.to_owned(),
         });
         writer.describe(SourceEntry {
             name: source.name.to_owned(),
-            available: source.available.to_owned(),
+            available_meaning: source.available_meaning.to_owned(),
             sizes_are_made_up: source.sizes_are_made_up,
             columns: columns.collect(),
         })?;

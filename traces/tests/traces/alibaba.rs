@@ -101,8 +101,8 @@ fn shares_of_memory_worked_by_hand() {
             ),
         ]
     );
-    assert_eq!(done.machines[0].mended.unreadable_count, 3);
-    let lost = done.of_no_machine.first_unreadable.as_deref();
+    assert_eq!(done.machines[0].repairs.unreadable_count, 3);
+    let lost = done.without_machine.first_unreadable.as_deref();
     assert_eq!(lost, Some("line 9: machine_id is \"\""));
     assert_eq!((done.total.rows_count, done.total.samples_count), (10, 4));
     fills_what_it_names(
@@ -113,7 +113,7 @@ fn shares_of_memory_worked_by_hand() {
 
     let again = imported(rows.join("\n").as_bytes(), folder.path(), 2).unwrap();
     assert_eq!(
-        (again.new_rows_count, again.known_rows_count),
+        (again.new_rows_count, again.existing_rows_count),
         (0, done.new_rows_count)
     );
 }

@@ -19,7 +19,7 @@ fn question() -> AvailabilityQuestion {
     AvailabilityQuestion {
         region_bytes: 512,
         scope: Scope::Idle,
-        least_ms: 90_000,
+        minimum_period_ms: 90_000,
         idle_after_s: 300.0,
         load_limit: 0.3,
         headroom_share: 0.15,
@@ -145,7 +145,7 @@ fn the_archives_tables() {
     );
     assert_eq!(
         rows("platform.tab"),
-        ["0 gleaner NULL desktop_grid region_bytes=512;scope=idle;least=1m30s"]
+        ["0 gleaner NULL desktop_grid region_bytes=512;scope=idle;minimum_period=1m30s"]
     );
 }
 

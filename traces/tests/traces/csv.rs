@@ -78,7 +78,7 @@ fn the_example_of_the_docs() {
     assert_eq!((done.total.rows_count, done.total.samples_count), (2, 2));
     assert_eq!(done.machines[0].host_name, "lab-pc1");
     assert_eq!(done.source, "Lab 2024");
-    assert!(done.available.contains("free(1)"));
+    assert!(done.available_meaning.contains("free(1)"));
     let start = 1_709_294_400_000; // 12:00 UTC
     let samples = place.samples(
         &mapping,
@@ -116,7 +116,7 @@ fn the_example_of_the_docs() {
         .source()
         .fills
         .iter()
-        .map(|f| format!("{}.{}: {}", f.table, f.column, f.from))
+        .map(|f| format!("{}.{}: {}", f.table, f.column, f.origin))
         .collect();
     for part in [
         "samples.physical_bytes: total kB [KiB]",
@@ -152,7 +152,7 @@ fn the_example_of_the_docs() {
     fills_no_others(&csv.source(), "pc1", &place.dataset());
     let again = place.import(&mapping).unwrap();
     assert_eq!(
-        (again.new_rows_count, again.known_rows_count),
+        (again.new_rows_count, again.existing_rows_count),
         (0, done.new_rows_count)
     );
 }
@@ -200,16 +200,16 @@ fn machines_in_a_column_over_several_files() {
     assert_eq!((b.machine.as_str(), b.host_name.as_str()), ("b", "b"));
     assert_eq!(
         (
-            b.mended.rows_count,
-            b.mended.unreadable_count,
-            b.mended.contradicted_count
+            b.repairs.rows_count,
+            b.repairs.unreadable_count,
+            b.repairs.contradicted_count
         ),
         (7, 4, 1)
     );
-    let first = b.mended.first_unreadable.as_deref().unwrap();
+    let first = b.repairs.first_unreadable.as_deref().unwrap();
     let more = "one.csv line 4: free [%] of physical_bytes is more than there is";
     assert!(first.ends_with(more), "{first}");
-    let lost = done.of_no_machine.first_unreadable.unwrap();
+    let lost = done.without_machine.first_unreadable.unwrap();
     assert!(
         lost.ends_with("one.csv line 5: host is \"\", which names no machine"),
         "{lost}"
@@ -243,7 +243,7 @@ fn without_a_header_columns_have_numbers() {
         samples,
         [[Some(1_709_294_400_000), Some(4 << 30), Some(4_096_000)]]
     );
-    let first = done.machines[0].mended.first_unreadable.as_deref();
+    let first = done.machines[0].repairs.first_unreadable.as_deref();
     assert_eq!(first, Some("line 2: 2 columns, and no column 3"));
 }
 

@@ -282,7 +282,7 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
         columns: vec![SourceColumn {
             table: "samples".into(),
             column: "physical_bytes".into(),
-            from: "100 GiB, which stands for all".into(),
+            origin: "100 GiB, which stands for all".into(),
         }],
     };
     let mut writer = Writer::open(from.path()).unwrap();

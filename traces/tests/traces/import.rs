@@ -141,7 +141,7 @@ fn rough_rows_worked_by_hand() {
         row(10, 1, "4096.0", "100.0"), // contradicted by the next row
         row(10, 1, "4096.0", "3072.0"),
         row(20, 1, "4096.0", "0.0"), // out of order; two intervals late is no gap
-        row(15, 2, "2.0E3", "2048.0"), // overused, and another machine than before
+        row(15, 2, "2.0E3", "2048.0"), // above physical, and another machine than before
         "1373934000;\t1;\t2599.9".to_owned(), // cut off
         row(25, 0, "0.0", "0.0"),    // machine off
         row(30, 0, "0.0", "0.0"),
@@ -183,14 +183,14 @@ fn rough_rows_worked_by_hand() {
             vec![Some(20), kib(4096), Some(1)],
         ]
     );
-    let m = &machine(&imported, "7").mended;
+    let m = &machine(&imported, "7").repairs;
     assert_eq!((m.rows_count, m.samples_count), (14, 7));
     assert_eq!((m.repeated_count, m.contradicted_count), (1, 1));
     assert_eq!((m.without_memory_count, m.unreadable_count), (2, 3));
     let first = m.first_unreadable.as_deref();
     assert_eq!(first, Some("line 9: 3 columns instead of 11"));
-    assert_eq!((m.out_of_order_count, m.overused_count), (1, 1));
-    assert_eq!((m.unused_count, m.in_seconds_count), (1, 11));
+    assert_eq!((m.out_of_order_count, m.above_physical_count), (1, 1));
+    assert_eq!((m.zero_use_count, m.times_in_seconds_count), (1, 11));
     assert_eq!((m.changes_count, m.gaps_count), (2, 1));
     assert_eq!(imported.new_rows_count, 7 + 4);
 }
@@ -205,7 +205,7 @@ fn seconds_and_milliseconds_are_told_apart() {
     let imported = place.imported();
     assert_eq!(samples(&place, "1"), samples(&place, "2"));
     assert_eq!(samples(&place, "1").len(), 4);
-    let in_seconds = |name| machine(&imported, name).mended.in_seconds_count;
+    let in_seconds = |name| machine(&imported, name).repairs.times_in_seconds_count;
     assert_eq!((in_seconds("1"), in_seconds("2")), (4, 0));
 }
 
@@ -235,7 +235,7 @@ fn machines_without_samples_are_dropped_and_named() {
             ("y", Outcome::Unreadable),
         ]
     );
-    assert_eq!(imported.passed_over, ["README"]);
+    assert_eq!(imported.skipped_entries, ["README"]);
     assert_eq!(
         machine(&imported, "y").reason(),
         "dropped: no row could be read (line 2: 2 columns instead of 11)"
@@ -306,7 +306,7 @@ fn what_was_imported_before_is_left_as_it_is() {
     rows.reverse();
     place.write("1.csv", &file(&rows));
     let again = place.imported();
-    assert_eq!((again.new_rows_count, again.known_rows_count), (0, 404));
+    assert_eq!((again.new_rows_count, again.existing_rows_count), (0, 404));
     assert_eq!(again.total.out_of_order_count, 399);
     assert_eq!(samples(&place, "1"), before);
 
@@ -368,7 +368,7 @@ pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
     let docs = fs::read_to_string(docs).unwrap();
     for f in source.fills {
-        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.from);
+        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.origin);
         assert!(docs.contains(&line), "docs/import.md lacks {line}");
     }
 }
@@ -439,7 +439,7 @@ fn what_contradicts_an_earlier_import_is_told_apart_and_left_out() {
         (later.new_rows_count, later.contradicting_rows_count),
         (0, 2)
     );
-    assert_eq!(later.known_rows_count, first.new_rows_count);
+    assert_eq!(later.existing_rows_count, first.new_rows_count);
 }
 
 /// Several seals of a day write several files, which every reader of a host would open.
@@ -484,14 +484,16 @@ fn what_a_source_means_travels_with_the_dataset() {
     };
     assert_eq!(
         (source.name.as_str(), source.available.as_str()),
-        (RND.name, RND.available)
+        (RND.name, RND.available_meaning)
     );
     let columns = source.columns.iter();
-    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.from)).collect();
+    let columns: Vec<_> = columns
+        .map(|c| (&*c.table, &*c.column, &*c.origin))
+        .collect();
     let fills: Vec<_> = RND
         .fills
         .iter()
-        .map(|f| (f.table, f.column, f.from))
+        .map(|f| (f.table, f.column, f.origin))
         .collect();
     assert_eq!(columns, fills);
     // A second source is added, and importers continue with both.

@@ -36,16 +36,19 @@ fn german_times_and_commas_worked_by_hand() {
         row("4.11.2015 20:50:34", "2", "6291456", "0"), // no leading zero: also valid
         row("31.04.2015 20:55:34", "2", "6291456", "1"), // no such date
         row("04.11.2015 20:55:34", "2", "6291456", "1.234,5"), // a thousands separator or a decimal point?
-        row("04.11.2015 21:00:34", "2,0", "8388608", "8388609"), // overused, and memory grown
+        row("04.11.2015 21:00:34", "2,0", "8388608", "8388609"), // above physical, and memory grown
     ];
     let folder = tempfile::tempdir().unwrap();
     let done = imported(&rows, folder.path());
-    let m = &done.machines[0].mended;
+    let m = &done.machines[0].repairs;
     assert_eq!(
         (m.rows_count, m.samples_count, m.unreadable_count),
         (6, 4, 2)
     );
-    assert_eq!((m.overused_count, m.changes_count, m.gaps_count), (1, 1, 0));
+    assert_eq!(
+        (m.above_physical_count, m.changes_count, m.gaps_count),
+        (1, 1, 0)
+    );
     let first = m.first_unreadable.as_deref();
     assert_eq!(first, Some("line 5: Timestamp is \"31.04.2015 20:55:34\""));
     let samples = read(
@@ -83,7 +86,7 @@ fn german_times_and_commas_worked_by_hand() {
     fills_what_it_names(&TRACES[0], "01", folder.path());
 
     let again = imported(&rows, folder.path());
-    assert_eq!((again.new_rows_count, again.known_rows_count), (0, 6));
+    assert_eq!((again.new_rows_count, again.existing_rows_count), (0, 6));
 }
 
 #[test]

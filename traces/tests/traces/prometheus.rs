@@ -316,7 +316,7 @@ fn every_sample_is_asked_for_once_and_has_its_own_time() {
     let imported = server.import(Address::default(), ALL).unwrap();
     assert_eq!(rows(&server.dataset()), expected(0..SCRAPES));
     assert_eq!(
-        imported.passed_over,
+        imported.skipped_entries,
         ["printer:9100 (it has no node_memory_MemTotal_bytes)"]
     );
     assert_eq!(imported.total.rows_count, SCRAPES as u64);
@@ -325,7 +325,7 @@ fn every_sample_is_asked_for_once_and_has_its_own_time() {
     fills_what_it_names(&SOURCE, "otter:9100", &server.dataset());
     let again = server.import(Address::default(), ALL).unwrap();
     assert_eq!(
-        (again.new_rows_count, again.known_rows_count),
+        (again.new_rows_count, again.existing_rows_count),
         (0, imported.new_rows_count)
     );
 }

@@ -156,7 +156,7 @@ fn a_fleet_is_refused_by_line_or_by_what_is_wrong_with_it() {
         class.contains("\"laptop\"") && class.contains("modern"),
         "{class}"
     );
-    let share = of("attention = 0.7", "attention = 7.0");
+    let share = of("active_share = 0.7", "active_share = 7.0");
     assert!(share.contains("shares must be 0 to 1"), "{share}");
     let name = of("\"firefox\"", "\"a name that is too long\"");
     assert!(name.contains("15 bytes"), "{name}");

@@ -80,8 +80,8 @@ fn three_versions_of_one_machine_are_one_trace() {
     let dataset = tempfile::tempdir().unwrap();
     let done = take(&source, &dataset, None).unwrap();
     assert_eq!((done.machines.len(), done.total.samples_count), (1, 9));
-    assert!(!done.total.is_mended(), "{:?}", done.total);
-    assert_eq!(done.passed_over, ["note.txt"]);
+    assert!(!done.total.has_any(), "{:?}", done.total);
+    assert_eq!(done.skipped_entries, ["note.txt"]);
     assert_eq!(done.machines[0].host_name, "desk");
 
     let samples = rows(&dataset, &SampleRow::TABLE);
@@ -119,7 +119,7 @@ fn three_versions_of_one_machine_are_one_trace() {
 
     // A second import, and one of a single file: only the inventory at its start is new.
     let again = take(&source, &dataset, None).unwrap();
-    assert_eq!((again.new_rows_count, again.known_rows_count), (0, 11));
+    assert_eq!((again.new_rows_count, again.existing_rows_count), (0, 11));
     let alone = take(&files(&[("x.json", &texts[1])]), &dataset, None).unwrap();
     assert_eq!(alone.new_rows_count, 1);
 }
@@ -140,14 +140,14 @@ fn a_file_cut_short_is_taken_as_far_as_it_goes_and_bad_entries_are_named() {
     let source = files(&[("cut.json", cut)]);
     let dataset = tempfile::tempdir().unwrap();
     let done = take(&source, &dataset, None).unwrap();
-    let mended = &done.machines[0].mended;
+    let repairs = &done.machines[0].repairs;
     let counts = (
-        mended.rows_count,
-        mended.samples_count,
-        mended.unreadable_count,
+        repairs.rows_count,
+        repairs.samples_count,
+        repairs.unreadable_count,
     );
     assert_eq!(counts, (3, 1, 2));
-    let first = mended.first_unreadable.as_deref().unwrap();
+    let first = repairs.first_unreadable.as_deref().unwrap();
     assert!(
         first.starts_with("cut.json, entry 1: no memory is said to be available"),
         "{first}"
@@ -155,13 +155,13 @@ fn a_file_cut_short_is_taken_as_far_as_it_goes_and_bad_entries_are_named() {
 }
 
 #[test]
-fn a_second_machine_in_a_file_is_not_passed_over_in_silence() {
+fn a_second_machine_in_a_file_is_not_skipped_in_silence() {
     let other = printed("12.6.1").replace("\"desk\"", "\"lamp\"");
     let both = printed("11.5.7") + &other;
     let dataset = tempfile::tempdir().unwrap();
     let done = take(&files(&[("both.json", &both)]), &dataset, None).unwrap();
     assert_eq!((done.machines.len(), done.total.samples_count), (1, 3));
-    let first = done.machines[0].mended.first_unreadable.as_deref();
+    let first = done.machines[0].repairs.first_unreadable.as_deref();
     assert_eq!(
         first,
         Some("both.json: it holds \"lamp\" as well; a machine a file")

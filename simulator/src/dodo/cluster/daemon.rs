@@ -170,9 +170,9 @@ impl Cluster<'_> {
 
     fn count_gone(&mut self, cause: Cause, regions: u64) {
         match cause {
-            Cause::Owner | Cause::Load => self.told.reclaimed += regions,
-            Cause::Unseen | Cause::AgentLost => self.told.unseen += regions,
-            _ => self.told.shrunk += regions,
+            Cause::Owner | Cause::Load => self.told.reclaimed_count += regions,
+            Cause::Unseen | Cause::AgentLost => self.told.lost_with_host_count += regions,
+            _ => self.told.dropped_by_shrink_count += regions,
         }
     }
 

@@ -37,7 +37,7 @@ impl Cluster<'_> {
             });
         }
         self.over_time.leased_bytes += bytes;
-        self.told.stored += 1;
+        self.told.stored_count += 1;
         self.storings += 1;
         let host = &mut self.hosts[at];
         host.leased_bytes += bytes;
@@ -117,12 +117,12 @@ impl Cluster<'_> {
                 RegionPlace::Held => {
                     let at = self.regions[region as usize].host as usize;
                     self.free(at, region, now_ns)?;
-                    self.told.deleted += 1;
+                    self.told.deleted_count += 1;
                     if self.hosts[at].free_bytes >= bytes {
                         return Ok(Some(at));
                     }
                 }
-                RegionPlace::Lost => self.give_up(region, now_ns)?,
+                RegionPlace::Lost => self.drop_lost(region, now_ns)?,
                 RegionPlace::Nowhere | RegionPlace::Coming(_) => {}
             }
         }

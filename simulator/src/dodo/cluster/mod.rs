@@ -303,9 +303,9 @@ impl<'a> Cluster<'a> {
         region.storing != storing || host.is_none_or(|h| h.generation != region.generation)
     }
 
-    /// Handles a region that the client found lost: gives up regions as the scenario's `lost_region` says.
+    /// Handles a region that the client found lost: drops regions as the scenario's `lost_region` says.
     #[cold]
-    pub(super) fn give_up(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
+    pub(super) fn drop_lost(&mut self, region: u32, now_ns: u64) -> Result<(), Violation> {
         self.told.failed_accesses += 1;
         self.over_time.until(now_ns);
         let at = self.regions[region as usize].host as usize;
@@ -323,7 +323,7 @@ impl<'a> Cluster<'a> {
         let host = &mut self.hosts[at];
         let believed: Vec<u32> = host.believed.extract_if(.., is_own).collect();
         let held: Vec<u32> = host.held.extract_if(.., is_own).collect();
-        self.told.given_up += held.len() as u64;
+        self.told.dropped_by_client_count += held.len() as u64;
         for region in &held {
             self.give_back(at, *region, now_ns)?;
         }
@@ -347,7 +347,7 @@ impl<'a> Cluster<'a> {
             let is_own = |region: &mut u32| own.contains(region);
             let held: Vec<u32> = host.held.extract_if(.., is_own).collect();
             host.believed.retain(|region| !own.contains(region));
-            self.told.deleted += held.len() as u64;
+            self.told.deleted_count += held.len() as u64;
             for region in held {
                 self.give_back(at, region, now_ns)?;
             }

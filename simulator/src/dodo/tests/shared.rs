@@ -50,19 +50,23 @@ fn two_clients_want_the_one_region_that_a_host_has_room_for() {
     assert_eq!(end_and_answers(second), (Some(3810), [0, 0, 3]));
     let regions = outcome.regions;
     assert_eq!(
-        (regions.stored, regions.refusals, regions.deleted),
+        (
+            regions.stored_count,
+            regions.refusals,
+            regions.deleted_count
+        ),
         (1, 1, 1)
     );
     assert_eq!(
-        (first.without_ns, first.speedup),
+        (first.baseline_ns, first.speedup),
         (3300, Some(3300.0 / 4155.0))
     );
     assert_eq!(
-        (second.without_ns, second.speedup),
+        (second.baseline_ns, second.speedup),
         (3300, Some(3300.0 / 3310.0))
     );
     assert_eq!(
-        (outcome.counts.requests, answered(&outcome.counts)),
+        (outcome.counts.requests_count, answered(&outcome.counts)),
         (6, [0, 2, 4])
     );
     // 1000 bytes are lent from 1000 to the first client's end.
@@ -95,7 +99,11 @@ fn what_one_client_lost_takes_nothing_of_another_ones() {
     assert_eq!(end_and_answers(second), (Some(6795 + 4 * 1100), [0, 3, 6]));
     let regions = outcome.regions;
     assert_eq!(
-        (regions.shrunk, regions.failed_accesses, regions.given_up),
+        (
+            regions.dropped_by_shrink_count,
+            regions.failed_accesses,
+            regions.dropped_by_client_count
+        ),
         (1, 1, 0)
     );
 }
@@ -171,10 +179,10 @@ proptest! {
             .collect();
         let outcome = simulate_clients(&scenario, &clients, &hosts).unwrap();
         for (told, client) in outcome.clients.iter().zip(&clients) {
-            let unanswered = told.counts.requests - answered(&told.counts).iter().sum::<u64>();
+            let unanswered = told.counts.requests_count - answered(&told.counts).iter().sum::<u64>();
             prop_assert!(unanswered <= u64::from(client.program.processes));
             if told.end_ns.is_some() {
-                prop_assert_eq!((unanswered, told.counts.requests), (0, client.program.requests.len() as u64));
+                prop_assert_eq!((unanswered, told.counts.requests_count), (0, client.program.requests.len() as u64));
             }
         }
         prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);

@@ -107,7 +107,7 @@ fn two_clients_on_two_hosts_of_which_one_or_both_lend() {
     let web = &small.clients[0][0];
     assert_eq!(web.host_id.as_ref(), Some(&hosts[0]));
     // From disk: 512 at first, then 1000 + 512; ideal: 4096, then 1000.
-    assert_eq!((web.without_ns, web.ideal_ns), (15_632, 14_096));
+    assert_eq!((web.baseline_ns, web.ideal_ns), (15_632, 14_096));
     let (speedup, ideal) = (15_632.0 / 15_363.0, 15_632.0 / 14_096.0);
     assert_eq!(value(small, "speedup"), Some(speedup));
     assert_eq!(value(small, "ideal_speedup"), Some(ideal));

@@ -11,7 +11,7 @@ const EXACT: f64 = (1_u64 << 53) as f64;
 /// Source of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
-    from: Origin,
+    origin: Origin,
     unit: Unit,
     /// Unit as written in the mapping; empty without a unit.
     unit_name: String,
@@ -54,7 +54,7 @@ const TIMES: [(&str, f64); 3] = [("us", 1.0), ("ms", 1e3), ("s", 1e6)];
 impl Figure {
     /// Figure for the column `stored`. An error describes what is wrong with the keys.
     pub(super) fn of(stored: &Stored, keys: FigureKeys, page_bytes: u32) -> Result<Self, String> {
-        let from = match (keys.column, keys.used, keys.value) {
+        let origin = match (keys.column, keys.used, keys.value) {
             (Some(column), None, None) => Origin::Column(column),
             (None, Some(column), None) if stored.name == "available_bytes" => Origin::Used(column),
             (None, Some(_), None) => {
@@ -69,7 +69,7 @@ impl Figure {
         if let Some(of) = keys.of {
             return match keys.unit.as_deref() {
                 Some("%") if stored.unit() == Some("bytes") => Ok(Self {
-                    from,
+                    origin,
                     unit: Unit::ShareOf(of),
                     unit_name: "%".to_owned(),
                     largest: MEMORY_BYTES as f64,
@@ -83,7 +83,7 @@ impl Figure {
             Some("us") => (&TIMES, 1.0),
             _ if keys.unit.is_none() => {
                 return Ok(Self {
-                    from,
+                    origin,
                     unit: Unit::Factor(1.0),
                     unit_name: String::new(),
                     largest: EXACT,
@@ -112,7 +112,7 @@ impl Figure {
         };
         let is_memory = stored.unit() == Some("bytes");
         Ok(Self {
-            from,
+            origin,
             unit: Unit::Factor(factor),
             unit_name,
             largest: if is_memory {
@@ -132,7 +132,7 @@ impl Figure {
     }
 
     pub(super) fn column(&self) -> Option<&Column> {
-        match &self.from {
+        match &self.origin {
             Origin::Column(column) | Origin::Used(column) => Some(column),
             Origin::Constant(_) => None,
         }
@@ -149,7 +149,7 @@ impl Figure {
             .share_of()
             .map(|of| format!(" of {of}"))
             .unwrap_or_default();
-        match &self.from {
+        match &self.origin {
             Origin::Column(column) => format!("{column}{unit}{of}"),
             Origin::Used(column) => format!("physical_bytes less {column}{unit}{of}"),
             Origin::Constant(value) => format!("{value}{unit}{of}, by the mapping"),
@@ -166,7 +166,7 @@ impl Figure {
         physical: f64,
         has_decimal_comma: bool,
     ) -> Result<Option<f64>, String> {
-        let number = match &self.from {
+        let number = match &self.origin {
             Origin::Constant(value) => *value,
             Origin::Column(column) | Origin::Used(column) => {
                 match number(field(column)?, column, has_decimal_comma)? {
@@ -185,7 +185,7 @@ impl Figure {
         if value > self.largest {
             return Err(format!("{} is {number}: too much", self.told()));
         }
-        Ok(Some(match self.from {
+        Ok(Some(match self.origin {
             Origin::Used(_) => physical - value,
             _ => value,
         }))

@@ -127,7 +127,7 @@ impl Importer for Csv<'_> {
         Source {
             name: &mapping.name,
             host_prefix: &mapping.host_prefix,
-            available: &mapping.available_means,
+            available_meaning: &mapping.available_meaning,
             sizes_are_made_up: false,
             fills: &self.fills,
             columns: &self.columns,
@@ -167,9 +167,9 @@ impl Importer for Csv<'_> {
         })
     }
 
-    fn of_no_machine(&mut self) -> Repairs {
+    fn without_machine(&mut self) -> Repairs {
         match &mut self.machines {
-            Machines::Among(grouped) => grouped.of_no_machine(),
+            Machines::Among(grouped) => grouped.without_machine(),
             Machines::Unknown | Machines::OfFiles(_) => Repairs::default(),
         }
     }
@@ -181,7 +181,7 @@ impl Importer for Csv<'_> {
                 let Some(mut held) = grouped.take(&mut self.table, machine)? else {
                     return Ok(());
                 };
-                readings.mended = held.mended();
+                readings.repairs = held.repairs();
                 for row in held.rows {
                     push(row, readings);
                 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub const SOURCE: Source<'static> = Source {
     name: "PCP",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     sizes_are_made_up: false,
     fills: &metrics::FILLS,
     columns: &metrics::NAMES,
@@ -75,7 +75,7 @@ impl Importer for Pcp {
         let (mut listed, mut unusable) = (MachineList::default(), Vec::new());
         for input in &self.inputs {
             let paths = if input.is_dir() {
-                of_folder(input, &mut listed.passed_over)?
+                of_folder(input, &mut listed.skipped_entries)?
             } else {
                 // `20261121.00.10` may be a common name, or a volume of `20261121.00`.
                 let file = base(input).filter(|_| input.is_file());
@@ -92,7 +92,7 @@ impl Importer for Pcp {
                 }
             }
         }
-        listed.set_aside = unusable.iter().map(ToString::to_string).collect();
+        listed.unusable_parts = unusable.iter().map(ToString::to_string).collect();
         if self.archives.is_empty()
             && let Some(error) = unusable.into_iter().next()
         {
@@ -218,7 +218,10 @@ fn known(path: PathBuf) -> Result<OpenedArchive, ImportError> {
 }
 
 /// Archives in a folder, in the order of their names; and the names of all other entries.
-fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf>, ImportError> {
+fn of_folder(
+    folder: &Path,
+    skipped_entries: &mut Vec<String>,
+) -> Result<Vec<PathBuf>, ImportError> {
     let listed = ImportError::io("list folder", folder);
     let (mut archives, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(listed)? {
@@ -236,7 +239,7 @@ fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf
     archives.sort();
     archives.dedup();
     others.sort();
-    passed_over.extend(others);
+    skipped_entries.extend(others);
     if archives.is_empty() {
         return Err(ImportError::Unfit {
             path: folder.to_owned(),

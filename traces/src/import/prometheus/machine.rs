@@ -221,8 +221,8 @@ mod tests {
     #[test]
     fn a_scrape_is_a_reading_with_its_units_converted() {
         let mut readings = read(&scrape(1_795_302_037_053));
-        let (observed, mended) = readings.mend();
-        assert_eq!((observed.len(), mended.rows_count), (1, 1));
+        let (observed, repairs) = readings.repair();
+        assert_eq!((observed.len(), repairs.rows_count), (1, 1));
         let seen = &observed[0];
         assert_eq!(seen.time_ms, 1_795_302_037_053);
         assert_eq!(seen.physical_bytes, 8 << 30);
@@ -261,8 +261,8 @@ mod tests {
         samples.push(("node_load5", &[], 3000, f64::INFINITY));
         samples.push(("node_memory_Slab_bytes", &[], 3000, f64::NAN));
         let mut readings = read(&samples);
-        let (observed, mended) = readings.mend();
-        assert_eq!((observed.len(), mended.rows_count), (2, 2));
+        let (observed, repairs) = readings.repair();
+        assert_eq!((observed.len(), repairs.rows_count), (2, 2));
         let known = |at: usize| observed[at].values.known().count();
         assert_eq!(known(0), known(1));
     }
@@ -271,9 +271,9 @@ mod tests {
     fn a_scrape_without_memory_is_none_and_says_why() {
         let wrong = |samples: &[Sample]| {
             let mut readings = read(samples);
-            let (observed, mended) = readings.mend();
-            assert_eq!((observed.len(), mended.rows_count), (0, 1));
-            (mended.without_memory_count, mended.first_unreadable)
+            let (observed, repairs) = readings.repair();
+            assert_eq!((observed.len(), repairs.rows_count), (0, 1));
+            (repairs.without_memory_count, repairs.first_unreadable)
         };
         assert_eq!(wrong(&[("node_load1", &[], 7, 0.1)]), (1, None));
         let total: Sample = ("node_memory_MemTotal_bytes", &[], 7, GIB);
@@ -314,8 +314,8 @@ mod tests {
             let of = |samples: &[(NamedSeries, i64, f64)]| {
                 let flat: Vec<Sample> = samples.iter().map(|((n, l), t, v)| (*n, *l, *t * 1000, *v)).collect();
                 let mut readings = read(&flat);
-                let (observed, mended) = readings.mend();
-                (format!("{observed:?}"), mended)
+                let (observed, repairs) = readings.repair();
+                (format!("{observed:?}"), repairs)
             };
             let before = of(&samples);
             samples.sort_by_key(|((name, labels), time, value)| {

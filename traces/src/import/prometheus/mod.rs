@@ -34,7 +34,7 @@ use std::path::Path;
 pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     sizes_are_made_up: false,
     fills: &series::FILLS,
     columns: &series::COLUMNS,
@@ -166,8 +166,8 @@ impl Importer for Prometheus {
         self.machines = listed.iter().cloned().zip(machines).collect();
         Ok(MachineList {
             machines: listed,
-            passed_over: others.collect(),
-            set_aside: Vec::new(),
+            skipped_entries: others.collect(),
+            unusable_parts: Vec::new(),
         })
     }
 

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub const SOURCE: Source<'static> = Source {
     name: "sysstat",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     sizes_are_made_up: false,
     fills: &columns::FILLS,
     columns: &columns::NAMES,
@@ -191,7 +191,7 @@ impl Importer for Sysstat {
         let mut listed = MachineList::default();
         for input in self.inputs.clone() {
             let files = if input.is_dir() {
-                of_folder(&input, &mut listed.passed_over)?
+                of_folder(&input, &mut listed.skipped_entries)?
             } else {
                 vec![input]
             };
@@ -241,7 +241,10 @@ impl Importer for Sysstat {
 }
 
 /// sysstat's files in a folder, in the order of their names; and the names of all other entries.
-fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf>, ImportError> {
+fn of_folder(
+    folder: &Path,
+    skipped_entries: &mut Vec<String>,
+) -> Result<Vec<PathBuf>, ImportError> {
     let listed = ImportError::io("list folder", folder);
     let entries = fs::read_dir(folder).map_err(listed)?;
     let mut files = Vec::new();
@@ -254,11 +257,11 @@ fn of_folder(folder: &Path, passed_over: &mut Vec<String>) -> Result<Vec<PathBuf
             files.push(path);
         } else {
             let name = path.file_name().unwrap_or(path.as_os_str());
-            passed_over.push(name.to_string_lossy().into_owned());
+            skipped_entries.push(name.to_string_lossy().into_owned());
         }
     }
     files.sort();
-    passed_over.sort();
+    skipped_entries.sort();
     if files.is_empty() {
         return Err(ImportError::Unfit {
             path: folder.to_owned(),

@@ -74,12 +74,14 @@ impl Class {
         let shares = [
             kernel.static_share,
             files.always_share,
-            programs.attention,
-            programs.lingers,
+            programs.active_share,
+            programs.active_away_share,
             away.share,
             away.hosts_share,
         ];
-        let of_jobs = jobs.iter().flat_map(|job| [job.hosts_share, job.takes_all]);
+        let of_jobs = jobs
+            .iter()
+            .flat_map(|job| [job.hosts_share, job.all_memory_share]);
         if shares
             .into_iter()
             .chain(of_jobs)
@@ -103,7 +105,7 @@ impl Class {
             programs.sigma,
             programs.hours,
             programs.between_hosts,
-            programs.attention_minutes,
+            programs.active_change_minutes,
             away.mib,
             away.sigma,
             away.least_minutes,

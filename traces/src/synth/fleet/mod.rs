@@ -15,8 +15,8 @@ use std::path::Path;
 pub struct Fleet {
     /// Name as in `hosts.source`.
     pub name: String,
-    /// Origin of the parameters, in a sentence.
-    pub rests_on: String,
+    /// Basis of the parameters, in a sentence.
+    pub basis: String,
     /// First day (UTC), unless another is requested.
     pub start: String,
     /// Number of days, unless another is requested.
@@ -89,8 +89,8 @@ pub enum Lotsfree {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owner {
-    /// Probability that the owner comes on a day: Monday to Friday, Saturday, Sunday.
-    pub comes: [f64; 3],
+    /// Shares of days on which the owner is present: of Mondays to Fridays, Saturdays, Sundays.
+    pub presence_shares: [f64; 3],
     /// Usual hour of arrival.
     pub arrives_hour: f64,
     /// Sd of the hour of arrival, among owners and days.
@@ -233,11 +233,11 @@ pub struct Programs {
     /// Sd, among owners, of the logarithm of the number of programs.
     pub between_hosts: f64,
     /// Share of the time at the keyboard in which a program is active.
-    pub attention: f64,
-    /// Minutes between two changes of attention.
-    pub attention_minutes: f64,
+    pub active_share: f64,
+    /// Minutes between two changes of a program's activity.
+    pub active_change_minutes: f64,
     /// Share of the programs that are active while the owner is away.
-    pub lingers: f64,
+    pub active_away_share: f64,
 }
 
 /// A kind of job that starts at random times and ends by itself.
@@ -255,7 +255,7 @@ pub struct Job {
     /// Sd of the logarithm of a job's memory.
     pub sigma: f64,
     /// Share of the jobs that take all memory.
-    pub takes_all: f64,
+    pub all_memory_share: f64,
     /// Mean duration of a job in minutes.
     pub minutes: f64,
     /// CPUs that a job keeps busy.

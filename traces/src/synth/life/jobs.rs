@@ -67,7 +67,7 @@ impl Jobs {
                 bytes,
                 resident_bytes: 0,
                 is_active: true,
-                lingers: true,
+                is_active_while_away: true,
                 load,
             });
             *next_number += 1;
@@ -77,7 +77,7 @@ impl Jobs {
             if !dice.chance(step.chance(per_hour)) {
                 continue;
             }
-            let bytes = if dice.chance(job.takes_all) {
+            let bytes = if dice.chance(job.all_memory_share) {
                 self.physical_bytes
             } else {
                 size(dice, job.mib, job.sigma).min(self.physical_bytes)

@@ -68,7 +68,7 @@ impl Owner {
     /// Plans the next day on which the owner comes.
     fn plan(&mut self, dice: &mut Dice) {
         for _ in 0..LONGEST_ABSENCE_DAYS {
-            if dice.chance(self.model.comes[kind_of(self.next_day)]) {
+            if dice.chance(self.model.presence_shares[kind_of(self.next_day)]) {
                 break;
             }
             self.next_day += 1;

@@ -36,15 +36,15 @@ impl Programs {
     pub(super) fn step(&mut self, step: &Step, running: &mut Vec<Running>, next_number: &mut u64) {
         let Self { model, dice, .. } = self;
         let changes = if step.is_present {
-            step.chance(60.0 / model.attention_minutes.max(0.1))
+            step.chance(60.0 / model.active_change_minutes.max(0.1))
         } else {
             0.0
         };
         for program in running.iter_mut().filter(|r| r.origin == Origin::Program) {
             if !step.is_present {
-                program.is_active = program.lingers;
+                program.is_active = program.is_active_while_away;
             } else if dice.chance(changes) {
-                program.is_active = dice.chance(model.attention);
+                program.is_active = dice.chance(model.active_share);
             }
         }
         if step.is_present && dice.chance(step.chance(model.per_hour * self.rate)) {
@@ -58,7 +58,7 @@ impl Programs {
                 bytes: size(dice, model.mib, model.sigma),
                 resident_bytes: 0,
                 is_active: true,
-                lingers: dice.chance(model.lingers),
+                is_active_while_away: dice.chance(model.active_away_share),
                 load: 0.0,
             });
             *next_number += 1;

@@ -30,7 +30,7 @@ pub(crate) struct Running {
     /// True if the program used the CPU since the previous moment.
     pub(crate) is_active: bool,
     /// True if the program stays active while the owner is away.
-    pub(crate) lingers: bool,
+    pub(crate) is_active_while_away: bool,
     /// CPUs that the program keeps busy.
     pub(crate) load: f64,
 }
@@ -55,7 +55,7 @@ pub(super) fn daemons(names: &[String], mib: f64) -> Vec<Running> {
             bytes,
             resident_bytes: bytes,
             is_active: true,
-            lingers: true,
+            is_active_while_away: true,
             load: 0.0,
         }
     };

@@ -39,18 +39,18 @@ impl Readings<'_> {
     /// Samples of the machine in order of time, one per time, and the counts of repairs. The order of the
     /// rows does not affect the samples.
     #[must_use]
-    pub fn mend(&mut self) -> (Vec<Observation<'_>>, Repairs) {
-        self.mend_at(None)
+    pub fn repair(&mut self) -> (Vec<Observation<'_>>, Repairs) {
+        self.repair_at(None)
     }
 
     /// Does the same with a given nominal interval; `None`: the interval is determined from the steps.
     #[must_use]
-    pub fn mend_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
-        let (mut rows, mut stops, beside, mut mended) = self.split();
+    pub fn repair_at(&mut self, interval_ms: Option<i64>) -> (Vec<Observation<'_>>, Repairs) {
+        let (mut rows, mut stops, beside, mut repairs) = self.split();
         stops.sort_unstable();
         let time_ms = |row: &Row| row.reading.time_ms;
         let steps_back = rows.windows(2).filter(|w| time_ms(&w[1]) < time_ms(&w[0]));
-        mended.out_of_order_count += steps_back.count() as u64;
+        repairs.out_of_order_count += steps_back.count() as u64;
         rows.sort_unstable_by(|a, b| beside.order(a, b));
         let read = rows.len();
         rows.dedup_by(|a, b| beside.same(a, b));
@@ -58,16 +58,16 @@ impl Readings<'_> {
         rows.dedup_by_key(|row| time_ms(row));
         let kept = rows.len();
         rows.retain(|row| row.reading.physical_bytes > 0);
-        mended.repeated_count += (read - distinct) as u64;
-        mended.contradicted_count += (distinct - kept) as u64;
-        mended.without_memory_count += (kept - rows.len()) as u64;
-        mended.merged_count += merge(&mut rows, beside, &stops);
+        repairs.repeated_count += (read - distinct) as u64;
+        repairs.contradicted_count += (distinct - kept) as u64;
+        repairs.without_memory_count += (kept - rows.len()) as u64;
+        repairs.merged_count += merge(&mut rows, beside, &stops);
         let beside: &ExtraColumns<'_> = beside;
-        mended.samples_count += rows.len() as u64;
+        repairs.samples_count += rows.len() as u64;
 
         let times_ms: Vec<i64> = rows.iter().map(time_ms).collect();
-        mended.nominal_interval_ms = interval_ms.or_else(|| nominal::interval_ms(&times_ms));
-        let nominal_ms = mended.nominal_interval_ms;
+        repairs.nominal_interval_ms = interval_ms.or_else(|| nominal::interval_ms(&times_ms));
+        let nominal_ms = repairs.nominal_interval_ms;
         let longest_ms = nominal_ms.map_or(0, |nominal| nominal.saturating_mul(2));
         let mut samples: Vec<Observation<'_>> = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -88,15 +88,15 @@ impl Readings<'_> {
                 facts: beside.facts(row),
             };
             let step_ms = step_ms.map_or(0, i64::unsigned_abs);
-            mended.span_ms += step_ms;
-            mended.recorded_ms += if is_gap { 0 } else { step_ms };
-            mended.gaps_count += u64::from(is_gap);
-            mended.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
-            mended.overused_count += u64::from(reading.available_bytes < 0);
-            mended.unused_count += u64::from(reading.available_bytes == reading.physical_bytes);
+            repairs.span_ms += step_ms;
+            repairs.recorded_ms += if is_gap { 0 } else { step_ms };
+            repairs.gaps_count += u64::from(is_gap);
+            repairs.changes_count += u64::from(before.is_some_and(|before| sample.differs(before)));
+            repairs.above_physical_count += u64::from(reading.available_bytes < 0);
+            repairs.zero_use_count += u64::from(reading.available_bytes == reading.physical_bytes);
             samples.push(sample);
         }
-        (samples, mended)
+        (samples, repairs)
     }
 }
 

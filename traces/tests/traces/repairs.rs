@@ -27,7 +27,7 @@ fn readings(rows: &[SourceRow]) -> Readings<'static> {
     readings
 }
 
-/// A mended sample: time, interval, memory, available, CPUs, boot; value and fact.
+/// A repaired sample: time, interval, memory, available, CPUs, boot; value and fact.
 type MendedRow = ([Option<i64>; 6], Option<i64>, Option<i64>);
 
 fn made(samples: &[Observation<'_>]) -> Vec<MendedRow> {
@@ -156,7 +156,7 @@ fn where_recording_stopped_there_is_a_gap_however_short() {
     ] {
         readings.stopped_at(time_ms, cause);
     }
-    let (samples, mended) = readings.mend();
+    let (samples, repairs) = readings.repair();
     let gaps: Vec<_> = samples.iter().map(|s| (s.gap, s.interval_ms)).collect();
     let minute = (None, Some(60_000));
     let expected = [
@@ -168,7 +168,7 @@ fn where_recording_stopped_there_is_a_gap_however_short() {
         minute,
     ];
     assert_eq!(gaps, expected);
-    assert_eq!(mended.gaps_count, 3);
+    assert_eq!(repairs.gaps_count, 3);
 }
 
 proptest! {
@@ -177,23 +177,23 @@ proptest! {
     #[test]
     fn as_the_obvious_version_and_every_row_is_counted_once(rows in rows(), seed in any::<u64>()) {
         let mut given = readings(&rows);
-        let (samples, mended) = given.mend();
+        let (samples, repairs) = given.repair();
         let samples = made(&samples);
         prop_assert_eq!(&samples, &obviously(&rows));
-        prop_assert_eq!(mended.samples_count, samples.len() as u64);
-        let left_out = mended.repeated_count + mended.contradicted_count + mended.merged_count + mended.without_memory_count;
-        prop_assert_eq!(rows.len() as u64, mended.samples_count + left_out);
+        prop_assert_eq!(repairs.samples_count, samples.len() as u64);
+        let left_out = repairs.repeated_count + repairs.contradicted_count + repairs.merged_count + repairs.without_memory_count;
+        prop_assert_eq!(rows.len() as u64, repairs.samples_count + left_out);
         let times: BTreeSet<i64> = rows.iter().map(|(r, ..)| r.time_ms).collect();
-        prop_assert_eq!(times.len() as u64, mended.samples_count + mended.without_memory_count);
+        prop_assert_eq!(times.len() as u64, repairs.samples_count + repairs.without_memory_count);
         let distinct: BTreeSet<String> = rows.iter().map(|row| format!("{row:?}")).collect();
-        prop_assert_eq!(mended.repeated_count, (rows.len() - distinct.len()) as u64);
+        prop_assert_eq!(repairs.repeated_count, (rows.len() - distinct.len()) as u64);
         let gaps = samples.iter().filter(|(s, ..)| s[1].is_none()).count() as u64;
-        prop_assert_eq!(mended.gaps_count, gaps.saturating_sub(1));
+        prop_assert_eq!(repairs.gaps_count, gaps.saturating_sub(1));
 
         // The rows' order makes no difference.
         let mut shuffled = rows;
         shuffled.sort_by_key(|(r, ..)| (r.time_ms as u64 ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        prop_assert_eq!(made(&readings(&shuffled).mend().0), samples);
+        prop_assert_eq!(made(&readings(&shuffled).repair().0), samples);
     }
 
     #[test]
@@ -319,11 +319,11 @@ fn what_two_tasks_record_of_one_moment_is_one_sample() {
         let load = (at % 2 == 1).then_some(at as f64);
         given.push(reading, &[Some(7.0), load]);
     }
-    let (samples, mended) = given.mend();
+    let (samples, repairs) = given.repair();
     assert_eq!(samples.len(), 100);
-    assert_eq!((mended.merged_count, mended.gaps_count), (100, 0));
-    assert_eq!(mended.nominal_interval_ms, Some(10_000));
-    assert_eq!((mended.span_ms, mended.recorded_ms), (990_000, 990_000));
+    assert_eq!((repairs.merged_count, repairs.gaps_count), (100, 0));
+    assert_eq!(repairs.nominal_interval_ms, Some(10_000));
+    assert_eq!((repairs.span_ms, repairs.recorded_ms), (990_000, 990_000));
     for (at, sample) in samples.iter().enumerate() {
         assert_eq!(sample.time_ms, 10_000 * at as i64);
         let known: Vec<_> = sample.values.known().collect();
@@ -335,21 +335,21 @@ fn what_two_tasks_record_of_one_moment_is_one_sample() {
         assert_eq!(known, expected);
     }
     // Further apart, the readings are two samples, still without gaps.
-    let (samples, mended) = readings(&twice(60_000, 3_000)).mend_counts();
+    let (samples, repairs) = readings(&twice(60_000, 3_000)).repair_counts();
     assert_eq!(
-        (samples, mended.gaps_count, mended.merged_count),
+        (samples, repairs.gaps_count, repairs.merged_count),
         (200, 0, 0)
     );
 }
 
 #[test]
 fn what_is_recorded_several_times_a_second_stays() {
-    let (samples, mended) = readings(&twice(400, 200)).mend_counts();
+    let (samples, repairs) = readings(&twice(400, 200)).repair_counts();
     assert_eq!(
-        (samples, mended.merged_count, mended.gaps_count),
+        (samples, repairs.merged_count, repairs.gaps_count),
         (200, 0, 0)
     );
-    assert_eq!(mended.nominal_interval_ms, Some(200));
+    assert_eq!(repairs.nominal_interval_ms, Some(200));
 }
 
 /// Readings on both sides of a stop are two samples.
@@ -357,9 +357,9 @@ fn what_is_recorded_several_times_a_second_stays() {
 fn nothing_is_merged_across_a_stop() {
     let mut given = readings(&twice(10_000, 100));
     given.stopped_at(10_050, "stopped");
-    let (samples, mended) = given.mend();
+    let (samples, repairs) = given.repair();
     assert_eq!(samples.len(), 101);
-    assert_eq!((mended.merged_count, mended.gaps_count), (99, 1));
+    assert_eq!((repairs.merged_count, repairs.gaps_count), (99, 1));
 }
 
 /// Steps of 10 s to several hours have no clear interval: one is given, and longer steps are gaps.
@@ -378,8 +378,8 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
         (reading, None, None)
     });
     let rows: Vec<SourceRow> = rows.collect();
-    let found = readings(&rows).mend_counts().1;
-    let stated = readings(&rows).mend_at(Some(300_000)).1;
+    let found = readings(&rows).repair_counts().1;
+    let stated = readings(&rows).repair_at(Some(300_000)).1;
     assert_eq!(stated.nominal_interval_ms, Some(300_000));
     assert!(found.coverage() < 0.01, "{}", found.coverage());
     assert!(stated.gaps_count < found.gaps_count);
@@ -394,12 +394,12 @@ fn the_interval_may_be_stated_and_coverage_says_what_it_leaves_out() {
 
 /// Number of samples, and the repairs.
 trait MendCounts {
-    fn mend_counts(self) -> (usize, Repairs);
+    fn repair_counts(self) -> (usize, Repairs);
 }
 
 impl MendCounts for Readings<'_> {
-    fn mend_counts(mut self) -> (usize, Repairs) {
-        let (samples, mended) = self.mend();
-        (samples.len(), mended)
+    fn repair_counts(mut self) -> (usize, Repairs) {
+        let (samples, repairs) = self.repair();
+        (samples.len(), repairs)
     }
 }

@@ -27,11 +27,11 @@ pub struct Repairs {
     /// Rows that followed a later one, and were sorted by time.
     pub out_of_order_count: u64,
     /// Samples with more memory used than provisioned; available is 0.
-    pub overused_count: u64,
+    pub above_physical_count: u64,
     /// Samples with no used memory at all; imported unchanged.
-    pub unused_count: u64,
+    pub zero_use_count: u64,
     /// Times in seconds, though the header says ms.
-    pub in_seconds_count: u64,
+    pub times_in_seconds_count: u64,
     /// Changes of memory, CPUs or other facts of the machine within the trace.
     pub changes_count: u64,
     /// Gaps: more than two intervals between samples, or a stop of the recording that the source reports.
@@ -48,8 +48,9 @@ pub struct Repairs {
 impl Repairs {
     /// Returns true if rows were left out, moved or altered.
     #[must_use]
-    pub fn is_mended(&self) -> bool {
-        self.rows_count != self.samples_count || self.out_of_order_count + self.overused_count > 0
+    pub fn has_any(&self) -> bool {
+        self.rows_count != self.samples_count
+            || self.out_of_order_count + self.above_physical_count > 0
     }
 
     /// Adds the repairs of other machines.
@@ -64,9 +65,9 @@ impl Repairs {
             merged_count,
             without_memory_count,
             out_of_order_count,
-            overused_count,
-            unused_count,
-            in_seconds_count,
+            above_physical_count,
+            zero_use_count,
+            times_in_seconds_count,
             changes_count,
             gaps_count,
             span_ms,
@@ -81,9 +82,9 @@ impl Repairs {
         self.merged_count += merged_count;
         self.without_memory_count += without_memory_count;
         self.out_of_order_count += out_of_order_count;
-        self.overused_count += overused_count;
-        self.unused_count += unused_count;
-        self.in_seconds_count += in_seconds_count;
+        self.above_physical_count += above_physical_count;
+        self.zero_use_count += zero_use_count;
+        self.times_in_seconds_count += times_in_seconds_count;
         self.changes_count += changes_count;
         self.gaps_count += gaps_count;
         self.span_ms += span_ms;
