@@ -285,11 +285,11 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
             try:
                 trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
             except TimeoutError as why:
-                sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {given_back(root)}")
+                sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {reclaims(root)}")
             # The last line of its log is written after the reclaim.
             daemon.terminate()
             daemon.wait()
-            told = given_back(root)
+            told = reclaims(root)
             bare_ms = [] if is_real or busy else bare(pages, gib, max(3, trials_count // 5))
         finally:
             for process in load:
@@ -302,7 +302,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
     return kind | figures(trials, told, bare_ms)
 
 
-def given_back(root: Path) -> list[dict]:
+def reclaims(root: Path) -> list[dict]:
     """memoryd's own records of reclaims: cause, amount and times."""
     log = root / "state/lending.jsonl"
     return [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []

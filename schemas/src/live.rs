@@ -78,7 +78,7 @@ pub enum HostState {
     /// The host is not idle yet.
     Waiting {
         /// Time at which the host will be idle, if nothing happens until then.
-        at_time_ms: i64,
+        idle_at_time_ms: i64,
     },
     /// The load is too high.
     Loaded,
@@ -107,7 +107,7 @@ pub struct Owner {
     pub time_ms: i64,
     /// For a return: length of the owner's absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away_ms: Option<i64>,
+    pub absence_ms: Option<i64>,
     /// For `idle`: start of the absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_time_ms: Option<i64>,
@@ -169,7 +169,7 @@ mod tests {
             Message::Owner(Owner {
                 state: OwnerState::Active,
                 time_ms: 9,
-                away_ms: Some(4),
+                absence_ms: Some(4),
                 ..Owner::default()
             }),
             Message::Alive(SignOfLife { time_ms: 8 }),
@@ -191,13 +191,13 @@ mod tests {
         let owner = Message::Owner(Owner {
             state: OwnerState::Active,
             time_ms: 9,
-            away_ms: Some(4),
+            absence_ms: Some(4),
             source: Some("input".into()),
             ..Owner::default()
         });
         assert_eq!(
             serde_json::to_string(&owner).unwrap(),
-            r#"{"type":"owner","state":"active","time_ms":9,"away_ms":4,"source":"input"}"#
+            r#"{"type":"owner","state":"active","time_ms":9,"absence_ms":4,"source":"input"}"#
         );
         for (later, expected) in [
             (r#"{"type":"lease","bytes":4}"#, Message::Other),

@@ -34,7 +34,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     });
     assert_eq!(lending.quota.lent_bytes, 16 * MIB);
     let lease = &lending.leases[0];
-    assert_eq!((lease.held_bytes, lease.generation), (16 * MIB, generation));
+    assert_eq!((lease.remaining_bytes, lease.generation), (16 * MIB, generation));
     let log = daemon.log();
     assert_eq!(log.last().unwrap().cause, "quota");
 
@@ -71,5 +71,5 @@ fn a_host_that_is_not_enrolled_starts_and_waits_for_its_certificate() {
         said.contains(authority.to_str().unwrap()) && said.contains("gleaner-agent enroll"),
         "{said}"
     );
-    assert!(daemon.status().recruiters.is_empty());
+    assert!(daemon.status().linked_recruiters.is_empty());
 }

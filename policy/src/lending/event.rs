@@ -122,7 +122,7 @@ pub enum Cause {
     /// The load is too high for the host to count as idle.
     Load,
     /// The owner's activity is unknown, or samples are missing.
-    Unseen,
+    OwnerUnknown,
     /// The agent fell silent or has ended.
     AgentLost,
     /// The owner paused lending.

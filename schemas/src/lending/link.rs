@@ -52,7 +52,7 @@ pub struct Announcement {
     /// True where the memory server understands [`RecruiterMessage::Revocations`]. Older memory servers
     /// reject messages of that length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub takes_revocations: bool,
+    pub accepts_revocation_lists: bool,
 }
 
 /// Message from the recruiter.
@@ -137,7 +137,7 @@ pub struct Answer {
     #[serde(flatten)]
     pub outcome: Outcome,
     /// Bytes free after the request.
-    pub free_bytes: u64,
+    pub unleased_bytes: u64,
     /// Page requests served per second, after the request.
     pub requests_per_s: f64,
 }

@@ -262,7 +262,7 @@ impl Recruitment {
     pub fn foresight(&self, table: &Arc<Table>) -> Option<Foresight> {
         self.wants_forecast().then(|| Foresight {
             table: Arc::clone(table),
-            for_ms: (self.expected_for_s * 1000.0).ceil() as i64,
+            duration_ms: (self.expected_for_s * 1000.0).ceil() as i64,
             confidence: self.confidence,
             time_zone: self.time_zone.0.clone(),
         })

@@ -77,7 +77,7 @@ fn sample(away_since: Option<i64>) -> Message {
     let state = match away_since {
         Some(since_time_ms) => HostState::Idle { since_time_ms },
         None => HostState::Waiting {
-            at_time_ms: now_ms() + 300_000,
+            idle_at_time_ms: now_ms() + 300_000,
         },
     };
     let row = SampleRow {

@@ -167,7 +167,7 @@ impl Recruiter {
                     quota["host_id"] == host.id.as_str()
                         && said["is_reachable"] == true
                         && quota["lent_bytes"] == lending.quota.lent_bytes
-                        && quota["free_bytes"] == lending.quota.free_bytes
+                        && quota["unleased_bytes"] == lending.quota.unleased_bytes
                 })
             })
     }

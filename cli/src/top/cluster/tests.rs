@@ -41,7 +41,7 @@ fn host(n: u64) -> HostStatus {
             since_time_ms: NOW_MS - n as i64 * 600_000,
         },
         _ if n % 3 == 1 => HostState::Loaded,
-        _ => HostState::Waiting { at_time_ms: NOW_MS },
+        _ => HostState::Waiting { idle_at_time_ms: NOW_MS },
     };
     let is_idle = state.since_time_ms().is_some();
     let memory = Memory {
@@ -58,7 +58,7 @@ fn host(n: u64) -> HostStatus {
         },
         harvestable_bytes: part(70 - process),
         quota_bytes: part(70 - process).filter(|_| is_idle).or(Some(0)),
-        once_idle_bytes: part(70 - process),
+        idle_quota_bytes: part(70 - process),
         state,
         owner_idle_ms: Some(n as i64 * 1000),
         ..Memory::default()

@@ -58,7 +58,7 @@ pub(super) fn state(told: &AgentState, monotonic_ms: i64) -> Option<State> {
         (OwnerState::Active, Verdict::Idle { .. }) => Verdict::Waiting {
             at_ms: returned_at_ms,
         },
-        (OwnerState::Active, Verdict::Waiting { at_ms }) if owner.away_ms.is_some() => {
+        (OwnerState::Active, Verdict::Waiting { at_ms }) if owner.absence_ms.is_some() => {
             Verdict::Waiting {
                 at_ms: at_ms.max(returned_at_ms),
             }
@@ -73,7 +73,7 @@ fn verdict(state: HostState) -> Verdict {
         HostState::Idle { since_time_ms } => Verdict::Idle {
             since_ms: since_time_ms,
         },
-        HostState::Waiting { at_time_ms } => Verdict::Waiting { at_ms: at_time_ms },
+        HostState::Waiting { idle_at_time_ms } => Verdict::Waiting { at_ms: idle_at_time_ms },
         HostState::Loaded => Verdict::Loaded,
         HostState::Unknown => Verdict::Unknown,
     }
@@ -114,11 +114,11 @@ mod tests {
         }
     }
 
-    fn owner(state: OwnerState, away_ms: Option<i64>) -> Option<Owner> {
+    fn owner(state: OwnerState, absence_ms: Option<i64>) -> Option<Owner> {
         Some(Owner {
             state,
             time_ms: 1_000_000,
-            away_ms,
+            absence_ms,
             since_time_ms: (state == OwnerState::Idle).then_some(700_000),
             ..Owner::default()
         })
@@ -130,7 +130,7 @@ mod tests {
             since_time_ms: 600_000,
         };
         let waiting = HostState::Waiting {
-            at_time_ms: 1_100_000,
+            idle_at_time_ms: 1_100_000,
         };
         let (active, away) = (OwnerState::Active, OwnerState::Idle);
         let back = Verdict::Waiting { at_ms: 1_300_000 };

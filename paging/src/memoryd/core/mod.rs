@@ -92,7 +92,7 @@ pub(crate) struct SlowCommand {
 /// A command that waits for [`CoreMessage::Looked`].
 #[derive(Debug)]
 struct PendingCommand {
-    given_back: Option<ReclaimRecord>,
+    reclaimed: Option<ReclaimRecord>,
     is_privileged: bool,
 }
 
@@ -371,7 +371,7 @@ impl Core {
             address: None,
             requests_per_s: self.served.per_s(now_ms),
             leases: self.lender.leases(now_ms),
-            takes_revocations: true,
+            accepts_revocation_lists: true,
         });
         let status = self.doing();
         if status != self.status {

@@ -140,8 +140,8 @@ proptest! {
             let quota = lender.quota(now_ms);
             let leases = lender.leases(now_ms);
             prop_assert_eq!(quota.quota_bytes % SLAB, 0);
-            prop_assert!(quota.free_bytes <= quota.quota_bytes);
-            prop_assert_eq!(quota.lent_bytes, leases.iter().map(|l| l.held_bytes).sum::<u64>());
+            prop_assert!(quota.unleased_bytes <= quota.quota_bytes);
+            prop_assert_eq!(quota.lent_bytes, leases.iter().map(|l| l.remaining_bytes).sum::<u64>());
             prop_assert!(leases.iter().all(|l| (0..=1000).contains(&l.expires_in_ms)));
             for action in &actions {
                 match action {
@@ -166,7 +166,7 @@ proptest! {
                 });
                 for lease in before.iter().filter(|l| !revoked.contains(&l.lease_id)) {
                     let is_there = leases.iter().any(|l| {
-                        l.lease_id == lease.lease_id && l.held_bytes == lease.held_bytes
+                        l.lease_id == lease.lease_id && l.remaining_bytes == lease.remaining_bytes
                     });
                     prop_assert!(is_there != is_over(&lease.lease_id));
                 }

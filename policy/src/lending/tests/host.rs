@@ -126,14 +126,14 @@ impl Host {
         (
             slabs(q.quota_bytes),
             slabs(q.lent_bytes),
-            slabs(q.free_bytes),
+            slabs(q.unleased_bytes),
             q.reason,
         )
     }
 
     pub(super) fn held(&self, now_ms: i64) -> Vec<u64> {
         let leases = self.lender.leases(now_ms);
-        leases.iter().map(|l| l.held_bytes / SLAB).collect()
+        leases.iter().map(|l| l.remaining_bytes / SLAB).collect()
     }
 }
 
