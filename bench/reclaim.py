@@ -39,6 +39,8 @@ RUN = 16 * SLAB
 NOISE = 4 << 20
 # ... and this share may be missing at the end.
 MISSING_SHARE = 0.01
+# Keys of the durations in memoryd's log, by their names in the figures.
+RECLAIM_KEYS = {"first": "first_reclaim_us", "all": "full_reclaim_us"}
 KEYS = ("first_ms", "all_ms", "told_first_ms", "told_all_ms", "bare_ms")
 # A sample with values for all columns that may not be absent (schemas/src/rows.rs).
 COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
@@ -313,7 +315,7 @@ def figures(trials: list[Trial], told: list[dict], bare_ms: list[float]) -> dict
     found["stolen_ms"] = max(trial.stolen_ms for trial in trials)
     found["huge_share"] = sum(trial.huge_share for trial in trials) / len(trials)
     series = {name: [getattr(trial, name) for trial in trials] for name in ("first_ms", "all_ms")}
-    series |= {f"told_{of}_ms": [line[f"{of}_us"] / 1000 for line in told] for of in ("first", "all")}
+    series |= {f"told_{of}_ms": [line[key] / 1000 for line in told] for of, key in RECLAIM_KEYS.items()}
     series["bare_ms"] = bare_ms
     for name, times in series.items():
         times = sorted(at for at in times if at is not None)

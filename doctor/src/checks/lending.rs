@@ -16,11 +16,11 @@ pub(crate) struct LendingRemedies {
     pub(crate) pages: String,
 }
 
-/// Judges the status; `recruiters` and `grants` are as configured.
+/// Judges the status; `recruiters` and `grants_leases` are as configured.
 pub(crate) fn judge(
     lending: &LendingState,
     recruiters: &[String],
-    grants: bool,
+    grants_leases: bool,
     mends: &LendingRemedies,
 ) -> Vec<Finding> {
     let quota = &lending.quota;
@@ -57,7 +57,7 @@ pub(crate) fn judge(
             .mend(mends.memoryd.clone()),
         });
     }
-    if grants && !recruiters.is_empty() {
+    if grants_leases && !recruiters.is_empty() {
         findings.push(match &lending.pages {
             Some(_) => Finding::ok("pages", "served to clients of leases"),
             None => Finding::of(
@@ -130,8 +130,8 @@ mod tests {
             linked_recruiters: vec![url.clone()],
             ..LendingState::default()
         };
-        let found = |lending: &LendingState, grants| {
-            let findings = judge(lending, std::slice::from_ref(&url), grants, &mends());
+        let found = |lending: &LendingState, grants_leases| {
+            let findings = judge(lending, std::slice::from_ref(&url), grants_leases, &mends());
             let unserved = findings
                 .into_iter()
                 .find(|f| f.message == Some(Message::PagesUnserved));

@@ -48,7 +48,7 @@ impl Host {
     /// Writes a configuration with these further lines.
     pub(crate) fn configure(&self, more: &str) {
         let slow = format!("shrink_step = \"2MiB\"\nshrink_every = \"{SHRINK_EVERY}\"\n");
-        let text = format!("lock = \"always\"\n{slow}{more}\n");
+        let text = format!("lock_pages = \"always\"\n{slow}{more}\n");
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 

@@ -25,7 +25,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let lending = daemon.status();
     assert_eq!(lending.quota.lent_bytes, SIZE);
 
-    host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock = \"always\""));
+    host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock_pages = \"always\""));
     daemon.running.signal(Signal::HUP);
     daemon.running.hear("the configuration was read again");
     let lending = wait_for_some("the cap", || {
@@ -40,13 +40,13 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
 
     // Lifts the limit again; process and lease stay the same.
     host.write_configuration(&format!(
-        "{QUICK}lock = \"always\"\nmode = \"spare\"\nhuge_pages = false"
+        "{QUICK}lock_pages = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
     daemon.running.signal(Signal::HUP);
     daemon.running.hear("the configuration was read again");
     let said = daemon.running.hear("holds after a restart");
     assert!(
-        said.contains("what changed in huge_pages, lock holds"),
+        said.contains("what changed in huge_pages, lock_pages holds"),
         "{said}"
     );
     let lending = daemon.status();

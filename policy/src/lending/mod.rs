@@ -176,7 +176,7 @@ impl Lender {
     pub fn quota(&self, now_ms: i64) -> HostQuota {
         let allowed = self.allowed(now_ms);
         let lent_bytes = self.ledger.lent_bytes();
-        let unleased_bytes = if self.settings.grants && allowed.grants() {
+        let unleased_bytes = if self.settings.grants_leases && allowed.grants() {
             whole_slabs(allowed.bytes.saturating_sub(lent_bytes))
         } else {
             0
@@ -235,7 +235,7 @@ impl Lender {
         now_ms: i64,
         actions: &mut Vec<Action>,
     ) -> Result<Outcome, Refusal> {
-        let most_ms = self.settings.most_term_ms;
+        let most_ms = self.settings.max_term_ms;
         match asked {
             RequestKind::Grant(request) => {
                 let request = GrantRequest {
@@ -282,7 +282,7 @@ impl Lender {
         if self.is_ending {
             return Err(refusal::ending());
         }
-        if !self.settings.grants {
+        if !self.settings.grants_leases {
             return Err(refusal::grants_none());
         }
         let allowed = self.allowed(now_ms);

@@ -27,7 +27,7 @@ pub const EPOCH_MS: i64 = 5000;
 pub struct Candidate {
     /// Id of the host.
     pub host_id: Arc<str>,
-    /// Bytes that are free on the host.
+    /// Unleased bytes of the host's quota.
     pub unleased_bytes: u64,
     /// Bytes that are leased on the host.
     pub lent_bytes: u64,
@@ -61,7 +61,7 @@ pub struct Shortage {
     pub hosts_with_room: usize,
     /// Hosts with room that failed too recently to be asked.
     pub hosts_that_failed: usize,
-    /// Most bytes free on one host that could be asked.
+    /// Most unleased bytes on one host that could be asked.
     pub largest_unleased_bytes: u64,
     /// Time until the first failed host may be asked again.
     pub retry_in_ms: Option<i64>,

@@ -29,7 +29,7 @@ const MOST_COPIES: u32 = 16;
 const LEAST_TERM_MS: i64 = 1000;
 /// Maximum term of a request; a memory server may grant a shorter one.
 const MOST_TERM_MS: i64 = 86_400_000;
-/// Maximum least time (`minimum_duration_ms`) of a request.
+/// Largest `minimum_duration_ms` of a request.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
 /// Maximum length of a key, which every announcement contains.
 const KEY_CHARS: usize = 64;

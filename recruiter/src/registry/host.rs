@@ -47,8 +47,8 @@ impl Host {
         }
     }
 
-    /// Sets the free bytes, and with them the lent bytes; returns true if they changed.
-    pub(super) fn set_free(&mut self, unleased_bytes: u64) -> bool {
+    /// Sets the unleased bytes, and with them the lent bytes; returns true if they changed.
+    pub(super) fn set_unleased(&mut self, unleased_bytes: u64) -> bool {
         let held = self.leases.values().map(|(lease, _)| lease.remaining_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);
         let is_news = self.quota.unleased_bytes != unleased_bytes || self.quota.lent_bytes != lent_bytes;

@@ -81,7 +81,7 @@ pub struct Totals {
     pub quota_bytes: u128,
     /// Bytes that are lent.
     pub lent_bytes: u128,
-    /// Bytes that are free.
+    /// Unleased bytes of the quotas.
     pub unleased_bytes: u128,
 }
 
@@ -212,7 +212,7 @@ impl Registry {
                 // The host has more leases than an announcement may contain: its next one is refused.
                 Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
-            if host.set_free(answer.unleased_bytes) {
+            if host.set_unleased(answer.unleased_bytes) {
                 self.changed.insert(Arc::clone(host_id));
             }
         }
@@ -233,7 +233,7 @@ impl Registry {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
             host.link = None;
-            host.set_free(0);
+            host.set_unleased(0);
             self.changed.insert(Arc::clone(host_id));
         }
         self.add(host_id);

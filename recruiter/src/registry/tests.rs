@@ -260,19 +260,19 @@ fn a_least_time_wants_what_is_sure_enough() {
     let mut sure = said(1, 64 * MIB, &[]);
     sure.quota.outlook = vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)];
     registry.announced(&id(1), 1, sure, 0).unwrap();
-    let duration_ms = |minimum_duration_ms, mib: u64| LeaseRequest {
+    let lasting = |minimum_duration_ms, mib: u64| LeaseRequest {
         minimum_duration_ms: Some(minimum_duration_ms),
         ..request("k", mib * MIB, 1)
     };
-    let plan = registry.plan("a", &duration_ms(3_600_000, 16), 0).unwrap();
+    let plan = registry.plan("a", &lasting(3_600_000, 16), 0).unwrap();
     assert_eq!(plan.candidates.len(), 1);
     assert_eq!(plan.candidates[0].stays, Some(0.9));
     registry.finished("a", "k");
     for (minimum_duration_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
-        let refusal = registry.plan("a", &duration_ms(minimum_duration_ms, mib), 0).unwrap_err();
+        let refusal = registry.plan("a", &lasting(minimum_duration_ms, mib), 0).unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::TooLong, "{refusal:?}");
     }
-    let refusal = registry.plan("a", &duration_ms(7_200_000, 16), 0).unwrap_err();
+    let refusal = registry.plan("a", &lasting(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }
 
@@ -349,14 +349,14 @@ fn forecasts_tell_how_long_a_quota_stays() {
         .iter()
         .find(|o| o.duration_ms == 3_600_000 && o.confidence == 0.9);
     assert_eq!(hour.unwrap().bytes, 64 * MIB, "{outlook:?}");
-    let duration_ms = |minimum_duration_ms| LeaseRequest {
+    let lasting = |minimum_duration_ms| LeaseRequest {
         minimum_duration_ms: Some(minimum_duration_ms),
         ..request("k", 16 * MIB, 1)
     };
-    let plan = registry.plan("a", &duration_ms(3_600_000), 0).unwrap();
+    let plan = registry.plan("a", &lasting(3_600_000), 0).unwrap();
     assert_eq!(plan.candidates[0].stays, Some(0.95));
     registry.finished("a", "k");
-    let refusal = registry.plan("a", &duration_ms(14_400_000), 0).unwrap_err();
+    let refusal = registry.plan("a", &lasting(14_400_000), 0).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::TooLong);
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }

@@ -83,7 +83,7 @@ pub struct LendingState {
     /// Revocation lists in force for leases' clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocations: Option<RevocationCount>,
-    /// Memory that the command has returned, if any.
+    /// Memory that the command has reclaimed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaimed: Option<ReclaimRecord>,
 }
@@ -135,10 +135,10 @@ impl PagesServed {
     }
 }
 
-/// Lent memory that was returned: a line of the lending log.
+/// Reclaimed memory: a line of the lending log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReclaimRecord {
-    /// Time of the return, in milliseconds since 1970-01-01 UTC.
+    /// Time of the reclaim, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Time since which memory had been lent.
     pub lent_since_time_ms: i64,
@@ -147,15 +147,15 @@ pub struct ReclaimRecord {
     /// Cause: `owner`, `load`, `owner_unknown`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`,
     /// `revoked`, `ending`.
     pub cause: String,
-    /// Returned memory, in whole slabs.
+    /// Reclaimed memory, in whole slabs.
     pub bytes: u64,
-    /// Memory that was still leased after the return.
+    /// Memory that was still leased after the reclaim.
     pub remaining_lent_bytes: u64,
     /// Time from memoryd's receipt of the cause to the first memory's return to the kernel.
     pub first_reclaim_us: u64,
     /// Time from the same receipt to the last memory's return; of several steps, that of the longest step.
     pub full_reclaim_us: u64,
-    /// Steps in which memory was returned, or number of leases that ended one after another; else 1.
+    /// Steps in which memory was reclaimed, or number of leases that ended one after another; else 1.
     pub steps_count: u64,
     /// Clients that had leases; of more than 32 clients, the first 32 by name.
     pub clients: Vec<String>,

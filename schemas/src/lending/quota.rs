@@ -52,10 +52,10 @@ pub struct HostQuota {
     pub quota_bytes: u64,
     /// Bytes of the quota that are leased.
     pub lent_bytes: u64,
-    /// Bytes still free to lease; 0 where the host grants no leases (it leaves its quota to others' memory
+    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to others' memory
     /// servers).
     pub unleased_bytes: u64,
-    /// Bytes that the host would lend if it were idle.
+    /// Quota that the host would have if it were idle.
     pub idle_quota_bytes: u64,
     /// Physical memory of the host.
     pub physical_bytes: u64,

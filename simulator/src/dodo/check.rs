@@ -33,7 +33,7 @@ pub enum Violation {
         quota_bytes: u64,
     },
     /// A host refused a lease that it had room for.
-    #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {unleased_bytes} free")]
+    #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {unleased_bytes} unleased")]
     Refused {
         /// Name of the host.
         host: String,

@@ -67,10 +67,10 @@ impl Host {
         fs::create_dir(&own).unwrap();
         let file = |name: &str| own.join(name);
         let text = format!(
-            "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\n\
+            "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\n\
              recruiters = [\"https://{}:{PORT}\"]\nannounce_every = \"{}\"\n\
              certificate = \"{certificate}.crt\"\nkey = \"{certificate}.key\"\nauthority = {:?}\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),

@@ -94,7 +94,7 @@ impl Victim {
         let honest = HonestRecruiter::start();
         host.write_configuration(&format!(
             "host_id = \"{HOST_ID}\"\nrecruiters = [\"{}\"]\nannounce_every = \"1s\"\nrise_after = \"0s\"\n\
-             pressure_pause = \"0s\"\nlock = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n",
+             pressure_pause = \"0s\"\nlock_pages = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n",
             honest.url
         ));
         let daemon = host.daemon_with(&[]);

@@ -163,7 +163,7 @@ impl Stage {
         urls.extend_from_slice(others);
         host.write_configuration(&format!(
             "cap = \"{CAP}B\"\nhost_id = \"{HOST_ID}\"\nrecruiters = {urls:?}\nannounce_every = \"{every}\"\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n"
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n"
         ));
         let daemon = host.daemon_with(&[]);
         let mut agent = host.agent();

@@ -114,7 +114,7 @@ impl Case {
                 ..Limits::default()
             },
             rise_after_ms: TICK_MS,
-            most_term_ms: TERM_MS,
+            max_term_ms: TERM_MS,
             shrink_step_bytes: SLAB,
             shrink_every_ms: TICK_MS,
             outage_grace_ms: GRACE_MS,

@@ -11,7 +11,7 @@ pub(super) const IDLE: Verdict = Verdict::Idle { since_ms: 0 };
 pub(super) fn settings() -> Settings {
     Settings {
         rise_after_ms: 100,
-        most_term_ms: 1000,
+        max_term_ms: 1000,
         shrink_step_bytes: 2 * SLAB,
         shrink_every_ms: 10,
         outage_grace_ms: 500,

@@ -99,7 +99,7 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
     assert_eq!(host.quota(159).0, 6);
     assert_eq!(host.quota(160).0, 8);
     // No new grants; existing leases continue.
-    host.step(&with(|s| s.grants = false), 170);
+    host.step(&with(|s| s.grants_leases = false), 170);
     assert_eq!(host.quota(170), (8, 3, 0, QuotaReason::Idle));
     assert_eq!(host.held(170), [3]);
 }
@@ -197,7 +197,7 @@ fn refusals_say_what_why_and_when() {
     host.step(&Event::Returned(Cause::Ending), 2013);
     assert_eq!(host.refused("b", 1, 2013).kind, RefusalKind::Ending);
     let mut lends_elsewhere = Host::new(Settings {
-        grants: false,
+        grants_leases: false,
         ..settings()
     });
     lends_elsewhere.sample(10, 0, IDLE, 0);

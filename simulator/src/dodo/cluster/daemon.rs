@@ -21,7 +21,7 @@ pub(super) struct Daemon {
     /// Time of the last change of `is_recruited`.
     pub(super) since_ns: u64,
     pub(super) quota_bytes: u64,
-    /// Part of the quota that is free for new leases.
+    /// Part of the quota that is not leased.
     pub(super) unleased_bytes: u64,
     /// Bytes of all leases, in whole slabs.
     pub(super) lent_bytes: u64,
