@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Delay until lent memory is the owner's again: from the agent's message of the return to the kernel's free memory.
 
-gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner active`. The time is measured
+gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner in_use`. The time is measured
 outside of it: free memory in /proc/zoneinfo, read by a process of higher priority, at first every 0.1 ms. Beside it are
 the times in memoryd's own log, which other processes' memory does not blur, and the kernel's time for the same work alone
 ("bare madvise": as many threads, the same pages). With --agent the real agent sends the message, and the time runs from a
@@ -121,7 +121,7 @@ class FakeAgent:
 
     def owner_returns(self) -> None:
         with self.said:
-            self.connection.sendall(line(type="owner", state="active", time_ms=0, source="input"))
+            self.connection.sendall(line(type="owner", state="in_use", time_ms=0, source="input"))
 
     def close(self) -> None:
         self.is_over.set()

@@ -94,14 +94,14 @@ impl Owner {
                 let (time_ms, absence_ms) = (now.time_ms - idle_ms, absence_ms.max(0));
                 found
                     .messages
-                    .push(self.active(time_ms, Some(absence_ms), source));
+                    .push(self.in_use(time_ms, Some(absence_ms), source));
                 found.event = Some(events::owner_returned(time_ms, absence_ms, source));
             }
         }
         let message = match (verdict, self.told) {
             (Verdict::Idle { .. }, OwnerState::Idle)
             | (Verdict::Unknown, OwnerState::Unknown)
-            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::Active) => None,
+            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::InUse) => None,
             (Verdict::Idle { .. }, _) => Some(self.tell(Message {
                 state: OwnerState::Idle,
                 time_ms: now.time_ms,
@@ -113,11 +113,11 @@ impl Owner {
                 time_ms: now.time_ms,
                 ..Message::default()
             })),
-            (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
+            (Verdict::Loaded, _) => Some(self.in_use(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
                 // The owner has not returned; the rule starts over, since nothing is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
-                Some(self.active(now.time_ms, None, source))
+                Some(self.in_use(now.time_ms, None, source))
             }
         };
         found.messages.extend(message);
@@ -127,7 +127,7 @@ impl Owner {
     /// Handles the first sign of the owner; `None` if they were not away.
     pub(crate) fn returned(&mut self, now: &Moment, sign: Sign) -> Option<(Message, Event)> {
         let absence_ms = self.away.take()?.until(now);
-        let message = self.active(sign.time_ms, Some(absence_ms), sign.source);
+        let message = self.in_use(sign.time_ms, Some(absence_ms), sign.source);
         Some((
             message,
             events::owner_returned(sign.time_ms, absence_ms, sign.source),
@@ -146,9 +146,9 @@ impl Owner {
         self.idle.step(&self.rule, seen)
     }
 
-    fn active(&mut self, time_ms: i64, absence_ms: Option<i64>, source: &str) -> Message {
+    fn in_use(&mut self, time_ms: i64, absence_ms: Option<i64>, source: &str) -> Message {
         self.tell(Message {
-            state: OwnerState::Active,
+            state: OwnerState::InUse,
             time_ms,
             absence_ms,
             source: Some(source.to_owned()),
@@ -176,7 +176,7 @@ fn host_state(now: &Moment, verdict: Verdict) -> HostState {
         Verdict::Idle { since_ms } => HostState::Idle {
             since_time_ms: on_the_wall(since_ms),
         },
-        Verdict::Waiting { at_ms } => HostState::Waiting {
+        Verdict::Waiting { at_ms } => HostState::InUse {
             idle_at_time_ms: on_the_wall(at_ms),
         },
         Verdict::Loaded => HostState::Loaded,
@@ -237,10 +237,10 @@ mod tests {
     #[test]
     fn told_once_of_each_change_and_waited_for_after_a_minute() {
         let mut owner = owner();
-        let active = |source| Some((OwnerState::Active, None, Some(source)));
+        let in_use = |source| Some((OwnerState::InUse, None, Some(source)));
         let steps = [
             // minute, idle for, load → message, waited for
-            (1, Some(30_000), 0.1, active("logind"), false),
+            (1, Some(30_000), 0.1, in_use("logind"), false),
             (2, Some(59_999), 0.1, None, false),
             (3, Some(MINUTE), 0.1, None, true),
             (4, Some(2 * MINUTE), 0.1, None, true),
@@ -254,7 +254,7 @@ mod tests {
                 true,
             ),
             (8, Some(6 * MINUTE), 0.1, None, true),
-            (9, Some(7 * MINUTE), 0.5, active("load"), true),
+            (9, Some(7 * MINUTE), 0.5, in_use("load"), true),
             (
                 10,
                 None,
@@ -281,13 +281,13 @@ mod tests {
             let found = owner.sampled(&sample);
             found.messages.first().map(|message| message.state)
         };
-        assert_eq!(at(10, 0.1, 0.0), Some(OwnerState::Active));
+        assert_eq!(at(10, 0.1, 0.0), Some(OwnerState::InUse));
         for minute in 11..15 {
             assert_eq!(at(minute, 0.1, 0.0), None, "{minute}");
         }
         assert_eq!(at(15, 0.1, 0.0), Some(OwnerState::Idle));
         assert_eq!(at(16, 1.1, 1.0), None);
-        assert_eq!(at(17, 1.1, 0.1), Some(OwnerState::Active));
+        assert_eq!(at(17, 1.1, 0.1), Some(OwnerState::InUse));
     }
 
     #[test]
@@ -300,7 +300,7 @@ mod tests {
         };
         let now = moment(10 * MINUTE + 30_000);
         let (message, event) = first.returned(&now, sign).unwrap();
-        assert_eq!((message.state, message.time_ms), (OwnerState::Active, 777));
+        assert_eq!((message.state, message.time_ms), (OwnerState::InUse, 777));
         assert_eq!(message.absence_ms, Some(150_000));
         assert_eq!((event.0, event.1.amount_ms), (777, Some(150_000)));
         assert_eq!(first.returned(&now, sign), None); // a return is reported once
@@ -313,7 +313,7 @@ mod tests {
         let absence_ms = Some(160_000);
         assert_eq!(
             told(&found),
-            Some((OwnerState::Active, absence_ms, Some("logind")))
+            Some((OwnerState::InUse, absence_ms, Some("logind")))
         );
         let (time_ms, row) = found.event.unwrap();
         assert_eq!(time_ms, BOOTED_AT_MS + 11 * MINUTE - 20_000);
@@ -336,7 +336,7 @@ mod tests {
         let absence_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
         assert_eq!(row.amount_ms, absence_ms);
         assert!(
-            told(&found) == Some((OwnerState::Active, absence_ms, Some("logind"))) && found.is_away
+            told(&found) == Some((OwnerState::InUse, absence_ms, Some("logind"))) && found.is_away
         );
     }
 
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(found.state, HostState::Idle { since_time_ms });
         let found = owner.sampled(&sample(30 * MINUTE, Some(50 * MINUTE), 0.1));
         let idle_at_time_ms = BOOTED_AT_MS + 35 * MINUTE;
-        assert_eq!(found.state, HostState::Waiting { idle_at_time_ms });
-        assert_eq!(told(&found), Some((OwnerState::Active, None, Some("gap"))));
+        assert_eq!(found.state, HostState::InUse { idle_at_time_ms });
+        assert_eq!(told(&found), Some((OwnerState::InUse, None, Some("gap"))));
     }
 }

@@ -137,7 +137,7 @@ fn a_loop_that_hangs_gives_no_sign_of_life_and_hides_no_key_press() {
     watched.press();
     let message = watched.heard();
     assert!(
-        matches!(&message, Message::Owner(owner) if owner.state == OwnerState::Active && owner.absence_ms >= Some(2 * MINUTE)),
+        matches!(&message, Message::Owner(owner) if owner.state == OwnerState::InUse && owner.absence_ms >= Some(2 * MINUTE)),
         "{message:?}"
     );
     assert_eq!(watched.watcher.events().unwrap().len(), 1);

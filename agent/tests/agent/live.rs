@@ -184,7 +184,7 @@ impl Listener {
                 message => panic!("not at once: {message:?}"),
             }
         };
-        assert_eq!(owner.state, OwnerState::Active);
+        assert_eq!(owner.state, OwnerState::InUse);
         assert_eq!(owner.source.as_deref(), Some(source));
         assert!(owner.absence_ms >= Some(100), "{owner:?}");
         owner

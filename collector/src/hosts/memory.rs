@@ -151,7 +151,7 @@ impl Memory {
             Verdict::Idle { since_ms } => HostState::Idle {
                 since_time_ms: wall(since_ms),
             },
-            Verdict::Waiting { at_ms } => HostState::Waiting {
+            Verdict::Waiting { at_ms } => HostState::InUse {
                 idle_at_time_ms: wall(at_ms),
             },
             Verdict::Loaded => HostState::Loaded,
@@ -166,7 +166,7 @@ impl Memory {
             HostState::Idle { since_time_ms } => Verdict::Idle {
                 since_ms: boottime(since_time_ms),
             },
-            HostState::Waiting { idle_at_time_ms } => Verdict::Waiting {
+            HostState::InUse { idle_at_time_ms } => Verdict::Waiting {
                 at_ms: boottime(idle_at_time_ms),
             },
             HostState::Loaded => Verdict::Loaded,
@@ -284,7 +284,7 @@ mod tests {
     fn a_host_is_idle_after_five_calm_minutes_and_lends_then() {
         let waiting = learned(quiet(&[10, 12, 14]));
         let idle_at_time_ms = BOOT_MS + 15 * MINUTE;
-        assert_eq!(waiting.state, HostState::Waiting { idle_at_time_ms });
+        assert_eq!(waiting.state, HostState::InUse { idle_at_time_ms });
         assert_eq!(
             (waiting.quota_bytes, waiting.idle_quota_bytes),
             (Some(0), Some(400))
@@ -303,11 +303,11 @@ mod tests {
         samples[3].interval_ms = None;
         let after_gap = learned(samples.clone());
         let idle_at_time_ms = BOOT_MS + 21 * MINUTE;
-        assert_eq!(after_gap.state, HostState::Waiting { idle_at_time_ms });
+        assert_eq!(after_gap.state, HostState::InUse { idle_at_time_ms });
         assert_eq!(after_gap.pressure_share, None);
         samples[3].interval_ms = Some(2 * MINUTE);
         samples.remove(2); // the sample has not arrived yet
-        assert_eq!(learned(samples).state, HostState::Waiting { idle_at_time_ms });
+        assert_eq!(learned(samples).state, HostState::InUse { idle_at_time_ms });
     }
 
     #[test]

@@ -19,9 +19,9 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     );
 
     let words = [
-        (OwnerState::Active, Some("input"), "owner"),
-        (OwnerState::Active, Some("load"), "load"),
-        (OwnerState::Active, Some("gap"), "owner_unknown"),
+        (OwnerState::InUse, Some("input"), "owner"),
+        (OwnerState::InUse, Some("load"), "load"),
+        (OwnerState::InUse, Some("gap"), "owner_unknown"),
         (OwnerState::Unknown, None, "owner_unknown"),
     ];
     for (i, (state, source, cause)) in words.into_iter().enumerate() {
@@ -111,7 +111,7 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     let lending = agent.lend(&daemon);
     assert!(lending.is_locked);
     assert!(daemon.bytes("VmLck") >= SIZE);
-    agent.owner(OwnerState::Active, None);
+    agent.owner(OwnerState::InUse, None);
     daemon.has_given_all_back("owner", 1);
     let daemon_bytes = daemon.status().daemon_bytes;
     assert!((1..32 << 20).contains(&daemon_bytes), "{daemon_bytes}");

@@ -226,7 +226,7 @@ fn garbage_does_no_harm() {
         "{said}"
     );
     agent.lend(&daemon);
-    agent.owner(OwnerState::Active, None);
+    agent.owner(OwnerState::InUse, None);
     daemon.has_given_all_back("owner", 1);
     drop(crowd);
 

@@ -49,7 +49,7 @@ pub(super) struct Sample {
 pub(super) enum Owner {
     Idle,
     InUse,
-    Busy,
+    Loaded,
     Unknown,
 }
 
@@ -58,7 +58,7 @@ impl Owner {
         match self {
             Self::Idle => "idle",
             Self::InUse => "in use",
-            Self::Busy => "busy",
+            Self::Loaded => "loaded",
             Self::Unknown => "unknown",
         }
     }
@@ -75,8 +75,8 @@ impl Row {
                     Owner::Idle,
                     Some(host_now_ms.saturating_sub(since_time_ms).max(0)),
                 ),
-                HostState::Waiting { .. } => (Owner::InUse, None),
-                HostState::Loaded => (Owner::Busy, None),
+                HostState::InUse { .. } => (Owner::InUse, None),
+                HostState::Loaded => (Owner::Loaded, None),
                 HostState::Unknown => (Owner::Unknown, None),
             };
             let figures = memory.figures;

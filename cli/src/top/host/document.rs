@@ -37,7 +37,7 @@ struct Owner {
     state: &'static str,
     /// Start of the idle period; only in the state `idle`.
     since_time_ms: Option<i64>,
-    /// Time at which the host becomes idle if nothing happens; only in the state `waiting`.
+    /// Time at which the host becomes idle if nothing happens; only in the state `in_use`.
     idle_at_time_ms: Option<i64>,
     /// Length of the silence, in ms; only in the state `silent`.
     silent_ms: Option<i64>,

@@ -130,7 +130,7 @@ fn without_an_agent_it_says_what_to_do_and_shows_what_the_kernel_says() {
 #[test]
 fn every_state_of_the_owner_has_its_words_and_its_quota() {
     let owner = |absence_ms| Owner {
-        state: OwnerState::Active,
+        state: OwnerState::InUse,
         time_ms: TIME_MS - 5000,
         absence_ms: Some(absence_ms),
         source: Some("input".to_owned()),
@@ -165,7 +165,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
             0,
         ),
         (
-            told(HostState::Waiting { idle_at_time_ms }, None),
+            told(HostState::InUse { idle_at_time_ms }, None),
             NOW,
             "in use; idle at 14:04:27",
             0,
@@ -173,7 +173,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         (
             told(HostState::Loaded, None),
             NOW,
-            "busy: the 5-minute load is 1.42, idle is below 0.3",
+            "loaded: the 5-minute load is 1.42, idle is below 0.3",
             0,
         ),
         (

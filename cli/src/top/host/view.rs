@@ -119,8 +119,8 @@ impl Page<'_> {
                     sample.and_then(|sample| owner_load5(sample.row.load5, sample.row.guest_load5));
                 let limit = IdleRule::default().load_limit;
                 load.map_or_else(
-                    || "busy".to_owned(),
-                    |load| format!("busy: the 5-minute load is {load:.2}, idle is below {limit}"),
+                    || "loaded".to_owned(),
+                    |load| format!("loaded: the 5-minute load is {load:.2}, idle is below {limit}"),
                 )
             }
             State::Known(Verdict::Unknown) => {

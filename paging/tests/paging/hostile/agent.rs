@@ -52,7 +52,7 @@ fn conversation() -> Vec<(Value, Value)> {
     let whole = [
         to_value(Message::Hello(Hello::default())).unwrap(),
         owner(OwnerState::Idle, None),
-        owner(OwnerState::Active, Some("input")),
+        owner(OwnerState::InUse, Some("input")),
         to_value(Message::Alive(SignOfLife { time_ms: now_ms() })).unwrap(),
         to_value(Message::Refused(ListenerRefusal::default())).unwrap(),
     ];
@@ -221,7 +221,7 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
     let lease = victim.honest.lease("c", "k", 8 * MIB);
     assert_eq!(lease.remaining_bytes, 8 * MIB);
     let before_ms = now_ms() - 60_000;
-    agent.owner(OwnerState::Active, Some("input"));
+    agent.owner(OwnerState::InUse, Some("input"));
     wait_for("the owner's memory", || {
         victim.daemon.status().leases.is_empty()
     });

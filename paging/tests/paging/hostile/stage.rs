@@ -235,7 +235,7 @@ impl Stage {
         self.agent
             .lock()
             .unwrap()
-            .owner(OwnerState::Active, Some("input"));
+            .owner(OwnerState::InUse, Some("input"));
         wait_for("the owner's memory", || {
             let lending = self.daemon.status();
             let is_back = lending.leases.is_empty() && lending.resident_bytes == 0;
