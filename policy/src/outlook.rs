@@ -27,8 +27,8 @@ const SIZES: u64 = 16;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Probability that `bytes` of a host's quota stay throughout `duration_ms`; `None` if the host does not lend that
-/// much, or if nothing was learnt about similar regions.
+/// Probability that `bytes` of a host's quota stay throughout `duration_ms`; `None` if the host does not lend
+/// that much, or if nothing was learnt about similar regions.
 ///
 /// `hour_of_week` is in the fleet's time zone: 0 is Monday's first.
 #[must_use]
@@ -79,12 +79,12 @@ fn sizes(quota: &HostQuota) -> Vec<u64> {
     sizes
 }
 
-/// The largest part of a host's quota that is expected to stay throughout `duration_ms` with this confidence; 0 if
-/// no part is that certain, or if nothing was learnt about similar regions.
+/// The largest part of a host's quota that is expected to stay throughout `duration_ms` with this confidence;
+/// 0 if no part is that certain, or if nothing was learnt about similar regions.
 ///
 /// Memory that stays for long also stays for less: a size must be as certain for each shorter horizon in the
-/// table. The result therefore never grows with `duration_ms` or `confidence`, whatever the table has for single
-/// horizons.
+/// table. The result therefore never grows with `duration_ms` or `confidence`, whatever the table has for
+/// single horizons.
 #[must_use]
 pub fn expected_bytes(
     table: &Table,
@@ -99,18 +99,20 @@ pub fn expected_bytes(
     };
     let is_sure = |bytes: &u64| {
         // The longest horizon first: it is seldom the most certain.
-        std::iter::once(duration_ms).chain(shorter()).all(|ahead_ms| {
-            let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
-            stays.is_some_and(|p| p >= confidence)
-        })
+        std::iter::once(duration_ms)
+            .chain(shorter())
+            .all(|ahead_ms| {
+                let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
+                stays.is_some_and(|p| p >= confidence)
+            })
     };
     let sizes = sizes(quota);
     sizes.into_iter().rev().find(is_sure).unwrap_or(0)
 }
 
-/// The largest part of a host's quota that stays, for each of [`DURATIONS_MS`] and [`CONFIDENCES`]; it never grows
-/// with the horizon or the confidence. Empty if nothing was learnt about similar regions; 0 bytes if no part
-/// is that certain.
+/// The largest part of a host's quota that stays, for each of [`DURATIONS_MS`] and [`CONFIDENCES`]; it never
+/// grows with the horizon or the confidence. Empty if nothing was learnt about similar regions; 0 bytes if no
+/// part is that certain.
 #[must_use]
 pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
     let sizes = sizes(quota);

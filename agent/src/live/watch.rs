@@ -91,7 +91,9 @@ fn of_sample(sample: &Sample) -> String {
     let idle_ms = row.owner_idle_ms;
     let state = match sample.state {
         HostState::Idle { since_time_ms } => format!("idle since {}", clock(since_time_ms)),
-        HostState::InUse { idle_at_time_ms } => format!("in use; idle at {}", clock(idle_at_time_ms)),
+        HostState::InUse { idle_at_time_ms } => {
+            format!("in use; idle at {}", clock(idle_at_time_ms))
+        }
         HostState::Loaded => "in use: loaded".to_owned(),
         HostState::Unknown => unknown(),
     };

@@ -224,7 +224,9 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         if alone_first == 1 {
             let first_reclaim_us = micros(self.began).max(1);
             let order = Ordering::Relaxed;
-            let _ = self.first_reclaim_us.compare_exchange(0, first_reclaim_us, order, order);
+            let _ = self
+                .first_reclaim_us
+                .compare_exchange(0, first_reclaim_us, order, order);
         }
         self.store.slabs.release(&slabs[alone_first..]);
         self.store.held.fetch_sub(slabs.len(), Ordering::SeqCst);

@@ -42,7 +42,9 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     agent.lend(&daemon);
 
     // A pause for a limited time.
-    let lending = daemon.lending(OwnerCommand::Pause { duration_ms: Some(200) });
+    let lending = daemon.lending(OwnerCommand::Pause {
+        duration_ms: Some(200),
+    });
     let until_ms = lending.paused_until_time_ms.unwrap();
     assert!((lending.time_ms - 1000..=lending.time_ms + 200).contains(&until_ms));
     wait_for("its end", || !daemon.status().is_paused);
@@ -65,7 +67,10 @@ fn a_cap_takes_back_what_is_above_it_and_outlasts_a_restart() {
         lending.resident_bytes
     );
     let lease = &lending.leases[0];
-    assert_eq!((lease.granted_bytes, lease.remaining_bytes), (SIZE, SIZE / 2));
+    assert_eq!(
+        (lease.granted_bytes, lease.remaining_bytes),
+        (SIZE, SIZE / 2)
+    );
     let reclaimed = lending.reclaimed.unwrap();
     assert_eq!(
         (reclaimed.bytes, reclaimed.remaining_lent_bytes),

@@ -34,7 +34,10 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     });
     assert_eq!(lending.quota.lent_bytes, 16 * MIB);
     let lease = &lending.leases[0];
-    assert_eq!((lease.remaining_bytes, lease.generation), (16 * MIB, generation));
+    assert_eq!(
+        (lease.remaining_bytes, lease.generation),
+        (16 * MIB, generation)
+    );
     let log = daemon.log();
     assert_eq!(log.last().unwrap().cause, "quota");
 

@@ -267,7 +267,10 @@ impl Ledger {
                 self.lent_bytes -= less;
             }
         }
-        let empty = self.entries.iter().filter(|(_, e)| e.lease.remaining_bytes == 0);
+        let empty = self
+            .entries
+            .iter()
+            .filter(|(_, e)| e.lease.remaining_bytes == 0);
         let empty: Vec<String> = empty.map(|(id, _)| id.clone()).collect();
         for lease_id in &empty {
             self.end(lease_id);

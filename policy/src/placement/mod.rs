@@ -113,7 +113,9 @@ pub fn place(
         }
         let rests_ms = state.refraction_left_ms(candidate.failed_ms, now_ms);
         if rests_ms == 0 {
-            shortage.largest_unleased_bytes = shortage.largest_unleased_bytes.max(candidate.unleased_bytes);
+            shortage.largest_unleased_bytes = shortage
+                .largest_unleased_bytes
+                .max(candidate.unleased_bytes);
         }
         match (has_room(candidate), rests_ms) {
             (true, 0) => eligible.push(i),

@@ -92,7 +92,10 @@ fn check(request: &LeaseRequest) -> Result<(), Problem> {
     }
     check_term(request.term_ms)?;
     let possible = 1..=MOST_LEAST_MS;
-    if request.minimum_duration_ms.is_some_and(|ms| !possible.contains(&ms)) {
+    if request
+        .minimum_duration_ms
+        .is_some_and(|ms| !possible.contains(&ms))
+    {
         return wrong("minimum_duration_ms is from 1 to 2592000000: 30 days");
     }
     if request.avoided_host_ids.len() > MOST_AVOIDED {

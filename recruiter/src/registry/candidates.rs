@@ -37,7 +37,8 @@ pub(super) fn of(
             continue;
         }
         with_room += 1;
-        let stays = |duration_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, duration_ms);
+        let stays =
+            |duration_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, duration_ms);
         let stays = request
             .minimum_duration_ms
             .map(stays)
@@ -73,7 +74,12 @@ fn free(host: &Host) -> u64 {
 }
 
 /// Probability that these bytes stay for this time, from the forecasts or from the host's own outlook.
-fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, duration_ms: i64) -> Option<f64> {
+fn stays(
+    foresight: Option<&Foresight>,
+    quota: &HostQuota,
+    bytes: u64,
+    duration_ms: i64,
+) -> Option<f64> {
     if let Some(Foresight {
         table,
         hour_of_week,

@@ -51,7 +51,8 @@ impl Host {
     pub(super) fn set_unleased(&mut self, unleased_bytes: u64) -> bool {
         let held = self.leases.values().map(|(lease, _)| lease.remaining_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);
-        let is_news = self.quota.unleased_bytes != unleased_bytes || self.quota.lent_bytes != lent_bytes;
+        let is_news =
+            self.quota.unleased_bytes != unleased_bytes || self.quota.lent_bytes != lent_bytes;
         if is_news {
             let quota = Arc::make_mut(&mut self.quota);
             quota.unleased_bytes = unleased_bytes;

@@ -269,7 +269,9 @@ fn a_least_time_wants_what_is_sure_enough() {
     assert_eq!(plan.candidates[0].stays, Some(0.9));
     registry.finished("a", "k");
     for (minimum_duration_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
-        let refusal = registry.plan("a", &lasting(minimum_duration_ms, mib), 0).unwrap_err();
+        let refusal = registry
+            .plan("a", &lasting(minimum_duration_ms, mib), 0)
+            .unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::TooLong, "{refusal:?}");
     }
     let refusal = registry.plan("a", &lasting(7_200_000, 16), 0).unwrap_err();

@@ -79,13 +79,18 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
         asked[1].0.starts_with("DELETE /v1/leases/aaaa"),
         "{asked:?}"
     );
-    assert!(asked[2].1.contains(r#""avoided_host_ids":["host-a"]"#), "{asked:?}");
+    assert!(
+        asked[2].1.contains(r#""avoided_host_ids":["host-a"]"#),
+        "{asked:?}"
+    );
     assert!(
         asked[3].0.starts_with("DELETE /v1/leases/bbbb"),
         "{asked:?}"
     );
     assert!(
-        asked[4].1.contains(r#""avoided_host_ids":["host-a","host-b"]"#),
+        asked[4]
+            .1
+            .contains(r#""avoided_host_ids":["host-a","host-b"]"#),
         "{asked:?}"
     );
     // The refraction period has begun: without it, this would be a connection error.

@@ -144,8 +144,8 @@ pub struct ReclaimRecord {
     pub lent_since_time_ms: i64,
     /// Maximum number of bytes leased since then.
     pub peak_lent_bytes: u64,
-    /// Cause: `owner`, `load`, `owner_unknown`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`,
-    /// `revoked`, `ending`.
+    /// Cause: `owner`, `load`, `owner_unknown`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`,
+    /// `released`, `revoked`, `ending`.
     pub cause: String,
     /// Reclaimed memory, in whole slabs.
     pub bytes: u64,

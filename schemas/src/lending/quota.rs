@@ -52,8 +52,8 @@ pub struct HostQuota {
     pub quota_bytes: u64,
     /// Bytes of the quota that are leased.
     pub lent_bytes: u64,
-    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to others' memory
-    /// servers).
+    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to others'
+    /// memory servers).
     pub unleased_bytes: u64,
     /// Quota that the host would have if it were idle.
     pub idle_quota_bytes: u64,

@@ -390,7 +390,11 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let lending = away.lending();
     let left = (lending.quota.quota_bytes, lending.resident_bytes);
     assert_eq!(left, (0, 0));
-    assert!(lending.linked_recruiters.is_empty(), "{:?}", lending.linked_recruiters);
+    assert!(
+        lending.linked_recruiters.is_empty(),
+        "{:?}",
+        lending.linked_recruiters
+    );
     let log = away.log();
     let last = log.last().unwrap();
     assert_eq!(

@@ -67,7 +67,10 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
         (back.bytes, &back.clients[..]),
         (0, &[CLIENT.to_owned()][..])
     );
-    assert!(u128::from(back.full_reclaim_us) < AT_ONCE.as_micros(), "{back:?}");
+    assert!(
+        u128::from(back.full_reclaim_us) < AT_ONCE.as_micros(),
+        "{back:?}"
+    );
     let lending = host.lending();
     assert_eq!(
         (

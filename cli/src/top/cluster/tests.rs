@@ -41,7 +41,9 @@ fn host(n: u64) -> HostStatus {
             since_time_ms: NOW_MS - n as i64 * 600_000,
         },
         _ if n % 3 == 1 => HostState::Loaded,
-        _ => HostState::InUse { idle_at_time_ms: NOW_MS },
+        _ => HostState::InUse {
+            idle_at_time_ms: NOW_MS,
+        },
     };
     let is_idle = state.since_time_ms().is_some();
     let memory = Memory {

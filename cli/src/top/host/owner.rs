@@ -73,7 +73,9 @@ fn verdict(state: HostState) -> Verdict {
         HostState::Idle { since_time_ms } => Verdict::Idle {
             since_ms: since_time_ms,
         },
-        HostState::InUse { idle_at_time_ms } => Verdict::Waiting { at_ms: idle_at_time_ms },
+        HostState::InUse { idle_at_time_ms } => Verdict::Waiting {
+            at_ms: idle_at_time_ms,
+        },
         HostState::Loaded => Verdict::Loaded,
         HostState::Unknown => Verdict::Unknown,
     }

@@ -286,7 +286,10 @@ mod tests {
         assert_eq!(events, [Event::Returned(Cause::Owner)]);
         for (word, cause) in [
             ("\"state\":\"in_use\",\"source\":\"load\"", Cause::Load),
-            ("\"state\":\"in_use\",\"source\":\"gap\"", Cause::OwnerUnknown),
+            (
+                "\"state\":\"in_use\",\"source\":\"gap\"",
+                Cause::OwnerUnknown,
+            ),
             ("\"state\":\"unknown\"", Cause::OwnerUnknown),
             ("\"state\":\"asleep\"", Cause::OwnerUnknown),
         ] {

@@ -259,12 +259,16 @@ mod tests {
         control.accept();
         let (id, ..) = control.streams().next().unwrap();
         client
-            .write_all(b"{\"command\":\"pause\",\"duration_ms\":5}\n{\"command\":\"dance\"}\n{\"comm")
+            .write_all(
+                b"{\"command\":\"pause\",\"duration_ms\":5}\n{\"command\":\"dance\"}\n{\"comm",
+            )
             .unwrap();
         let asked = control.hear(id);
         assert_eq!(
             asked[0].command,
-            Ok(OwnerCommand::Pause { duration_ms: Some(5) })
+            Ok(OwnerCommand::Pause {
+                duration_ms: Some(5)
+            })
         );
         assert_eq!(asked[0].peer.uid, rustix::process::getuid().as_raw());
         assert!(asked[1].command.as_ref().unwrap_err().contains("dance"));

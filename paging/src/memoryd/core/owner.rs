@@ -134,12 +134,10 @@ impl Core {
             linked_recruiters: self.links.linked(),
             revocations: self.revocations,
             pages: self.serves_pages.then(|| self.served.told()),
-            reclaimed: asked
-                .reclaimed
-                .map(|reclaimed| match asked.is_privileged {
-                    true => reclaimed,
-                    false => without_clients(reclaimed),
-                }),
+            reclaimed: asked.reclaimed.map(|reclaimed| match asked.is_privileged {
+                true => reclaimed,
+                false => without_clients(reclaimed),
+            }),
         }
     }
 }
@@ -240,7 +238,10 @@ mod tests {
             (None, Some(-5), 8, false, pause(Some(100), 8)),
         ] {
             let found = paused(before, duration_ms, &peer(uid), is_privileged, 100);
-            assert_eq!(found, after, "{before:?} {duration_ms:?} {uid} {is_privileged}");
+            assert_eq!(
+                found, after,
+                "{before:?} {duration_ms:?} {uid} {is_privileged}"
+            );
         }
     }
 }

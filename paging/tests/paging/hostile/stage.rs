@@ -242,6 +242,9 @@ impl Stage {
             is_back && lending.quota.quota_bytes == 0
         });
         let last = self.daemon.log().pop().unwrap();
-        assert_eq!((last.cause.as_str(), last.remaining_lent_bytes), ("owner", 0));
+        assert_eq!(
+            (last.cause.as_str(), last.remaining_lent_bytes),
+            ("owner", 0)
+        );
     }
 }

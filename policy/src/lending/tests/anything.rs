@@ -81,7 +81,13 @@ fn mode() -> impl Strategy<Value = Mode> {
 fn other_settings() -> impl Strategy<Value = Settings> {
     let limits = (mode(), 0.0..=1.0f64, prop::option::of(size()));
     (limits, number(), number(), any::<bool>(), 0..4usize).prop_map(
-        |((mode, headroom_share, cap_bytes), rise_after_ms, outage_grace_ms, grants_leases, most)| {
+        |(
+            (mode, headroom_share, cap_bytes),
+            rise_after_ms,
+            outage_grace_ms,
+            grants_leases,
+            most,
+        )| {
             let limits = Limits {
                 mode,
                 headroom_share,
