@@ -67,7 +67,7 @@ class Servers:
         """Command that serves at `port` on loopback, or at the Unix socket `path` if there is no port."""
         if name == "gleaner":
             listen = f"127.0.0.1:{port}" if port else str(path)
-            return [self.args.memoryd, "serve", "--standalone", f"{self.args.size_mib}MiB", "--listen", listen]
+            return [self.args.memoryd, "standalone", f"{self.args.size_mib}MiB", "--listen", listen]
         if name == "clerk":
             paths = ["--listen", path, "--status-socket", f"{path}.status"]
             return [self.args.clerk, "run", "--size", f"{self.args.size_mib}MiB", "--disk-folder", "none", "--server", self.clerks_server, *paths]

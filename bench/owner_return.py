@@ -133,7 +133,7 @@ def press(messages, source, trials: int) -> list[Trial]:
         line = messages.readline()
         heard_ns = time.time_ns()
         message = json.loads(line)
-        if message["type"] == "owner" and "away_ms" in message and done and not done[-1].told_ms:
+        if message["type"] == "owner" and "absence_ms" in message and done and not done[-1].told_ms:
             done[-1].told_ms = (heard_ns - done[-1].pressed_ns) / 1e6
         if message["type"] != "sample":
             continue

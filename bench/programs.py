@@ -79,7 +79,7 @@ def server(command: list, ready: Path | None = None):
 def borrowed(programs: Path, folder: Path):
     """Swap on a clerk with two memory servers and a copy on disk."""
     with contextlib.ExitStack() as stack:
-        serve = [programs / "gleaner-memoryd", "serve", "--standalone", f"{AREA_MIB}MiB", "--listen", "127.0.0.1:0"]
+        serve = [programs / "gleaner-memoryd", "standalone", f"{AREA_MIB}MiB", "--listen", "127.0.0.1:0"]
         urls = [next(word for word in stack.enter_context(server(serve)).split() if word.startswith("nbd://")) for _ in range(2)]
         config = folder / "clerk.toml"
         config.write_text(f"servers = {json.dumps(urls)}\ndisk_folder = {json.dumps(str(folder / 'disk'))}\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Delay until lent memory is the owner's again: from the agent's message of the return to the kernel's free memory.
 
-gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner active`. The time is measured
+gleaner-memoryd lends a lease, completely written, and reclaims it when it receives `owner in_use`. The time is measured
 outside of it: free memory in /proc/zoneinfo, read by a process of higher priority, at first every 0.1 ms. Beside it are
 the times in memoryd's own log, which other processes' memory does not blur, and the kernel's time for the same work alone
 ("bare madvise": as many threads, the same pages). With --agent the real agent sends the message, and the time runs from a
@@ -39,6 +39,8 @@ RUN = 16 * SLAB
 NOISE = 4 << 20
 # ... and this share may be missing at the end.
 MISSING_SHARE = 0.01
+# Keys of the durations in memoryd's log, by their names in the figures.
+RECLAIM_KEYS = {"first": "first_reclaim_us", "all": "full_reclaim_us"}
 KEYS = ("first_ms", "all_ms", "told_first_ms", "told_all_ms", "bare_ms")
 # A sample with values for all columns that may not be absent (schemas/src/rows.rs).
 COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
@@ -119,7 +121,7 @@ class FakeAgent:
 
     def owner_returns(self) -> None:
         with self.said:
-            self.connection.sendall(line(type="owner", state="active", time_ms=0, source="input"))
+            self.connection.sendall(line(type="owner", state="in_use", time_ms=0, source="input"))
 
     def close(self) -> None:
         self.is_over.set()
@@ -285,11 +287,11 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
             try:
                 trials = [reclaim(agent, daemon.pid, gib * GIB) for _ in range(trials_count)]
             except TimeoutError as why:
-                sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {given_back(root)}")
+                sys.exit(f"{why}; memoryd said: {(root / 'said').read_text() or 'nothing'}; it gave back: {reclaims(root)}")
             # The last line of its log is written after the reclaim.
             daemon.terminate()
             daemon.wait()
-            told = given_back(root)
+            told = reclaims(root)
             bare_ms = [] if is_real or busy else bare(pages, gib, max(3, trials_count // 5))
         finally:
             for process in load:
@@ -302,7 +304,7 @@ def run(args: argparse.Namespace, pages: str, gib: int, busy: int, trials_count:
     return kind | figures(trials, told, bare_ms)
 
 
-def given_back(root: Path) -> list[dict]:
+def reclaims(root: Path) -> list[dict]:
     """memoryd's own records of reclaims: cause, amount and times."""
     log = root / "state/lending.jsonl"
     return [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []
@@ -313,7 +315,7 @@ def figures(trials: list[Trial], told: list[dict], bare_ms: list[float]) -> dict
     found["stolen_ms"] = max(trial.stolen_ms for trial in trials)
     found["huge_share"] = sum(trial.huge_share for trial in trials) / len(trials)
     series = {name: [getattr(trial, name) for trial in trials] for name in ("first_ms", "all_ms")}
-    series |= {f"told_{of}_ms": [line[f"{of}_us"] / 1000 for line in told] for of in ("first", "all")}
+    series |= {f"told_{of}_ms": [line[key] / 1000 for line in told] for of, key in RECLAIM_KEYS.items()}
     series["bare_ms"] = bare_ms
     for name, times in series.items():
         times = sorted(at for at in times if at is not None)

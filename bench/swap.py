@@ -28,7 +28,7 @@ PATIENCE_S = 60
 @contextlib.contextmanager
 def standalone(memoryd: Path, size_mib: int, socket: Path):
     """A memoryd that serves twice that size, so that the area does not fill up."""
-    process = subprocess.Popen([memoryd, "serve", "--standalone", f"{2 * size_mib}MiB", "--listen", socket], stdout=subprocess.PIPE)
+    process = subprocess.Popen([memoryd, "standalone", f"{2 * size_mib}MiB", "--listen", socket], stdout=subprocess.PIPE)
     try:
         if not process.stdout.readline():
             raise SystemExit("gleaner-memoryd does not serve")

@@ -89,19 +89,19 @@ impl Owner {
         };
         if let (Some(before), Some(idle_ms)) = (before, owner_idle_ms) {
             // The owner may have returned and left in between: then their present absence is shorter.
-            let away_ms = before.until(&now) - idle_ms;
-            if away.is_none() || away_ms > before.idle_ms + ACTIVITY_JITTER_MS {
-                let (time_ms, away_ms) = (now.time_ms - idle_ms, away_ms.max(0));
+            let absence_ms = before.until(&now) - idle_ms;
+            if away.is_none() || absence_ms > before.idle_ms + ACTIVITY_JITTER_MS {
+                let (time_ms, absence_ms) = (now.time_ms - idle_ms, absence_ms.max(0));
                 found
                     .messages
-                    .push(self.active(time_ms, Some(away_ms), source));
-                found.event = Some(events::owner_returned(time_ms, away_ms, source));
+                    .push(self.in_use(time_ms, Some(absence_ms), source));
+                found.event = Some(events::owner_returned(time_ms, absence_ms, source));
             }
         }
         let message = match (verdict, self.told) {
             (Verdict::Idle { .. }, OwnerState::Idle)
             | (Verdict::Unknown, OwnerState::Unknown)
-            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::Active) => None,
+            | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::InUse) => None,
             (Verdict::Idle { .. }, _) => Some(self.tell(Message {
                 state: OwnerState::Idle,
                 time_ms: now.time_ms,
@@ -113,11 +113,11 @@ impl Owner {
                 time_ms: now.time_ms,
                 ..Message::default()
             })),
-            (Verdict::Loaded, _) => Some(self.active(now.time_ms, None, "load")),
+            (Verdict::Loaded, _) => Some(self.in_use(now.time_ms, None, "load")),
             (Verdict::Waiting { .. }, _) => {
                 // The owner has not returned; the rule starts over, since nothing is assumed across a gap.
                 let source = if away.is_some() { "gap" } else { source };
-                Some(self.active(now.time_ms, None, source))
+                Some(self.in_use(now.time_ms, None, source))
             }
         };
         found.messages.extend(message);
@@ -126,11 +126,11 @@ impl Owner {
 
     /// Handles the first sign of the owner; `None` if they were not away.
     pub(crate) fn returned(&mut self, now: &Moment, sign: Sign) -> Option<(Message, Event)> {
-        let away_ms = self.away.take()?.until(now);
-        let message = self.active(sign.time_ms, Some(away_ms), sign.source);
+        let absence_ms = self.away.take()?.until(now);
+        let message = self.in_use(sign.time_ms, Some(absence_ms), sign.source);
         Some((
             message,
-            events::owner_returned(sign.time_ms, away_ms, sign.source),
+            events::owner_returned(sign.time_ms, absence_ms, sign.source),
         ))
     }
 
@@ -146,11 +146,11 @@ impl Owner {
         self.idle.step(&self.rule, seen)
     }
 
-    fn active(&mut self, time_ms: i64, away_ms: Option<i64>, source: &str) -> Message {
+    fn in_use(&mut self, time_ms: i64, absence_ms: Option<i64>, source: &str) -> Message {
         self.tell(Message {
-            state: OwnerState::Active,
+            state: OwnerState::InUse,
             time_ms,
-            away_ms,
+            absence_ms,
             source: Some(source.to_owned()),
             ..Message::default()
         })
@@ -176,8 +176,8 @@ fn host_state(now: &Moment, verdict: Verdict) -> HostState {
         Verdict::Idle { since_ms } => HostState::Idle {
             since_time_ms: on_the_wall(since_ms),
         },
-        Verdict::Waiting { at_ms } => HostState::Waiting {
-            at_time_ms: on_the_wall(at_ms),
+        Verdict::Waiting { at_ms } => HostState::InUse {
+            idle_at_time_ms: on_the_wall(at_ms),
         },
         Verdict::Loaded => HostState::Loaded,
         Verdict::Unknown => HostState::Unknown,
@@ -231,16 +231,16 @@ mod tests {
     fn told(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
         assert!(found.messages.len() < 2, "{found:?}");
         let message = found.messages.first()?;
-        Some((message.state, message.away_ms, message.source.as_deref()))
+        Some((message.state, message.absence_ms, message.source.as_deref()))
     }
 
     #[test]
     fn told_once_of_each_change_and_waited_for_after_a_minute() {
         let mut owner = owner();
-        let active = |source| Some((OwnerState::Active, None, Some(source)));
+        let in_use = |source| Some((OwnerState::InUse, None, Some(source)));
         let steps = [
             // minute, idle for, load → message, waited for
-            (1, Some(30_000), 0.1, active("logind"), false),
+            (1, Some(30_000), 0.1, in_use("logind"), false),
             (2, Some(59_999), 0.1, None, false),
             (3, Some(MINUTE), 0.1, None, true),
             (4, Some(2 * MINUTE), 0.1, None, true),
@@ -254,7 +254,7 @@ mod tests {
                 true,
             ),
             (8, Some(6 * MINUTE), 0.1, None, true),
-            (9, Some(7 * MINUTE), 0.5, active("load"), true),
+            (9, Some(7 * MINUTE), 0.5, in_use("load"), true),
             (
                 10,
                 None,
@@ -281,13 +281,13 @@ mod tests {
             let found = owner.sampled(&sample);
             found.messages.first().map(|message| message.state)
         };
-        assert_eq!(at(10, 0.1, 0.0), Some(OwnerState::Active));
+        assert_eq!(at(10, 0.1, 0.0), Some(OwnerState::InUse));
         for minute in 11..15 {
             assert_eq!(at(minute, 0.1, 0.0), None, "{minute}");
         }
         assert_eq!(at(15, 0.1, 0.0), Some(OwnerState::Idle));
         assert_eq!(at(16, 1.1, 1.0), None);
-        assert_eq!(at(17, 1.1, 0.1), Some(OwnerState::Active));
+        assert_eq!(at(17, 1.1, 0.1), Some(OwnerState::InUse));
     }
 
     #[test]
@@ -300,8 +300,8 @@ mod tests {
         };
         let now = moment(10 * MINUTE + 30_000);
         let (message, event) = first.returned(&now, sign).unwrap();
-        assert_eq!((message.state, message.time_ms), (OwnerState::Active, 777));
-        assert_eq!(message.away_ms, Some(150_000));
+        assert_eq!((message.state, message.time_ms), (OwnerState::InUse, 777));
+        assert_eq!(message.absence_ms, Some(150_000));
         assert_eq!((event.0, event.1.amount_ms), (777, Some(150_000)));
         assert_eq!(first.returned(&now, sign), None); // a return is reported once
         let found = first.sampled(&sample(11 * MINUTE, Some(30_000), 0.1));
@@ -310,16 +310,16 @@ mod tests {
         let mut second = owner();
         second.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
         let found = second.sampled(&sample(11 * MINUTE, Some(20_000), 0.1));
-        let away_ms = Some(160_000);
+        let absence_ms = Some(160_000);
         assert_eq!(
             told(&found),
-            Some((OwnerState::Active, away_ms, Some("logind")))
+            Some((OwnerState::InUse, absence_ms, Some("logind")))
         );
         let (time_ms, row) = found.event.unwrap();
         assert_eq!(time_ms, BOOTED_AT_MS + 11 * MINUTE - 20_000);
         assert_eq!(
             (row.kind.as_str(), row.amount_ms),
-            ("owner_returned", away_ms)
+            ("owner_returned", absence_ms)
         );
     }
 
@@ -333,10 +333,10 @@ mod tests {
         let found = owner.sampled(&sample(12 * MINUTE + 10_000, Some(MINUTE), 0.1));
         let (time_ms, row) = found.event.as_ref().unwrap();
         assert_eq!(*time_ms, BOOTED_AT_MS + 11 * MINUTE + 10_000);
-        let away_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
-        assert_eq!(row.amount_ms, away_ms);
+        let absence_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
+        assert_eq!(row.amount_ms, absence_ms);
         assert!(
-            told(&found) == Some((OwnerState::Active, away_ms, Some("logind"))) && found.is_away
+            told(&found) == Some((OwnerState::InUse, absence_ms, Some("logind"))) && found.is_away
         );
     }
 
@@ -350,8 +350,8 @@ mod tests {
         let found = owner.sampled(&sample(6 * MINUTE, Some(26 * MINUTE), 0.1));
         assert_eq!(found.state, HostState::Idle { since_time_ms });
         let found = owner.sampled(&sample(30 * MINUTE, Some(50 * MINUTE), 0.1));
-        let at_time_ms = BOOTED_AT_MS + 35 * MINUTE;
-        assert_eq!(found.state, HostState::Waiting { at_time_ms });
-        assert_eq!(told(&found), Some((OwnerState::Active, None, Some("gap"))));
+        let idle_at_time_ms = BOOTED_AT_MS + 35 * MINUTE;
+        assert_eq!(found.state, HostState::InUse { idle_at_time_ms });
+        assert_eq!(told(&found), Some((OwnerState::InUse, None, Some("gap"))));
     }
 }

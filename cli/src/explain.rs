@@ -180,7 +180,7 @@ fn quota(q: &ExplainedQuota, is_idle: bool) -> String {
     let _ = writeln!(
         text,
         "  the smaller of the two, {}, {}",
-        signed(q.once_idle_bytes),
+        signed(q.idle_quota_bytes),
         if is_idle {
             "since the host is idle"
         } else {

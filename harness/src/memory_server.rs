@@ -5,7 +5,7 @@ use crate::{Running, program};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
-/// A running `gleaner-memoryd serve`, which lends all of its memory to every client.
+/// A running `gleaner-memoryd standalone`, which lends all of its memory to every client.
 #[derive(Debug)]
 pub struct MemoryServer {
     /// The program; killed when this is dropped.
@@ -24,7 +24,7 @@ impl MemoryServer {
     #[track_caller]
     pub fn start(size: &str, listen: &str) -> Self {
         let mut command = Command::new(program("gleaner-memoryd").expect("a built workspace"));
-        command.args(["serve", "--standalone", size, "--listen", listen]);
+        command.args(["standalone", size, "--listen", listen]);
         let running = Running::start(command.stdout(Stdio::piped()));
         let url = running.printed();
         Self { running, url }

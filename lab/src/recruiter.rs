@@ -59,9 +59,9 @@ pub(super) fn prepare_host(state: &State, node: &Node, lend: &LendArgs) -> Resul
 cap = \"{}B\"
 rise_after = \"{RISE_AFTER}\"
 pressure_pause = \"{RISE_AFTER}\"
-agent = {}
+agent_socket = {}
 socket = {}
-state = {}
+state_folder = {}
 recruiters = [\"https://{}:{RECRUITER_PORT}\"]
 announce_every = \"{HEARTBEAT}\"
 listen = \"0.0.0.0:{PAGES_PORT}\"

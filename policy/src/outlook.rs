@@ -17,7 +17,7 @@ use gleaner_schemas::findings::Scope;
 use gleaner_schemas::lending::{HostQuota, Outlook, QuotaReason, SLAB_BYTES};
 
 /// Horizons of an outlook: ten minutes, and 1, 4, 8 and 24 hours.
-pub const FOR_MS: [i64; 5] = [600_000, 3_600_000, 14_400_000, 28_800_000, 86_400_000];
+pub const DURATIONS_MS: [i64; 5] = [600_000, 3_600_000, 14_400_000, 28_800_000, 86_400_000];
 
 /// Confidences that an outlook gives.
 pub const CONFIDENCES: [f64; 3] = [0.5, 0.9, 0.99];
@@ -27,8 +27,8 @@ const SIZES: u64 = 16;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Probability that `bytes` of a host's quota stay throughout `for_ms`; `None` if the host does not lend that
-/// much, or if nothing was learnt about similar regions.
+/// Probability that `bytes` of a host's quota stay throughout `duration_ms`; `None` if the host does not lend
+/// that much, or if nothing was learnt about similar regions.
 ///
 /// `hour_of_week` is in the fleet's time zone: 0 is Monday's first.
 #[must_use]
@@ -36,7 +36,7 @@ pub fn stays(
     table: &Table,
     quota: &HostQuota,
     bytes: u64,
-    for_ms: i64,
+    duration_ms: i64,
     hour_of_week: u8,
 ) -> Option<f64> {
     let scope = match quota.reason {
@@ -44,7 +44,7 @@ pub fn stays(
         QuotaReason::Spare => Scope::All,
         _ => return None,
     };
-    let stored = |bytes: u64| i64::try_from(bytes.saturating_add(quota.held_back_bytes)).ok();
+    let stored = |bytes: u64| i64::try_from(bytes.saturating_add(quota.headroom_bytes)).ok();
     let low_bytes = quota.low_water_bytes.unwrap_or(0);
     let age_ms = match scope {
         Scope::Idle => quota.idle_for_ms.unwrap_or(0),
@@ -63,7 +63,7 @@ pub fn stays(
             region_bytes,
         },
         hour_of_week,
-        ahead_s: for_ms.max(0).checked_add(999)? / 1000,
+        ahead_s: duration_ms.max(0).checked_add(999)? / 1000,
     })
 }
 
@@ -79,44 +79,46 @@ fn sizes(quota: &HostQuota) -> Vec<u64> {
     sizes
 }
 
-/// The largest part of a host's quota that is expected to stay throughout `for_ms` with this confidence; 0 if
-/// no part is that certain, or if nothing was learnt about similar regions.
+/// The largest part of a host's quota that is expected to stay throughout `duration_ms` with this confidence;
+/// 0 if no part is that certain, or if nothing was learnt about similar regions.
 ///
 /// Memory that stays for long also stays for less: a size must be as certain for each shorter horizon in the
-/// table. The result therefore never grows with `for_ms` or `confidence`, whatever the table has for single
-/// horizons.
+/// table. The result therefore never grows with `duration_ms` or `confidence`, whatever the table has for
+/// single horizons.
 #[must_use]
 pub fn expected_bytes(
     table: &Table,
     quota: &HostQuota,
-    for_ms: i64,
+    duration_ms: i64,
     confidence: f64,
     hour_of_week: u8,
 ) -> u64 {
     let shorter = || {
         let times_ms = AHEAD_S.iter().rev().map(|ahead_s| ahead_s * 1000);
-        times_ms.filter(|ahead_ms| *ahead_ms < for_ms)
+        times_ms.filter(|ahead_ms| *ahead_ms < duration_ms)
     };
     let is_sure = |bytes: &u64| {
         // The longest horizon first: it is seldom the most certain.
-        std::iter::once(for_ms).chain(shorter()).all(|ahead_ms| {
-            let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
-            stays.is_some_and(|p| p >= confidence)
-        })
+        std::iter::once(duration_ms)
+            .chain(shorter())
+            .all(|ahead_ms| {
+                let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
+                stays.is_some_and(|p| p >= confidence)
+            })
     };
     let sizes = sizes(quota);
     sizes.into_iter().rev().find(is_sure).unwrap_or(0)
 }
 
-/// The largest part of a host's quota that stays, for each of [`FOR_MS`] and [`CONFIDENCES`]; it never grows
-/// with the horizon or the confidence. Empty if nothing was learnt about similar regions; 0 bytes if no part
-/// is that certain.
+/// The largest part of a host's quota that stays, for each of [`DURATIONS_MS`] and [`CONFIDENCES`]; it never
+/// grows with the horizon or the confidence. Empty if nothing was learnt about similar regions; 0 bytes if no
+/// part is that certain.
 #[must_use]
 pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outlook> {
     let sizes = sizes(quota);
     let mut found = Vec::new();
     let mut most_bytes = [u64::MAX; CONFIDENCES.len()];
-    for for_ms in FOR_MS {
+    for duration_ms in DURATIONS_MS {
         let mut is_known = false;
         // A higher confidence allows at most the same size: a size too large for one confidence need not be
         // tried for the next.
@@ -124,7 +126,7 @@ pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outloo
         for (confidence, most) in CONFIDENCES.into_iter().zip(&mut most_bytes) {
             let mut bytes = 0;
             while let Some(&size) = left.peek() {
-                let probability = stays(table, quota, size, for_ms, hour_of_week);
+                let probability = stays(table, quota, size, duration_ms, hour_of_week);
                 is_known |= probability.is_some();
                 if size <= *most && probability.is_some_and(|p| p >= confidence) {
                     bytes = size;
@@ -135,7 +137,7 @@ pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outloo
             if is_known {
                 *most = bytes;
                 found.push(Outlook {
-                    for_ms,
+                    duration_ms,
                     confidence,
                     bytes,
                 });
@@ -172,7 +174,7 @@ mod tests {
     fn quota(reason: QuotaReason) -> HostQuota {
         HostQuota {
             quota_bytes: 128 * MIB,
-            held_back_bytes: 896 * MIB,
+            headroom_bytes: 896 * MIB,
             idle_for_ms: Some(60_000),
             low_water_bytes: Some(64 * MIB),
             reason,
@@ -230,8 +232,8 @@ mod tests {
         ];
         let table = Table::new(&cells, &[], &[]);
         let found = outlook(&table, &quota(QuotaReason::Idle), 0);
-        let of = |for_ms, confidence, mib: u64| Outlook {
-            for_ms,
+        let of = |duration_ms, confidence, mib: u64| Outlook {
+            duration_ms,
             confidence,
             bytes: mib * MIB,
         };
@@ -294,15 +296,15 @@ mod tests {
             }).collect();
             let table = Table::new(&cells, &[], &[]);
             let host = HostQuota { quota_bytes: quota_mib * MIB, ..quota(QuotaReason::Idle) };
-            let found: Vec<_> = asked.iter().map(|&(for_ms, confidence)| {
-                (for_ms, confidence, expected_bytes(&table, &host, for_ms, confidence, 9))
+            let found: Vec<_> = asked.iter().map(|&(duration_ms, confidence)| {
+                (duration_ms, confidence, expected_bytes(&table, &host, duration_ms, confidence, 9))
             }).collect();
-            for &(for_ms, confidence, bytes) in &found {
+            for &(duration_ms, confidence, bytes) in &found {
                 prop_assert!(bytes <= host.quota_bytes && bytes % SLAB_BYTES == 0);
                 prop_assert!(bytes == 0
-                    || stays(&table, &host, bytes, for_ms, 9).is_some_and(|p| p >= confidence));
+                    || stays(&table, &host, bytes, duration_ms, 9).is_some_and(|p| p >= confidence));
                 for &(longer_ms, surer, less) in &found {
-                    prop_assert!(longer_ms < for_ms || surer < confidence || less <= bytes);
+                    prop_assert!(longer_ms < duration_ms || surer < confidence || less <= bytes);
                 }
             }
         }
@@ -321,7 +323,7 @@ mod tests {
             let table = Table::new(&cells, &[], &[]);
             let host = HostQuota {
                 quota_bytes: quota_mib * MIB,
-                held_back_bytes: 100 * MIB,
+                headroom_bytes: 100 * MIB,
                 low_water_bytes: Some(low_mib * MIB),
                 reason: QuotaReason::Idle,
                 ..HostQuota::default()
@@ -330,19 +332,19 @@ mod tests {
             for o in &found {
                 prop_assert!(o.bytes <= host.quota_bytes && o.bytes % SLAB_BYTES == 0);
                 prop_assert!(o.bytes == 0
-                    || stays(&table, &host, o.bytes, o.for_ms, 0).unwrap() >= o.confidence);
+                    || stays(&table, &host, o.bytes, o.duration_ms, 0).unwrap() >= o.confidence);
                 for other in &found {
-                    if other.for_ms >= o.for_ms && other.confidence >= o.confidence {
+                    if other.duration_ms >= o.duration_ms && other.confidence >= o.confidence {
                         prop_assert!(other.bytes <= o.bytes);
                     }
                 }
                 // No larger size was skipped, unless a shorter horizon or lower confidence forbids it.
-                let bound = found.iter().filter(|s| s.for_ms <= o.for_ms && s.confidence <= o.confidence && **s != *o)
+                let bound = found.iter().filter(|s| s.duration_ms <= o.duration_ms && s.confidence <= o.confidence && **s != *o)
                     .map(|s| s.bytes).min().unwrap_or(u64::MAX);
                 for part in 1..=SIZES {
                     let size = host.quota_bytes * part / SIZES / SLAB_BYTES * SLAB_BYTES;
                     if size > o.bytes && size <= bound {
-                        let p = stays(&table, &host, size, o.for_ms, 0);
+                        let p = stays(&table, &host, size, o.duration_ms, 0);
                         prop_assert!(p.is_none_or(|p| p < o.confidence), "{size} {p:?} {o:?}");
                     }
                 }

@@ -72,7 +72,7 @@ pub struct Quota {
     /// The paper's recruited memory, as if the host were idle: total − in use − lotsfree − headroom.
     pub recruitable_bytes: u64,
     /// Quota once the host is idle, limited by the mode and the cap.
-    pub once_idle_bytes: u64,
+    pub idle_quota_bytes: u64,
     /// Reason of this quota.
     pub reason: Reason,
 }
@@ -102,7 +102,7 @@ pub fn quota(
         Mode::Gentle | Mode::Spare => gentle(limits.headroom_share),
     };
     let capped = |bytes: u64| bytes.min(limits.cap_bytes.unwrap_or(u64::MAX));
-    let once_idle_bytes = capped(bound.unwrap_or(0));
+    let idle_quota_bytes = capped(bound.unwrap_or(0));
     let spare_bytes = match limits.mode {
         Mode::Spare => capped(gentle(limits.busy_headroom_share()).unwrap_or(0)),
         Mode::Paper | Mode::Gentle => 0,
@@ -111,7 +111,7 @@ pub fn quota(
         _ if bound.is_none() => (Reason::HarvestableUnknown, 0),
         // An owner whose activity is unknown cannot object.
         Verdict::Unknown => (Reason::ActivityUnknown, 0),
-        Verdict::Idle { .. } => (Reason::Idle, once_idle_bytes),
+        Verdict::Idle { .. } => (Reason::Idle, idle_quota_bytes),
         Verdict::Waiting { .. } | Verdict::Loaded if spare_bytes > 0 => {
             (Reason::Spare, spare_bytes)
         }
@@ -121,7 +121,7 @@ pub fn quota(
     Quota {
         quota_bytes,
         recruitable_bytes,
-        once_idle_bytes,
+        idle_quota_bytes,
         reason,
     }
 }
@@ -191,7 +191,7 @@ mod tests {
         for (available, guest, mem_available, verdict, limits, now, once_idle, reason) in cases {
             let q = quota(&host(available, guest), mem_available, verdict, &limits);
             assert_eq!(
-                (q.quota_bytes, q.once_idle_bytes, q.reason),
+                (q.quota_bytes, q.idle_quota_bytes, q.reason),
                 (now, once_idle, reason),
                 "available {available}, guest {guest}, MemAvailable {mem_available:?}, {verdict:?}, {limits:?}"
             );
@@ -206,7 +206,7 @@ mod tests {
             ..Limits::default()
         };
         let q = quota(&host(800, 0), Some(700), WAITING, &limits);
-        assert_eq!((q.quota_bytes, q.once_idle_bytes), (550, 550));
+        assert_eq!((q.quota_bytes, q.idle_quota_bytes), (550, 550));
     }
 
     proptest! {
@@ -240,8 +240,8 @@ mod tests {
             let (gentle, paper, spare) = (of(Mode::Gentle), of(Mode::Paper), of(Mode::Spare));
             prop_assert!(gentle.quota_bytes <= paper.quota_bytes);
             prop_assert!(gentle.quota_bytes <= spare.quota_bytes);
-            prop_assert!(spare.quota_bytes <= spare.once_idle_bytes);
-            prop_assert_eq!(gentle.once_idle_bytes, spare.once_idle_bytes);
+            prop_assert!(spare.quota_bytes <= spare.idle_quota_bytes);
+            prop_assert_eq!(gentle.idle_quota_bytes, spare.idle_quota_bytes);
         }
     }
 }

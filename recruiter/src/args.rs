@@ -49,7 +49,7 @@ Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
     #[command(after_help = "\
 Examples:
   gleaner-recruiter status
-  gleaner-recruiter status --url http://127.0.0.1:7484 --json | jq '.hosts[].quota.free_bytes'
+  gleaner-recruiter status --url http://127.0.0.1:7484 --json | jq '.hosts[].quota.unleased_bytes'
 
 Exit codes: 0 it answers; 1 failed; 2 wrong usage; 3 it does not answer.")]
     Status(Status),

@@ -93,7 +93,7 @@ fn said(status: &Status) -> String {
         recruiter.links_count,
         sum(|q| q.quota_bytes),
         sum(|q| q.lent_bytes),
-        sum(|q| q.free_bytes),
+        sum(|q| q.unleased_bytes),
     );
     if recruiter.starting_for_ms > 0 {
         let _ = writeln!(
@@ -117,7 +117,7 @@ fn said(status: &Status) -> String {
                 quota.host_id.clone(),
                 bytes(quota.quota_bytes),
                 bytes(quota.lent_bytes),
-                bytes(quota.free_bytes),
+                bytes(quota.unleased_bytes),
                 host.leases_count.to_string(),
                 match host.address {
                     Some(_) => reason(quota.reason).to_owned(),
@@ -142,7 +142,7 @@ fn said(status: &Status) -> String {
                     lease.client.clone(),
                     lease.key.escape_debug().to_string(), // a client chose this text
                     Bytes(lease.granted_bytes as f64).to_string(),
-                    Bytes(lease.held_bytes as f64).to_string(),
+                    Bytes(lease.remaining_bytes as f64).to_string(),
                     format!("{} s", lease.expires_in_ms / 1000),
                     view.host_id.clone(),
                     lease.lease_id.clone(),

@@ -52,7 +52,7 @@ pub(crate) async fn converse(
         caller: &caller,
         number,
         asks: None,
-        takes_revocations: false,
+        accepts_revocation_lists: false,
         revocations: state.revocations.follow(),
         last_id: 0,
         unanswered: HashMap::new(),
@@ -80,7 +80,7 @@ struct Conversation<'a> {
     /// Requests to send; `None` until the host has announced itself.
     asks: Option<mpsc::Receiver<HostRequest>>,
     /// True if the host has announced that it accepts revocation lists.
-    takes_revocations: bool,
+    accepts_revocation_lists: bool,
     /// Message with the revocation lists in force.
     revocations: watch::Receiver<Option<Utf8Bytes>>,
     last_id: u64,
@@ -154,7 +154,7 @@ impl Conversation<'_> {
             heard = socket.recv() => ConversationEvent::Heard(heard),
             ask = ask => ConversationEvent::Ask(ask),
             // The channel cannot close: its sender belongs to the shared state.
-            _ = self.revocations.changed(), if self.takes_revocations => ConversationEvent::Revocations,
+            _ = self.revocations.changed(), if self.accepts_revocation_lists => ConversationEvent::Revocations,
             () = sleep_until(self.heard + silence) => ConversationEvent::Silence,
         }
     }
@@ -173,14 +173,14 @@ impl Conversation<'_> {
         match said {
             HostMessage::Announcement(said) => {
                 let now_ms = self.state.now_ms();
-                let takes_revocations = said.takes_revocations;
+                let accepts_revocation_lists = said.accepts_revocation_lists;
                 let mut registry = self.state.registry();
                 registry.announced(self.host_id, self.number, *said, now_ms)?;
                 if self.asks.is_none() {
                     // Under the registry's lock, so that a host found there always has its link.
                     self.asks = Some(self.state.links.take_over(self.host_id, self.number));
                 }
-                self.takes_revocations = takes_revocations;
+                self.accepts_revocation_lists = accepts_revocation_lists;
             }
             HostMessage::Answer(answer) => self.answered(*answer)?,
             HostMessage::Other => {} // from a later version

@@ -127,14 +127,14 @@ impl Pool {
             let is_again = failed.is_some_and(|(before, _)| before == host);
             failed = Some((host, why));
             if is_again {
-                break; // an older recruiter, which does not know `avoid`
+                break; // an older recruiter, which does not know `avoided_host_ids`
             }
         }
         Err(failed.map_or_else(|| "no lease".to_owned(), |(_, why)| why))
     }
 
     fn granted(&self, recruiters: &Recruiters, bytes: u64) -> Result<LeaseView, String> {
-        let (n, avoid) = {
+        let (n, avoided_host_ids) = {
             let mut state = lock(&self.state);
             state.asked_count += 1;
             (state.asked_count, state.unreachable.hosts(self.now_ms()))
@@ -142,7 +142,7 @@ impl Pool {
         let bytes = bytes.max(LEASE_BYTES).next_multiple_of(SLAB_BYTES);
         let request = LeaseRequest {
             term_ms: self.term_ms(),
-            avoid,
+            avoided_host_ids,
             ..LeaseRequest::new(bytes, format!("{}-{n}", self.session))
         };
         let leases = recruiters.lease(&request).map_err(|e| e.to_string())?;

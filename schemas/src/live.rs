@@ -75,10 +75,10 @@ pub enum HostState {
         /// Start of the idle period: the later of the last activity and the load's fall.
         since_time_ms: i64,
     },
-    /// The host is not idle yet.
-    Waiting {
+    /// The host is in use: not idle yet.
+    InUse {
         /// Time at which the host will be idle, if nothing happens until then.
-        at_time_ms: i64,
+        idle_at_time_ms: i64,
     },
     /// The load is too high.
     Loaded,
@@ -107,12 +107,12 @@ pub struct Owner {
     pub time_ms: i64,
     /// For a return: length of the owner's absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub away_ms: Option<i64>,
+    pub absence_ms: Option<i64>,
     /// For `idle`: start of the absence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_time_ms: Option<i64>,
-    /// For `active`: the source of activity that observed the owner, or `load` (the host is too busy to be
-    /// idle), or `gap` (samples are missing, and nothing is assumed about the time without them).
+    /// For `in_use`: the source of activity that observed the owner, or `load` (the load is too high for an
+    /// idle host), or `gap` (samples are missing, and nothing is assumed about the time without them).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -122,10 +122,10 @@ pub struct Owner {
 #[serde(rename_all = "snake_case")]
 pub enum OwnerState {
     /// The host is in use, or counts as such.
-    Active,
+    InUse,
     /// The host is idle.
     Idle,
-    /// The state is unknown; treat it as active.
+    /// The state is unknown; treat it as in use.
     #[default]
     #[serde(other)]
     Unknown,
@@ -167,9 +167,9 @@ mod tests {
             Message::Sample(Box::new(sample(HostState::Idle { since_time_ms: 5 }))),
             Message::Sample(Box::new(sample(HostState::Unknown))),
             Message::Owner(Owner {
-                state: OwnerState::Active,
+                state: OwnerState::InUse,
                 time_ms: 9,
-                away_ms: Some(4),
+                absence_ms: Some(4),
                 ..Owner::default()
             }),
             Message::Alive(SignOfLife { time_ms: 8 }),
@@ -189,15 +189,15 @@ mod tests {
     #[test]
     fn written_as_documented_and_what_comes_later_is_passed_over() {
         let owner = Message::Owner(Owner {
-            state: OwnerState::Active,
+            state: OwnerState::InUse,
             time_ms: 9,
-            away_ms: Some(4),
+            absence_ms: Some(4),
             source: Some("input".into()),
             ..Owner::default()
         });
         assert_eq!(
             serde_json::to_string(&owner).unwrap(),
-            r#"{"type":"owner","state":"active","time_ms":9,"away_ms":4,"source":"input"}"#
+            r#"{"type":"owner","state":"in_use","time_ms":9,"absence_ms":4,"source":"input"}"#
         );
         for (later, expected) in [
             (r#"{"type":"lease","bytes":4}"#, Message::Other),

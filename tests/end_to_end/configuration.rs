@@ -38,13 +38,13 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     Daemon {
         name: "memoryd",
         run: &["run"],
-        config: "lock = \"never\"\n",
+        config: "lock_pages = \"never\"\n",
         key: "cap",
         good: "1GiB",
         wrong: "much",
         leaves: "memoryd.sock",
-        fixed: "lock = \"always\"\nrecruiters = [\"http://127.0.0.1:1\"]\n",
-        left_out: "huge_pages, lock, recruiters",
+        fixed: "lock_pages = \"always\"\nrecruiters = [\"http://127.0.0.1:1\"]\n",
+        left_out: "huge_pages, lock_pages, recruiters",
     },
     Daemon {
         name: "collector",

@@ -204,7 +204,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     // Once every host has announced itself, the recruiter knows what each could lend.
     let could_lend = |host: &Value| {
         let quota = &host["quota"];
-        host["is_linked"] == true && quota["once_idle_bytes"].as_u64() > Some(0)
+        host["is_linked"] == true && quota["idle_quota_bytes"].as_u64() > Some(0)
     };
     let all_could = |s: &Value| list(s, "hosts").iter().all(could_lend);
     wait_for("three hosts that could lend", all_could);

@@ -209,7 +209,7 @@ fn this_host_is_watched_and_the_terminal_given_back() {
     ]);
     // Without input devices, nobody can tell whether the owner is present.
     terminal.wait_for("owner", |text| {
-        text.contains("cannot be seen") || text.contains("busy")
+        text.contains("cannot be seen") || text.contains("loaded")
     });
     assert!(terminal.written().contains("\u{1b}[38;5;"), "no colours");
     terminal.press("?");
@@ -270,7 +270,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
     terminal.wait_for("filter kept", |text| text.contains("/ filter: host-0004"));
     terminal.press("i");
     terminal.wait_for("idle ones alone", |text| {
-        text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" busy ")
+        text.contains("/ filter: idle") && text.contains(" idle ") && !text.contains(" loaded ")
     });
     drop(collector);
     // The last known figures stay on the screen.

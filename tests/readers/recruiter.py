@@ -29,13 +29,13 @@ class Host(threading.Thread):
         self.start()
 
     @property
-    def free_bytes(self) -> int:
-        return self.quota_bytes - sum(lease["held_bytes"] for lease in self.leases.values())
+    def unleased_bytes(self) -> int:
+        return self.quota_bytes - sum(lease["remaining_bytes"] for lease in self.leases.values())
 
     def announcement(self) -> dict:
-        free = self.free_bytes
+        free = self.unleased_bytes
         quota = {"host_id": self.id, "quota_bytes": self.quota_bytes, "lent_bytes": self.quota_bytes - free}
-        quota |= {"free_bytes": free, "held_back_bytes": 0, "once_idle_bytes": self.quota_bytes}
+        quota |= {"unleased_bytes": free, "headroom_bytes": 0, "idle_quota_bytes": self.quota_bytes}
         quota |= {"physical_bytes": 2 * self.quota_bytes, "mode": "gentle", "reason": "idle"}
         said = {"type": "announcement", "version": 1, "memoryd_version": "test", "incarnation": self.id}
         said |= {"address": "192.0.2.1:10809"}
@@ -48,10 +48,10 @@ class Host(threading.Thread):
                 if (lease["client"], lease["key"]) == (asked["client"], asked["key"]):
                     return {"outcome": "granted", "lease": lease}
             held = -(-asked["bytes"] // SLAB) * SLAB
-            if held > self.free_bytes:
+            if held > self.unleased_bytes:
                 return {"outcome": "refused", "kind": "no_memory", "detail": "less is free", "retry_in_ms": 1000}
             lease = {"lease_id": os.urandom(16).hex(), "generation": 1, "client": asked["client"], "key": asked["key"]}
-            lease |= {"granted_bytes": held, "held_bytes": held, "expires_in_ms": asked["term_ms"]}
+            lease |= {"granted_bytes": held, "remaining_bytes": held, "expires_in_ms": asked["term_ms"]}
             self.leases[lease["lease_id"]] = lease
             return {"outcome": "granted", "lease": lease}
         lease_id = asked["lease_id"]
@@ -84,7 +84,7 @@ class Host(threading.Thread):
                 continue
             if asked["type"] == "request":
                 answer = {"type": "answer", "request_id": asked["request_id"], **self.answer(asked)}
-                link.send(json.dumps(answer | {"free_bytes": self.free_bytes, "requests_per_s": 0.0}))
+                link.send(json.dumps(answer | {"unleased_bytes": self.unleased_bytes, "requests_per_s": 0.0}))
 
     def leave(self) -> None:
         self.stopped.set()

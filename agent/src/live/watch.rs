@@ -91,7 +91,9 @@ fn of_sample(sample: &Sample) -> String {
     let idle_ms = row.owner_idle_ms;
     let state = match sample.state {
         HostState::Idle { since_time_ms } => format!("idle since {}", clock(since_time_ms)),
-        HostState::Waiting { at_time_ms } => format!("in use; idle at {}", clock(at_time_ms)),
+        HostState::InUse { idle_at_time_ms } => {
+            format!("in use; idle at {}", clock(idle_at_time_ms))
+        }
         HostState::Loaded => "in use: loaded".to_owned(),
         HostState::Unknown => unknown(),
     };
@@ -108,14 +110,14 @@ fn of_sample(sample: &Sample) -> String {
 
 fn of_owner(owner: &Owner) -> String {
     let source = owner.source.as_deref().unwrap_or("unknown");
-    let what = match (owner.state, owner.away_ms) {
-        (OwnerState::Active, Some(away_ms)) => {
-            let away = Seconds::from_ms(away_ms);
+    let what = match (owner.state, owner.absence_ms) {
+        (OwnerState::InUse, Some(absence_ms)) => {
+            let away = Seconds::from_ms(absence_ms);
             format!("back after {away} ({source})")
         }
-        (OwnerState::Active, None) => format!("active ({source})"),
+        (OwnerState::InUse, None) => format!("in use ({source})"),
         (OwnerState::Idle, _) => "idle".to_owned(),
-        (OwnerState::Unknown, _) => "cannot be seen: counts as active".to_owned(),
+        (OwnerState::Unknown, _) => "cannot be seen: counts as in use".to_owned(),
     };
     format!("{:<10}{:<8}{what}\n", clock(owner.time_ms), "owner")
 }
@@ -144,7 +146,7 @@ mod tests {
         let text = |line: &str| text(line.as_bytes());
         assert_eq!(
             text(
-                r#"{"type":"owner","state":"active","time_ms":3723000,"away_ms":720000,"source":"input"}"#
+                r#"{"type":"owner","state":"in_use","time_ms":3723000,"absence_ms":720000,"source":"input"}"#
             ),
             "01:02:03  owner   back after 12 min (input)\n"
         );

@@ -137,7 +137,7 @@ fn a_loop_that_hangs_gives_no_sign_of_life_and_hides_no_key_press() {
     watched.press();
     let message = watched.heard();
     assert!(
-        matches!(&message, Message::Owner(owner) if owner.state == OwnerState::Active && owner.away_ms >= Some(2 * MINUTE)),
+        matches!(&message, Message::Owner(owner) if owner.state == OwnerState::InUse && owner.absence_ms >= Some(2 * MINUTE)),
         "{message:?}"
     );
     assert_eq!(watched.watcher.events().unwrap().len(), 1);
@@ -169,7 +169,7 @@ fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
     assert_eq!(rows.unwrap().len(), 4);
     assert!(absences.has("activity"));
     watched.press();
-    assert!(matches!(watched.heard(), Message::Owner(owner) if owner.away_ms.is_some()));
+    assert!(matches!(watched.heard(), Message::Owner(owner) if owner.absence_ms.is_some()));
     assert_eq!(idle_ms(&watched.sample()), (Some(0), Some(0)));
     let message = watched.heard();
     assert!(matches!(&message, Message::Sample(sample) if sample.row.owner_idle_ms == Some(0)));

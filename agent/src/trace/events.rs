@@ -124,9 +124,9 @@ pub(crate) fn agent_stop(now: &Moment, why: &str) -> Event {
 }
 
 /// Event of the owner's return, first seen by `source`.
-pub(crate) fn owner_returned(time_ms: i64, away_ms: i64, source: &str) -> Event {
+pub(crate) fn owner_returned(time_ms: i64, absence_ms: i64, source: &str) -> Event {
     let detail = Some(source.to_owned());
-    event(time_ms, "owner_returned", Some(away_ms), detail)
+    event(time_ms, "owner_returned", Some(absence_ms), detail)
 }
 
 fn event(time_ms: i64, kind: &str, amount_ms: Option<i64>, detail: Option<String>) -> Event {

@@ -145,7 +145,7 @@ impl Listener {
     fn next_news(&mut self) -> Message {
         loop {
             match self.next() {
-                Message::Owner(owner) if owner.away_ms.is_none() => {}
+                Message::Owner(owner) if owner.absence_ms.is_none() => {}
                 Message::Alive(_) => {}
                 news => return news,
             }
@@ -184,9 +184,9 @@ impl Listener {
                 message => panic!("not at once: {message:?}"),
             }
         };
-        assert_eq!(owner.state, OwnerState::Active);
+        assert_eq!(owner.state, OwnerState::InUse);
         assert_eq!(owner.source.as_deref(), Some(source));
-        assert!(owner.away_ms >= Some(100), "{owner:?}");
+        assert!(owner.absence_ms >= Some(100), "{owner:?}");
         owner
     }
 
@@ -212,7 +212,7 @@ fn a_key_press_and_a_device_plugged_in_are_told_at_once() {
     host.wait_for("SELECT count(*) FROM events WHERE kind = 'owner_returned' AND detail = 'input'");
     let away = format!(
         "SELECT count(*) FROM events WHERE amount_ms = {}",
-        owner.away_ms.unwrap()
+        owner.absence_ms.unwrap()
     );
     assert_eq!(host.number(&away), 1);
 

@@ -26,7 +26,7 @@ pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Opti
     let headroom = headroom_bytes(categories.physical_bytes, headroom_share);
     Some(ExplainedQuota {
         quota_bytes: stored(found.quota_bytes),
-        once_idle_bytes: stored(found.once_idle_bytes),
+        idle_quota_bytes: stored(found.idle_quota_bytes),
         recruitable_bytes: stored(found.recruitable_bytes),
         recruitable_terms: vec![
             term("available", Some(stored(categories.available_bytes))),

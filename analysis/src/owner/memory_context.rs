@@ -101,7 +101,7 @@ fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -
         Verdict::Unknown,
         &limits,
     );
-    (found.reason != Reason::HarvestableUnknown).then_some(found.once_idle_bytes)
+    (found.reason != Reason::HarvestableUnknown).then_some(found.idle_quota_bytes)
 }
 
 /// The memory context sizes of both modes.

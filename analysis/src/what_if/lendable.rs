@@ -92,7 +92,7 @@ fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> O
         Verdict::Unknown,
         &limits,
     );
-    (found.reason != Reason::HarvestableUnknown).then(|| stored(found.once_idle_bytes))
+    (found.reason != Reason::HarvestableUnknown).then(|| stored(found.idle_quota_bytes))
 }
 
 #[cfg(test)]

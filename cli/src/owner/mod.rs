@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Owner) -> anyhow::Result<()> {
     let socket = args.socket.clone().unwrap_or_else(default_socket);
     let command = match &args.command {
         Command::Pause { length } => OwnerCommand::Pause {
-            for_ms: length.map(|length| i64::try_from(length.as_millis()).unwrap_or(i64::MAX)),
+            duration_ms: length.map(|length| i64::try_from(length.as_millis()).unwrap_or(i64::MAX)),
         },
         Command::Resume => OwnerCommand::Resume,
         Command::Cap { size: Cap(bytes) } => OwnerCommand::Cap { bytes: *bytes },
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Owner) -> anyhow::Result<()> {
     let text = match &reply {
         OwnerReply::Refused(refusal) => bail!("refused: {}", refusal.detail),
         OwnerReply::Lending(lending) if args.json => document(lending)?,
-        OwnerReply::Log { given_back } if args.json => document(given_back)?,
-        OwnerReply::Log { given_back } => text::log(given_back, &zone),
+        OwnerReply::Log { reclaims } if args.json => document(reclaims)?,
+        OwnerReply::Log { reclaims } => text::log(reclaims, &zone),
         OwnerReply::Lending(lending) if matches!(command, OwnerCommand::Status) => {
             text::status(lending, &zone)
         }

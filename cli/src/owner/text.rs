@@ -13,8 +13,8 @@ pub(super) fn done(lending: &LendingState, zone: &TimeZone) -> String {
         (false, Some(cap)) => format!("lending, {} at most", size(cap)),
         (false, None) => "lending, without a cap of yours".to_owned(),
     };
-    if let Some(given_back) = &lending.given_back {
-        let (bytes, took) = (size(given_back.bytes), length_us(given_back.all_us));
+    if let Some(reclaimed) = &lending.reclaimed {
+        let (bytes, took) = (size(reclaimed.bytes), length_us(reclaimed.full_reclaim_us));
         let _ = write!(said, "; {bytes} given back in {took}");
     }
     said + "\n"
@@ -33,10 +33,10 @@ pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
                 why(quota)
             ),
         ),
-        ("free", format!("{} to lease", size(quota.free_bytes))),
+        ("free", format!("{} to lease", size(quota.unleased_bytes))),
     ];
-    if quota.quota_bytes != quota.once_idle_bytes {
-        lines.push(("once idle", size(quota.once_idle_bytes)));
+    if quota.quota_bytes != quota.idle_quota_bytes {
+        lines.push(("once idle", size(quota.idle_quota_bytes)));
     }
     if let Some(bytes) = quota.low_water_bytes {
         lines.push((
@@ -61,34 +61,34 @@ pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
     } else {
         "not locked"
     };
-    let (resident, huge) = (size(lending.resident_bytes), size(lending.huge_bytes));
+    let (resident, huge) = (size(lending.resident_bytes), size(lending.huge_page_bytes));
     lines.push((
         "in memory",
         format!("{resident}, {huge} of it in huge pages, {locked}"),
     ));
     lines.push((
         "gleaner-memoryd",
-        format!("{} for itself", size(lending.own_bytes)),
+        format!("{} for itself", size(lending.daemon_bytes)),
     ));
     let pages = lending.pages.as_ref().map_or_else(
         || "served nowhere, so no lease is placed here: `listen` in memoryd.toml".to_owned(),
         served,
     );
     lines.push(("pages", pages));
-    let agent = if lending.hears_agent {
+    let agent = if lending.is_agent_connected {
         "heard"
     } else {
         "not heard: nothing is lent without it"
     };
     lines.push(("agent", agent.to_owned()));
-    let recruiters = if lending.recruiters.is_empty() {
+    let recruiters = if lending.linked_recruiters.is_empty() {
         "none linked".to_owned()
     } else {
-        lending.recruiters.join(", ")
+        lending.linked_recruiters.join(", ")
     };
     lines.push(("recruiters", recruiters));
     if let Some(held) = &lending.revocations {
-        let made = clock(held.made_time_ms, zone);
+        let made = clock(held.issued_time_ms, zone);
         let count = held.certificates_count;
         let text = format!("{count} certificates, by a list of {made}; their clients are refused");
         lines.push(("revoked", text));
@@ -110,7 +110,7 @@ pub(super) fn status(lending: &LendingState, zone: &TimeZone) -> String {
                 lease.lease_id.get(..8).unwrap_or_default().to_owned(),
                 plain(&lease.client),
                 size(lease.granted_bytes),
-                size(lease.held_bytes),
+                size(lease.remaining_bytes),
                 Seconds::from_ms(lease.expires_in_ms).to_string(),
             ]);
         }
@@ -157,7 +157,7 @@ pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
     ];
     let mut table = gleaner_terminal::table(&header, 2);
     for line in lines {
-        let all = length_us(line.all_us);
+        let all = length_us(line.full_reclaim_us);
         let all = match line.steps_count {
             0 | 1 => all,
             steps => format!("{steps} × {all}"),
@@ -167,11 +167,11 @@ pub(super) fn log(lines: &[ReclaimRecord], zone: &TimeZone) -> String {
             clock(line.time_ms, zone),
             line.cause.replace('_', " "),
             size(line.bytes),
-            length_us(line.first_us),
+            length_us(line.first_reclaim_us),
             all,
             Seconds::from_ms(line.time_ms.saturating_sub(line.lent_since_time_ms)).to_string(),
             size(line.peak_lent_bytes),
-            size(line.left_lent_bytes),
+            size(line.remaining_lent_bytes),
             clients.join(", "),
         ]);
     }
@@ -249,8 +249,8 @@ mod tests {
             quota: HostQuota {
                 quota_bytes: 8 << 30,
                 lent_bytes: 2 << 30,
-                free_bytes: 6 << 30,
-                once_idle_bytes: 8 << 30,
+                unleased_bytes: 6 << 30,
+                idle_quota_bytes: 8 << 30,
                 reason: QuotaReason::Idle,
                 idle_for_ms: Some(400_000),
                 ..HostQuota::default()
@@ -259,14 +259,14 @@ mod tests {
                 lease_id: "0123456789abcdef".into(),
                 client: "ren\u{1b}der".into(),
                 granted_bytes: 3 << 30,
-                held_bytes: 2 << 30,
+                remaining_bytes: 2 << 30,
                 expires_in_ms: 90_000,
                 ..Lease::default()
             }],
             resident_bytes: 1 << 30,
-            huge_bytes: 1 << 30,
+            huge_page_bytes: 1 << 30,
             is_locked: true,
-            own_bytes: 9 << 20,
+            daemon_bytes: 9 << 20,
             pages: Some(PagesServed {
                 connections_count: 3,
                 requests_count: 300,
@@ -278,9 +278,9 @@ mod tests {
                     })
                     .to_vec(),
             }),
-            hears_agent: true,
+            is_agent_connected: true,
             revocations: Some(RevocationCount {
-                made_time_ms: 1_795_219_140_000,
+                issued_time_ms: 1_795_219_140_000,
                 certificates_count: 2,
             }),
             ..LendingState::default()
@@ -318,13 +318,13 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
 
     #[test]
     fn what_was_done_says_how_fast() {
-        let given_back = Some(ReclaimRecord {
+        let reclaimed = Some(ReclaimRecord {
             bytes: 2 << 30,
-            all_us: 5210,
+            full_reclaim_us: 5210,
             ..ReclaimRecord::default()
         });
         let mut found = LendingState {
-            given_back,
+            reclaimed,
             is_paused: true,
             ..lending()
         };
@@ -349,8 +349,8 @@ revoked          2 certificates, by a list of 2026-11-20 23:59:00; their clients
             lent_since_time_ms: 1_699_999_910_000,
             cause: "agent_lost".into(),
             bytes: 8 << 30,
-            first_us: 310,
-            all_us: 21_470,
+            first_reclaim_us: 310,
+            full_reclaim_us: 21_470,
             steps_count: 1,
             clients: vec!["a".into(), "b".into()],
             ..ReclaimRecord::default()

@@ -37,7 +37,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
         "lease quota now".to_owned(),
         Bytes::from(now).to_string(),
     ]);
-    let were_idle: i64 = quotas.iter().map(once_idle_bytes).sum();
+    let were_idle: i64 = quotas.iter().map(idle_quota_bytes).sum();
     t.add_row(vec![
         "lease quota, were it idle".to_owned(),
         Bytes::from(were_idle).to_string(),
@@ -54,7 +54,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
 }
 
 /// Bytes that an idle host would lend in gentle mode.
-fn once_idle_bytes(quota: &Quota) -> i64 {
+fn idle_quota_bytes(quota: &Quota) -> i64 {
     quota
         .harvestable_bytes
         .map_or(0, |h| h.min(quota.recruitable_bytes))

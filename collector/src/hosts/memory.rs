@@ -40,7 +40,7 @@ pub struct Memory {
     /// Quota by `policy::quota`, without the owner's limits.
     pub quota_bytes: Option<u64>,
     /// Quota that the host will have once it is idle.
-    pub once_idle_bytes: Option<u64>,
+    pub idle_quota_bytes: Option<u64>,
     /// Idle verdict of `policy::idle`; its times are on the host's clock.
     #[serde(flatten)]
     pub state: HostState,
@@ -140,7 +140,7 @@ impl Memory {
             &limits,
         );
         self.quota_bytes = Some(found.quota_bytes);
-        self.once_idle_bytes = self.mem_available_bytes.map(|_| found.once_idle_bytes);
+        self.idle_quota_bytes = self.mem_available_bytes.map(|_| found.idle_quota_bytes);
     }
 
     /// Converts a verdict's times to the wall clock. They are on the boot clock if there is one, since it cannot be
@@ -151,8 +151,8 @@ impl Memory {
             Verdict::Idle { since_ms } => HostState::Idle {
                 since_time_ms: wall(since_ms),
             },
-            Verdict::Waiting { at_ms } => HostState::Waiting {
-                at_time_ms: wall(at_ms),
+            Verdict::Waiting { at_ms } => HostState::InUse {
+                idle_at_time_ms: wall(at_ms),
             },
             Verdict::Loaded => HostState::Loaded,
             Verdict::Unknown => HostState::Unknown,
@@ -166,8 +166,8 @@ impl Memory {
             HostState::Idle { since_time_ms } => Verdict::Idle {
                 since_ms: boottime(since_time_ms),
             },
-            HostState::Waiting { at_time_ms } => Verdict::Waiting {
-                at_ms: boottime(at_time_ms),
+            HostState::InUse { idle_at_time_ms } => Verdict::Waiting {
+                at_ms: boottime(idle_at_time_ms),
             },
             HostState::Loaded => Verdict::Loaded,
             HostState::Unknown => Verdict::Unknown,
@@ -261,7 +261,7 @@ mod tests {
         };
         let mut memory = Memory::of_samples(&table(std::iter::once(row))).remove(0);
         (memory.database_id, memory.received_ms) = ("d".to_owned(), 3);
-        (memory.quota_bytes, memory.once_idle_bytes) = (Some(16), Some(17));
+        (memory.quota_bytes, memory.idle_quota_bytes) = (Some(16), Some(17));
         memory.state = HostState::Idle { since_time_ms: 18 };
         memory.pressure_share = Some(0.25);
         let text = serde_json::to_string(&memory).unwrap();
@@ -269,7 +269,7 @@ mod tests {
             \"boottime_ms\":4,\"interval_ms\":5,\"physical_bytes\":100,\"static_kernel_bytes\":6,\
             \"balloon_bytes\":7,\"dynamic_kernel_bytes\":8,\"lotsfree_bytes\":9,\"process_bytes\":10,\
             \"file_cache_bytes\":11,\"guest_bytes\":12,\"available_bytes\":37,\"harvestable_bytes\":14,\
-            \"mem_available_bytes\":15,\"quota_bytes\":16,\"once_idle_bytes\":17,\"state\":\"idle\",\
+            \"mem_available_bytes\":15,\"quota_bytes\":16,\"idle_quota_bytes\":17,\"state\":\"idle\",\
             \"since_time_ms\":18,\"owner_idle_ms\":19,\"load5\":0.5,\"pressure_share\":0.25,\
             \"psi_memory_some_total_us\":20}";
         assert_eq!(text, expected);
@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn a_host_is_idle_after_five_calm_minutes_and_lends_then() {
         let waiting = learned(quiet(&[10, 12, 14]));
-        let at_time_ms = BOOT_MS + 15 * MINUTE;
-        assert_eq!(waiting.state, HostState::Waiting { at_time_ms });
+        let idle_at_time_ms = BOOT_MS + 15 * MINUTE;
+        assert_eq!(waiting.state, HostState::InUse { idle_at_time_ms });
         assert_eq!(
-            (waiting.quota_bytes, waiting.once_idle_bytes),
+            (waiting.quota_bytes, waiting.idle_quota_bytes),
             (Some(0), Some(400))
         );
         let idle = learned(quiet(&[10, 12, 14, 16]));
@@ -302,12 +302,12 @@ mod tests {
         let mut samples = quiet(&[10, 12, 14, 16]);
         samples[3].interval_ms = None;
         let after_gap = learned(samples.clone());
-        let at_time_ms = BOOT_MS + 21 * MINUTE;
-        assert_eq!(after_gap.state, HostState::Waiting { at_time_ms });
+        let idle_at_time_ms = BOOT_MS + 21 * MINUTE;
+        assert_eq!(after_gap.state, HostState::InUse { idle_at_time_ms });
         assert_eq!(after_gap.pressure_share, None);
         samples[3].interval_ms = Some(2 * MINUTE);
         samples.remove(2); // the sample has not arrived yet
-        assert_eq!(learned(samples).state, HostState::Waiting { at_time_ms });
+        assert_eq!(learned(samples).state, HostState::InUse { idle_at_time_ms });
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
     assert_eq!(told["time_ms"], time(3));
     assert_eq!(
         (&told["state"], &told["quota_bytes"]),
-        (&json!("waiting"), &json!(0))
+        (&json!("in_use"), &json!(0))
     );
     collector.seal();
     send(&collector, 4);
@@ -71,7 +71,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
         (
             &told["available_bytes"],
             &told["quota_bytes"],
-            &told["once_idle_bytes"]
+            &told["idle_quota_bytes"]
         ),
         (&json!(604), &json!(404), &json!(404))
     );

@@ -16,11 +16,11 @@ pub(crate) struct LendingRemedies {
     pub(crate) pages: String,
 }
 
-/// Judges the status; `recruiters` and `grants` are as configured.
+/// Judges the status; `recruiters` and `grants_leases` are as configured.
 pub(crate) fn judge(
     lending: &LendingState,
     recruiters: &[String],
-    grants: bool,
+    grants_leases: bool,
     mends: &LendingRemedies,
 ) -> Vec<Finding> {
     let quota = &lending.quota;
@@ -33,7 +33,7 @@ pub(crate) fn judge(
         ),
     };
     let mut findings = vec![Finding::ok("lending", state)];
-    findings.push(match lending.hears_agent {
+    findings.push(match lending.is_agent_connected {
         true => Finding::ok("agent", "heard"),
         false => Finding::of(Message::AgentUnheard, "agent", "not heard: nothing is lent")
             .mend(mends.agent.clone()),
@@ -47,7 +47,7 @@ pub(crate) fn judge(
     }
     for url in recruiters {
         let is_same = |linked: &String| linked.trim_end_matches('/') == url.trim_end_matches('/');
-        findings.push(match lending.recruiters.iter().any(is_same) {
+        findings.push(match lending.linked_recruiters.iter().any(is_same) {
             true => Finding::ok("recruiters", format!("{url} is linked")),
             false => Finding::of(
                 Message::RecruiterUnlinked,
@@ -57,7 +57,7 @@ pub(crate) fn judge(
             .mend(mends.memoryd.clone()),
         });
     }
-    if grants && !recruiters.is_empty() {
+    if grants_leases && !recruiters.is_empty() {
         findings.push(match &lending.pages {
             Some(_) => Finding::ok("pages", "served to clients of leases"),
             None => Finding::of(
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn links_and_the_agent_are_what_lending_needs() {
-        let judged = |hears_agent, linked: &[&str], wanted: &[&str]| {
+        let judged = |is_agent_connected, linked: &[&str], wanted: &[&str]| {
             let owned = |texts: &[&str]| {
                 texts
                     .iter()
@@ -95,8 +95,8 @@ mod tests {
                     .collect::<Vec<_>>()
             };
             let lending = LendingState {
-                hears_agent,
-                recruiters: owned(linked),
+                is_agent_connected,
+                linked_recruiters: owned(linked),
                 pages: Some(PagesServed::default()),
                 ..LendingState::default()
             };
@@ -126,12 +126,12 @@ mod tests {
     fn leases_are_offered_with_an_address_that_serves_their_pages() {
         let url = "https://r:1".to_owned();
         let lending = LendingState {
-            hears_agent: true,
-            recruiters: vec![url.clone()],
+            is_agent_connected: true,
+            linked_recruiters: vec![url.clone()],
             ..LendingState::default()
         };
-        let found = |lending: &LendingState, grants| {
-            let findings = judge(lending, std::slice::from_ref(&url), grants, &mends());
+        let found = |lending: &LendingState, grants_leases| {
+            let findings = judge(lending, std::slice::from_ref(&url), grants_leases, &mends());
             let unserved = findings
                 .into_iter()
                 .find(|f| f.message == Some(Message::PagesUnserved));

@@ -59,8 +59,8 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
                 memoryd: patient.start(),
                 pages: serve_pages(patient, recruiters),
             };
-            let grants = patient.settings.text("grants").as_deref() != Some("false");
-            lending::judge(&lending, recruiters, grants, &mends)
+            let grants_leases = patient.settings.text("grants_leases").as_deref() != Some("false");
+            lending::judge(&lending, recruiters, grants_leases, &mends)
         }
         _ => Vec::new(), // the finding on the socket says why
     }

@@ -317,7 +317,7 @@ fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
             .path("data")
             .unwrap_or_else(|| place.state("collector")),
         Daemon::Memoryd => settings
-            .path("state")
+            .path("state_folder")
             .unwrap_or_else(|| place.state("memoryd")),
         Daemon::Recruiter => place.state("recruiter"),
         Daemon::Clerk => settings

@@ -68,7 +68,7 @@ fn try_recruiters(urls: &[&str]) -> Result<Recruiters, BorrowError> {
 fn lease(bytes: u64) -> String {
     format!(
         r#"{{"lease_id": "{ID}", "generation": {GENERATION}, "client": "pager", "key": "k", "granted_bytes": {bytes},
-        "held_bytes": {bytes}, "expires_in_ms": 60000, "host_id": "h", "address": "192.0.2.1:10809", "is_reachable": true}}"#
+        "remaining_bytes": {bytes}, "expires_in_ms": 60000, "host_id": "h", "address": "192.0.2.1:10809", "is_reachable": true}}"#
     )
 }
 
@@ -103,7 +103,7 @@ fn a_lease_is_asked_for_renewed_listed_and_given_back() {
     let granted = recruiters.lease(&request()).unwrap().remove(0);
     assert_eq!(granted.address.as_deref(), Some("192.0.2.1:10809"));
     assert_eq!(
-        (granted.lease.generation, granted.lease.held_bytes),
+        (granted.lease.generation, granted.lease.remaining_bytes),
         (7, 2 << 20)
     );
     assert_eq!(recruiters.renew(ID, 30_000).unwrap(), granted);

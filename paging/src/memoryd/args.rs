@@ -10,7 +10,7 @@ Examples:
   gleaner-memoryd run                                as /etc/gleaner/memoryd.toml says
   gleaner-memoryd check-config                       is that file good?
   gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory comes back (docs/lending.md)
-  gleaner-memoryd serve --listen 127.0.0.1:10809 --standalone 1GiB     memory for any NBD client of this machine
+  gleaner-memoryd standalone 1GiB --listen 127.0.0.1:10809     memory for any NBD client of this machine
   gleaner owner status                               what is lent; pause, resume and cap are there as well
 
 Exit codes:
@@ -59,10 +59,10 @@ pub(crate) enum Command {
         fill: bool,
     },
     /// Serve memory to NBD clients of this machine, without agent and recruiter, until interrupted: to measure, to try
-    Serve {
+    Standalone {
         /// Size of the lease
-        #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
-        standalone: u64,
+        #[arg(value_name = "SIZE", value_parser = units::parse_size_above_0)]
+        size: u64,
         /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
         #[arg(long, value_name = "ADDRESS")]
         listen: Address,

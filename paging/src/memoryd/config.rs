@@ -34,14 +34,14 @@ struct ConfigFile {
     leases_limit: Option<usize>,
     #[serde(deserialize_with = "values::size_or_none::<0, _>")]
     cap: Option<Option<u64>>,
-    grants: Option<bool>,
-    agent: Option<PathBuf>,
+    grants_leases: Option<bool>,
+    agent_socket: Option<PathBuf>,
     socket: Option<PathBuf>,
-    state: Option<PathBuf>,
+    state_folder: Option<PathBuf>,
     #[serde(deserialize_with = "values::interval")]
     rise_after: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
-    longest_term: Option<Duration>,
+    max_term: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
     outage_grace: Option<Duration>,
     #[serde(deserialize_with = "values::interval")]
@@ -51,7 +51,7 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::interval")]
     shrink_every: Option<Duration>,
     huge_pages: Option<bool>,
-    lock: Lock,
+    lock_pages: LockPages,
     #[serde(deserialize_with = "addresses")]
     recruiters: Vec<String>,
     #[serde(deserialize_with = "values::interval")]
@@ -79,8 +79,8 @@ enum Listen {
 }
 
 impl Listen {
-    fn resolve(self, recruiters: &[String], grants: bool) -> Option<SocketAddr> {
-        let is_offered = grants && is_any_secret(recruiters);
+    fn resolve(self, recruiters: &[String], grants_leases: bool) -> Option<SocketAddr> {
+        let is_offered = grants_leases && is_any_secret(recruiters);
         match self {
             Self::Auto => is_offered.then_some((Ipv4Addr::UNSPECIFIED, PAGES_PORT).into()),
             Self::Nowhere => None,
@@ -92,7 +92,7 @@ impl Listen {
 /// Locking of guests' pages in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Lock {
+enum LockPages {
     /// Locks if there are huge pages. Locked small pages take half as long again to give back.
     #[default]
     Auto,
@@ -140,7 +140,7 @@ impl PageServerSettings {
     pub(crate) fn note(&self) -> Option<&'static str> {
         (self.is_offered && self.listen.is_none()).then_some(
             "no address serves pages, so recruiters place no lease here: set `listen` in memoryd.toml, like \"0.0.0.0:10809\" \
-             (\"127.0.0.1:10809\" where clients run on this machine), or `grants = false`",
+             (\"127.0.0.1:10809\" where clients run on this machine), or `grants_leases = false`",
         )
     }
 }
@@ -153,11 +153,11 @@ pub(crate) struct Config {
     /// Settings of holding memory.
     pub(crate) store: Options,
     /// Path of the agent's socket.
-    pub(crate) agent: PathBuf,
+    pub(crate) agent_socket: PathBuf,
     /// Path of the socket for the owner's commands.
     pub(crate) socket: PathBuf,
     /// Folder of the owner's wishes and of the log.
-    pub(crate) state: PathBuf,
+    pub(crate) state_folder: PathBuf,
     pub(crate) recruiters: Recruiters,
     pub(crate) serving: PageServerSettings,
     /// Time between two announcements if nothing changes.
@@ -187,28 +187,28 @@ impl Config {
             let what = "XDG_RUNTIME_DIR is not set: name the agent's socket with --agent, and ours with --socket";
             origin.wrong(key, what)
         };
-        let agent = in_runtime(args.agent.as_ref(), file.agent.as_ref(), "agent");
+        let agent_socket = in_runtime(args.agent.as_ref(), file.agent_socket.as_ref(), "agent");
         let socket = in_runtime(args.socket.as_ref(), file.socket.as_ref(), "memoryd");
-        let state = args.state.clone().or(file.state.clone());
+        let state_folder = args.state.clone().or(file.state_folder.clone());
         Ok(Self {
             settings: settings(&file),
             store: Options {
                 wants_huge: file.huge_pages.unwrap_or(true),
-                wants_locked: match file.lock {
-                    Lock::Auto => file.huge_pages.unwrap_or(true) && has_huge_pages(),
-                    Lock::Always => true,
-                    Lock::Never => false,
+                wants_locked: match file.lock_pages {
+                    LockPages::Auto => file.huge_pages.unwrap_or(true) && has_huge_pages(),
+                    LockPages::Always => true,
+                    LockPages::Never => false,
                 },
             },
-            agent: agent.ok_or_else(|| nowhere("agent"))?,
+            agent_socket: agent_socket.ok_or_else(|| nowhere("agent_socket"))?,
             socket: socket.ok_or_else(|| nowhere("socket"))?,
-            state: state.unwrap_or_else(|| folders::state("memoryd")),
+            state_folder: state_folder.unwrap_or_else(|| folders::state("memoryd")),
             announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms).max(1),
             serving: PageServerSettings {
                 listen: file
                     .listen
-                    .resolve(&file.recruiters, file.grants.unwrap_or(true)),
-                is_offered: file.grants.unwrap_or(true) && !file.recruiters.is_empty(),
+                    .resolve(&file.recruiters, file.grants_leases.unwrap_or(true)),
+                is_offered: file.grants_leases.unwrap_or(true) && !file.recruiters.is_empty(),
                 has_certificates: is_any_secret(&file.recruiters),
                 address: file.address.clone(),
                 most_connections: file.connections_limit.unwrap_or(MOST_CONNECTIONS),
@@ -221,10 +221,10 @@ impl Config {
     pub(crate) fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (&self.recruiters, &next.recruiters);
         let fixed = [
-            ("agent", self.agent != next.agent),
+            ("agent_socket", self.agent_socket != next.agent_socket),
             ("socket", self.socket != next.socket),
-            ("state", self.state != next.state),
-            ("huge_pages, lock", self.store != next.store),
+            ("state_folder", self.state_folder != next.state_folder),
+            ("huge_pages, lock_pages", self.store != next.store),
             ("recruiters", ours.urls != theirs.urls),
             ("host_id", ours.host_id != theirs.host_id),
             ("certificate", ours.certificate != theirs.certificate),
@@ -259,9 +259,9 @@ fn settings(file: &ConfigFile) -> Settings {
         .spare_headroom_share
         .unwrap_or(settings.limits.spare_headroom_share);
     settings.most_leases_count = file.leases_limit.unwrap_or(settings.most_leases_count);
-    settings.grants = file.grants.unwrap_or(settings.grants);
+    settings.grants_leases = file.grants_leases.unwrap_or(settings.grants_leases);
     settings.rise_after_ms = file.rise_after.map_or(settings.rise_after_ms, ms);
-    settings.most_term_ms = file.longest_term.map_or(settings.most_term_ms, ms);
+    settings.max_term_ms = file.max_term.map_or(settings.max_term_ms, ms);
     settings.outage_grace_ms = file.outage_grace.map_or(settings.outage_grace_ms, ms);
     settings.pressure_pause_ms = file.pressure_pause.map_or(settings.pressure_pause_ms, ms);
     settings.shrink_every_ms = file.shrink_every.map_or(settings.shrink_every_ms, ms);
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(listen(far), every);
         assert_eq!(listen(&format!("{far}listen = \"auto\"")), every);
         assert_eq!(listen(&format!("{far}listen = \"\"")), None);
-        assert_eq!(listen(&format!("{far}grants = false")), None);
+        assert_eq!(listen(&format!("{far}grants_leases = false")), None);
         assert_eq!(
             listen(&format!("{far}listen = \"192.0.2.1:1\"")),
             Some(SocketAddr::from(([192, 0, 2, 1], 1)))
@@ -383,7 +383,7 @@ mod tests {
 
     #[test]
     fn the_file_is_taken_at_its_word() {
-        let text = "mode = \"paper\"\ncap = \"4GiB\"\nlock = \"never\"\nhuge_pages = false\ncertificate = \"/c\"\n\
+        let text = "mode = \"paper\"\ncap = \"4GiB\"\nlock_pages = \"never\"\nhuge_pages = false\ncertificate = \"/c\"\n\
             rise_after = \"1s\"\nhost_id = \"00000000000000000000000000000001\"\nrecruiters = [\"http://127.0.0.1:7490\"]";
         let config = resolve(text).unwrap();
         assert_eq!(config.settings.limits.cap_bytes, Some(4 << 30));
@@ -391,6 +391,6 @@ mod tests {
         assert!(!config.store.wants_locked && !config.store.wants_huge);
         assert_eq!(config.recruiters.key, Path::new("/c"));
         assert_eq!(config.recruiters.host_id.unwrap().len(), 32);
-        assert_eq!(config.agent, Path::new("/x/agent.sock"));
+        assert_eq!(config.agent_socket, Path::new("/x/agent.sock"));
     }
 }

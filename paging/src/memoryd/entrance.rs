@@ -141,7 +141,7 @@ impl Entrance {
 
     fn tell(&self, trust: &ServerTrust, lease_ids: Vec<String>) {
         let held = trust.revocation_summary().map(|summary| RevocationCount {
-            made_time_ms: since_1970_ms(summary.made),
+            issued_time_ms: since_1970_ms(summary.made),
             certificates_count: summary.certificates_count as u64,
         });
         self.core.tell(CoreMessage::Revocations { held, lease_ids });

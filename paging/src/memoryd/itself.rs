@@ -15,9 +15,9 @@ pub(crate) struct Memory {
     /// Guests' pages, in bytes.
     pub(crate) resident_bytes: u64,
     /// Part of `resident_bytes` in huge pages.
-    pub(crate) huge_bytes: u64,
+    pub(crate) huge_page_bytes: u64,
     /// Other memory of the daemon.
-    pub(crate) own_bytes: u64,
+    pub(crate) daemon_bytes: u64,
 }
 
 /// Applies the settings; returns messages about those that failed.
@@ -104,8 +104,8 @@ fn parse(smaps: &str, guests: &Range<usize>) -> Memory {
         let kib: u64 = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
         match key {
             "Rss:" if is_guests => memory.resident_bytes += kib << 10,
-            "Rss:" => memory.own_bytes += kib << 10,
-            "AnonHugePages:" if is_guests => memory.huge_bytes += kib << 10,
+            "Rss:" => memory.daemon_bytes += kib << 10,
+            "AnonHugePages:" if is_guests => memory.huge_page_bytes += kib << 10,
             _ => {}
         }
     }
@@ -135,8 +135,8 @@ mod tests {
         let found = parse(smaps, &(0x7f00_0000_0000..0x7f00_0040_0000));
         let expected = Memory {
             resident_bytes: 4 << 20,
-            huge_bytes: 2 << 20,
-            own_bytes: 12 << 10,
+            huge_page_bytes: 2 << 20,
+            daemon_bytes: 12 << 10,
         };
         assert_eq!(found, expected);
         assert_eq!(parse("", &(0..1)), Memory::default());

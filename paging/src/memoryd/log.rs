@@ -50,8 +50,8 @@ impl OpenLine {
         line.time_ms = step.time_ms;
         line.peak_lent_bytes = line.peak_lent_bytes.max(step.peak_lent_bytes);
         line.bytes += step.bytes;
-        line.left_lent_bytes = step.left_lent_bytes;
-        line.all_us = line.all_us.max(step.all_us);
+        line.remaining_lent_bytes = step.remaining_lent_bytes;
+        line.full_reclaim_us = line.full_reclaim_us.max(step.full_reclaim_us);
         line.steps_count += step.steps_count;
         line.clients.extend(step.clients);
         line.clients.sort_unstable();
@@ -75,10 +75,10 @@ impl Log {
             let text = fs::read(path).unwrap_or_default();
             for line in text.split(|byte| *byte == b'\n') {
                 // A crash may have cut the last line off.
-                let Ok(given_back) = serde_json::from_slice(line) else {
+                let Ok(reclaim) = serde_json::from_slice(line) else {
                     continue;
                 };
-                log.remembered.push_back(given_back);
+                log.remembered.push_back(reclaim);
                 if log.remembered.len() > REMEMBERED {
                     log.remembered.pop_front();
                 }
@@ -97,9 +97,9 @@ impl Log {
     ///
     /// # Errors
     /// The error names the path; the line stays in memory.
-    pub(crate) fn add(&mut self, given_back: ReclaimRecord) -> io::Result<()> {
+    pub(crate) fn add(&mut self, reclaim: ReclaimRecord) -> io::Result<()> {
         let earlier = self.settle(|_| true);
-        self.write(given_back).and(earlier)
+        self.write(reclaim).and(earlier)
     }
 
     /// Adds one step of a gradual reclaim, or one of several leases that end.
@@ -141,9 +141,9 @@ impl Log {
         settled
     }
 
-    fn write(&mut self, given_back: ReclaimRecord) -> io::Result<()> {
-        let line = serde_json::to_vec(&given_back);
-        self.remembered.push_back(given_back);
+    fn write(&mut self, reclaim: ReclaimRecord) -> io::Result<()> {
+        let line = serde_json::to_vec(&reclaim);
+        self.remembered.push_back(reclaim);
         if self.remembered.len() > REMEMBERED {
             self.remembered.pop_front();
         }

@@ -76,7 +76,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     let mut links_as = link_settings(&config);
     let entrance = Arc::new(Entrance::open(
         &links_as.certificates,
-        &config.state,
+        &config.state_folder,
         store.clone(),
         inbox.clone(),
     ));

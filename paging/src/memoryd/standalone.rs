@@ -39,7 +39,7 @@ impl StandaloneLease {
         settings.limits.mode = Mode::Paper;
         settings.limits.headroom_share = 0.0;
         settings.rise_after_ms = 0;
-        settings.most_term_ms = TERM_MS;
+        settings.max_term_ms = TERM_MS;
     }
 
     pub(crate) fn granted(&self, pages: Option<Pages>) {

@@ -20,9 +20,9 @@ pub struct ReclaimResult {
     /// Bytes of whole slabs, including pages that were never written.
     pub bytes: u64,
     /// Time from the call to the first slab's return to the kernel.
-    pub first_us: u64,
+    pub first_reclaim_us: u64,
     /// Time from the call to the last slab's return.
-    pub all_us: u64,
+    pub full_reclaim_us: u64,
 }
 
 /// A reclaim in progress.
@@ -33,7 +33,7 @@ struct Round<'a, W> {
     /// First slab that no thread has examined yet.
     next: AtomicUsize,
     until: usize,
-    first_us: AtomicU64,
+    first_reclaim_us: AtomicU64,
     freed: Mutex<Vec<usize>>,
 }
 
@@ -77,7 +77,7 @@ impl Store {
         oldest.truncate(wanted);
         oldest.sort_unstable_by_key(|(_, slab)| *slab);
         let mut of_leases = BTreeMap::<String, u64>::new();
-        let (mut freed, mut first_us) = (Vec::new(), 0);
+        let (mut freed, mut first_reclaim_us) = (Vec::new(), 0);
         for (born, slab) in oldest {
             let Some(mut alone) = self.slabs.alone(slab) else {
                 continue;
@@ -90,13 +90,13 @@ impl Store {
             self.held.fetch_sub(1, Ordering::SeqCst);
             drop(alone);
             if freed.is_empty() {
-                first_us = micros(began);
+                first_reclaim_us = micros(began);
             }
             freed.push(slab);
             *of_leases.entry(owner.lease.id.clone()).or_default() += SLAB_BYTES;
         }
         let mut promised = wanted.saturating_sub(freed.len());
-        let given = self.settle(freed, began, first_us);
+        let given = self.settle(freed, began, first_reclaim_us);
         let mut leases: Vec<_> = lock(&self.leases).values().cloned().collect();
         leases.sort_unstable_by_key(|lease| lease.opened);
         for lease in leases {
@@ -138,7 +138,7 @@ impl Store {
             began,
             next: AtomicUsize::new(0),
             until: self.used_until.load(Ordering::SeqCst),
-            first_us: AtomicU64::new(0),
+            first_reclaim_us: AtomicU64::new(0),
             freed: Mutex::default(),
         };
         let busy = Mutex::new(round.run());
@@ -161,12 +161,12 @@ impl Store {
             round.release(self.slabs.alone(slab).into_iter().collect());
         }
         let freed = std::mem::take(&mut *lock(&round.freed));
-        self.settle(freed, began, round.first_us.into_inner())
+        self.settle(freed, began, round.first_reclaim_us.into_inner())
     }
 
     /// Makes the given-back slabs available to other leases.
-    fn settle(&self, freed: Vec<usize>, began: Instant, first_us: u64) -> ReclaimResult {
-        let all_us = micros(began);
+    fn settle(&self, freed: Vec<usize>, began: Instant, first_reclaim_us: u64) -> ReclaimResult {
+        let full_reclaim_us = micros(began);
         let bytes = freed.len() as u64 * SLAB_BYTES;
         let mut free = lock(&self.free);
         free.extend(freed);
@@ -176,8 +176,8 @@ impl Store {
         }
         ReclaimResult {
             bytes,
-            first_us,
-            all_us,
+            first_reclaim_us,
+            full_reclaim_us,
         }
     }
 }
@@ -219,12 +219,14 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
             return;
         }
         // The very first slab is released alone, so that some memory is back soon.
-        let alone_first = usize::from(self.first_us.load(Ordering::Relaxed) == 0);
+        let alone_first = usize::from(self.first_reclaim_us.load(Ordering::Relaxed) == 0);
         self.store.slabs.release(&slabs[..alone_first]);
         if alone_first == 1 {
-            let first_us = micros(self.began).max(1);
+            let first_reclaim_us = micros(self.began).max(1);
             let order = Ordering::Relaxed;
-            let _ = self.first_us.compare_exchange(0, first_us, order, order);
+            let _ = self
+                .first_reclaim_us
+                .compare_exchange(0, first_reclaim_us, order, order);
         }
         self.store.slabs.release(&slabs[alone_first..]);
         self.store.held.fetch_sub(slabs.len(), Ordering::SeqCst);

@@ -57,7 +57,7 @@ fn pages_are_blank_until_written_and_gone_once_revoked() {
 
     let given = store.revoke("a");
     assert_eq!(given.bytes, 2 * SLAB_BYTES);
-    assert!(given.first_us <= given.all_us);
+    assert!(given.first_reclaim_us <= given.full_reclaim_us);
     assert_eq!((store.held_bytes(), resident_bytes(&store)), (0, 0));
     assert!(is_gone(pages.read(at, &mut found)));
     assert!(is_gone(pages.write(at, &written)));

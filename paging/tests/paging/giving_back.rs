@@ -14,15 +14,15 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     let lending = agent.lend(&daemon);
     assert_eq!(lending.quota.lent_bytes, SIZE);
     assert!(
-        lending.hears_agent && lending.leases.len() == 1,
+        lending.is_agent_connected && lending.leases.len() == 1,
         "{lending:?}"
     );
 
     let words = [
-        (OwnerState::Active, Some("input"), "owner"),
-        (OwnerState::Active, Some("load"), "load"),
-        (OwnerState::Active, Some("gap"), "unseen"),
-        (OwnerState::Unknown, None, "unseen"),
+        (OwnerState::InUse, Some("input"), "owner"),
+        (OwnerState::InUse, Some("load"), "load"),
+        (OwnerState::InUse, Some("gap"), "owner_unknown"),
+        (OwnerState::Unknown, None, "owner_unknown"),
     ];
     for (i, (state, source, cause)) in words.into_iter().enumerate() {
         agent.lend(&daemon);
@@ -111,10 +111,10 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     let lending = agent.lend(&daemon);
     assert!(lending.is_locked);
     assert!(daemon.bytes("VmLck") >= SIZE);
-    agent.owner(OwnerState::Active, None);
+    agent.owner(OwnerState::InUse, None);
     daemon.has_given_all_back("owner", 1);
-    let own_bytes = daemon.status().own_bytes;
-    assert!((1..32 << 20).contains(&own_bytes), "{own_bytes}");
+    let daemon_bytes = daemon.status().daemon_bytes;
+    assert!((1..32 << 20).contains(&daemon_bytes), "{daemon_bytes}");
 }
 
 /// Flags of the mappings of which at least half of [`SIZE`] is in memory (proc_pid_smaps(5)).

@@ -30,7 +30,7 @@ fn asked_twice_by_one_key_it_grants_once() {
 
     // The connection ends before the answer arrives.
     let (mut link, mut other_link) = (one.link(), other.link());
-    link.announced(|told| told.quota.free_bytes == CAP);
+    link.announced(|told| told.quota.unleased_bytes == CAP);
     link.send(grant("a", "k", BYTES));
     drop(link);
     wait_for("the lease", || ids().len() == 1);

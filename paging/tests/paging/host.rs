@@ -48,7 +48,7 @@ impl Host {
     /// Writes a configuration with these further lines.
     pub(crate) fn configure(&self, more: &str) {
         let slow = format!("shrink_step = \"2MiB\"\nshrink_every = \"{SHRINK_EVERY}\"\n");
-        let text = format!("lock = \"always\"\n{slow}{more}\n");
+        let text = format!("lock_pages = \"always\"\n{slow}{more}\n");
         std::fs::write(self.path("memoryd.toml"), text).unwrap();
     }
 
@@ -226,7 +226,7 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn log(&self) -> Vec<ReclaimRecord> {
         match self.ask(OwnerCommand::Log) {
-            OwnerReply::Log { given_back } => given_back,
+            OwnerReply::Log { reclaims } => reclaims,
             other => panic!("{other:?}"),
         }
     }
@@ -239,13 +239,13 @@ impl Daemon {
             (log.len() >= lines).then(|| log.last().cloned().unwrap())
         });
         assert_eq!((line.cause.as_str(), line.bytes), (cause, SIZE));
-        assert_eq!((line.left_lent_bytes, line.peak_lent_bytes), (0, SIZE));
+        assert_eq!((line.remaining_lent_bytes, line.peak_lent_bytes), (0, SIZE));
         assert!(
-            0 < line.first_us && line.first_us <= line.all_us,
+            0 < line.first_reclaim_us && line.first_reclaim_us <= line.full_reclaim_us,
             "{line:?}"
         );
         assert!(
-            line.all_us < AT_ONCE_US && line.steps_count == 1,
+            line.full_reclaim_us < AT_ONCE_US && line.steps_count == 1,
             "{line:?}"
         );
         assert_eq!(line.clients, ["standalone"]);

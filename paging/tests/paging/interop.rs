@@ -1,4 +1,4 @@
-//! Third-party NBD clients against `gleaner-memoryd serve`: libnbd's, qemu's and fio.
+//! Third-party NBD clients against `gleaner-memoryd standalone`: libnbd's, qemu's and fio.
 
 use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for};
 use std::fs;
@@ -233,7 +233,7 @@ fn it_serves_this_machine_alone_and_says_what_is_wrong() {
     let memoryd = env!("CARGO_BIN_EXE_gleaner-memoryd");
     let said = |listen: &str| {
         let mut command = Command::new(memoryd);
-        command.args(["serve", "--standalone", "1MiB", "--listen", listen]);
+        command.args(["standalone", "1MiB", "--listen", listen]);
         let ended = command.output().unwrap();
         assert!(!ended.status.success());
         String::from_utf8(ended.stderr).unwrap()

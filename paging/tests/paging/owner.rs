@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-const PAUSE: OwnerCommand = OwnerCommand::Pause { for_ms: None };
+const PAUSE: OwnerCommand = OwnerCommand::Pause { duration_ms: None };
 
 #[test]
 fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
@@ -21,9 +21,9 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
     assert_eq!((lending.resident_bytes, lending.leases.len()), (0, 0));
     assert!(lending.is_paused && lending.paused_until_time_ms.is_none());
     assert_eq!(lending.quota.reason, QuotaReason::Paused);
-    let given_back = lending.given_back.unwrap();
+    let reclaimed = lending.reclaimed.unwrap();
     assert_eq!(
-        (given_back.cause.as_str(), given_back.bytes),
+        (reclaimed.cause.as_str(), reclaimed.bytes),
         ("paused", SIZE)
     );
     drop((daemon, agent));
@@ -35,14 +35,16 @@ fn a_pause_takes_all_back_at_once_and_outlasts_a_restart() {
         Some(daemon.status()).filter(|lending| lending.quota.physical_bytes > 0)
     });
     assert!(
-        lending.is_paused && lending.quota.free_bytes == 0,
+        lending.is_paused && lending.quota.unleased_bytes == 0,
         "{lending:?}"
     );
     assert!(!daemon.lending(OwnerCommand::Resume).is_paused);
     agent.lend(&daemon);
 
     // A pause for a limited time.
-    let lending = daemon.lending(OwnerCommand::Pause { for_ms: Some(200) });
+    let lending = daemon.lending(OwnerCommand::Pause {
+        duration_ms: Some(200),
+    });
     let until_ms = lending.paused_until_time_ms.unwrap();
     assert!((lending.time_ms - 1000..=lending.time_ms + 200).contains(&until_ms));
     wait_for("its end", || !daemon.status().is_paused);
@@ -65,10 +67,13 @@ fn a_cap_takes_back_what_is_above_it_and_outlasts_a_restart() {
         lending.resident_bytes
     );
     let lease = &lending.leases[0];
-    assert_eq!((lease.granted_bytes, lease.held_bytes), (SIZE, SIZE / 2));
-    let given_back = lending.given_back.unwrap();
     assert_eq!(
-        (given_back.bytes, given_back.left_lent_bytes),
+        (lease.granted_bytes, lease.remaining_bytes),
+        (SIZE, SIZE / 2)
+    );
+    let reclaimed = lending.reclaimed.unwrap();
+    assert_eq!(
+        (reclaimed.bytes, reclaimed.remaining_lent_bytes),
         (SIZE / 2, SIZE / 2)
     );
     // With a cap of 0 nothing stays leased.
@@ -128,7 +133,7 @@ fn a_user_without_privilege_sees_no_lease_no_client_and_no_time_of_the_owners() 
         panic!("no answer");
     };
     assert_eq!(lending.resident_bytes, 0);
-    assert!(lending.given_back.unwrap().clients.is_empty());
+    assert!(lending.reclaimed.unwrap().clients.is_empty());
 }
 
 #[test]
@@ -176,7 +181,7 @@ fn everybody_may_take_memory_back_and_undo_what_is_theirs() {
     // A shorter pause would end the present one sooner.
     assert!(is_fine(as_nobody(
         &daemon,
-        r#"{"command":"pause","for_ms":1}"#
+        r#"{"command":"pause","duration_ms":1}"#
     )));
     let lending = daemon.status();
     assert!(lending.is_paused && lending.paused_until_time_ms.is_none());
@@ -226,7 +231,7 @@ fn garbage_does_no_harm() {
         "{said}"
     );
     agent.lend(&daemon);
-    agent.owner(OwnerState::Active, None);
+    agent.owner(OwnerState::InUse, None);
     daemon.has_given_all_back("owner", 1);
     drop(crowd);
 

@@ -25,7 +25,7 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let lending = daemon.status();
     assert_eq!(lending.quota.lent_bytes, SIZE);
 
-    host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock = \"always\""));
+    host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock_pages = \"always\""));
     daemon.running.signal(Signal::HUP);
     daemon.running.hear("the configuration was read again");
     let lending = wait_for_some("the cap", || {
@@ -34,19 +34,22 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     });
     assert_eq!(lending.quota.lent_bytes, 16 * MIB);
     let lease = &lending.leases[0];
-    assert_eq!((lease.held_bytes, lease.generation), (16 * MIB, generation));
+    assert_eq!(
+        (lease.remaining_bytes, lease.generation),
+        (16 * MIB, generation)
+    );
     let log = daemon.log();
     assert_eq!(log.last().unwrap().cause, "quota");
 
     // Lifts the limit again; process and lease stay the same.
     host.write_configuration(&format!(
-        "{QUICK}lock = \"always\"\nmode = \"spare\"\nhuge_pages = false"
+        "{QUICK}lock_pages = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
     daemon.running.signal(Signal::HUP);
     daemon.running.hear("the configuration was read again");
     let said = daemon.running.hear("holds after a restart");
     assert!(
-        said.contains("what changed in huge_pages, lock holds"),
+        said.contains("what changed in huge_pages, lock_pages holds"),
         "{said}"
     );
     let lending = daemon.status();
@@ -71,5 +74,5 @@ fn a_host_that_is_not_enrolled_starts_and_waits_for_its_certificate() {
         said.contains(authority.to_str().unwrap()) && said.contains("gleaner-agent enroll"),
         "{said}"
     );
-    assert!(daemon.status().recruiters.is_empty());
+    assert!(daemon.status().linked_recruiters.is_empty());
 }

@@ -187,7 +187,7 @@ impl Allowance {
         self.steady
             .push(found.quota_bytes, now_ms, settings.rise_after_ms);
         if found.reason != Reason::HarvestableUnknown {
-            self.low_water.push(found.once_idle_bytes, now_ms);
+            self.low_water.push(found.idle_quota_bytes, now_ms);
         }
         self.seen = Some(seen);
     }
@@ -214,12 +214,12 @@ impl Allowance {
 
     /// Lowers the limit by an eighth of the held memory, or at least one step, each time the kernel reports
     /// pressure.
-    pub(super) fn pressure(&mut self, settings: &Settings, held_bytes: u64, now_ms: i64) {
+    pub(super) fn pressure(&mut self, settings: &Settings, lent_bytes: u64, now_ms: i64) {
         let before = self.pressed.map_or(u64::MAX, |p| p.most_bytes);
-        let less = (held_bytes / 8).max(settings.shrink_step_bytes);
+        let less = (lent_bytes / 8).max(settings.shrink_step_bytes);
         self.pressed = Some(PressureLimit {
             until_ms: now_ms.saturating_add(settings.pressure_pause_ms),
-            most_bytes: held_bytes.min(before).saturating_sub(less),
+            most_bytes: lent_bytes.min(before).saturating_sub(less),
         });
     }
 
@@ -292,8 +292,8 @@ impl Allowance {
     }
 
     /// Bytes that the host would lend once idle.
-    pub(super) fn once_idle_bytes(&self, settings: &Settings) -> u64 {
-        let found = self.seen.map(|seen| seen.quota(settings).once_idle_bytes);
+    pub(super) fn idle_quota_bytes(&self, settings: &Settings) -> u64 {
+        let found = self.seen.map(|seen| seen.quota(settings).idle_quota_bytes);
         whole_slabs(self.capped(settings, found.unwrap_or(0)))
     }
 
@@ -310,9 +310,9 @@ impl Allowance {
             .map(|s| s.looked_up_ms.unwrap_or(s.at_ms).max(s.at_ms));
         HostQuota {
             quota_bytes: allowed.bytes,
-            once_idle_bytes: self.once_idle_bytes(settings),
+            idle_quota_bytes: self.idle_quota_bytes(settings),
             physical_bytes: self.seen.map_or(0, |seen| seen.categories.physical_bytes),
-            held_back_bytes: self.seen.map_or(0, |seen| {
+            headroom_bytes: self.seen.map_or(0, |seen| {
                 let limits = seen.limits(settings);
                 let share = match allowed.reason {
                     QuotaReason::Spare => limits.busy_headroom_share(),

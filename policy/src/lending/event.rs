@@ -15,7 +15,7 @@ pub struct Settings {
     /// immediately.
     pub rise_after_ms: i64,
     /// Maximum term of a lease.
-    pub most_term_ms: i64,
+    pub max_term_ms: i64,
     /// Maximum bytes reclaimed in one step of a slow shrink, so that no request stalls for long.
     pub shrink_step_bytes: u64,
     /// Time between two such steps.
@@ -28,7 +28,7 @@ pub struct Settings {
     /// Maximum number of leases at a time: every announcement lists them all.
     pub most_leases_count: usize,
     /// True if this server grants leases; otherwise the quota is for other memory servers.
-    pub grants: bool,
+    pub grants_leases: bool,
 }
 
 impl Default for Settings {
@@ -39,13 +39,13 @@ impl Default for Settings {
                 ..Limits::default()
             },
             rise_after_ms: 180_000,
-            most_term_ms: 3_600_000,
+            max_term_ms: 3_600_000,
             shrink_step_bytes: 64 << 20,
             shrink_every_ms: 100,
             outage_grace_ms: OUTAGE_GRACE_MS,
             pressure_pause_ms: 60_000,
             most_leases_count: 1024,
-            grants: true,
+            grants_leases: true,
         }
     }
 }
@@ -122,7 +122,7 @@ pub enum Cause {
     /// The load is too high for the host to count as idle.
     Load,
     /// The owner's activity is unknown, or samples are missing.
-    Unseen,
+    OwnerUnknown,
     /// The agent fell silent or has ended.
     AgentLost,
     /// The owner paused lending.

@@ -14,7 +14,7 @@ pub(super) struct Ledger {
     entries: BTreeMap<String, Entry>,
     clock: Clock,
     /// Sum over all leases, kept so that no step has to add up thousands of them.
-    held_bytes: u64,
+    lent_bytes: u64,
     /// Number of leases that expire at each time, by the ledger's clock.
     expiries: BTreeMap<i64, usize>,
 }
@@ -108,12 +108,12 @@ impl Ledger {
         }
     }
 
-    pub(super) const fn held_bytes(&self) -> u64 {
-        self.held_bytes
+    pub(super) const fn lent_bytes(&self) -> u64 {
+        self.lent_bytes
     }
 
     fn enter(&mut self, entry: Entry) {
-        self.held_bytes = self.held_bytes.saturating_add(entry.lease.held_bytes);
+        self.lent_bytes = self.lent_bytes.saturating_add(entry.lease.remaining_bytes);
         *self.expiries.entry(entry.expires_ms).or_default() += 1;
         self.entries.insert(entry.lease.lease_id.clone(), entry);
     }
@@ -123,7 +123,7 @@ impl Ledger {
         let Some(entry) = self.entries.remove(lease_id) else {
             return false;
         };
-        self.held_bytes = self.held_bytes.saturating_sub(entry.lease.held_bytes);
+        self.lent_bytes = self.lent_bytes.saturating_sub(entry.lease.remaining_bytes);
         self.forget_expiry(entry.expires_ms);
         true
     }
@@ -190,7 +190,7 @@ impl Ledger {
                 client: request.client.clone(),
                 key: request.key.clone(),
                 granted_bytes: whole_bytes,
-                held_bytes: whole_bytes,
+                remaining_bytes: whole_bytes,
                 expires_in_ms: 0, // filled in when the lease is read
             },
             expires_ms: self.clock.at(now_ms).saturating_add(request.term_ms),
@@ -259,15 +259,18 @@ impl Ledger {
     }
 
     /// Records reclaimed memory; returns the ids of leases without remaining memory.
-    pub(super) fn shrunk(&mut self, given_back: &[(String, u64)]) -> Vec<String> {
-        for (lease_id, bytes) in given_back {
+    pub(super) fn shrunk(&mut self, reclaimed: &[(String, u64)]) -> Vec<String> {
+        for (lease_id, bytes) in reclaimed {
             if let Some(entry) = self.entries.get_mut(lease_id) {
-                let less = entry.lease.held_bytes.min(*bytes);
-                entry.lease.held_bytes -= less;
-                self.held_bytes -= less;
+                let less = entry.lease.remaining_bytes.min(*bytes);
+                entry.lease.remaining_bytes -= less;
+                self.lent_bytes -= less;
             }
         }
-        let empty = self.entries.iter().filter(|(_, e)| e.lease.held_bytes == 0);
+        let empty = self
+            .entries
+            .iter()
+            .filter(|(_, e)| e.lease.remaining_bytes == 0);
         let empty: Vec<String> = empty.map(|(id, _)| id.clone()).collect();
         for lease_id in &empty {
             self.end(lease_id);
@@ -278,7 +281,7 @@ impl Ledger {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.expiries.clear();
-        self.held_bytes = 0;
+        self.lent_bytes = 0;
     }
 
     pub(super) fn set_linked(&mut self, is_linked: bool, now_ms: i64) {

@@ -111,8 +111,8 @@ impl Lender {
                 now_ms,
             ),
             Event::Pressure => {
-                let held_bytes = self.ledger.held_bytes();
-                self.allowance.pressure(&self.settings, held_bytes, now_ms);
+                let lent_bytes = self.ledger.lent_bytes();
+                self.allowance.pressure(&self.settings, lent_bytes, now_ms);
             }
             Event::Pause { until_ms } => self.allowance.pause(*until_ms),
             Event::Resume => self.allowance.resume(),
@@ -137,10 +137,10 @@ impl Lender {
                 self.allowance.reckon_anew(settings, now_ms);
                 has_news = true;
             }
-            Event::Shrunk(given_back) => {
+            Event::Shrunk(reclaimed) => {
                 self.shrinking.is_under_way = false;
-                has_news = !given_back.is_empty();
-                for lease_id in self.ledger.shrunk(given_back) {
+                has_news = !reclaimed.is_empty();
+                for lease_id in self.ledger.shrunk(reclaimed) {
                     let cause = self.cause_of_shrinking(&self.allowed(now_ms));
                     actions.push(Action::Revoke { lease_id, cause });
                 }
@@ -175,8 +175,8 @@ impl Lender {
     #[must_use]
     pub fn quota(&self, now_ms: i64) -> HostQuota {
         let allowed = self.allowed(now_ms);
-        let lent_bytes = self.ledger.held_bytes();
-        let free_bytes = if self.settings.grants && allowed.grants() {
+        let lent_bytes = self.ledger.lent_bytes();
+        let unleased_bytes = if self.settings.grants_leases && allowed.grants() {
             whole_slabs(allowed.bytes.saturating_sub(lent_bytes))
         } else {
             0
@@ -185,7 +185,7 @@ impl Lender {
             quota_bytes: allowed.bytes,
             reason: allowed.reason,
             lent_bytes,
-            free_bytes,
+            unleased_bytes,
             ..self.allowance.describe(&self.settings, now_ms)
         }
     }
@@ -235,7 +235,7 @@ impl Lender {
         now_ms: i64,
         actions: &mut Vec<Action>,
     ) -> Result<Outcome, Refusal> {
-        let most_ms = self.settings.most_term_ms;
+        let most_ms = self.settings.max_term_ms;
         match asked {
             RequestKind::Grant(request) => {
                 let request = GrantRequest {
@@ -282,20 +282,20 @@ impl Lender {
         if self.is_ending {
             return Err(refusal::ending());
         }
-        if !self.settings.grants {
+        if !self.settings.grants_leases {
             return Err(refusal::grants_none());
         }
         let allowed = self.allowed(now_ms);
         if !allowed.grants() {
-            let once_idle_bytes = self.allowance.once_idle_bytes(&self.settings);
-            return Err(refusal::not_lending(&allowed, once_idle_bytes));
+            let idle_quota_bytes = self.allowance.idle_quota_bytes(&self.settings);
+            return Err(refusal::not_lending(&allowed, idle_quota_bytes));
         }
         if self.ledger.count() >= self.settings.most_leases_count {
             return Err(refusal::too_many(self.settings.most_leases_count));
         }
-        let held_bytes = self.ledger.held_bytes();
-        if bytes > allowed.bytes.saturating_sub(held_bytes) {
-            return Err(refusal::no_memory(allowed.bytes, held_bytes, bytes));
+        let lent_bytes = self.ledger.lent_bytes();
+        if bytes > allowed.bytes.saturating_sub(lent_bytes) {
+            return Err(refusal::no_memory(allowed.bytes, lent_bytes, bytes));
         }
         let lease = self.ledger.grant(fresh_id, request, bytes, now_ms)?;
         let (lease_id, client) = (lease.lease_id.clone(), lease.client.clone());
@@ -319,7 +319,7 @@ impl Lender {
             actions.insert(0, Action::RevokeAll(cause));
             return;
         }
-        let excess_bytes = self.ledger.held_bytes().saturating_sub(allowed.bytes);
+        let excess_bytes = self.ledger.lent_bytes().saturating_sub(allowed.bytes);
         if excess_bytes == 0 {
             // The time of the next step stays, so that a fluttering quota reclaims no faster.
             self.shrinking.is_at_once = false;
@@ -373,6 +373,6 @@ fn cause_of(reason: QuotaReason) -> Cause {
         QuotaReason::Paused => Cause::Paused,
         QuotaReason::Pressure => Cause::Pressure,
         QuotaReason::Idle | QuotaReason::Spare => Cause::Quota,
-        QuotaReason::Unknown => Cause::Unseen,
+        QuotaReason::Unknown => Cause::OwnerUnknown,
     }
 }

@@ -66,14 +66,14 @@ pub(super) fn too_many(most_leases_count: usize) -> Refusal {
 }
 
 /// Refusal because no lease of any size is granted at present.
-pub(super) fn not_lending(allowed: &LendingLimit, once_idle_bytes: u64) -> Refusal {
+pub(super) fn not_lending(allowed: &LendingLimit, idle_quota_bytes: u64) -> Refusal {
     // Without a known time, the next announcement may bring a change.
     let retry_in_ms = allowed.until_ms.unwrap_or(ANNOUNCE_EVERY_MS).max(1);
     let when = allowed.until_ms.map_or_else(
         || "nobody can say until when".to_owned(),
         |ms| format!("at least for another {}", Seconds::from_ms(ms.max(1))),
     );
-    let once_idle = Bytes::from(once_idle_bytes);
+    let once_idle = Bytes::from(idle_quota_bytes);
     let (kind, detail) = match allowed.reason {
         QuotaReason::Paused => {
             let detail = match allowed.until_ms {
@@ -115,11 +115,11 @@ pub(super) fn not_lending(allowed: &LendingLimit, once_idle_bytes: u64) -> Refus
     refusal(kind, detail, Some(retry_in_ms))
 }
 
-pub(super) fn no_memory(quota_bytes: u64, held_bytes: u64, whole_bytes: u64) -> Refusal {
-    let free_bytes = quota_bytes.saturating_sub(held_bytes) / SLAB_BYTES * SLAB_BYTES;
+pub(super) fn no_memory(quota_bytes: u64, lent_bytes: u64, whole_bytes: u64) -> Refusal {
+    let unleased_bytes = quota_bytes.saturating_sub(lent_bytes) / SLAB_BYTES * SLAB_BYTES;
     let detail = format!(
         "{} are free of the {} that this host lends, and {} were asked for: ask for less, or come again",
-        Bytes::from(free_bytes),
+        Bytes::from(unleased_bytes),
         Bytes::from(quota_bytes),
         Bytes::from(whole_bytes),
     );

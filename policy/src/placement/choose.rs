@@ -43,7 +43,7 @@ impl Choice<'_> {
     fn best(mut self, order: impl Fn(&Candidate, &Candidate) -> Ordering) -> Vec<usize> {
         let all = self.candidates;
         let order = |&a: &usize, &b: &usize| {
-            let rest = |i: usize| (Reverse(all[i].free_bytes), &all[i].host_id);
+            let rest = |i: usize| (Reverse(all[i].unleased_bytes), &all[i].host_id);
             order(&all[a], &all[b]).then_with(|| rest(a).cmp(&rest(b)))
         };
         // Only a few of thousands are needed: sorting all would take most of a grant's time.
@@ -120,7 +120,7 @@ impl Choice<'_> {
     }
 
     fn new_epoch(&self) -> Epoch {
-        let weight = |c: &Candidate| (c.host_id.clone(), c.free_bytes.min(LARGEST_BYTES));
+        let weight = |c: &Candidate| (c.host_id.clone(), c.unleased_bytes.min(LARGEST_BYTES));
         Epoch {
             since_ms: self.now_ms,
             // Reversed, so that of a host's two candidates the first counts, as elsewhere. Otherwise

@@ -27,8 +27,8 @@ pub const EPOCH_MS: i64 = 5000;
 pub struct Candidate {
     /// Id of the host.
     pub host_id: Arc<str>,
-    /// Bytes that are free on the host.
-    pub free_bytes: u64,
+    /// Unleased bytes of the host's quota.
+    pub unleased_bytes: u64,
     /// Bytes that are leased on the host.
     pub lent_bytes: u64,
     /// Page requests served per second.
@@ -61,8 +61,8 @@ pub struct Shortage {
     pub hosts_with_room: usize,
     /// Hosts with room that failed too recently to be asked.
     pub hosts_that_failed: usize,
-    /// Most bytes free on one host that could be asked.
-    pub largest_free_bytes: u64,
+    /// Most unleased bytes on one host that could be asked.
+    pub largest_unleased_bytes: u64,
     /// Time until the first failed host may be asked again.
     pub retry_in_ms: Option<i64>,
 }
@@ -70,7 +70,7 @@ pub struct Shortage {
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use gleaner_schemas::units::{Bytes, Seconds};
-        let largest = Bytes::from(self.largest_free_bytes);
+        let largest = Bytes::from(self.largest_unleased_bytes);
         let count = self.hosts_with_room;
         write!(
             f,
@@ -103,7 +103,7 @@ pub fn place(
 ) -> Result<Vec<usize>, Shortage> {
     // If rounding up overflows, no host has room.
     let bytes = request.bytes.max(1).checked_next_multiple_of(SLAB_BYTES);
-    let has_room = |c: &Candidate| bytes.is_some_and(|bytes| c.free_bytes >= bytes);
+    let has_room = |c: &Candidate| bytes.is_some_and(|bytes| c.unleased_bytes >= bytes);
     let mut shortage = Shortage::default();
     let mut hosts = BTreeSet::new();
     let mut eligible = Vec::new();
@@ -113,7 +113,9 @@ pub fn place(
         }
         let rests_ms = state.refraction_left_ms(candidate.failed_ms, now_ms);
         if rests_ms == 0 {
-            shortage.largest_free_bytes = shortage.largest_free_bytes.max(candidate.free_bytes);
+            shortage.largest_unleased_bytes = shortage
+                .largest_unleased_bytes
+                .max(candidate.unleased_bytes);
         }
         match (has_room(candidate), rests_ms) {
             (true, 0) => eligible.push(i),

@@ -32,7 +32,7 @@ const HOSTS: [Row; 6] = [
 fn hosts() -> Vec<Candidate> {
     let host = |row: Row| Candidate {
         host_id: row.0.into(),
-        free_bytes: row.1 * SLAB,
+        unleased_bytes: row.1 * SLAB,
         lent_bytes: row.2 * SLAB,
         requests_per_s: row.3,
         client_bytes: row.4 * SLAB,
@@ -185,7 +185,7 @@ fn a_shortage_says_when_to_ask_again() {
     let shortage = Shortage {
         hosts_with_room: 4,
         hosts_that_failed: 1,
-        largest_free_bytes: 40 * SLAB,
+        largest_unleased_bytes: 40 * SLAB,
         retry_in_ms: Some(30_000),
     };
     assert_eq!(ask(two(5)), Err(shortage));
@@ -206,7 +206,7 @@ fn a_host_told_of_twice_is_what_it_was_first() {
     let mut twice = hosts();
     twice.truncate(1);
     let mut again = twice[0].clone();
-    again.free_bytes = 0;
+    again.unleased_bytes = 0;
     twice.push(again);
     for placement in Placement::ALL {
         let chosen = place(
@@ -238,7 +238,7 @@ fn candidate() -> impl Strategy<Value = Candidate> {
     );
     (host, rest).prop_map(|((id, free, lent, idle), (stays, failed))| Candidate {
         host_id: id.to_string().into(),
-        free_bytes: free * SLAB + lent,
+        unleased_bytes: free * SLAB + lent,
         lent_bytes: lent * SLAB,
         requests_per_s: lent as f64,
         client_bytes: lent * SLAB,
@@ -271,7 +271,7 @@ proptest! {
             all
         };
         for (now_ms, request, chosen) in run() {
-            let may = |c: &Candidate| c.free_bytes / SLAB >= request.bytes.max(1).div_ceil(SLAB)
+            let may = |c: &Candidate| c.unleased_bytes / SLAB >= request.bytes.max(1).div_ceil(SLAB)
                 && c.failed_ms.is_none_or(|failed| now_ms - failed >= REFRACTION_MS);
             match chosen {
                 Ok(chosen) => {

@@ -162,7 +162,7 @@ impl Host {
                     let answer = Answer {
                         request_id,
                         outcome,
-                        free_bytes: self.lender.quota(now_ms).free_bytes,
+                        unleased_bytes: self.lender.quota(now_ms).unleased_bytes,
                         requests_per_s: 0.0,
                     };
                     say(socket, &HostMessage::Answer(Box::new(answer))).await?;
@@ -186,7 +186,7 @@ impl Host {
             address: Some("192.0.2.1:10809".to_owned()), // for documentation (RFC 5737): no page is requested
             requests_per_s: 0.0,
             leases: self.lender.leases(now_ms),
-            takes_revocations: false,
+            accepts_revocation_lists: false,
         };
         let bytes = say(socket, &HostMessage::Announcement(Box::new(announcement))).await?;
         self.sums.announcements.fetch_add(1, Ordering::Relaxed);

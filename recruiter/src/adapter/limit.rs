@@ -22,12 +22,12 @@ impl Rule {
     /// quota. Uncorrected, this use would shrink the limit until the server gets half. If no quota is free, the
     /// limit is the minimum.
     pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
-        let free_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
-        if free_bytes == 0 {
+        let unleased_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
+        if unleased_bytes == 0 {
             return self.least_bytes;
         }
         let own_bytes = if self.is_counted { 0 } else { used_bytes };
-        let lendable_bytes = free_bytes.saturating_add(own_bytes);
+        let lendable_bytes = unleased_bytes.saturating_add(own_bytes);
         ((lendable_bytes as f64 * self.share) as u64).max(self.least_bytes)
     }
 }

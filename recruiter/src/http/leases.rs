@@ -29,7 +29,7 @@ const MOST_COPIES: u32 = 16;
 const LEAST_TERM_MS: i64 = 1000;
 /// Maximum term of a request; a memory server may grant a shorter one.
 const MOST_TERM_MS: i64 = 86_400_000;
-/// Maximum least time (`least_ms`) of a request.
+/// Largest `minimum_duration_ms` of a request.
 const MOST_LEAST_MS: i64 = 30 * 86_400_000;
 /// Maximum length of a key, which every announcement contains.
 const KEY_CHARS: usize = 64;
@@ -92,11 +92,14 @@ fn check(request: &LeaseRequest) -> Result<(), Problem> {
     }
     check_term(request.term_ms)?;
     let possible = 1..=MOST_LEAST_MS;
-    if request.least_ms.is_some_and(|ms| !possible.contains(&ms)) {
-        return wrong("least_ms is from 1 to 2592000000: 30 days");
+    if request
+        .minimum_duration_ms
+        .is_some_and(|ms| !possible.contains(&ms))
+    {
+        return wrong("minimum_duration_ms is from 1 to 2592000000: 30 days");
     }
-    if request.avoid.len() > MOST_AVOIDED {
-        return wrong("avoid names at most 64 hosts");
+    if request.avoided_host_ids.len() > MOST_AVOIDED {
+        return wrong("avoided_host_ids names at most 64 hosts");
     }
     Ok(())
 }

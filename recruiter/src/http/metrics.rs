@@ -82,7 +82,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     for (name, help, bytes) in [
         ("quota", "What linked hosts may lend", totals.quota_bytes),
         ("lent", "What of it is leased", totals.lent_bytes),
-        ("free", "What of it is left to lease", totals.free_bytes),
+        ("free", "What of it is left to lease", totals.unleased_bytes),
     ] {
         recruiter.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes as f64));
     }
@@ -99,9 +99,9 @@ type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 const SERIES: [Series; 4] = [
     ("quota", "What the host may lend now", |q| q.quota_bytes),
     ("lent", "What of it is leased", |q| q.lent_bytes),
-    ("free", "What of it is left to lease", |q| q.free_bytes),
+    ("free", "What of it is left to lease", |q| q.unleased_bytes),
     ("once_idle", "What it would lend once idle", |q| {
-        q.once_idle_bytes
+        q.idle_quota_bytes
     }),
 ];
 

@@ -37,18 +37,19 @@ pub(super) fn of(
             continue;
         }
         with_room += 1;
-        let stays = |for_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, for_ms);
+        let stays =
+            |duration_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, duration_ms);
         let stays = request
-            .least_ms
+            .minimum_duration_ms
             .map(stays)
             .unwrap_or_else(|| stays(USUAL_MS));
         let sure_enough = |p: f64| p >= registry.settings.confidence;
-        if request.least_ms.is_some() && !stays.is_some_and(sure_enough) {
+        if request.minimum_duration_ms.is_some() && !stays.is_some_and(sure_enough) {
             continue;
         }
         candidates.push(Candidate {
             host_id: HostId::clone(host_id),
-            free_bytes: free(host),
+            unleased_bytes: free(host),
             lent_bytes: host.quota.lent_bytes,
             requests_per_s: host.requests_per_s,
             client_bytes: held.get(&**host_id).copied().unwrap_or_default(),
@@ -69,19 +70,24 @@ pub(super) fn of(
 
 /// Free bytes, less those reserved for requests in progress.
 fn free(host: &Host) -> u64 {
-    host.quota.free_bytes.saturating_sub(host.pending_bytes)
+    host.quota.unleased_bytes.saturating_sub(host.pending_bytes)
 }
 
 /// Probability that these bytes stay for this time, from the forecasts or from the host's own outlook.
-fn stays(foresight: Option<&Foresight>, quota: &HostQuota, bytes: u64, for_ms: i64) -> Option<f64> {
+fn stays(
+    foresight: Option<&Foresight>,
+    quota: &HostQuota,
+    bytes: u64,
+    duration_ms: i64,
+) -> Option<f64> {
     if let Some(Foresight {
         table,
         hour_of_week,
     }) = foresight
     {
-        return outlook::stays(table, quota, bytes, for_ms, *hour_of_week);
+        return outlook::stays(table, quota, bytes, duration_ms, *hour_of_week);
     }
-    let enough = |o: &&Outlook| o.bytes >= bytes && o.for_ms >= for_ms;
+    let enough = |o: &&Outlook| o.bytes >= bytes && o.duration_ms >= duration_ms;
     let confidences = quota.outlook.iter().filter(enough).map(|o| o.confidence);
     confidences.max_by(f64::total_cmp)
 }
@@ -102,7 +108,7 @@ fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> R
     let most = linked().map(free).max().unwrap_or_default();
     let bytes = request.slabs_bytes();
     let idle_in = linked()
-        .filter(|host| host.quota.once_idle_bytes >= bytes)
+        .filter(|host| host.quota.idle_quota_bytes >= bytes)
         .filter_map(|host| host.quota.idle_in_ms);
     let retry_in_ms = idle_in.min().unwrap_or(RETRY_MS);
     Refusal {
@@ -121,7 +127,7 @@ fn no_memory(registry: &Registry, request: &LeaseRequest, with_room: usize) -> R
 
 /// Text about hosts that the client excluded.
 fn avoided(request: &LeaseRequest) -> String {
-    match request.avoid.len() {
+    match request.avoided_host_ids.len() {
         0 => String::new(),
         count => format!(" ({count} left out as the client asked)"),
     }
@@ -133,18 +139,18 @@ fn too_long(registry: &Registry, request: &LeaseRequest, with_room: usize, sure:
     let outlooks = registry.hosts.values().flat_map(|host| &host.quota.outlook);
     let possible = outlooks
         .filter(|o| o.bytes >= bytes && o.confidence >= confidence)
-        .map(|o| o.for_ms)
+        .map(|o| o.duration_ms)
         .max();
     let possible = match possible {
         Some(ms) => format!("the longest that is expected of as much is {} s", ms / 1000),
-        None => "nothing is known of how long as much stays; ask without least_ms, or give the recruiter forecasts (--forecasts)".to_owned(),
+        None => "nothing is known of how long as much stays; ask without minimum_duration_ms, or give the recruiter forecasts (--forecasts)".to_owned(),
     };
     Refusal {
         kind: RefusalKind::TooLong,
         detail: format!(
             "{with_room} hosts have {} free, and of {sure} it is expected to stay for {} s with a confidence of {confidence}; {possible}",
             Bytes(bytes as f64),
-            request.least_ms.unwrap_or_default() / 1000
+            request.minimum_duration_ms.unwrap_or_default() / 1000
         ),
         retry_in_ms: Some(MOST_RETRY_MS),
     }

@@ -47,14 +47,15 @@ impl Host {
         }
     }
 
-    /// Sets the free bytes, and with them the lent bytes; returns true if they changed.
-    pub(super) fn set_free(&mut self, free_bytes: u64) -> bool {
-        let held = self.leases.values().map(|(lease, _)| lease.held_bytes);
+    /// Sets the unleased bytes, and with them the lent bytes; returns true if they changed.
+    pub(super) fn set_unleased(&mut self, unleased_bytes: u64) -> bool {
+        let held = self.leases.values().map(|(lease, _)| lease.remaining_bytes);
         let lent_bytes = held.fold(0, u64::saturating_add);
-        let is_news = self.quota.free_bytes != free_bytes || self.quota.lent_bytes != lent_bytes;
+        let is_news =
+            self.quota.unleased_bytes != unleased_bytes || self.quota.lent_bytes != lent_bytes;
         if is_news {
             let quota = Arc::make_mut(&mut self.quota);
-            quota.free_bytes = free_bytes;
+            quota.unleased_bytes = unleased_bytes;
             quota.lent_bytes = lent_bytes;
         }
         is_news

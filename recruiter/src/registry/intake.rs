@@ -138,7 +138,7 @@ mod tests {
             client: client.into(),
             key: key.into(),
             granted_bytes: slabs * SLAB_BYTES,
-            held_bytes: slabs * SLAB_BYTES,
+            remaining_bytes: slabs * SLAB_BYTES,
             expires_in_ms: 60_000,
             generation: 1,
         }

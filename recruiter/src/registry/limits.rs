@@ -82,7 +82,7 @@ fn reserve(registry: &Registry, request: &LeaseRequest, missing: usize) -> Resul
         .map(|more| u128::from(more.0))
         .sum();
     let more = u128::from(request.slabs_bytes()) * missing as u128;
-    let left = totals.free_bytes.saturating_sub(pending);
+    let left = totals.unleased_bytes.saturating_sub(pending);
     // If not even the request itself fits, the choice of candidates reports it.
     if more <= left && left - more < reserve {
         return Err(Refusal {

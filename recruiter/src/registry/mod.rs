@@ -81,8 +81,8 @@ pub struct Totals {
     pub quota_bytes: u128,
     /// Bytes that are lent.
     pub lent_bytes: u128,
-    /// Bytes that are free.
-    pub free_bytes: u128,
+    /// Unleased bytes of the quotas.
+    pub unleased_bytes: u128,
 }
 
 /// A host's quota with the time of its arrival.
@@ -212,7 +212,7 @@ impl Registry {
                 // The host has more leases than an announcement may contain: its next one is refused.
                 Outcome::Granted { .. } | Outcome::Renewed { .. } | Outcome::Refused(_) => {}
             }
-            if host.set_free(answer.free_bytes) {
+            if host.set_unleased(answer.unleased_bytes) {
                 self.changed.insert(Arc::clone(host_id));
             }
         }
@@ -233,7 +233,7 @@ impl Registry {
         self.subtract(host_id);
         if let Some(host) = self.hosts.get_mut(host_id).filter(|h| h.link == Some(link)) {
             host.link = None;
-            host.set_free(0);
+            host.set_unleased(0);
             self.changed.insert(Arc::clone(host_id));
         }
         self.add(host_id);
@@ -344,7 +344,7 @@ impl Registry {
         if let Some(host) = self.hosts.get(host_id).filter(|host| host.link.is_some()) {
             self.totals.quota_bytes += u128::from(host.quota.quota_bytes);
             self.totals.lent_bytes += u128::from(host.quota.lent_bytes);
-            self.totals.free_bytes += u128::from(host.quota.free_bytes);
+            self.totals.unleased_bytes += u128::from(host.quota.unleased_bytes);
         }
     }
 
@@ -352,7 +352,7 @@ impl Registry {
         if let Some(host) = self.hosts.get(host_id).filter(|host| host.link.is_some()) {
             self.totals.quota_bytes -= u128::from(host.quota.quota_bytes);
             self.totals.lent_bytes -= u128::from(host.quota.lent_bytes);
-            self.totals.free_bytes -= u128::from(host.quota.free_bytes);
+            self.totals.unleased_bytes -= u128::from(host.quota.unleased_bytes);
         }
     }
 }

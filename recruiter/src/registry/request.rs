@@ -59,7 +59,7 @@ impl Registry {
             .found
             .iter()
             .map(|lease| lease.host_id.as_str())
-            .chain(request.avoid.iter().map(String::as_str))
+            .chain(request.avoided_host_ids.iter().map(String::as_str))
             .collect();
         let candidates = candidates::of(self, (client, request), &excluded, missing)?;
         let most = bytes.saturating_mul(missing as u64);

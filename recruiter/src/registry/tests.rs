@@ -32,14 +32,14 @@ fn lease(number: u8, client: &str, key: &str, bytes: u64) -> Lease {
         client: client.into(),
         key: key.into(),
         granted_bytes: bytes,
-        held_bytes: bytes,
+        remaining_bytes: bytes,
         expires_in_ms: 60_000,
         generation: 1,
     }
 }
 
 fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
-    let lent_bytes = leases.iter().map(|l| l.held_bytes).sum();
+    let lent_bytes = leases.iter().map(|l| l.remaining_bytes).sum();
     Announcement {
         version: VERSION,
         incarnation: "one".into(),
@@ -47,11 +47,11 @@ fn said(host: u8, quota_bytes: u64, leases: &[Lease]) -> Announcement {
             host_id: id(host).to_string(),
             quota_bytes,
             lent_bytes,
-            free_bytes: quota_bytes.saturating_sub(lent_bytes),
+            unleased_bytes: quota_bytes.saturating_sub(lent_bytes),
             ..HostQuota::default()
         },
         leases: leases.to_vec(),
-        takes_revocations: true,
+        accepts_revocation_lists: true,
         address: Some("192.0.2.1:10809".into()),
         ..Announcement::default()
     }
@@ -82,17 +82,17 @@ fn a_late_connection_of_a_host_does_not_count() {
         outcome: Outcome::Granted {
             lease: lease(1, "a", "k", MIB),
         },
-        free_bytes: 0,
+        unleased_bytes: 0,
         requests_per_s: 0.0,
     };
     registry.answered(&id(1), 1, &answer, 2);
     assert_eq!(
-        (registry.leases_count(), registry.totals().free_bytes),
+        (registry.leases_count(), registry.totals().unleased_bytes),
         (0, 64 * u128::from(MIB))
     );
     registry.disconnected(&id(1), 2);
     assert_eq!(registry.totals(), Totals::default());
-    assert_eq!(registry.quotas()[0].quota.free_bytes, 0);
+    assert_eq!(registry.quotas()[0].quota.unleased_bytes, 0);
     // Only the latest connection counts.
     registry.announced(&id(1), 3, said(1, MIB, &[]), 3).unwrap();
     assert_eq!(registry.totals().quota_bytes, u128::from(MIB));
@@ -252,27 +252,29 @@ fn a_least_time_wants_what_is_sure_enough() {
     registry
         .announced(&id(2), 2, said(2, 64 * MIB, &[]), 0)
         .unwrap();
-    let expected = |for_ms, confidence, mib| Outlook {
-        for_ms,
+    let expected = |duration_ms, confidence, mib| Outlook {
+        duration_ms,
         confidence,
         bytes: mib * MIB,
     };
     let mut sure = said(1, 64 * MIB, &[]);
     sure.quota.outlook = vec![expected(3_600_000, 0.9, 16), expected(7_200_000, 0.5, 16)];
     registry.announced(&id(1), 1, sure, 0).unwrap();
-    let for_ms = |least_ms, mib: u64| LeaseRequest {
-        least_ms: Some(least_ms),
+    let lasting = |minimum_duration_ms, mib: u64| LeaseRequest {
+        minimum_duration_ms: Some(minimum_duration_ms),
         ..request("k", mib * MIB, 1)
     };
-    let plan = registry.plan("a", &for_ms(3_600_000, 16), 0).unwrap();
+    let plan = registry.plan("a", &lasting(3_600_000, 16), 0).unwrap();
     assert_eq!(plan.candidates.len(), 1);
     assert_eq!(plan.candidates[0].stays, Some(0.9));
     registry.finished("a", "k");
-    for (least_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
-        let refusal = registry.plan("a", &for_ms(least_ms, mib), 0).unwrap_err();
+    for (minimum_duration_ms, mib) in [(7_200_000, 16), (3_600_000, 18), (9_000_000, 2)] {
+        let refusal = registry
+            .plan("a", &lasting(minimum_duration_ms, mib), 0)
+            .unwrap_err();
         assert_eq!(refusal.kind, RefusalKind::TooLong, "{refusal:?}");
     }
-    let refusal = registry.plan("a", &for_ms(7_200_000, 16), 0).unwrap_err();
+    let refusal = registry.plan("a", &lasting(7_200_000, 16), 0).unwrap_err();
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }
 
@@ -304,7 +306,7 @@ fn a_host_that_the_client_cannot_reach_is_left_out_for_that_client() {
             .unwrap();
     }
     let avoiding = |hosts: &[u8]| LeaseRequest {
-        avoid: hosts.iter().map(|&host| id(host).to_string()).collect(),
+        avoided_host_ids: hosts.iter().map(|&host| id(host).to_string()).collect(),
         ..request("k", MIB, 1)
     };
     let plan = registry.plan("a", &avoiding(&[1]), 0).unwrap();
@@ -347,16 +349,16 @@ fn forecasts_tell_how_long_a_quota_stays() {
     let outlook = &registry.quotas()[0].quota.outlook;
     let hour = outlook
         .iter()
-        .find(|o| o.for_ms == 3_600_000 && o.confidence == 0.9);
+        .find(|o| o.duration_ms == 3_600_000 && o.confidence == 0.9);
     assert_eq!(hour.unwrap().bytes, 64 * MIB, "{outlook:?}");
-    let for_ms = |least_ms| LeaseRequest {
-        least_ms: Some(least_ms),
+    let lasting = |minimum_duration_ms| LeaseRequest {
+        minimum_duration_ms: Some(minimum_duration_ms),
         ..request("k", 16 * MIB, 1)
     };
-    let plan = registry.plan("a", &for_ms(3_600_000), 0).unwrap();
+    let plan = registry.plan("a", &lasting(3_600_000), 0).unwrap();
     assert_eq!(plan.candidates[0].stays, Some(0.95));
     registry.finished("a", "k");
-    let refusal = registry.plan("a", &for_ms(14_400_000), 0).unwrap_err();
+    let refusal = registry.plan("a", &lasting(14_400_000), 0).unwrap_err();
     assert_eq!(refusal.kind, RefusalKind::TooLong);
     assert!(refusal.detail.contains("3600 s"), "{refusal:?}");
 }
@@ -421,7 +423,7 @@ proptest! {
                     } else {
                         Outcome::Released { lease_id: lease.lease_id }
                     };
-                    let answer = Answer { request_id: 0, outcome, free_bytes: 7, requests_per_s: 1.0 };
+                    let answer = Answer { request_id: 0, outcome, unleased_bytes: 7, requests_per_s: 1.0 };
                     registry.answered(&id(host), link, &answer, now_ms);
                 }
                 Step::Pass(ms) => {
@@ -444,7 +446,7 @@ fn check_whole(registry: &Registry, now_ms: i64) -> Result<(), TestCaseError> {
     let totals = Totals {
         quota_bytes: sum(|q| q.quota_bytes),
         lent_bytes: sum(|q| q.lent_bytes),
-        free_bytes: sum(|q| q.free_bytes),
+        unleased_bytes: sum(|q| q.unleased_bytes),
     };
     prop_assert_eq!(registry.totals(), totals);
     let views = registry.leases_after(None, None, now_ms);

@@ -21,7 +21,7 @@ fn announcement(host: u32) -> Announcement {
         quota: HostQuota {
             host_id: id(host),
             quota_bytes: 64 * MIB,
-            free_bytes: 64 * MIB,
+            unleased_bytes: 64 * MIB,
             ..HostQuota::default()
         },
         address: Some("127.0.0.1:1".into()),
@@ -37,13 +37,13 @@ fn unasked(request_id: u64, text_bytes: usize) -> HostMessage {
         client: "c".repeat(text_bytes),
         key: "k".repeat(text_bytes),
         granted_bytes: MIB,
-        held_bytes: MIB,
+        remaining_bytes: MIB,
         expires_in_ms: i64::MAX,
     };
     HostMessage::Answer(Box::new(Answer {
         request_id,
         outcome: Outcome::Granted { lease },
-        free_bytes: 0,
+        unleased_bytes: 0,
         requests_per_s: 0.0,
     }))
 }
@@ -154,14 +154,14 @@ fn conversation() -> [Value; 2] {
         client: "c".into(),
         key: "k".into(),
         granted_bytes: 2 * MIB,
-        held_bytes: 2 * MIB,
+        remaining_bytes: 2 * MIB,
         expires_in_ms: 60_000,
     }];
     said.quota.outlook = vec![Default::default()];
     let answer = Answer {
         request_id: 1,
         outcome: Outcome::Refused(Refusal::default()),
-        free_bytes: 0,
+        unleased_bytes: 0,
         requests_per_s: 0.0,
     };
     [

@@ -36,7 +36,7 @@ pub(crate) struct State {
     pub(crate) sent_away: Vec<Refusal>,
     /// True for memory servers of this release; older ones do not know
     /// the message with revocation lists.
-    pub(crate) takes_revocations: bool,
+    pub(crate) accepts_revocation_lists: bool,
     /// Revocation lists received.
     pub(crate) revocations: Vec<String>,
     last_lease: u64,
@@ -44,20 +44,20 @@ pub(crate) struct State {
 
 impl State {
     fn announcement(&self) -> HostMessage {
-        let held: u64 = self.leases.values().map(|l| l.held_bytes).sum();
+        let held: u64 = self.leases.values().map(|l| l.remaining_bytes).sum();
         HostMessage::Announcement(Box::new(Announcement {
             version: VERSION,
             memoryd_version: "test".into(),
             incarnation: self.incarnation.clone(),
             quota: HostQuota {
                 lent_bytes: held,
-                free_bytes: self.quota.quota_bytes.saturating_sub(held),
+                unleased_bytes: self.quota.quota_bytes.saturating_sub(held),
                 ..self.quota.clone()
             },
             address: Some("127.0.0.1:1".into()),
             requests_per_s: 0.0,
             leases: self.leases.values().cloned().collect(),
-            takes_revocations: self.takes_revocations,
+            accepts_revocation_lists: self.accepts_revocation_lists,
         }))
     }
 
@@ -97,7 +97,7 @@ impl State {
                     client: client.clone(),
                     key: key.clone(),
                     granted_bytes: bytes,
-                    held_bytes: bytes,
+                    remaining_bytes: bytes,
                     expires_in_ms: *term_ms,
                 };
                 self.leases.insert(lease.lease_id.clone(), lease.clone());
@@ -157,7 +157,7 @@ impl Host {
         let quota = HostQuota {
             host_id: id.clone(),
             quota_bytes,
-            once_idle_bytes: quota_bytes,
+            idle_quota_bytes: quota_bytes,
             physical_bytes: quota_bytes * 2,
             reason: QuotaReason::Idle,
             idle_for_ms: Some(600_000),
@@ -170,7 +170,7 @@ impl Host {
             manner: Manner::Grants,
             asked: Vec::new(),
             sent_away: Vec::new(),
-            takes_revocations: false,
+            accepts_revocation_lists: false,
             revocations: Vec::new(),
             last_lease: 0,
         };
@@ -285,11 +285,11 @@ async fn talk(
                             let outcome = state.answer(&request.asked);
                             let is_lost = state.manner == Manner::GrantsInSilence;
                             let outcome = outcome.filter(|_| !is_lost);
-                            let held: u64 = state.leases.values().map(|l| l.held_bytes).sum();
+                            let held: u64 = state.leases.values().map(|l| l.remaining_bytes).sum();
                             outcome.map(|outcome| Answer {
                                 request_id: request.request_id,
                                 outcome,
-                                free_bytes: state.quota.quota_bytes.saturating_sub(held),
+                                unleased_bytes: state.quota.quota_bytes.saturating_sub(held),
                                 requests_per_s: 0.0,
                             })
                         };

@@ -183,7 +183,7 @@ fn requests_beyond_limits_are_refused_and_say_when_to_come_again() {
         "client_limit",
         &["100.0 GiB"],
     );
-    let long = json!({ "bytes": MIB, "key": "l", "least_ms": 3_600_000 });
+    let long = json!({ "bytes": MIB, "key": "l", "minimum_duration_ms": 3_600_000 });
     assert_refused(
         &recruiter.lease("d", &long),
         409,

@@ -201,7 +201,7 @@ fn memory_servers_receive_the_lists_in_force_and_older_ones_no_such_message() {
     let recruiter = deployment.start();
     let url = recruiter.tls_url.clone().unwrap();
     let [mut of_today, mut older] = [1, 2].map(|number| Host::new(number, GIB));
-    of_today.state().takes_revocations = true;
+    of_today.state().accepts_revocation_lists = true;
     for (host, number) in [(&mut of_today, 1), (&mut older, 2)] {
         host.link_with(&url, Some(deployment.of_host(&id(number))));
     }

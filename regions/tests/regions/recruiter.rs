@@ -48,7 +48,7 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
             let id = n.to_string().repeat(32);
             let lease = format!(
                 r#"{{"leases": [{{"lease_id": "{id}", "generation": 1, "client": "c", "key": "k", "host_id": "host-{n}",
-                "granted_bytes": 16777216, "held_bytes": 16777216, "expires_in_ms": 60000, "address": "{nobody}"}}]}}"#
+                "granted_bytes": 16777216, "remaining_bytes": 16777216, "expires_in_ms": 60000, "address": "{nobody}"}}]}}"#
             );
             asked.push(answer(&listener, 201, &lease));
             asked.push(answer(&listener, 204, "")); // the lease is released
@@ -74,18 +74,23 @@ fn a_host_that_cannot_be_reached_is_avoided_in_the_next_request() {
         other => panic!("{other:?}"),
     }
     let asked = recruiter.join().unwrap();
-    assert!(!asked[0].1.contains("avoid"), "{asked:?}");
+    assert!(!asked[0].1.contains("avoided_host_ids"), "{asked:?}");
     assert!(
         asked[1].0.starts_with("DELETE /v1/leases/aaaa"),
         "{asked:?}"
     );
-    assert!(asked[2].1.contains(r#""avoid":["host-a"]"#), "{asked:?}");
+    assert!(
+        asked[2].1.contains(r#""avoided_host_ids":["host-a"]"#),
+        "{asked:?}"
+    );
     assert!(
         asked[3].0.starts_with("DELETE /v1/leases/bbbb"),
         "{asked:?}"
     );
     assert!(
-        asked[4].1.contains(r#""avoid":["host-a","host-b"]"#),
+        asked[4]
+            .1
+            .contains(r#""avoided_host_ids":["host-a","host-b"]"#),
         "{asked:?}"
     );
     // The refraction period has begun: without it, this would be a connection error.

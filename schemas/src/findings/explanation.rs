@@ -95,7 +95,7 @@ pub struct ExplainedQuota {
     pub quota_bytes: i64,
     /// Quota if the host were idle: the smaller of `recruitable_bytes` and `harvestable_bytes` plus lent
     /// memory; 0 where `harvestable_bytes` is unknown.
-    pub once_idle_bytes: i64,
+    pub idle_quota_bytes: i64,
     /// The paper's quota: available + lent − headroom.
     pub recruitable_bytes: i64,
     /// The terms of `recruitable_bytes`.

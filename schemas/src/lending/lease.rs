@@ -18,8 +18,8 @@ pub struct Lease {
     pub key: String,
     /// Granted bytes, in whole slabs.
     pub granted_bytes: u64,
-    /// Bytes still held: fewer than were granted once the host has reclaimed some.
-    pub held_bytes: u64,
+    /// Remaining bytes of the lease: fewer than were granted once the host has reclaimed some.
+    pub remaining_bytes: u64,
     /// Time until the lease ends unless it is renewed.
     pub expires_in_ms: i64,
 }

@@ -38,7 +38,7 @@ pub struct LeaseRequest {
         skip_serializing_if = "Option::is_none"
     )]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 2592000000_i64))]
-    pub least_ms: Option<i64>,
+    pub minimum_duration_ms: Option<i64>,
     /// Placement policy, which chooses the hosts; absent: the recruiter's configured policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
@@ -46,7 +46,7 @@ pub struct LeaseRequest {
     /// that no host has is ignored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", schema(max_items = 64))]
-    pub avoid: Vec<String>,
+    pub avoided_host_ids: Vec<String>,
 }
 
 impl LeaseRequest {
@@ -58,9 +58,9 @@ impl LeaseRequest {
             key,
             copies: one_copy(),
             term_ms: usual_term_ms(),
-            least_ms: None,
+            minimum_duration_ms: None,
             placement: None,
-            avoid: Vec::new(),
+            avoided_host_ids: Vec::new(),
         }
     }
 
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn answers_of_older_recruiters_are_read() {
         let older = json!({"leases": [{"lease_id": "a", "generation": 1, "key": "k", "host_id": "h",
-            "granted_bytes": 1, "held_bytes": 1, "expires_in_ms": 1}]});
+            "granted_bytes": 1, "remaining_bytes": 1, "expires_in_ms": 1}]});
         let LeaseList { leases } = from_value(older).unwrap();
         assert_eq!(leases[0].lease.client, "");
         assert_eq!((leases[0].is_reachable, &leases[0].address), (false, &None));

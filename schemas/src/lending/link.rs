@@ -49,10 +49,10 @@ pub struct Announcement {
     pub requests_per_s: f64,
     /// Every lease on the host.
     pub leases: Vec<Lease>,
-    /// True where the memory server understands [`RecruiterMessage::Revocations`]. Older memory servers
+    /// True where the memory server accepts [`RecruiterMessage::Revocations`]. Older memory servers
     /// reject messages of that length.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub takes_revocations: bool,
+    pub accepts_revocation_lists: bool,
 }
 
 /// Message from the recruiter.
@@ -136,8 +136,8 @@ pub struct Answer {
     /// Outcome of the request.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// Bytes free after the request.
-    pub free_bytes: u64,
+    /// Unleased bytes of the quota after the request.
+    pub unleased_bytes: u64,
     /// Page requests served per second, after the request.
     pub requests_per_s: f64,
 }

@@ -13,7 +13,7 @@ pub enum OwnerCommand {
     Pause {
         /// Length of the pause; absent: until resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        for_ms: Option<i64>,
+        duration_ms: Option<i64>,
     },
     /// Resumes lending after a pause.
     Resume,
@@ -38,7 +38,7 @@ pub enum OwnerReply {
     /// Entries of the log, the oldest first.
     Log {
         /// Log entries, one per line of the log.
-        given_back: Vec<ReclaimRecord>,
+        reclaims: Vec<ReclaimRecord>,
     },
     /// The command is refused.
     Refused(Refusal),
@@ -60,11 +60,11 @@ pub struct LendingState {
     /// Memory that guests' pages occupy now.
     pub resident_bytes: u64,
     /// Part of `resident_bytes` in huge pages.
-    pub huge_bytes: u64,
+    pub huge_page_bytes: u64,
     /// True if that memory is locked (never swapped).
     pub is_locked: bool,
     /// Memory that the daemon needs for itself.
-    pub own_bytes: u64,
+    pub daemon_bytes: u64,
     /// True if the owner has paused lending.
     pub is_paused: bool,
     /// End of the pause; absent: until resumed.
@@ -74,25 +74,25 @@ pub struct LendingState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cap_bytes: Option<u64>,
     /// True if the agent's messages arrive.
-    pub hears_agent: bool,
+    pub is_agent_connected: bool,
     /// Configured recruiters to which the memory server has a link.
-    pub recruiters: Vec<String>,
+    pub linked_recruiters: Vec<String>,
     /// Requests of leases' clients; absent: the host serves no pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesServed>,
     /// Revocation lists in force for leases' clients; absent: none has arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revocations: Option<RevocationCount>,
-    /// Memory that the command has returned, if any.
+    /// Memory that the command has reclaimed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub given_back: Option<ReclaimRecord>,
+    pub reclaimed: Option<ReclaimRecord>,
 }
 
 /// Summary of the revocation lists that a memory server holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevocationCount {
     /// Date of the newest list, in milliseconds since 1970-01-01 UTC.
-    pub made_time_ms: i64,
+    pub issued_time_ms: i64,
     /// Revoked certificates, over all lists.
     pub certificates_count: u64,
 }
@@ -135,27 +135,27 @@ impl PagesServed {
     }
 }
 
-/// Lent memory that was returned: a line of the lending log.
+/// Reclaimed memory: a line of the lending log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReclaimRecord {
-    /// Time of the return, in milliseconds since 1970-01-01 UTC.
+    /// Time of the reclaim, in milliseconds since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Time since which memory had been lent.
     pub lent_since_time_ms: i64,
     /// Maximum number of bytes leased since then.
     pub peak_lent_bytes: u64,
-    /// Cause: `owner`, `load`, `unseen`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`, `released`,
-    /// `revoked`, `ending`.
+    /// Cause: `owner`, `load`, `owner_unknown`, `agent_lost`, `paused`, `quota`, `pressure`, `expired`,
+    /// `released`, `revoked`, `ending`.
     pub cause: String,
-    /// Returned memory, in whole slabs.
+    /// Reclaimed memory, in whole slabs.
     pub bytes: u64,
-    /// Memory that was still leased after the return.
-    pub left_lent_bytes: u64,
+    /// Memory that was still leased after the reclaim.
+    pub remaining_lent_bytes: u64,
     /// Time from memoryd's receipt of the cause to the first memory's return to the kernel.
-    pub first_us: u64,
+    pub first_reclaim_us: u64,
     /// Time from the same receipt to the last memory's return; of several steps, that of the longest step.
-    pub all_us: u64,
-    /// Steps in which memory was returned, or number of leases that ended one after another; else 1.
+    pub full_reclaim_us: u64,
+    /// Steps in which memory was reclaimed, or number of leases that ended one after another; else 1.
     pub steps_count: u64,
     /// Clients that had leases; of more than 32 clients, the first 32 by name.
     pub clients: Vec<String>,

@@ -52,16 +52,16 @@ pub struct HostQuota {
     pub quota_bytes: u64,
     /// Bytes of the quota that are leased.
     pub lent_bytes: u64,
-    /// Bytes still free to lease; 0 where the host grants no leases (it leaves its quota to others' memory
-    /// servers).
-    pub free_bytes: u64,
-    /// Bytes that the host would lend if it were idle.
-    pub once_idle_bytes: u64,
+    /// Bytes of the quota that are not leased; 0 where the host grants no leases (it leaves its quota to others'
+    /// memory servers).
+    pub unleased_bytes: u64,
+    /// Quota that the host would have if it were idle.
+    pub idle_quota_bytes: u64,
     /// Physical memory of the host.
     pub physical_bytes: u64,
     /// Bytes that are never lent: the headroom, or the larger headroom of a busy host.
     #[serde(default)]
-    pub held_back_bytes: u64,
+    pub headroom_bytes: u64,
     /// Extent to which lending may go.
     pub mode: Mode,
     /// Reason of the quota.
@@ -88,7 +88,7 @@ pub struct HostQuota {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Outlook {
     /// Minimum time for which the bytes stay available.
-    pub for_ms: i64,
+    pub duration_ms: i64,
     /// Probability that the bytes stay available throughout.
     pub confidence: f64,
     /// Number of bytes expected to stay.

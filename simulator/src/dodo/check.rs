@@ -33,14 +33,14 @@ pub enum Violation {
         quota_bytes: u64,
     },
     /// A host refused a lease that it had room for.
-    #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {free_bytes} free")]
+    #[error("{host} refuses {wanted_bytes} bytes at {at_ns} ns and has {unleased_bytes} unleased")]
     Refused {
         /// Name of the host.
         host: String,
         /// Time of the violation.
         at_ns: u64,
         /// Free bytes of the host.
-        free_bytes: u64,
+        unleased_bytes: u64,
         /// Bytes that were requested.
         wanted_bytes: u64,
     },

@@ -245,7 +245,7 @@ impl Recruitment {
             rise_after_ms: (self.rise_after_s * 1000.0) as i64,
             shrink_step_bytes: self.shrink_step_bytes.unwrap_or(u64::MAX),
             shrink_every_ms: (self.shrink_every_s * 1000.0) as i64,
-            most_term_ms: i64::MAX,
+            max_term_ms: i64::MAX,
             most_leases_count: usize::MAX,
             ..Settings::default()
         }
@@ -262,7 +262,7 @@ impl Recruitment {
     pub fn foresight(&self, table: &Arc<Table>) -> Option<Foresight> {
         self.wants_forecast().then(|| Foresight {
             table: Arc::clone(table),
-            for_ms: (self.expected_for_s * 1000.0).ceil() as i64,
+            duration_ms: (self.expected_for_s * 1000.0).ceil() as i64,
             confidence: self.confidence,
             time_zone: self.time_zone.0.clone(),
         })

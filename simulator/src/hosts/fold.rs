@@ -190,7 +190,7 @@ impl Fold<'_> {
         // Once idle, modes gentle and spare lend the same.
         let low_water = &mut self.low_waters[usize::from(limits.mode != Mode::Paper)];
         if found.reason != Reason::HarvestableUnknown {
-            low_water.push(found.once_idle_bytes, sample.time_ms);
+            low_water.push(found.idle_quota_bytes, sample.time_ms);
         }
         let reason = match found.reason {
             // No owner will return to the host, so it need not stay idle.
@@ -206,7 +206,7 @@ impl Fold<'_> {
         let announced = HostQuota {
             host_id: self.timeline.host_id.clone(),
             quota_bytes: found.quota_bytes,
-            held_back_bytes: headroom_bytes(sample.memory.physical_bytes, held_back_share),
+            headroom_bytes: headroom_bytes(sample.memory.physical_bytes, held_back_share),
             reason,
             idle_for_ms: match verdict {
                 Verdict::Idle { since_ms } => Some(sample.time_ms.saturating_sub(since_ms)),

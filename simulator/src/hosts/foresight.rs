@@ -13,7 +13,7 @@ pub struct Foresight {
     /// Forecasts learnt only from the time before the simulation's begin.
     pub table: Arc<Table>,
     /// Time for which lent memory must be expected to stay.
-    pub for_ms: i64,
+    pub duration_ms: i64,
     /// Minimum probability that the memory stays.
     pub confidence: f64,
     /// Time zone of the fleet, as in the table; people's habits follow it.
@@ -24,7 +24,7 @@ pub struct Foresight {
 impl PartialEq for Foresight {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.table, &other.table)
-            && (self.for_ms, self.confidence) == (other.for_ms, other.confidence)
+            && (self.duration_ms, self.confidence) == (other.duration_ms, other.confidence)
             && self.time_zone == other.time_zone
     }
 }
@@ -36,7 +36,7 @@ impl Foresight {
         expected_bytes(
             &self.table,
             quota,
-            self.for_ms,
+            self.duration_ms,
             self.confidence,
             hour_of_week,
         )
@@ -59,7 +59,7 @@ mod tests {
     fn foresight(zone: &str) -> Foresight {
         Foresight {
             table: Arc::new(Table::default()),
-            for_ms: 600_000,
+            duration_ms: 600_000,
             confidence: 0.9,
             time_zone: TimeZone::get(zone).unwrap(),
         }
@@ -86,7 +86,7 @@ mod tests {
         assert_ne!(one, foresight("UTC"));
         for other in [
             Foresight {
-                for_ms: 1,
+                duration_ms: 1,
                 ..one.clone()
             },
             Foresight {

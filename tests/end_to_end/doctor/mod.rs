@@ -247,7 +247,7 @@ fn memory_servers_and_recruiters() {
     )
     .unwrap();
     let text = format!(
-        "agent = {:?}\nsocket = {:?}\nstate = {:?}\nrecruiters = [\"http://127.0.0.1:{port}\"]\n",
+        "agent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nrecruiters = [\"http://127.0.0.1:{port}\"]\n",
         clinic.path("agent.sock"),
         clinic.path("memoryd.sock"),
         clinic.path("memoryd")

@@ -76,8 +76,8 @@ fn tell(mut stream: UnixStream, away: &AwaySince) {
 fn sample(away_since: Option<i64>) -> Message {
     let state = match away_since {
         Some(since_time_ms) => HostState::Idle { since_time_ms },
-        None => HostState::Waiting {
-            at_time_ms: now_ms() + 300_000,
+        None => HostState::InUse {
+            idle_at_time_ms: now_ms() + 300_000,
         },
     };
     let row = SampleRow {
@@ -103,7 +103,7 @@ fn owner(away_since: Option<i64>) -> Message {
             ..Owner::default()
         },
         None => Owner {
-            state: OwnerState::Active,
+            state: OwnerState::InUse,
             time_ms: now_ms(),
             source: Some("input".to_owned()),
             ..Owner::default()

@@ -224,7 +224,7 @@ impl Client {
         let mut seen = BTreeSet::new();
         for (host_id, lending) in lending {
             let mut keys = BTreeSet::new();
-            let mut held_bytes = 0;
+            let mut lent_bytes = 0;
             for lease in &lending.leases {
                 assert!(
                     seen.insert(&lease.lease_id),
@@ -239,12 +239,12 @@ impl Client {
                 if let Some(told) = self.told.get(&lease.lease_id) {
                     assert_eq!((&told.host_id, &told.key), (host_id, &lease.key));
                 }
-                held_bytes += lease.held_bytes;
+                lent_bytes += lease.remaining_bytes;
             }
-            assert_eq!(held_bytes, lending.quota.lent_bytes);
-            assert!(held_bytes <= CAP_BYTES, "{host_id} lends {held_bytes}");
+            assert_eq!(lent_bytes, lending.quota.lent_bytes);
+            assert!(lent_bytes <= CAP_BYTES, "{host_id} lends {lent_bytes}");
             assert!(
-                held_bytes <= lending.quota.quota_bytes,
+                lent_bytes <= lending.quota.quota_bytes,
                 "{host_id}: {:?}",
                 lending.quota
             );
@@ -418,7 +418,7 @@ fn all_is_given_back(cluster: &Cluster, client: &mut Client) {
         let left = (
             lending.quota.lent_bytes,
             lending.resident_bytes,
-            lending.quota.free_bytes,
+            lending.quota.unleased_bytes,
         );
         assert_eq!(left, (0, 0, CAP_BYTES), "left behind on {host_id}");
     }

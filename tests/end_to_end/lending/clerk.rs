@@ -42,7 +42,7 @@ impl Lenders {
         wait_for("both hosts' quota", || {
             hosts.iter().all(|host| {
                 let told = recruiter.host(&host.id);
-                told.is_some_and(|told| told["quota"]["free_bytes"] == CAP_BYTES)
+                told.is_some_and(|told| told["quota"]["unleased_bytes"] == CAP_BYTES)
             })
         });
         Self {

@@ -167,7 +167,7 @@ impl Recruiter {
                     quota["host_id"] == host.id.as_str()
                         && said["is_reachable"] == true
                         && quota["lent_bytes"] == lending.quota.lent_bytes
-                        && quota["free_bytes"] == lending.quota.free_bytes
+                        && quota["unleased_bytes"] == lending.quota.unleased_bytes
                 })
             })
     }
@@ -204,8 +204,8 @@ impl Host {
         let id = format!("{:032x}", n + 1);
         let heartbeat = gleaner_schemas::interval::format(heartbeat);
         let text = format!(
-            "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
-             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"127.0.0.1:0\"\n\
+            "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
+             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"127.0.0.1:0\"\n\
              shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // slow: only a revocation is quicker
             file("agent.sock"),
             file("memoryd.sock"),

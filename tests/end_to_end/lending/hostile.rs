@@ -42,8 +42,8 @@ fn mutated_requests_for_leases_are_answered_and_the_recruiter_stays_small() {
     let before = peak_bytes(recruiter.process());
     let mut request = lease_request("k", 1000);
     request["copies"] = json!(1);
-    request["least_ms"] = json!(1);
-    request["avoid"] = json!(["0".repeat(32)]);
+    request["minimum_duration_ms"] = json!(1);
+    request["avoided_host_ids"] = json!(["0".repeat(32)]);
     let all = [
         ("/v1/leases", request),
         ("/v1/leases/0123/renew", json!({ "term_ms": 1000 })),
@@ -86,7 +86,7 @@ fn mutated_commands_of_the_owner_are_answered_or_end_and_the_memory_server_lends
     let host = &cluster.hosts[0];
     let before = peak_bytes(host.process());
     let all = [
-        json!({ "command": "pause", "for_ms": 1 }),
+        json!({ "command": "pause", "duration_ms": 1 }),
         json!({ "command": "resume" }),
         json!({ "command": "cap", "bytes": 1 << 20 }),
         json!({ "command": "status" }),

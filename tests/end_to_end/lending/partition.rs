@@ -67,10 +67,10 @@ impl Host {
         fs::create_dir(&own).unwrap();
         let file = |name: &str| own.join(name);
         let text = format!(
-            "cap = \"{CAP_BYTES}B\"\nagent = {:?}\nsocket = {:?}\nstate = {:?}\nhost_id = \"{id}\"\n\
+            "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\n\
              recruiters = [\"https://{}:{PORT}\"]\nannounce_every = \"{}\"\n\
              certificate = \"{certificate}.crt\"\nkey = \"{certificate}.key\"\nauthority = {:?}\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"0.0.0.0:{PAGES_PORT}\"\n",
             file("agent.sock"),
             file("memoryd.sock"),
             file("state"),
@@ -345,7 +345,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
         // The wait may be long, so that the lease needs renewal.
         let (status, answer) = recruiter.renew(&short);
         assert_eq!(status, 200, "{answer}");
-        host.is_some_and(|host| host["quota"]["free_bytes"] == CAP_BYTES)
+        host.is_some_and(|host| host["quota"]["unleased_bytes"] == CAP_BYTES)
     });
     let mut both = away.leases();
     both.sort_unstable();
@@ -367,9 +367,9 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let next = recruiter.grant("next", LONG_TERM_MS);
     assert_eq!(next.host_id, other.id);
     wait_for("the host to miss its recruiter", || {
-        away.lending().recruiters.is_empty()
+        away.lending().linked_recruiters.is_empty()
     });
-    assert_eq!(other.lending().recruiters.len(), 1);
+    assert_eq!(other.lending().linked_recruiters.len(), 1);
 
     let outage = Duration::from_millis(2 * SHORT_TERM_MS.unsigned_abs());
     while begin.elapsed() < outage {
@@ -390,15 +390,19 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     let lending = away.lending();
     let left = (lending.quota.quota_bytes, lending.resident_bytes);
     assert_eq!(left, (0, 0));
-    assert!(lending.recruiters.is_empty(), "{:?}", lending.recruiters);
+    assert!(
+        lending.linked_recruiters.is_empty(),
+        "{:?}",
+        lending.linked_recruiters
+    );
     let log = away.log();
     let last = log.last().unwrap();
     assert_eq!(
         (last.cause.as_str(), last.peak_lent_bytes, last.steps_count),
         ("owner", 2 * LEASE_BYTES, 1)
     );
-    assert_eq!(last.left_lent_bytes, 0);
-    assert!(last.all_us < AT_ONCE_US, "{last:?}");
+    assert_eq!(last.remaining_lent_bytes, 0);
+    assert!(last.full_reclaim_us < AT_ONCE_US, "{last:?}");
     assert_eq!(last.clients, [CLIENT]);
     is_out_of_reach(&recruiter.renew(&long));
 
@@ -421,7 +425,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
     away.agent.owner_leaves();
     wait_for("the quota to be known", || {
         let host = recruiter.host(&away.id).unwrap();
-        host["is_reachable"] == true && host["quota"]["free_bytes"] == CAP_BYTES
+        host["is_reachable"] == true && host["quota"]["unleased_bytes"] == CAP_BYTES
     });
     assert_eq!(other.leases(), [next.id]);
     println!("gone after {gone_after:?}, known again {known_after:?} after the partition");

@@ -135,14 +135,14 @@ fn a_revoked_client_loses_its_connection_and_its_lease_and_another_keeps_both() 
     let log = host.log();
     let last = log.last().unwrap();
     assert_eq!(
-        (last.cause.as_str(), last.left_lent_bytes),
+        (last.cause.as_str(), last.remaining_lent_bytes),
         ("revoked", LEASE_BYTES)
     );
     assert!(last.bytes >= 4 * MIB, "{last:?}");
     // The memory is free for others.
     assert_eq!(
-        after.quota.free_bytes,
-        before.quota.free_bytes + LEASE_BYTES
+        after.quota.unleased_bytes,
+        before.quota.unleased_bytes + LEASE_BYTES
     );
 
     let said = theirs.ask("read -P 7 0 4096");

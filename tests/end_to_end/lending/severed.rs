@@ -175,7 +175,7 @@ fn a_recruiter_killed_while_pages_are_at_servers_finds_their_leases_again() {
         lenders.recruiter.kill();
         wait_for("the hosts to miss their recruiter", || {
             let mut hosts = lenders.hosts.iter();
-            hosts.all(|host| host.lending().recruiters.is_empty())
+            hosts.all(|host| host.lending().linked_recruiters.is_empty())
         });
         std::thread::sleep(AFTER);
         // Nothing more was leased, and nothing was revoked.

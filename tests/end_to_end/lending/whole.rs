@@ -32,7 +32,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     assert_eq!(lease["granted_bytes"], LEASE_BYTES);
     let lending = host.lending();
     assert_eq!(lending.quota.lent_bytes, LEASE_BYTES);
-    assert_eq!(lending.recruiters.len(), 1);
+    assert_eq!(lending.linked_recruiters.len(), 1);
     assert_eq!(lease["lease_id"], lending.leases[0].lease_id.as_str());
     // The same key gives the same lease.
     let (status, again) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
@@ -59,7 +59,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     };
     assert_eq!((back.cause.as_str(), back.steps_count), ("owner", 1));
     assert_eq!(
-        (back.peak_lent_bytes, back.left_lent_bytes),
+        (back.peak_lent_bytes, back.remaining_lent_bytes),
         (LEASE_BYTES, 0)
     );
     // Nothing was written, so that no memory had to be reclaimed.
@@ -67,7 +67,10 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
         (back.bytes, &back.clients[..]),
         (0, &[CLIENT.to_owned()][..])
     );
-    assert!(u128::from(back.all_us) < AT_ONCE.as_micros(), "{back:?}");
+    assert!(
+        u128::from(back.full_reclaim_us) < AT_ONCE.as_micros(),
+        "{back:?}"
+    );
     let lending = host.lending();
     assert_eq!(
         (
@@ -95,7 +98,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
 
     host.agent.owner_leaves();
     wait_for("the quota to be back", || {
-        host.lending().quota.free_bytes == CAP_BYTES
+        host.lending().quota.unleased_bytes == CAP_BYTES
     });
     assert_eq!(cluster.hosts[0].end(), Some(0));
 }

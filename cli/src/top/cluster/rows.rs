@@ -34,7 +34,7 @@ pub(super) struct Sample {
     pub(super) available_bytes: Option<u64>,
     pub(super) harvestable_bytes: Option<u64>,
     pub(super) quota_bytes: Option<u64>,
-    pub(super) once_idle_bytes: Option<u64>,
+    pub(super) idle_quota_bytes: Option<u64>,
     pub(super) owner: Owner,
     /// Idle time at the collector's time, in ms; only in the state `idle`.
     pub(super) idle_ms: Option<i64>,
@@ -49,7 +49,7 @@ pub(super) struct Sample {
 pub(super) enum Owner {
     Idle,
     InUse,
-    Busy,
+    Loaded,
     Unknown,
 }
 
@@ -58,7 +58,7 @@ impl Owner {
         match self {
             Self::Idle => "idle",
             Self::InUse => "in use",
-            Self::Busy => "busy",
+            Self::Loaded => "loaded",
             Self::Unknown => "unknown",
         }
     }
@@ -75,8 +75,8 @@ impl Row {
                     Owner::Idle,
                     Some(host_now_ms.saturating_sub(since_time_ms).max(0)),
                 ),
-                HostState::Waiting { .. } => (Owner::InUse, None),
-                HostState::Loaded => (Owner::Busy, None),
+                HostState::InUse { .. } => (Owner::InUse, None),
+                HostState::Loaded => (Owner::Loaded, None),
                 HostState::Unknown => (Owner::Unknown, None),
             };
             let figures = memory.figures;
@@ -91,7 +91,7 @@ impl Row {
                 available_bytes: figures.available_bytes,
                 harvestable_bytes: memory.harvestable_bytes,
                 quota_bytes: memory.quota_bytes,
-                once_idle_bytes: memory.once_idle_bytes,
+                idle_quota_bytes: memory.idle_quota_bytes,
                 owner,
                 idle_ms,
                 owner_idle_ms: memory.owner_idle_ms,
@@ -200,7 +200,7 @@ pub(super) struct Totals {
     pub(super) available_bytes: u64,
     pub(super) harvestable_bytes: u64,
     pub(super) quota_bytes: u64,
-    pub(super) once_idle_bytes: u64,
+    pub(super) idle_quota_bytes: u64,
 }
 
 impl Totals {
@@ -218,7 +218,7 @@ impl Totals {
                 (&mut totals.available_bytes, sample.available_bytes),
                 (&mut totals.harvestable_bytes, sample.harvestable_bytes),
                 (&mut totals.quota_bytes, sample.quota_bytes),
-                (&mut totals.once_idle_bytes, sample.once_idle_bytes),
+                (&mut totals.idle_quota_bytes, sample.idle_quota_bytes),
             ] {
                 *sum = sum.saturating_add(bytes.unwrap_or(0));
             }

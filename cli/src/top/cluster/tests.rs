@@ -28,7 +28,7 @@ fn args(more: &[&str]) -> Top {
     }
 }
 
-/// Host `n`: every third is idle, every third busy, every eighth has no visible owner; every tenth is
+/// Host `n`: every third is idle, every third loaded, every eighth has no visible owner; every tenth is
 /// silent.
 fn host(n: u64) -> HostStatus {
     let physical_bytes = (8 * GIB) << (n % 4);
@@ -41,7 +41,9 @@ fn host(n: u64) -> HostStatus {
             since_time_ms: NOW_MS - n as i64 * 600_000,
         },
         _ if n % 3 == 1 => HostState::Loaded,
-        _ => HostState::Waiting { at_time_ms: NOW_MS },
+        _ => HostState::InUse {
+            idle_at_time_ms: NOW_MS,
+        },
     };
     let is_idle = state.since_time_ms().is_some();
     let memory = Memory {
@@ -58,7 +60,7 @@ fn host(n: u64) -> HostStatus {
         },
         harvestable_bytes: part(70 - process),
         quota_bytes: part(70 - process).filter(|_| is_idle).or(Some(0)),
-        once_idle_bytes: part(70 - process),
+        idle_quota_bytes: part(70 - process),
         state,
         owner_idle_ms: Some(n as i64 * 1000),
         ..Memory::default()
@@ -300,5 +302,5 @@ fn the_document_has_what_the_frame_shows() {
     assert_eq!(hosts.len(), 2);
     assert_eq!(hosts[0]["host_name"], "desk-0010");
     assert_eq!(hosts[0]["sample"]["age_ms"], 20_000);
-    assert_eq!(hosts[0]["sample"]["owner"], "busy");
+    assert_eq!(hosts[0]["sample"]["owner"], "loaded");
 }

@@ -37,8 +37,8 @@ struct Owner {
     state: &'static str,
     /// Start of the idle period; only in the state `idle`.
     since_time_ms: Option<i64>,
-    /// Time at which the host becomes idle if nothing happens; only in the state `waiting`.
-    at_time_ms: Option<i64>,
+    /// Time at which the host becomes idle if nothing happens; only in the state `in_use`.
+    idle_at_time_ms: Option<i64>,
     /// Length of the silence, in ms; only in the state `silent`.
     silent_ms: Option<i64>,
 }
@@ -46,7 +46,7 @@ struct Owner {
 #[derive(Serialize)]
 struct QuotaDocument {
     quota_bytes: u64,
-    once_idle_bytes: u64,
+    idle_quota_bytes: u64,
     recruitable_bytes: u64,
     reason: &'static str,
 }
@@ -77,12 +77,12 @@ fn of_owner(state: State) -> Owner {
     let mut owner = Owner {
         state: state.name(),
         since_time_ms: None,
-        at_time_ms: None,
+        idle_at_time_ms: None,
         silent_ms: None,
     };
     match state {
         State::Known(Verdict::Idle { since_ms }) => owner.since_time_ms = Some(since_ms),
-        State::Known(Verdict::Waiting { at_ms }) => owner.at_time_ms = Some(at_ms),
+        State::Known(Verdict::Waiting { at_ms }) => owner.idle_at_time_ms = Some(at_ms),
         State::Silent { for_ms } => owner.silent_ms = Some(for_ms),
         State::Known(Verdict::Loaded | Verdict::Unknown) => {}
     }
@@ -92,7 +92,7 @@ fn of_owner(state: State) -> Owner {
 fn of_quota(quota: &Quota) -> QuotaDocument {
     QuotaDocument {
         quota_bytes: quota.quota_bytes,
-        once_idle_bytes: quota.once_idle_bytes,
+        idle_quota_bytes: quota.idle_quota_bytes,
         recruitable_bytes: quota.recruitable_bytes,
         reason: match quota.reason {
             Reason::Idle => "idle",

@@ -19,7 +19,7 @@ impl State {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Known(Verdict::Idle { .. }) => "idle",
-            Self::Known(Verdict::Waiting { .. }) => "waiting",
+            Self::Known(Verdict::Waiting { .. }) => "in_use",
             Self::Known(Verdict::Loaded) => "loaded",
             Self::Known(Verdict::Unknown) => "unknown",
             Self::Silent { .. } => "silent",
@@ -55,15 +55,15 @@ pub(super) fn state(told: &AgentState, monotonic_ms: i64) -> Option<State> {
         },
         (OwnerState::Unknown, _) => Verdict::Unknown,
         // The owner returned after the sample.
-        (OwnerState::Active, Verdict::Idle { .. }) => Verdict::Waiting {
+        (OwnerState::InUse, Verdict::Idle { .. }) => Verdict::Waiting {
             at_ms: returned_at_ms,
         },
-        (OwnerState::Active, Verdict::Waiting { at_ms }) if owner.away_ms.is_some() => {
+        (OwnerState::InUse, Verdict::Waiting { at_ms }) if owner.absence_ms.is_some() => {
             Verdict::Waiting {
                 at_ms: at_ms.max(returned_at_ms),
             }
         }
-        (OwnerState::Active, sampled) => sampled,
+        (OwnerState::InUse, sampled) => sampled,
     };
     Some(State::Known(known))
 }
@@ -73,7 +73,9 @@ fn verdict(state: HostState) -> Verdict {
         HostState::Idle { since_time_ms } => Verdict::Idle {
             since_ms: since_time_ms,
         },
-        HostState::Waiting { at_time_ms } => Verdict::Waiting { at_ms: at_time_ms },
+        HostState::InUse { idle_at_time_ms } => Verdict::Waiting {
+            at_ms: idle_at_time_ms,
+        },
         HostState::Loaded => Verdict::Loaded,
         HostState::Unknown => Verdict::Unknown,
     }
@@ -114,11 +116,11 @@ mod tests {
         }
     }
 
-    fn owner(state: OwnerState, away_ms: Option<i64>) -> Option<Owner> {
+    fn owner(state: OwnerState, absence_ms: Option<i64>) -> Option<Owner> {
         Some(Owner {
             state,
             time_ms: 1_000_000,
-            away_ms,
+            absence_ms,
             since_time_ms: (state == OwnerState::Idle).then_some(700_000),
             ..Owner::default()
         })
@@ -129,22 +131,22 @@ mod tests {
         let idle = HostState::Idle {
             since_time_ms: 600_000,
         };
-        let waiting = HostState::Waiting {
-            at_time_ms: 1_100_000,
+        let sampled = HostState::InUse {
+            idle_at_time_ms: 1_100_000,
         };
-        let (active, away) = (OwnerState::Active, OwnerState::Idle);
+        let (in_use, away) = (OwnerState::InUse, OwnerState::Idle);
         let back = Verdict::Waiting { at_ms: 1_300_000 };
         for (sample, owner, expected) in [
             (idle, None, Verdict::Idle { since_ms: 600_000 }),
             (idle, owner(away, None), Verdict::Idle { since_ms: 700_000 }),
-            (idle, owner(active, Some(400_000)), back),
-            (waiting, owner(active, Some(90_000)), back),
+            (idle, owner(in_use, Some(400_000)), back),
+            (sampled, owner(in_use, Some(90_000)), back),
             (
-                waiting,
-                owner(active, None),
+                sampled,
+                owner(in_use, None),
                 Verdict::Waiting { at_ms: 1_100_000 },
             ),
-            (HostState::Loaded, owner(active, Some(5)), Verdict::Loaded),
+            (HostState::Loaded, owner(in_use, Some(5)), Verdict::Loaded),
             (idle, owner(OwnerState::Unknown, None), Verdict::Unknown),
         ] {
             let found = state(&told(sample, owner.clone()), 12_000);

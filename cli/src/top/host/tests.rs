@@ -129,17 +129,17 @@ fn without_an_agent_it_says_what_to_do_and_shows_what_the_kernel_says() {
 
 #[test]
 fn every_state_of_the_owner_has_its_words_and_its_quota() {
-    let owner = |away_ms| Owner {
-        state: OwnerState::Active,
+    let owner = |absence_ms| Owner {
+        state: OwnerState::InUse,
         time_ms: TIME_MS - 5000,
-        away_ms: Some(away_ms),
+        absence_ms: Some(absence_ms),
         source: Some("input".to_owned()),
         ..Owner::default()
     };
     let idle = HostState::Idle {
         since_time_ms: TIME_MS - 1_345_000,
     };
-    let at_time_ms = TIME_MS + 60_000;
+    let idle_at_time_ms = TIME_MS + 60_000;
     let silent = FrameTime {
         monotonic_ms: NOW.monotonic_ms + 7000,
         ..NOW
@@ -165,7 +165,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
             0,
         ),
         (
-            told(HostState::Waiting { at_time_ms }, None),
+            told(HostState::InUse { idle_at_time_ms }, None),
             NOW,
             "in use; idle at 14:04:27",
             0,
@@ -173,7 +173,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         (
             told(HostState::Loaded, None),
             NOW,
-            "busy: the 5-minute load is 1.42, idle is below 0.3",
+            "loaded: the 5-minute load is 1.42, idle is below 0.3",
             0,
         ),
         (
@@ -199,7 +199,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         assert!(frame.contains(lends), "{lends}\n{frame}");
         let document = serde_json::to_value(document::of(&host, now)).unwrap();
         assert_eq!(document["quota"]["quota_bytes"], quota_bytes, "{words}");
-        assert_eq!(document["quota"]["once_idle_bytes"], lendable, "{words}");
+        assert_eq!(document["quota"]["idle_quota_bytes"], lendable, "{words}");
     }
 }
 

@@ -85,9 +85,9 @@ impl Page<'_> {
         );
         lines.extend(self.named("Owner", &words, Style::new()));
         if let Some(owner) = &told.owner
-            && let Some(away_ms) = owner.away_ms
+            && let Some(absence_ms) = owner.absence_ms
         {
-            lines.extend(self.named("", &self.returned(owner, away_ms), self.soft()));
+            lines.extend(self.named("", &self.returned(owner, absence_ms), self.soft()));
         }
         let Some(sample) = told.sample.as_deref() else {
             lines.push(Line::default());
@@ -119,8 +119,8 @@ impl Page<'_> {
                     sample.and_then(|sample| owner_load5(sample.row.load5, sample.row.guest_load5));
                 let limit = IdleRule::default().load_limit;
                 load.map_or_else(
-                    || "busy".to_owned(),
-                    |load| format!("busy: the 5-minute load is {load:.2}, idle is below {limit}"),
+                    || "loaded".to_owned(),
+                    |load| format!("loaded: the 5-minute load is {load:.2}, idle is below {limit}"),
                 )
             }
             State::Known(Verdict::Unknown) => {
@@ -135,9 +135,9 @@ impl Page<'_> {
         }
     }
 
-    fn returned(&self, owner: &Owner, away_ms: i64) -> String {
+    fn returned(&self, owner: &Owner, absence_ms: i64) -> String {
         let source = owner.source.as_deref().unwrap_or("unknown");
-        let (at, away) = (self.clock(owner.time_ms), length(away_ms));
+        let (at, away) = (self.clock(owner.time_ms), length(absence_ms));
         format!("last return {at}, after {away} away ({source})")
     }
 
@@ -329,7 +329,7 @@ impl Page<'_> {
 }
 
 fn lendable(quota: &Quota) -> String {
-    let once_idle = || size(quota.once_idle_bytes);
+    let once_idle = || size(quota.idle_quota_bytes);
     match quota.reason {
         Reason::Idle | Reason::Spare => format!("{} now", size(quota.quota_bytes)),
         Reason::NotIdleUntil { .. } | Reason::Loaded | Reason::ActivityUnknown => {

@@ -68,7 +68,7 @@ const SERIES: [Series; 9] = [
         unit: None,
         value: |host| match live(host)?.state {
             HostState::Idle { .. } => Some(1.0),
-            HostState::Waiting { .. } | HostState::Loaded => Some(0.0),
+            HostState::InUse { .. } | HostState::Loaded => Some(0.0),
             HostState::Unknown => None,
         },
     },

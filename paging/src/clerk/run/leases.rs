@@ -142,9 +142,9 @@ impl Leases {
             copies: u32::try_from(self.copies).unwrap_or(1),
             key: format!("{}-{}", self.session, self.asked),
             term_ms: TERM_MS,
-            least_ms: None,
+            minimum_duration_ms: None,
             placement: self.borrowing.placement,
-            avoid: self.unreachable.hosts(ms(self.began.elapsed())),
+            avoided_host_ids: self.unreachable.hosts(ms(self.began.elapsed())),
         };
         self.asked += 1;
         match self.recruiters.lease(&request) {
@@ -229,7 +229,7 @@ impl Leases {
                         held.renewed = Instant::now();
                     }
                     // The host is reclaiming memory, oldest first: move the remaining pages while they can be read.
-                    if now.held_bytes < now.granted_bytes {
+                    if now.remaining_bytes < now.granted_bytes {
                         self.leave(&lease);
                     }
                 }

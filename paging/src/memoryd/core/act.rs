@@ -29,12 +29,12 @@ impl Core {
     /// `woke` is the time at which the event became known.
     pub(super) fn step(&mut self, event: Event, woke: Instant) -> Option<ReclaimRecord> {
         let mut actions = VecDeque::from(self.lender.step(&event, clock::boot_ms()));
-        let (mut is_news, mut given_back) = (false, None::<ReclaimRecord>);
+        let (mut is_news, mut reclaimed) = (false, None::<ReclaimRecord>);
         // Keeps the largest of several results: after a shrink has ended a lease, revoking that lease gives
         // nothing back.
-        let mut gave = |line: ReclaimRecord| match &given_back {
+        let mut gave = |line: ReclaimRecord| match &reclaimed {
             Some(before) if before.bytes >= line.bytes => {}
-            _ => given_back = Some(line),
+            _ => reclaimed = Some(line),
         };
         while let Some(action) = actions.pop_front() {
             match action {
@@ -82,7 +82,7 @@ impl Core {
         {
             self.step(request, woke);
         }
-        given_back
+        reclaimed
     }
 
     /// Records a reclaim, with the memory that is still lent.
@@ -92,7 +92,7 @@ impl Core {
         given: store::ReclaimResult,
         is_step: bool,
     ) -> ReclaimRecord {
-        let left_lent_bytes = self.quota().lent_bytes;
+        let remaining_lent_bytes = self.quota().lent_bytes;
         let time_ms = clock::wall_ms();
         let line = ReclaimRecord {
             time_ms,
@@ -100,9 +100,9 @@ impl Core {
             peak_lent_bytes: self.lent.peak_bytes,
             cause: name(cause).to_owned(),
             bytes: given.bytes,
-            left_lent_bytes,
-            first_us: given.first_us,
-            all_us: given.all_us,
+            remaining_lent_bytes,
+            first_reclaim_us: given.first_reclaim_us,
+            full_reclaim_us: given.full_reclaim_us,
             steps_count: 1,
             clients: self.lent.clients.iter().cloned().collect(),
         };
@@ -112,7 +112,7 @@ impl Core {
             self.log.add(line.clone())
         };
         super::said(written);
-        if left_lent_bytes == 0 {
+        if remaining_lent_bytes == 0 {
             self.lent = LentSpan::default();
         }
         line
@@ -135,7 +135,7 @@ impl Core {
         let answer = Answer {
             request_id,
             outcome,
-            free_bytes: self.quota().free_bytes,
+            unleased_bytes: self.quota().unleased_bytes,
             requests_per_s: self.served.per_s(clock::boot_ms()),
         };
         self.links.answer(link, answer);
@@ -144,7 +144,7 @@ impl Core {
     fn standalone_request(&self) -> Option<Event> {
         let standalone = self.standalone.as_ref()?;
         let is_lent = self.lent.since_time_ms.is_some();
-        if is_lent || self.quota().free_bytes < standalone.bytes() {
+        if is_lent || self.quota().unleased_bytes < standalone.bytes() {
             return None;
         }
         let request = Request {
@@ -171,8 +171,8 @@ fn after(woke: Instant, give_back: impl FnOnce() -> store::ReclaimResult) -> sto
     let given = give_back();
     store::ReclaimResult {
         bytes: given.bytes,
-        first_us: given.first_us.saturating_add(late_us),
-        all_us: given.all_us.saturating_add(late_us),
+        first_reclaim_us: given.first_reclaim_us.saturating_add(late_us),
+        full_reclaim_us: given.full_reclaim_us.saturating_add(late_us),
     }
 }
 
@@ -180,7 +180,7 @@ fn name(cause: Cause) -> &'static str {
     match cause {
         Cause::Owner => "owner",
         Cause::Load => "load",
-        Cause::Unseen => "unseen",
+        Cause::OwnerUnknown => "owner_unknown",
         Cause::AgentLost => "agent_lost",
         Cause::Paused => "paused",
         Cause::Quota => "quota",

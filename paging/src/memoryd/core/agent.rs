@@ -162,8 +162,8 @@ impl Agent {
             HostState::Idle { since_time_ms } => Verdict::Idle {
                 since_ms: clock::on_boot_clock(since_time_ms),
             },
-            HostState::Waiting { at_time_ms } => Verdict::Waiting {
-                at_ms: clock::on_boot_clock(at_time_ms),
+            HostState::InUse { idle_at_time_ms } => Verdict::Waiting {
+                at_ms: clock::on_boot_clock(idle_at_time_ms),
             },
             HostState::Loaded => Verdict::Loaded,
             HostState::Unknown => Verdict::Unknown,
@@ -210,10 +210,10 @@ fn of_owner(owner: &Owner) -> Event {
         OwnerState::Idle => Event::Idle {
             since_ms: clock::on_boot_clock(owner.since_time_ms.unwrap_or(owner.time_ms)),
         },
-        OwnerState::Unknown => Event::Returned(Cause::Unseen),
-        OwnerState::Active => Event::Returned(match owner.source.as_deref() {
+        OwnerState::Unknown => Event::Returned(Cause::OwnerUnknown),
+        OwnerState::InUse => Event::Returned(match owner.source.as_deref() {
             Some("load") => Cause::Load,
-            Some("gap") => Cause::Unseen,
+            Some("gap") => Cause::OwnerUnknown,
             _ => Cause::Owner,
         }),
     }
@@ -281,14 +281,17 @@ mod tests {
             []
         );
         let events = said(
-            "\"owner\",\"state\":\"active\",\"time_ms\":9,\"away_ms\":4,\"source\":\"input\"}\n",
+            "\"owner\",\"state\":\"in_use\",\"time_ms\":9,\"absence_ms\":4,\"source\":\"input\"}\n",
         );
         assert_eq!(events, [Event::Returned(Cause::Owner)]);
         for (word, cause) in [
-            ("\"state\":\"active\",\"source\":\"load\"", Cause::Load),
-            ("\"state\":\"active\",\"source\":\"gap\"", Cause::Unseen),
-            ("\"state\":\"unknown\"", Cause::Unseen),
-            ("\"state\":\"asleep\"", Cause::Unseen),
+            ("\"state\":\"in_use\",\"source\":\"load\"", Cause::Load),
+            (
+                "\"state\":\"in_use\",\"source\":\"gap\"",
+                Cause::OwnerUnknown,
+            ),
+            ("\"state\":\"unknown\"", Cause::OwnerUnknown),
+            ("\"state\":\"asleep\"", Cause::OwnerUnknown),
         ] {
             let line = format!("{{\"type\":\"owner\",\"time_ms\":9,{word}}}\n");
             assert_eq!(said(&line), [Event::Returned(cause)], "{word}");
@@ -371,7 +374,7 @@ mod tests {
         } = host();
         agent.tick(0);
         let (mut stream, _) = listener.accept().unwrap();
-        let flood = "{\"type\":\"owner\",\"state\":\"active\",\"time_ms\":9}\n".repeat(2000);
+        let flood = "{\"type\":\"owner\",\"state\":\"in_use\",\"time_ms\":9}\n".repeat(2000);
         let all = flood.len();
         let feeder =
             std::thread::spawn(move || stream.write_all(flood.as_bytes()).map(|()| stream));

@@ -259,21 +259,25 @@ mod tests {
         control.accept();
         let (id, ..) = control.streams().next().unwrap();
         client
-            .write_all(b"{\"command\":\"pause\",\"for_ms\":5}\n{\"command\":\"dance\"}\n{\"comm")
+            .write_all(
+                b"{\"command\":\"pause\",\"duration_ms\":5}\n{\"command\":\"dance\"}\n{\"comm",
+            )
             .unwrap();
         let asked = control.hear(id);
         assert_eq!(
             asked[0].command,
-            Ok(OwnerCommand::Pause { for_ms: Some(5) })
+            Ok(OwnerCommand::Pause {
+                duration_ms: Some(5)
+            })
         );
         assert_eq!(asked[0].peer.uid, rustix::process::getuid().as_raw());
         assert!(asked[1].command.as_ref().unwrap_err().contains("dance"));
         client.write_all(b"and\":\"status\"}\n").unwrap();
         assert_eq!(control.hear(id)[0].command, Ok(OwnerCommand::Status));
-        control.reply(id, &OwnerReply::Log { given_back: vec![] });
+        control.reply(id, &OwnerReply::Log { reclaims: vec![] });
         let mut line = String::new();
         BufReader::new(&client).read_line(&mut line).unwrap();
-        assert_eq!(line, "{\"reply\":\"log\",\"given_back\":[]}\n");
+        assert_eq!(line, "{\"reply\":\"log\",\"reclaims\":[]}\n");
         drop(client);
         control.hear(id);
         assert_eq!(control.streams().count(), 0);

@@ -92,7 +92,7 @@ pub(crate) struct SlowCommand {
 /// A command that waits for [`CoreMessage::Looked`].
 #[derive(Debug)]
 struct PendingCommand {
-    given_back: Option<ReclaimRecord>,
+    reclaimed: Option<ReclaimRecord>,
     is_privileged: bool,
 }
 
@@ -135,7 +135,7 @@ impl Core {
                 None
             }
         };
-        let kept = WishesFile::new(&config.state);
+        let kept = WishesFile::new(&config.state_folder);
         let wishes = kept.read().unwrap_or_else(|(wishes, why)| {
             eprintln!("gleaner-memoryd: {why}");
             wishes
@@ -148,7 +148,7 @@ impl Core {
         };
         let core = Self {
             lender: Lender::new(config.settings.clone(), generation),
-            agent: Agent::new(&config.agent, standalone.is_some()),
+            agent: Agent::new(&config.agent_socket, standalone.is_some()),
             control,
             pressure,
             links,
@@ -157,7 +157,7 @@ impl Core {
             end,
             wishes,
             has_new_wishes: false,
-            log: Log::open(&config.state),
+            log: Log::open(&config.state_folder),
             lent: LentSpan::default(),
             served: ServedRequests::new(load, clock::boot_ms()),
             serves_pages: config.serving.listen.is_some(),
@@ -371,7 +371,7 @@ impl Core {
             address: None,
             requests_per_s: self.served.per_s(now_ms),
             leases: self.lender.leases(now_ms),
-            takes_revocations: true,
+            accepts_revocation_lists: true,
         });
         let status = self.doing();
         if status != self.status {

@@ -32,21 +32,21 @@ impl Core {
                     .to_owned(),
             )),
             Ok(OwnerCommand::Log) => {
-                let given_back = self.log.lines();
+                let reclaims = self.log.lines();
                 return self
                     .control
-                    .reply(connection, &OwnerReply::Log { given_back });
+                    .reply(connection, &OwnerReply::Log { reclaims });
             }
             Ok(OwnerCommand::Status) => Ok(None),
-            Ok(OwnerCommand::Pause { for_ms }) => {
-                let pause = paused(self.wishes.pause, for_ms, &peer, is_privileged, now_ms);
+            Ok(OwnerCommand::Pause { duration_ms }) => {
+                let pause = paused(self.wishes.pause, duration_ms, &peer, is_privileged, now_ms);
                 let until_ms = pause.until_time_ms.map(clock::on_boot_clock);
-                let given_back = self.step(Event::Pause { until_ms }, woke);
+                let reclaimed = self.step(Event::Pause { until_ms }, woke);
                 self.keep(OwnerWishes {
                     pause: Some(pause),
                     ..self.wishes.clone()
                 });
-                Ok(given_back)
+                Ok(reclaimed)
             }
             Ok(OwnerCommand::Resume) => {
                 match self.wishes.pause.filter(|pause| is_on(*pause, now_ms)) {
@@ -71,22 +71,22 @@ impl Core {
                     Err(not_yours("capped", cap.by_uid))
                 }
                 _ => {
-                    let given_back = self.step(Event::Cap(bytes), woke);
+                    let reclaimed = self.step(Event::Cap(bytes), woke);
                     let by_uid = peer.uid;
                     let cap = bytes.map(|bytes| Cap { bytes, by_uid });
                     self.keep(OwnerWishes {
                         cap,
                         ..self.wishes.clone()
                     });
-                    Ok(given_back)
+                    Ok(reclaimed)
                 }
             },
         };
         match done {
-            Ok(given_back) => {
+            Ok(reclaimed) => {
                 // Measuring memory takes a while: another thread does it.
                 let asked = PendingCommand {
-                    given_back,
+                    reclaimed,
                     is_privileged,
                 };
                 self.unanswered.insert(connection, asked);
@@ -124,22 +124,20 @@ impl Core {
             leases,
             are_leases_hidden: !asked.is_privileged,
             resident_bytes: memory.resident_bytes,
-            huge_bytes: memory.huge_bytes,
+            huge_page_bytes: memory.huge_page_bytes,
             is_locked: self.store.is_locked(),
-            own_bytes: memory.own_bytes,
+            daemon_bytes: memory.daemon_bytes,
             is_paused: pause.is_some(),
             paused_until_time_ms: pause.and_then(|pause| pause.until_time_ms),
             cap_bytes: self.wishes.cap.map(|cap| cap.bytes),
-            hears_agent: self.agent.stream().is_some(),
-            recruiters: self.links.linked(),
+            is_agent_connected: self.agent.stream().is_some(),
+            linked_recruiters: self.links.linked(),
             revocations: self.revocations,
             pages: self.serves_pages.then(|| self.served.told()),
-            given_back: asked
-                .given_back
-                .map(|given_back| match asked.is_privileged {
-                    true => given_back,
-                    false => without_clients(given_back),
-                }),
+            reclaimed: asked.reclaimed.map(|reclaimed| match asked.is_privileged {
+                true => reclaimed,
+                false => without_clients(reclaimed),
+            }),
         }
     }
 }
@@ -155,11 +153,11 @@ fn without_times(quota: HostQuota) -> HostQuota {
     }
 }
 
-fn without_clients(given_back: ReclaimRecord) -> ReclaimRecord {
+fn without_clients(reclaimed: ReclaimRecord) -> ReclaimRecord {
     ReclaimRecord {
         clients: Vec::new(),
-        lent_since_time_ms: given_back.time_ms,
-        ..given_back
+        lent_since_time_ms: reclaimed.time_ms,
+        ..reclaimed
     }
 }
 
@@ -171,13 +169,13 @@ fn is_on(pause: Pause, now_ms: i64) -> bool {
 /// it.
 fn paused(
     before: Option<Pause>,
-    for_ms: Option<i64>,
+    duration_ms: Option<i64>,
     peer: &Peer,
     is_privileged: bool,
     now_ms: i64,
 ) -> Pause {
     let wanted = Pause {
-        until_time_ms: for_ms.map(|length| now_ms.saturating_add(length.max(0))),
+        until_time_ms: duration_ms.map(|length| now_ms.saturating_add(length.max(0))),
         by_uid: peer.uid,
     };
     let end = |pause: &Pause| pause.until_time_ms.unwrap_or(i64::MAX);
@@ -221,7 +219,7 @@ mod tests {
             by_uid,
         };
         let on = Some(pause(Some(1000), 7));
-        for (before, for_ms, uid, is_privileged, after) in [
+        for (before, duration_ms, uid, is_privileged, after) in [
             (None, Some(10), 8, false, pause(Some(110), 8)),
             (on, Some(10), 8, false, pause(Some(1000), 7)),
             (on, Some(2000), 8, false, pause(Some(2100), 8)),
@@ -239,8 +237,11 @@ mod tests {
             ),
             (None, Some(-5), 8, false, pause(Some(100), 8)),
         ] {
-            let found = paused(before, for_ms, &peer(uid), is_privileged, 100);
-            assert_eq!(found, after, "{before:?} {for_ms:?} {uid} {is_privileged}");
+            let found = paused(before, duration_ms, &peer(uid), is_privileged, 100);
+            assert_eq!(
+                found, after,
+                "{before:?} {duration_ms:?} {uid} {is_privileged}"
+            );
         }
     }
 }

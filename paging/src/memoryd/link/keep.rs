@@ -300,7 +300,7 @@ fn too_many(request_id: u64) -> Answer {
             detail: "the memory server has too many requests waiting".to_owned(),
             retry_in_ms: Some(BUSY_MS),
         }),
-        free_bytes: 0,
+        unleased_bytes: 0,
         requests_per_s: 0.0,
     }
 }

@@ -184,7 +184,7 @@ fn answer(request_id: u64) -> Answer {
         outcome: Outcome::Granted {
             lease: Lease::default(),
         },
-        free_bytes: 7,
+        unleased_bytes: 7,
         requests_per_s: 0.0,
     }
 }
@@ -248,7 +248,7 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
     let Some(HostMessage::Answer(got)) = next(&mut two).await else {
         panic!("no answer")
     };
-    assert_eq!((got.request_id, got.free_bytes), (17, 7));
+    assert_eq!((got.request_id, got.unleased_bytes), (17, 7));
 
     // The connection of the other request ends before its answer: the next connection has a request of the
     // same number, and must not get that answer.
@@ -258,14 +258,14 @@ async fn requests_are_passed_on_and_answers_find_their_way() {
     assert_eq!(core.request(), (0, 17));
     core.links.answer(0, answer(17));
     let second_answer = Answer {
-        free_bytes: 8,
+        unleased_bytes: 8,
         ..answer(17)
     };
     core.links.answer(0, second_answer);
     let Some(HostMessage::Answer(got)) = next(&mut one).await else {
         panic!("no answer")
     };
-    assert_eq!(got.free_bytes, 8);
+    assert_eq!(got.unleased_bytes, 8);
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ fn conversation() -> Vec<(Value, Value)> {
         to_value(Message::Owner(Owner {
             state,
             time_ms: now_ms(),
-            away_ms: Some(1),
+            absence_ms: Some(1),
             since_time_ms,
             source: source.map(str::to_owned),
         }))
@@ -52,7 +52,7 @@ fn conversation() -> Vec<(Value, Value)> {
     let whole = [
         to_value(Message::Hello(Hello::default())).unwrap(),
         owner(OwnerState::Idle, None),
-        owner(OwnerState::Active, Some("input")),
+        owner(OwnerState::InUse, Some("input")),
         to_value(Message::Alive(SignOfLife { time_ms: now_ms() })).unwrap(),
         to_value(Message::Refused(ListenerRefusal::default())).unwrap(),
     ];
@@ -94,7 +94,7 @@ impl Victim {
         let honest = HonestRecruiter::start();
         host.write_configuration(&format!(
             "host_id = \"{HOST_ID}\"\nrecruiters = [\"{}\"]\nannounce_every = \"1s\"\nrise_after = \"0s\"\n\
-             pressure_pause = \"0s\"\nlock = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n",
+             pressure_pause = \"0s\"\nlock_pages = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n",
             honest.url
         ));
         let daemon = host.daemon_with(&[]);
@@ -132,8 +132,8 @@ impl Victim {
         let quota = self.daemon.status().quota;
         let most = quota
             .quota_bytes
-            .max(quota.once_idle_bytes)
-            .max(quota.free_bytes);
+            .max(quota.idle_quota_bytes)
+            .max(quota.unleased_bytes);
         assert!(most <= machine_bytes(), "{after}: {quota:?}");
         let announced = self.honest.heard().most_quota_bytes;
         assert!(
@@ -219,9 +219,9 @@ fn an_agent_whose_clock_runs_backwards_does_not_undo_the_owners_return() {
     let mut agent = victim.host.agent();
     victim.lends(&mut agent, 64 * MIB, "a sample");
     let lease = victim.honest.lease("c", "k", 8 * MIB);
-    assert_eq!(lease.held_bytes, 8 * MIB);
+    assert_eq!(lease.remaining_bytes, 8 * MIB);
     let before_ms = now_ms() - 60_000;
-    agent.owner(OwnerState::Active, Some("input"));
+    agent.owner(OwnerState::InUse, Some("input"));
     wait_for("the owner's memory", || {
         victim.daemon.status().leases.is_empty()
     });
@@ -294,7 +294,7 @@ fn an_agent_that_ends_no_line_counts_as_silent() {
         // Byte by byte: single bytes are no sign of life.
         let _ = agent.stream.write_all(b"x"); // the memory server closes the silent connection
         let lending = victim.daemon.status();
-        lending.leases.is_empty() && !lending.hears_agent
+        lending.leases.is_empty() && !lending.is_agent_connected
     });
     assert_eq!(victim.daemon.log().pop().unwrap().cause, "agent_lost");
     victim.stands(agent);

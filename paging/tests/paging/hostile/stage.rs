@@ -163,7 +163,7 @@ impl Stage {
         urls.extend_from_slice(others);
         host.write_configuration(&format!(
             "cap = \"{CAP}B\"\nhost_id = \"{HOST_ID}\"\nrecruiters = {urls:?}\nannounce_every = \"{every}\"\n\
-             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n"
+             rise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nhuge_pages = false\nlisten = \"127.0.0.1:0\"\n"
         ));
         let daemon = host.daemon_with(&[]);
         let mut agent = host.agent();
@@ -235,13 +235,16 @@ impl Stage {
         self.agent
             .lock()
             .unwrap()
-            .owner(OwnerState::Active, Some("input"));
+            .owner(OwnerState::InUse, Some("input"));
         wait_for("the owner's memory", || {
             let lending = self.daemon.status();
             let is_back = lending.leases.is_empty() && lending.resident_bytes == 0;
             is_back && lending.quota.quota_bytes == 0
         });
         let last = self.daemon.log().pop().unwrap();
-        assert_eq!((last.cause.as_str(), last.left_lent_bytes), ("owner", 0));
+        assert_eq!(
+            (last.cause.as_str(), last.remaining_lent_bytes),
+            ("owner", 0)
+        );
     }
 }

@@ -124,7 +124,7 @@ impl Ghost {
             if !owners.insert((&lease.client, &lease.key)) || self.ended.contains(&id) {
                 self.broken.insert(DOUBLE_GRANT);
             }
-            held.insert(id, lease.held_bytes / SLAB);
+            held.insert(id, lease.remaining_bytes / SLAB);
             if self
                 .ends_ms
                 .get(&id)

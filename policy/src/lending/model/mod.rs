@@ -62,7 +62,7 @@ struct State {
     /// Slabs of each lease of this generation, by the lease's number.
     store: BTreeMap<u8, u64>,
     /// Bytes that the store has reclaimed but not reported yet.
-    given_back: Option<Vec<(u8, u64)>>,
+    reclaimed: Option<Vec<(u8, u64)>>,
     /// Messages in transit, in no order.
     requests: Vec<Message>,
     answers: Vec<(usize, Lease)>,
@@ -114,7 +114,7 @@ impl Case {
                 ..Limits::default()
             },
             rise_after_ms: TICK_MS,
-            most_term_ms: TERM_MS,
+            max_term_ms: TERM_MS,
             shrink_step_bytes: SLAB,
             shrink_every_ms: TICK_MS,
             outage_grace_ms: GRACE_MS,
@@ -193,23 +193,23 @@ impl State {
             }
         }
         let leases = self.lender.leases(self.now_ms);
-        let not_told_of = self.given_back.as_deref().unwrap_or_default();
+        let not_told_of = self.reclaimed.as_deref().unwrap_or_default();
         self.ghost.look(&leases, &self.store, not_told_of);
     }
 
     /// Reclaims slabs of the oldest leases first.
     fn shrink(&mut self, mut slabs: u64) {
-        let mut given_back = Vec::new();
+        let mut reclaimed = Vec::new();
         for (id, held) in &mut self.store {
             let less = slabs.min(*held);
             if less > 0 {
                 *held -= less;
                 slabs -= less;
-                given_back.push((*id, less));
+                reclaimed.push((*id, less));
             }
         }
         self.ghost.scene("leases are shrunk");
-        self.given_back = Some(given_back);
+        self.reclaimed = Some(reclaimed);
     }
 
     /// The memory server knows which leases this client has read and written: here, all of its own.
@@ -239,7 +239,7 @@ impl Model for Case {
             generation: 1,
             now_ms: 0,
             store: BTreeMap::new(),
-            given_back: None,
+            reclaimed: None,
             requests: Vec::new(),
             answers: Vec::new(),
             clients: [0, 1].map(|i| Client::new(self.wants[i], self.asks[i])),
@@ -270,7 +270,7 @@ impl Model for Case {
         }
         let budget = &state.budget;
         let others = [
-            (state.given_back.is_some(), Step::TellGivenBack),
+            (state.reclaimed.is_some(), Step::TellGivenBack),
             (state.is_idle && budget.returns > 0, Step::OwnerReturns),
             (
                 !state.is_idle && budget.stale_samples > 0,
@@ -313,8 +313,8 @@ impl Model for Case {
                 next.clients[client].hear(&lease);
             }
             Step::TellGivenBack => {
-                let given_back = next.given_back.take()?;
-                let told = given_back.iter().map(|(id, n)| (name(*id), n * SLAB));
+                let reclaimed = next.reclaimed.take()?;
+                let told = reclaimed.iter().map(|(id, n)| (name(*id), n * SLAB));
                 next.step(&Event::Shrunk(told.collect()));
             }
             Step::OwnerReturns => {
@@ -357,7 +357,7 @@ impl Model for Case {
                 next.budget.kills -= 1;
                 next.generation += 1;
                 next.lender = Self::lender(next.generation);
-                next.given_back = None;
+                next.reclaimed = None;
                 next.is_idle = false; // it knows of no return that a sample could precede
                 next.budget.stale_samples = 0; // the new server knows of no return that a sample could precede
                 for id in std::mem::take(&mut next.store).into_keys() {
@@ -394,7 +394,7 @@ impl Hash for State {
         let lender = &self.lender;
         (lender.shrinking, &lender.ledger, lender.now_ms).hash(hasher);
         lender.allowance.hash_for_the_model(hasher);
-        (self.generation, &self.store, &self.given_back).hash(hasher);
+        (self.generation, &self.store, &self.reclaimed).hash(hasher);
         (&self.requests, &self.clients).hash(hasher);
         for (client, lease) in &self.answers {
             (client, &lease.lease_id, lease.generation).hash(hasher);

@@ -81,7 +81,13 @@ fn mode() -> impl Strategy<Value = Mode> {
 fn other_settings() -> impl Strategy<Value = Settings> {
     let limits = (mode(), 0.0..=1.0f64, prop::option::of(size()));
     (limits, number(), number(), any::<bool>(), 0..4usize).prop_map(
-        |((mode, headroom_share, cap_bytes), rise_after_ms, outage_grace_ms, grants, most)| {
+        |(
+            (mode, headroom_share, cap_bytes),
+            rise_after_ms,
+            outage_grace_ms,
+            grants_leases,
+            most,
+        )| {
             let limits = Limits {
                 mode,
                 headroom_share,
@@ -92,7 +98,7 @@ fn other_settings() -> impl Strategy<Value = Settings> {
                 limits,
                 rise_after_ms,
                 outage_grace_ms,
-                grants,
+                grants_leases,
                 most_leases_count: most,
                 ..settings()
             }
@@ -140,8 +146,8 @@ proptest! {
             let quota = lender.quota(now_ms);
             let leases = lender.leases(now_ms);
             prop_assert_eq!(quota.quota_bytes % SLAB, 0);
-            prop_assert!(quota.free_bytes <= quota.quota_bytes);
-            prop_assert_eq!(quota.lent_bytes, leases.iter().map(|l| l.held_bytes).sum::<u64>());
+            prop_assert!(quota.unleased_bytes <= quota.quota_bytes);
+            prop_assert_eq!(quota.lent_bytes, leases.iter().map(|l| l.remaining_bytes).sum::<u64>());
             prop_assert!(leases.iter().all(|l| (0..=1000).contains(&l.expires_in_ms)));
             for action in &actions {
                 match action {
@@ -166,7 +172,7 @@ proptest! {
                 });
                 for lease in before.iter().filter(|l| !revoked.contains(&l.lease_id)) {
                     let is_there = leases.iter().any(|l| {
-                        l.lease_id == lease.lease_id && l.held_bytes == lease.held_bytes
+                        l.lease_id == lease.lease_id && l.remaining_bytes == lease.remaining_bytes
                     });
                     prop_assert!(is_there != is_over(&lease.lease_id));
                 }

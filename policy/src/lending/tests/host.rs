@@ -11,7 +11,7 @@ pub(super) const IDLE: Verdict = Verdict::Idle { since_ms: 0 };
 pub(super) fn settings() -> Settings {
     Settings {
         rise_after_ms: 100,
-        most_term_ms: 1000,
+        max_term_ms: 1000,
         shrink_step_bytes: 2 * SLAB,
         shrink_every_ms: 10,
         outage_grace_ms: 500,
@@ -126,14 +126,14 @@ impl Host {
         (
             slabs(q.quota_bytes),
             slabs(q.lent_bytes),
-            slabs(q.free_bytes),
+            slabs(q.unleased_bytes),
             q.reason,
         )
     }
 
     pub(super) fn held(&self, now_ms: i64) -> Vec<u64> {
         let leases = self.lender.leases(now_ms);
-        leases.iter().map(|l| l.held_bytes / SLAB).collect()
+        leases.iter().map(|l| l.remaining_bytes / SLAB).collect()
     }
 }
 

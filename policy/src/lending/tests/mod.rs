@@ -27,7 +27,7 @@ fn an_idle_host_lends_and_takes_all_back() {
         client: "c".into(),
         key: "a".into(),
         granted_bytes: 3 * SLAB,
-        held_bytes: 3 * SLAB,
+        remaining_bytes: 3 * SLAB,
         expires_in_ms: 300,
     };
     assert_eq!(lease, expected);
@@ -99,7 +99,7 @@ fn other_settings_hold_at_once_and_what_is_lent_stays_as_far_as_it_may() {
     assert_eq!(host.quota(159).0, 6);
     assert_eq!(host.quota(160).0, 8);
     // No new grants; existing leases continue.
-    host.step(&with(|s| s.grants = false), 170);
+    host.step(&with(|s| s.grants_leases = false), 170);
     assert_eq!(host.quota(170), (8, 3, 0, QuotaReason::Idle));
     assert_eq!(host.held(170), [3]);
 }
@@ -126,7 +126,7 @@ fn every_verdict_that_is_not_idle_takes_all_back() {
     for (verdict, cause) in [
         (Verdict::Waiting { at_ms: 300_010 }, Cause::Owner),
         (Verdict::Loaded, Cause::Load),
-        (Verdict::Unknown, Cause::Unseen),
+        (Verdict::Unknown, Cause::OwnerUnknown),
     ] {
         let mut host = Host::idle(10);
         host.granted("a", 1, 1);
@@ -197,7 +197,7 @@ fn refusals_say_what_why_and_when() {
     host.step(&Event::Returned(Cause::Ending), 2013);
     assert_eq!(host.refused("b", 1, 2013).kind, RefusalKind::Ending);
     let mut lends_elsewhere = Host::new(Settings {
-        grants: false,
+        grants_leases: false,
         ..settings()
     });
     lends_elsewhere.sample(10, 0, IDLE, 0);
@@ -301,18 +301,18 @@ fn a_smaller_quota_is_given_back_step_by_step() {
     assert_eq!(host.quota(10), (3, 8, 0, QuotaReason::Idle));
     // No step starts before the last one is done, nor too soon after it.
     assert_eq!(host.step(&Event::Tick, 20), []);
-    let given_back = |lease: &Lease, slabs: u64| (lease.lease_id.clone(), slabs * SLAB);
-    let shrunk = Event::Shrunk(vec![given_back(&a, 2)]);
+    let reclaimed = |lease: &Lease, slabs: u64| (lease.lease_id.clone(), slabs * SLAB);
+    let shrunk = Event::Shrunk(vec![reclaimed(&a, 2)]);
     assert_eq!(host.step(&shrunk, 20), shrink(2, Cause::Quota));
-    let shrunk = Event::Shrunk(vec![given_back(&a, 1), given_back(&b, 1)]);
+    let shrunk = Event::Shrunk(vec![reclaimed(&a, 1), reclaimed(&b, 1)]);
     assert_eq!(host.step(&shrunk, 21), []);
     assert_eq!(host.lender.next_tick_ms(), Some(30));
     assert_eq!(host.step(&Event::Tick, 30), shrink(1, Cause::Quota));
-    assert_eq!(host.step(&Event::Shrunk(vec![given_back(&a, 1)]), 31), []);
+    assert_eq!(host.step(&Event::Shrunk(vec![reclaimed(&a, 1)]), 31), []);
     assert_eq!(host.held(31), [1, 2]);
     // The first lease has no memory left: it ends.
     assert_eq!(host.available(0, 3, 50), shrink(2, Cause::Quota));
-    let shrunk = Event::Shrunk(vec![given_back(&a, 1), given_back(&b, 1)]);
+    let shrunk = Event::Shrunk(vec![reclaimed(&a, 1), reclaimed(&b, 1)]);
     assert_eq!(host.step(&shrunk, 51), revoke(&a, Cause::Quota));
     assert_eq!(host.held(51), [1]);
 }
@@ -392,7 +392,7 @@ fn mode_spare_keeps_what_a_busy_host_can_spare() {
     assert_eq!(back, [Action::RevokeAll(Cause::Owner)]);
     for taken in [
         Event::Returned(Cause::AgentLost),
-        Event::Returned(Cause::Unseen),
+        Event::Returned(Cause::OwnerUnknown),
         Event::Pause { until_ms: None },
     ] {
         let mut host = Host::new(host.lender.settings.clone());
@@ -415,10 +415,10 @@ fn what_is_told_of_a_host() {
     let expected = HostQuota {
         quota_bytes: 10 * SLAB,
         lent_bytes: SLAB,
-        free_bytes: 9 * SLAB,
-        once_idle_bytes: 10 * SLAB,
+        unleased_bytes: 9 * SLAB,
+        idle_quota_bytes: 10 * SLAB,
         physical_bytes: 16 * SLAB,
-        held_back_bytes: 2 * SLAB,
+        headroom_bytes: 2 * SLAB,
         mode: Mode::Gentle,
         reason: QuotaReason::Idle,
         idle_for_ms: Some(3000),
@@ -430,7 +430,7 @@ fn what_is_told_of_a_host() {
     host.sample(12, 0, Verdict::Waiting { at_ms: 9000 }, 4000);
     let told = host.lender.quota(5000);
     assert_eq!((told.idle_for_ms, told.idle_in_ms), (None, Some(4000)));
-    assert_eq!((told.quota_bytes, told.once_idle_bytes), (0, 10 * SLAB));
+    assert_eq!((told.quota_bytes, told.idle_quota_bytes), (0, 10 * SLAB));
 }
 
 #[test]

@@ -21,8 +21,8 @@ pub(super) struct Daemon {
     /// Time of the last change of `is_recruited`.
     pub(super) since_ns: u64,
     pub(super) quota_bytes: u64,
-    /// Part of the quota that is free for new leases.
-    pub(super) free_bytes: u64,
+    /// Part of the quota that is not leased.
+    pub(super) unleased_bytes: u64,
     /// Bytes of all leases, in whole slabs.
     pub(super) lent_bytes: u64,
     /// Bytes of the regions in the leases.
@@ -44,7 +44,7 @@ impl Daemon {
             is_recruited: false,
             since_ns: 0,
             quota_bytes: 0,
-            free_bytes: 0,
+            unleased_bytes: 0,
             lent_bytes: 0,
             leased_bytes: 0,
             generation: 0,
@@ -119,7 +119,7 @@ impl Cluster<'_> {
             self.lend(at, &sample, now_ns)?;
         }
         if change.presence == Presence::Unseen {
-            self.lend(at, &Event::Returned(Cause::Unseen), now_ns)?;
+            self.lend(at, &Event::Returned(Cause::OwnerUnknown), now_ns)?;
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ impl Cluster<'_> {
         let mut is_granted = false;
         let mut actions = self.hosts[at].lender.step(event, ms(now_ns));
         while !actions.is_empty() {
-            let mut given_back = None;
+            let mut reclaimed = None;
             for action in actions {
                 match action {
                     Action::RevokeAll(cause) => {
@@ -150,7 +150,7 @@ impl Cluster<'_> {
                     Action::Shrink { bytes, cause } => {
                         let gone = self.shrink(at, bytes);
                         self.count_gone(cause, gone.len() as u64);
-                        given_back = Some(gone);
+                        reclaimed = Some(gone);
                     }
                     Action::Answer { outcome, .. } => {
                         is_granted = matches!(outcome, Outcome::Granted { .. });
@@ -159,7 +159,7 @@ impl Cluster<'_> {
                     Action::Revoke { .. } | Action::Open { .. } | Action::Announce => {}
                 }
             }
-            actions = given_back.map_or_else(Vec::new, |gone| {
+            actions = reclaimed.map_or_else(Vec::new, |gone| {
                 let shrunk = Event::Shrunk(gone);
                 self.hosts[at].lender.step(&shrunk, ms(now_ns))
             });
@@ -171,7 +171,7 @@ impl Cluster<'_> {
     fn count_gone(&mut self, cause: Cause, regions: u64) {
         match cause {
             Cause::Owner | Cause::Load => self.told.reclaimed_count += regions,
-            Cause::Unseen | Cause::AgentLost => self.told.lost_with_host_count += regions,
+            Cause::OwnerUnknown | Cause::AgentLost => self.told.lost_with_host_count += regions,
             _ => self.told.dropped_by_shrink_count += regions,
         }
     }
@@ -184,7 +184,7 @@ impl Cluster<'_> {
         self.over_time.lendable_bytes -= host.quota_bytes;
         self.over_time.lendable_bytes += quota.quota_bytes;
         host.quota_bytes = quota.quota_bytes;
-        host.free_bytes = quota.free_bytes;
+        host.unleased_bytes = quota.unleased_bytes;
         host.lent_bytes = quota.lent_bytes;
         let is_recruited = match quota.reason {
             QuotaReason::Idle | QuotaReason::Pressure => true,

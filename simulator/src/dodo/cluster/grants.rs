@@ -32,7 +32,7 @@ impl Cluster<'_> {
             return Err(Violation::Refused {
                 host: self.timelines[at].host_id.clone(),
                 at_ns: now_ns,
-                free_bytes: host.free_bytes,
+                unleased_bytes: host.unleased_bytes,
                 wanted_bytes: bytes,
             });
         }
@@ -62,7 +62,7 @@ impl Cluster<'_> {
         for (candidate, (host, client_bytes)) in self.candidates.iter_mut().zip(hosts) {
             let for_ns = now_ns.saturating_sub(host.since_ns);
             let is_recruited = host.is_recruited;
-            candidate.free_bytes = host.free_bytes;
+            candidate.unleased_bytes = host.unleased_bytes;
             candidate.lent_bytes = host.leased_bytes;
             candidate.client_bytes = *client_bytes;
             candidate.idle_for_ms = is_recruited.then(|| ms(for_ns));
@@ -118,7 +118,7 @@ impl Cluster<'_> {
                     let at = self.regions[region as usize].host as usize;
                     self.free(at, region, now_ns)?;
                     self.told.deleted_count += 1;
-                    if self.hosts[at].free_bytes >= bytes {
+                    if self.hosts[at].unleased_bytes >= bytes {
                         return Ok(Some(at));
                     }
                 }

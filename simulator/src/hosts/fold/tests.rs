@@ -205,7 +205,7 @@ mod foresight {
         Reading {
             foresight: Some(super::super::super::Foresight {
                 table: Arc::new(Table::new(cells, &[], &[])),
-                for_ms: for_s * 1000,
+                duration_ms: for_s * 1000,
                 confidence,
                 time_zone: TimeZone::UTC,
             }),
