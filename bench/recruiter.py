@@ -98,7 +98,7 @@ def running(folder: pathlib.Path, pki: pathlib.Path | None):
     config.write_text("\n".join(lines) + "\n")
     log = folder / "recruiter.log"
     with log.open("w") as file:
-        process = subprocess.Popen([RELEASE / "gleaner-recruiter", "serve", "--config", config], stderr=file)
+        process = subprocess.Popen([RELEASE / "gleaner-recruiter", "run", "--config", config], stderr=file)
     try:
         addresses, expected = [], 2 if pki else 1
         while len(addresses) < expected:

@@ -55,9 +55,9 @@ impl Daemon {
     /// Subcommand that runs the program as a daemon.
     pub(super) const fn command(self) -> &'static str {
         match self {
-            Self::Agent | Self::Collector | Self::Memoryd => "run",
+            Self::Agent | Self::Collector | Self::Recruiter | Self::Memoryd => "run",
             Self::Ship => "ship",
-            Self::Recruiter | Self::Clerk => "serve",
+            Self::Clerk => "serve",
         }
     }
 

@@ -1,7 +1,7 @@
 //! The resolved configuration: the command line overrides the environment, which overrides the file,
 //! which overrides the defaults.
 
-use crate::args::{LocalAccess, Serve};
+use crate::args::{LocalAccess, RunArgs};
 use crate::registry;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Placement};
@@ -96,7 +96,7 @@ impl Config {
     ///
     /// # Errors
     /// Error in the arguments, the environment or the file.
-    pub fn resolve(args: &Serve) -> Result<Self, ConfigError> {
+    pub fn resolve(args: &RunArgs) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }
 
@@ -105,7 +105,7 @@ impl Config {
     ///
     /// # Errors
     /// The arguments, the environment or the file are wrong.
-    pub fn load(args: &Serve) -> Result<LoadedConfig<Self>, ConfigError> {
+    pub fn load(args: &RunArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,
             origin,
@@ -131,9 +131,9 @@ impl Config {
     /// # Errors
     /// Errors of [`Self::resolve`].
     pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
-        let args = Serve {
+        let args = RunArgs {
             config: config.map(Path::to_owned),
-            ..Serve::default()
+            ..RunArgs::default()
         };
         let local = Self::resolve(&args)?.local;
         Ok(local.map(|local| format!("http://{local}")))
@@ -168,7 +168,7 @@ impl Config {
 /// Addresses to listen at: with TLS, and without.
 type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
 
-fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
+fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
     let certificates = certificates(file, origin)?;
     let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
     let Some(address) = args.listen.or(file.listen) else {
@@ -244,9 +244,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("recruiter.toml");
         std::fs::write(&path, text).unwrap();
-        let args = Serve {
+        let args = RunArgs {
             config: Some(path),
-            ..Serve::default()
+            ..RunArgs::default()
         };
         Config::resolve(&args).map_err(|e| e.to_string())
     }
@@ -265,10 +265,10 @@ mod tests {
         let listen: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let with = |text: &str, listen| {
             std::fs::write(&path, text).unwrap();
-            Config::resolve(&Serve {
+            Config::resolve(&RunArgs {
                 config: Some(path.clone()),
                 listen: Some(listen),
-                ..Serve::default()
+                ..RunArgs::default()
             })
         };
         let plain = with("", listen).unwrap();

@@ -1,7 +1,7 @@
-//! Sets up all parts: `gleaner-recruiter serve`.
+//! Sets up all parts: `gleaner-recruiter run`.
 
 use crate::Error;
-use crate::args::Serve;
+use crate::args::RunArgs;
 use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
@@ -28,7 +28,7 @@ const FORESEE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The recruiter cannot start.
-pub fn run(args: &Serve) -> Result<(), Error> {
+pub fn run(args: &RunArgs) -> Result<(), Error> {
     let config = &Config::resolve(args)?;
     allow_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -183,7 +183,7 @@ async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
 }
 
 /// Applies the present configuration.
-fn reload(args: &Serve, config: &Config, state: &RecruiterState) {
+fn reload(args: &RunArgs, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {
             state.configure(&next);

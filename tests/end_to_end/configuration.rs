@@ -59,7 +59,7 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     },
     Daemon {
         name: "recruiter",
-        run: &["serve"],
+        run: &["run"],
         config: "local = \"127.0.0.1:0\"\n",
         key: "heartbeat",
         good: "5s",

@@ -279,13 +279,13 @@ pub(super) async fn release(
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
     let now_ms = app.state.now_ms();
     let registry = app.state.registry();
-    let (lease, starting_for_ms) = (
+    let (lease, grants_in_ms) = (
         registry.lease(lease_id, now_ms),
-        registry.starting_for_ms(now_ms),
+        registry.grants_in_ms(now_ms),
     );
     let is_out_of_sight = registry.is_out_of_sight(lease_id, now_ms);
     drop(registry);
-    match (lease, starting_for_ms) {
+    match (lease, grants_in_ms) {
         (Some(lease), _) => match lessee.bounds() {
             Some(client) if client != lease.lease.client => Err(Refusal {
                 kind: RefusalKind::NotYours,

@@ -46,7 +46,7 @@ impl Recruiter {
         let file = folder.join("recruiter.toml");
         std::fs::write(&file, config).unwrap();
         let mut command = Command::new(program());
-        command.args(["serve", "--config"]).arg(file);
+        command.args(["run", "--config"]).arg(file);
         let mut recruiter = Self {
             running: Running::start(&mut command),
             url: String::new(),
@@ -94,7 +94,7 @@ impl Recruiter {
     pub(crate) fn ready(&self, hosts_count: u64) {
         wait_for("the recruiter to know its hosts", || {
             let health = self.get("/healthz").body;
-            health["starting_for_ms"] == 0 && health["links_count"] == hosts_count
+            health["grants_in_ms"] == 0 && health["links_count"] == hosts_count
         });
     }
 

@@ -256,7 +256,7 @@ fn memory_servers_and_recruiters() {
     let recruiter = clinic.run(
         "gleaner-recruiter",
         "recruiter.toml",
-        "serve",
+        "run",
         "listening on http:",
     );
     let configuration = clinic.configuration("memoryd.toml");

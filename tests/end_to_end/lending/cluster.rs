@@ -102,7 +102,7 @@ impl Recruiter {
             return;
         }
         let mut command = Command::new(program("gleaner-recruiter").unwrap());
-        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        let running = Running::start(command.arg("run").arg("--config").arg(&self.config));
         let line = running.hear("listening on http:");
         let (_, address) = line.rsplit_once('/').unwrap();
         *self.target.lock().unwrap() = Some(address.parse().unwrap());

@@ -17,7 +17,7 @@ fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
     wait_for("the recruiters to be ready", || {
         cluster.recruiters.iter().all(|recruiter| {
             let (_, health) = recruiter.ask("GET", "/healthz", None).unwrap();
-            health["starting_for_ms"] == 0
+            health["grants_in_ms"] == 0
         })
     });
     let ids = |cluster: &Cluster| -> Vec<String> {

@@ -179,7 +179,7 @@ impl Recruiter {
             &self.namespace.path(),
             program("gleaner-recruiter").unwrap(),
         );
-        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        let running = Running::start(command.arg("run").arg("--config").arg(&self.config));
         running.hear("listening on https:");
         *self.running.lock().unwrap() = Some(running);
     }
