@@ -49,7 +49,7 @@ struct ConfigFile {
     reserve: Option<u64>,
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "values::interval")]
-    reader_patience: Option<Duration>,
+    reader_timeout: Option<Duration>,
     name: Option<String>,
     publish: Option<String>,
     #[serde(deserialize_with = "values::interval")]
@@ -129,7 +129,7 @@ pub struct Config {
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
-    pub reader_patience: Duration,
+    pub reader_timeout: Duration,
     /// Limits of the journal.
     pub journal: journal::Limits,
     /// Rules of sealing.
@@ -197,8 +197,8 @@ impl Config {
                 self.connections_limit != next.connections_limit,
             ),
             (
-                "reader_patience",
-                self.reader_patience != next.reader_patience,
+                "reader_timeout",
+                self.reader_timeout != next.reader_timeout,
             ),
             ("reserve", self.journal != next.journal),
             ("name", self.seal.collector_name != next.seal.collector_name),
@@ -228,7 +228,7 @@ impl Config {
             },
             memory_bytes: bytes(memory),
             connections_limit: file.connections_limit.unwrap_or(20_000),
-            reader_patience: file.reader_patience.unwrap_or(Duration::from_secs(60)),
+            reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
             journal: journal::Limits {
                 segment_bytes: 16 << 20,
                 reserve_bytes: file.reserve.unwrap_or(512 << 20),

@@ -47,7 +47,7 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
         Some(url) => url.to_owned(),
         None => {
             let local = Config::resolve(&args.global)?.local;
-            let local = local.context("local = \"none\": name a collector by --url")?;
+            let local = local.context("local_listen = \"none\": name a collector by --url")?;
             format!("http://{local}")
         }
     };

@@ -160,7 +160,7 @@ async fn listen(
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
-        reader_patience: config.reader_patience,
+        reader_timeout: config.reader_timeout,
     };
     let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {

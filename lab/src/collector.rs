@@ -49,7 +49,7 @@ pub(super) fn prepare(state: &State, node: &Node) -> Result<Authority> {
     let folder = state.folder_of(&node.namespace);
     let (data, pki) = (text(&folder)?, text(&pki)?);
     let config = format!(
-        "data = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\nreserve = \"{RESERVE}\"\n",
+        "data_folder = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal_listen = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\ndisk_reserve = \"{RESERVE}\"\n",
         node.address
     );
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;

@@ -32,17 +32,17 @@ struct ConfigFile {
     pki: Option<PathBuf>,
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    reader_patience: Option<Duration>,
+    reader_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    heartbeat: Option<Duration>,
+    announce_every: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    answer_within: Option<Duration>,
+    answer_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    grant_within: Option<Duration>,
-    tries: Option<usize>,
+    grant_timeout: Option<Duration>,
+    extra_hosts_limit: Option<usize>,
     placement: Option<Placement>,
     #[serde(deserialize_with = "values::size")]
-    client_limit: Option<u64>,
+    client_memory_limit: Option<u64>,
     client_leases_limit: Option<usize>,
     #[serde(deserialize_with = "values::share")]
     reserve_share: Option<f64>,
@@ -57,11 +57,11 @@ struct ConfigFile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSettings {
     /// Timeout of one host's answer.
-    pub answer_within: Duration,
+    pub answer_timeout: Duration,
     /// Timeout of a whole request.
-    pub grant_within: Duration,
+    pub grant_timeout: Duration,
     /// Maximum number of hosts asked for one request, in addition to one for each copy.
-    pub tries: usize,
+    pub extra_hosts_limit: usize,
     /// Placement of requests that specify none.
     pub placement: Placement,
 }
@@ -78,7 +78,7 @@ pub struct Config {
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
-    pub reader_patience: Duration,
+    pub reader_timeout: Duration,
     /// Settings of the registry.
     pub registry: registry::Settings,
     /// Settings of requests to hosts.
@@ -116,7 +116,7 @@ impl Config {
             local,
             local_access: args.local_access.unwrap_or(file.local_access),
             connections_limit: file.connections_limit.unwrap_or(20_000),
-            reader_patience: file.reader_patience.unwrap_or(Duration::from_secs(60)),
+            reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
             registry: judging(&file),
             asking: asking(&file),
             forecasts: args.forecasts.clone().or(file.forecasts),
@@ -153,8 +153,8 @@ impl Config {
                 self.connections_limit != next.connections_limit,
             ),
             (
-                "reader_patience",
-                self.reader_patience != next.reader_patience,
+                "reader_timeout",
+                self.reader_timeout != next.reader_timeout,
             ),
             ("forecasts", self.forecasts != next.forecasts),
             ("quota_file", self.quota_file != next.quota_file),
@@ -193,8 +193,8 @@ fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Liste
 
 fn judging(file: &ConfigFile) -> registry::Settings {
     registry::Settings {
-        heartbeat_ms: file.heartbeat.map_or(ANNOUNCE_EVERY_MS, ms),
-        client_bytes: file.client_limit,
+        announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms),
+        client_bytes: file.client_memory_limit,
         client_leases: file.client_leases_limit,
         reserve_share: file.reserve_share.unwrap_or(0.05),
         confidence: file.confidence.unwrap_or(0.8),
@@ -203,9 +203,9 @@ fn judging(file: &ConfigFile) -> registry::Settings {
 
 fn asking(file: &ConfigFile) -> RequestSettings {
     RequestSettings {
-        answer_within: file.answer_within.unwrap_or(Duration::from_secs(2)),
-        grant_within: file.grant_within.unwrap_or(Duration::from_secs(5)),
-        tries: file.tries.unwrap_or(8),
+        answer_timeout: file.answer_timeout.unwrap_or(Duration::from_secs(2)),
+        grant_timeout: file.grant_timeout.unwrap_or(Duration::from_secs(5)),
+        extra_hosts_limit: file.extra_hosts_limit.unwrap_or(8),
         placement: file.placement.unwrap_or_default(),
     }
 }

@@ -72,7 +72,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
-        reader_patience: config.reader_patience,
+        reader_timeout: config.reader_timeout,
     };
     let mut bound = Vec::new();
     if let Some((address, paths)) = &config.listen {
@@ -123,7 +123,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
             (registry.sweep(now_ms), registry.take_changes())
         };
         for host_id in gone {
-            eprintln!("gleaner-recruiter: host {host_id} was silent for three heartbeats: gone");
+            eprintln!("gleaner-recruiter: host {host_id} missed three announcements: gone");
         }
         if !changes.changed.is_empty() || !changes.gone.is_empty() {
             is_news = true;
@@ -132,11 +132,11 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let _ = told.await; // the task does not panic
         }
         // The files are written even without a change, so that readers see that the writer runs.
-        let heartbeat = u64::try_from(app.state.judging().heartbeat_ms).unwrap_or_default();
+        let announce_every_ms = u64::try_from(app.state.judging().announce_every_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT
         } else {
-            Duration::from_millis(heartbeat)
+            Duration::from_millis(announce_every_ms)
         };
         if targets.is_empty() || written.is_some_and(|at| at.elapsed() < due) {
             continue;

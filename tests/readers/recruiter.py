@@ -97,7 +97,7 @@ class Recruiter:
     def __init__(self, programs: Path, folder: Path, hosts_count: int, more: str = ""):
         folder.mkdir(parents=True, exist_ok=True)
         config, self.log = folder / "recruiter.toml", folder / "recruiter.log"
-        config.write_text(f'local = "127.0.0.1:0"\nlocal_access = "all"\nheartbeat = "2s"\n{more}\n')
+        config.write_text(f'local_listen = "127.0.0.1:0"\nlocal_access = "all"\nannounce_every = "2s"\n{more}\n')
         with self.log.open("w") as log:
             command = [programs / "gleaner-recruiter", "run", "--config", config]
             self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL)

@@ -219,7 +219,7 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
     let said = collector.reload(folder.path(), broken, "goes on with the settings it has");
     assert!(said.contains("line 5") && said.contains("`seal`"), "{said}");
     assert_eq!(sent(), 413);
-    let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\nreserve = \"1MiB\"";
+    let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\ndisk_reserve = \"1MiB\"";
     let said = collector.reload(folder.path(), wider, "holds after a restart");
     assert!(said.contains("what changed in reserve holds"), "{said}");
     assert_eq!(sent(), 200);
@@ -287,7 +287,7 @@ fn the_same_refusal_is_logged_once() {
 #[test]
 fn without_tls_this_machine_sees_the_status_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let config = "local = \"127.0.0.1:0\"";
+    let config = "local_listen = \"127.0.0.1:0\"";
     let mut command = std::process::Command::new(crate::running::program());
     let collector = Collector::start_as(folder.path(), config, &mut command);
     let (status, answer) = collector.send(&body(&id(1), &id(2), 1..=1));

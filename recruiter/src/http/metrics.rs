@@ -70,7 +70,7 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     for (name, help, count) in [
         (
             "hosts",
-            "Hosts heard of within three heartbeats",
+            "Hosts that announced themselves within three announcement intervals",
             quotas.len(),
         ),
         ("links", "Memory servers linked now", state.links.count()),

@@ -1,6 +1,6 @@
 //! Registry of hosts and leases. It is pure: time is an argument, and it sends nothing.
 //!
-//! All data come from the hosts' announcements and answers, so that the registry is complete again one heartbeat after
+//! All data come from the hosts' announcements and answers, so that the registry is complete again one announcement interval after
 //! a start. Hosts grant, renew and end their own leases; the registry only records them.
 
 mod candidates;
@@ -40,7 +40,7 @@ pub type HostId = Arc<str>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Time between two announcements of a host.
-    pub heartbeat_ms: i64,
+    pub announce_every_ms: i64,
     /// Maximum bytes leased to one client.
     pub client_bytes: Option<u64>,
     /// Maximum number of leases of one client.
@@ -55,7 +55,7 @@ impl Settings {
     /// Time of silence after which a host counts as gone.
     #[must_use]
     pub fn gone_after_ms(&self) -> i64 {
-        self.heartbeat_ms.saturating_mul(3)
+        self.announce_every_ms.saturating_mul(3)
     }
 }
 
@@ -335,7 +335,7 @@ impl Registry {
     pub fn grants_in_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self
             .started_ms
-            .saturating_add(self.settings.heartbeat_ms)
+            .saturating_add(self.settings.announce_every_ms)
             .saturating_sub(now_ms);
         (left > 0).then_some(left)
     }

@@ -102,7 +102,7 @@ fn quotas_are_in_files_that_are_whole_whenever_they_are_read() {
     });
     // The file is also written without a change, so that readers see that the writer runs.
     let before = read().time_ms;
-    wait_for("a heartbeat", || read().time_ms > before);
+    wait_for("an announcement interval", || read().time_ms > before);
 }
 
 #[test]

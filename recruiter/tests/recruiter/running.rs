@@ -11,8 +11,8 @@ use ureq::Agent;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// Configuration with a short heartbeat, and timeouts for a busy machine.
-pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
+/// Configuration with a short announcement interval, and timeouts for a busy machine.
+pub(crate) const QUICK: &str = "announce_every = \"500ms\"\nreserve_share = 0.0\n";
 
 /// A running recruiter; killed when dropped.
 pub(crate) struct Recruiter {
@@ -38,7 +38,7 @@ impl Recruiter {
     }
 
     pub(crate) fn start_at(folder: &Path, local: &str, config: &str) -> Self {
-        let config = format!("local = {local:?}\nlocal_access = \"all\"\n{config}");
+        let config = format!("local_listen = {local:?}\nlocal_access = \"all\"\n{config}");
         Self::start_as(folder, &config)
     }
 
@@ -101,7 +101,7 @@ impl Recruiter {
     /// Reloads another configuration, and waits for a log line that contains `words`.
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, config: &str, words: &str) -> String {
-        let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
+        let config = format!("local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
         std::fs::write(folder.join("recruiter.toml"), config).unwrap();
         self.running.signal(Signal::HUP);
         self.hear(words)

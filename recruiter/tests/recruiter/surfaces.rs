@@ -26,13 +26,13 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recruiter.toml");
     let file = file.to_str().unwrap();
-    let nowhere = "forecasts = \"/nowhere/findings.json\"\nlocal = \"127.0.0.1:0\"";
+    let nowhere = "forecasts = \"/nowhere/findings.json\"\nlocal_listen = \"127.0.0.1:0\"";
     std::fs::write(file, nowhere).unwrap();
     let words = ["/nowhere/findings.json"];
     fails(&["run", "--config", file], 1, &words);
     std::fs::write(folder.path().join("findings.json"), "{}").unwrap();
     let none = folder.path().join("findings.json");
-    std::fs::write(file, "local = \"127.0.0.1:0\"").unwrap();
+    std::fs::write(file, "local_listen = \"127.0.0.1:0\"").unwrap();
     fails(
         &[
             "run",
