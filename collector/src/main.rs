@@ -46,7 +46,7 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
     let url = match url {
         Some(url) => url.to_owned(),
         None => {
-            let local = Config::resolve(&args.global)?.local;
+            let local = Config::resolve(&args.global)?.local_listen;
             let local = local.context("local_listen = \"none\": name a collector by --url")?;
             format!("http://{local}")
         }

@@ -104,7 +104,7 @@ pub struct Status {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Address of its plain listener [default: `local` of the configuration]
+    /// Address of its plain listener [default: `local_listen` of the configuration]
     #[arg(long)]
     pub url: Option<String>,
     /// Print the result as JSON

@@ -103,7 +103,15 @@ fn said(status: &Status) -> String {
         );
     }
     if !hosts.is_empty() {
-        let header = ["host", "quota", "lent", "free", "leases", "reason", "announced"];
+        let header = [
+            "host",
+            "quota",
+            "lent",
+            "free",
+            "leases",
+            "reason",
+            "announced",
+        ];
         let mut table = table(&header, 1..5);
         for host in hosts {
             let quota = &host.quota;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "recruiter";
 /// Default address of status and metrics, for this machine only.
-const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
+const DEFAULT_LOCAL_LISTEN: &str = "127.0.0.1:7484";
 
 /// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
@@ -23,12 +23,12 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::address")]
     listen: Option<SocketAddr>,
     #[serde(deserialize_with = "values::loopback_or_none")]
-    local: Option<Option<SocketAddr>>,
+    local_listen: Option<Option<SocketAddr>>,
     local_access: LocalAccess,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
-    revoked: Option<PathBuf>,
+    revocation_list: Option<PathBuf>,
     pki: Option<PathBuf>,
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
@@ -72,7 +72,7 @@ pub struct Config {
     /// Address for hosts, clients and readers, with TLS.
     pub listen: Option<(SocketAddr, ServerPaths)>,
     /// A loopback address without TLS, for programs of this machine.
-    pub local: Option<SocketAddr>,
+    pub local_listen: Option<SocketAddr>,
     /// Rights of callers at the loopback address.
     pub local_access: LocalAccess,
     /// Maximum number of simultaneous connections.
@@ -110,10 +110,10 @@ impl Config {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
-        let (listen, local) = listeners(args, &file, &origin)?;
+        let (listen, local_listen) = listeners(args, &file, &origin)?;
         let values = Self {
             listen,
-            local,
+            local_listen,
             local_access: args.local_access.unwrap_or(file.local_access),
             connections_limit: file.connections_limit.unwrap_or(20_000),
             reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
@@ -135,7 +135,7 @@ impl Config {
             config: config.map(Path::to_owned),
             ..RunArgs::default()
         };
-        let local = Self::resolve(&args)?.local;
+        let local = Self::resolve(&args)?.local_listen;
         Ok(local.map(|local| format!("http://{local}")))
     }
 
@@ -144,18 +144,15 @@ impl Config {
     pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
             (
-                "listen, local or certificates",
-                (&self.listen, self.local) != (&next.listen, next.local),
+                "listen, local_listen or certificates",
+                (&self.listen, self.local_listen) != (&next.listen, next.local_listen),
             ),
             ("local_access", self.local_access != next.local_access),
             (
                 "connections_limit",
                 self.connections_limit != next.connections_limit,
             ),
-            (
-                "reader_timeout",
-                self.reader_timeout != next.reader_timeout,
-            ),
+            ("reader_timeout", self.reader_timeout != next.reader_timeout),
             ("forecasts", self.forecasts != next.forecasts),
             ("quota_file", self.quota_file != next.quota_file),
             ("quota_textfile", self.quota_textfile != next.quota_textfile),
@@ -170,19 +167,21 @@ type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
 
 fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
     let certificates = certificates(file, origin)?;
-    let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
+    let local_listen = file
+        .local_listen
+        .unwrap_or_else(|| DEFAULT_LOCAL_LISTEN.parse().ok());
     let Some(address) = args.listen.or(file.listen) else {
-        return match local {
+        return match local_listen {
             Some(local) => Ok((None, Some(local))),
             None => Err(origin.wrong(
-                "local",
-                "nothing to listen on: set listen (TLS) or local (loopback)",
+                "local_listen",
+                "nothing to listen on: set listen (TLS) or local_listen (loopback)",
             )),
         };
     };
     match certificates {
-        Some(paths) => Ok((Some((address, paths)), local)),
-        // Without certificates the address must be a loopback one, and replaces `local`.
+        Some(paths) => Ok((Some((address, paths)), local_listen)),
+        // Without certificates the address must be a loopback one, and replaces `local_listen`.
         None => match (values::check_loopback(address), args.listen) {
             (Ok(()), _) => Ok((None, Some(address))),
             (Err(what), Some(_)) => Err(Origin::wrong_argument("--listen", what)),
@@ -232,7 +231,7 @@ fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Option<ServerPaths
         certificate: named(&file.certificate, "recruiter.crt", "certificate")?,
         key: named(&file.key, "recruiter.key", "key")?,
         authority: named(&file.authority, "authority.crt", "authority")?,
-        revoked: named(&file.revoked, "revoked.crl", "revoked").ok(),
+        revocation_list: named(&file.revocation_list, "revoked.crl", "revocation_list").ok(),
     }))
 }
 
@@ -272,12 +271,15 @@ mod tests {
             })
         };
         let plain = with("", listen).unwrap();
-        assert_eq!((plain.listen.is_none(), plain.local), (true, Some(listen)));
+        assert_eq!(
+            (plain.listen.is_none(), plain.local_listen),
+            (true, Some(listen))
+        );
         let tls = with("pki = \"/etc/gleaner/pki\"", listen).unwrap();
         let (address, paths) = tls.listen.unwrap();
         assert_eq!(address, listen);
         assert_eq!(paths.key, Path::new("/etc/gleaner/pki/recruiter.key"));
-        assert_ne!(tls.local, Some(listen));
+        assert_ne!(tls.local_listen, Some(listen));
         let world = with("", "0.0.0.0:1".parse().unwrap());
         let said = world.unwrap_err().to_string();
         assert!(

@@ -89,7 +89,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
         tokio::spawn(served);
     }
-    if let Some(address) = config.local {
+    if let Some(address) = config.local_listen {
         let (socket, address) = bind(address).await.map_err(refused(address))?;
         bound.push(("http", address));
         tokio::spawn(serve(socket, None, limits, app, router));
@@ -132,7 +132,8 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let _ = told.await; // the task does not panic
         }
         // The files are written even without a change, so that readers see that the writer runs.
-        let announce_every_ms = u64::try_from(app.state.judging().announce_every_ms).unwrap_or_default();
+        let announce_every_ms =
+            u64::try_from(app.state.judging().announce_every_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT
         } else {

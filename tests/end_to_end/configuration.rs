@@ -55,7 +55,7 @@ pub(super) const DAEMONS: [Daemon; 4] = [
         wrong: "soon",
         leaves: "lock",
         fixed: "local_listen = \"127.0.0.1:1\"\ndisk_reserve = \"1MiB\"\n",
-        left_out: "listen, local or certificates, reserve",
+        left_out: "listen, local_listen or certificates, disk_reserve",
     },
     Daemon {
         name: "recruiter",
@@ -66,7 +66,7 @@ pub(super) const DAEMONS: [Daemon; 4] = [
         wrong: "0s",
         leaves: "",
         fixed: "local_listen = \"127.0.0.1:1\"\nquota_file = \"/q\"\n",
-        left_out: "listen, local or certificates, quota_file",
+        left_out: "listen, local_listen or certificates, quota_file",
     },
 ];
 
@@ -262,7 +262,7 @@ clerk | on_revocation = "give up" | unknown variant
 collector | local_listen = "0.0.0.0:7480" | no loopback address
 collector | listen = "0.0.0.0:7443" | listen needs TLS
 collector | local_listen = "none" | nothing to listen on
-collector | [keep] ⏎ thin_to = "soon" | soon
+collector | [retention] ⏎ thin_to = "soon" | soon
 recruiter | listen = "0.0.0.0:1" | 0.0.0.0:1 & loopback & gleaner pki init
 recruiter | local_listen = "10.0.0.1:1" | 10.0.0.1:1 & loopback
 recruiter | local_listen = "none" | nothing to listen on

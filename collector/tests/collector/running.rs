@@ -57,8 +57,9 @@ impl Collector {
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, more: &str, words: &str) -> String {
         let data = &self.data;
-        let config =
-            format!("data_folder = {data:?}\nlocal_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
+        let config = format!(
+            "data_folder = {data:?}\nlocal_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n"
+        );
         std::fs::write(folder.join("collector.toml"), config).unwrap();
         self.running.signal(Signal::HUP);
         self.hear(words)

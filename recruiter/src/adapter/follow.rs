@@ -170,7 +170,11 @@ impl<'a> Follower<'a> {
                 previous_limit_bytes: state.limit_bytes,
                 limit_bytes: wanted,
                 used_bytes: state.used_bytes,
-                ..Change::new(&name, limit_reason, self.quota.as_ref().map(|(quota, _)| quota))
+                ..Change::new(
+                    &name,
+                    limit_reason,
+                    self.quota.as_ref().map(|(quota, _)| quota),
+                )
             };
             change.tell(self.args.json);
             self.say_that_nothing_is_evicted()?;
@@ -189,9 +193,9 @@ impl<'a> Follower<'a> {
     /// Gives the memory back at the end: afterwards nothing would react to the owner's return.
     fn end(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
-        while self.set(self.rule.minimum_bytes, LimitReason::Ending)? && begin.elapsed() < LOOK_EVERY
-        {
-        }
+        while self.set(self.rule.minimum_bytes, LimitReason::Ending)?
+            && begin.elapsed() < LOOK_EVERY
+        {}
         Ok(())
     }
 

@@ -26,7 +26,11 @@ impl Rule {
         if free_bytes == 0 {
             return self.minimum_bytes;
         }
-        let own_bytes = if self.quota_includes_use { 0 } else { used_bytes };
+        let own_bytes = if self.quota_includes_use {
+            0
+        } else {
+            used_bytes
+        };
         let lendable_bytes = free_bytes.saturating_add(own_bytes);
         ((lendable_bytes as f64 * self.share) as u64).max(self.minimum_bytes)
     }

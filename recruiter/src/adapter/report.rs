@@ -38,7 +38,11 @@ pub(super) struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    pub(super) fn new(server: &'a str, limit_reason: LimitReason, quota: Option<&'a HostQuota>) -> Self {
+    pub(super) fn new(
+        server: &'a str,
+        limit_reason: LimitReason,
+        quota: Option<&'a HostQuota>,
+    ) -> Self {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             time_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),

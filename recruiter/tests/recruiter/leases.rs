@@ -244,7 +244,10 @@ fn nothing_is_granted_or_denied_before_hosts_have_had_time_to_come_back() {
 #[test]
 fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let recruiter = Recruiter::start(folder.path(), &format!("{QUICK}client_memory_limit = \"4MiB\"\n"));
+    let recruiter = Recruiter::start(
+        folder.path(),
+        &format!("{QUICK}client_memory_limit = \"4MiB\"\n"),
+    );
     let _host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
     assert_eq!(recruiter.lease("pager", &asked(2 * MIB, "a")).status, 201);
@@ -252,7 +255,10 @@ fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
     let broken = format!("{QUICK}client_memory_limit = \"64MiB\"\nextra_hosts_limits = 1\n");
     let said = recruiter.reload(folder.path(), &broken, "goes on with the settings it has");
-    assert!(said.contains("line 6") && said.contains("extra_hosts_limits"), "{said}");
+    assert!(
+        said.contains("line 6") && said.contains("extra_hosts_limits"),
+        "{said}"
+    );
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
     let wider = format!("{QUICK}client_memory_limit = \"64MiB\"\nquota_file = \"/q\"\n");
     let said = recruiter.reload(folder.path(), &wider, "holds after a restart");

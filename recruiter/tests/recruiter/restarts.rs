@@ -66,7 +66,10 @@ fn two_recruiters_know_the_same_and_either_may_be_asked() {
 #[test]
 fn a_host_that_leaves_cannot_be_reached_and_after_three_missed_announcements_is_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let recruiter = Recruiter::start(folder.path(), "announce_every = \"1s\"\nreserve_share = 0.0\n");
+    let recruiter = Recruiter::start(
+        folder.path(),
+        "announce_every = \"1s\"\nreserve_share = 0.0\n",
+    );
     let mut host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));

@@ -323,7 +323,11 @@ fn hosts_without_any_daemon_and_wrong_usage() {
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
     // An address on which no other recruiter listens.
     let file = folder.path().join("recruiter.toml");
-    fs::write(file, format!("local_listen = \"127.0.0.1:{}\"\n", free_port())).unwrap();
+    fs::write(
+        file,
+        format!("local_listen = \"127.0.0.1:{}\"\n", free_port()),
+    )
+    .unwrap();
     let config = folder.path().to_str().unwrap();
     let output = doctor(&["recruiter", "--config", config]);
     let text = String::from_utf8(output.stdout).unwrap();

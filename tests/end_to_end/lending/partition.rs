@@ -3,7 +3,7 @@
 
 use super::agent::Agent;
 use super::client::{Answer, CLIENT, LEASE_BYTES, lease_request};
-use super::cluster::{CAP_BYTES, ANNOUNCE_EVERY};
+use super::cluster::{ANNOUNCE_EVERY, CAP_BYTES};
 use crate::delivery::network::{Namespace, connect, entering, within};
 use crate::delivery::partitions::pki;
 use crate::delivery::running::{Running, wait_for};

@@ -66,7 +66,10 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     file.set(&[quota("a", 0)]);
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["quota_reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["quota_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("in_use"))
     );
     wait_for("pages to be given back", || {
@@ -147,7 +150,10 @@ fn without_news_it_has_the_minimum() {
     assert_eq!(following.change()["limit_bytes"], 100 * MIB);
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["limit_reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(20 * MIB), Some("lost"))
     );
     file.set(&[quota("a", 100)]);
@@ -156,7 +162,10 @@ fn without_news_it_has_the_minimum() {
     following.0.hear("cannot read");
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["limit_reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(20 * MIB), Some("lost"))
     );
 }

@@ -89,7 +89,11 @@ fn what_it_cannot_do_is_said() {
     let done = once(
         &[
             &args[..],
-            &["--password-file", password.to_str().unwrap(), "--quota-includes-use"],
+            &[
+                "--password-file",
+                password.to_str().unwrap(),
+                "--quota-includes-use",
+            ],
         ]
         .concat(),
     );

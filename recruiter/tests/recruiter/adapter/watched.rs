@@ -64,7 +64,10 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_minimum() {
     following.0.hear("has no host b");
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["limit_reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("no_host"))
     );
     tell_quotas(&mut stream, &[quota("b", 90)]);
@@ -73,7 +76,10 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_minimum() {
     drop((stream, listener));
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["limit_reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("lost"))
     );
     wait_for("the server", || {
