@@ -15,7 +15,7 @@ pub(crate) struct Health {
     pub(crate) uptime_ms: i64,
     /// Number of linked memory servers.
     pub(crate) links_count: u64,
-    /// Time for which the recruiter may not know every host yet and grants no lease; 0: all hosts are known.
+    /// Time until the recruiter grants leases: after a start it may not know every host yet; 0: it grants.
     pub(crate) grants_in_ms: i64,
 }
 

@@ -1,7 +1,7 @@
 //! Registry of hosts and leases. It is pure: time is an argument, and it sends nothing.
 //!
-//! All data come from the hosts' announcements and answers, so that the registry is complete again one announcement interval after
-//! a start. Hosts grant, renew and end their own leases; the registry only records them.
+//! All data come from the hosts' announcements and answers, so that the registry is complete again one announcement
+//! interval after a start. Hosts grant, renew and end their own leases; the registry only records them.
 
 mod candidates;
 mod host;
