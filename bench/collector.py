@@ -91,8 +91,8 @@ def running(folder: pathlib.Path, pki: pathlib.Path):
     """A collector with full access on loopback; its process and its two addresses."""
     config = folder / "collector.toml"
     config.write_text(
-        f'data = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal = "127.0.0.1:0"\n'
-        'local_access = "all"\nreserve = "0MiB"\n'
+        f'data_folder = "{folder}/data"\nlisten = "127.0.0.1:0"\npki = "{pki}"\nlocal_listen = "127.0.0.1:0"\n'
+        'local_access = "all"\ndisk_reserve = "0MiB"\n'
     )
     process = subprocess.Popen([RELEASE / "gleaner-collector", "run", "--config", config], stderr=subprocess.PIPE, text=True)
     try:

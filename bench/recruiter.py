@@ -92,13 +92,13 @@ def wait_for_line(process: subprocess.Popen, wanted: str) -> None:
 def running(folder: pathlib.Path, pki: pathlib.Path | None):
     """A recruiter with full access on loopback; its process, its address for hosts, and its address for clients."""
     config = folder / "recruiter.toml"
-    lines = ['local = "127.0.0.1:0"', 'local_access = "all"', "connections_limit = 20000"]
+    lines = ['local_listen = "127.0.0.1:0"', 'local_access = "all"', "connections_limit = 20000"]
     if pki:
         lines += ['listen = "127.0.0.1:0"', f'pki = "{pki}"']
     config.write_text("\n".join(lines) + "\n")
     log = folder / "recruiter.log"
     with log.open("w") as file:
-        process = subprocess.Popen([RELEASE / "gleaner-recruiter", "serve", "--config", config], stderr=file)
+        process = subprocess.Popen([RELEASE / "gleaner-recruiter", "run", "--config", config], stderr=file)
     try:
         addresses, expected = [], 2 if pki else 1
         while len(addresses) < expected:

@@ -33,13 +33,13 @@ LOOK_SECONDS = 10
 MOST_RSS_KIB_PER_HOUR = 4096.0
 COLLECTOR = "127.0.0.1:17443"
 LOCAL = "127.0.0.1:17480"
-CONFIG = """data = "{data}"
+CONFIG = """data_folder = "{data}"
 listen = "{listen}"
-local = "{local}"
+local_listen = "{local}"
 local_access = "all"
 pki = "{pki}"
 seal_after = "1m"
-reserve = "64MiB"
+disk_reserve = "64MiB"
 """
 
 

@@ -37,7 +37,7 @@ pub struct GlobalArgs {
     pub config: Option<PathBuf>,
     /// Folder of journal and dataset [default: /var/lib/gleaner/collector as root, else $XDG_STATE_HOME/gleaner/collector]
     #[arg(long, global = true, value_name = "DIR")]
-    pub data: Option<PathBuf>,
+    pub data_folder: Option<PathBuf>,
 }
 
 /// Subcommand of the collector.
@@ -73,7 +73,7 @@ pub enum Command {
     },
     /// Print the status of a running collector and its hosts, problems first
     Status {
-        /// Address of its plain listener [default: `local` of the configuration]
+        /// Address of its plain listener [default: `local_listen` of the configuration]
         #[arg(long)]
         url: Option<String>,
         /// Print as JSON (docs/collector.md describes it)

@@ -21,23 +21,23 @@ const DEFAULT_THIN_TO: Duration = Duration::from_secs(900);
 /// Time for which replaced files stay on the object store, as in the dataset.
 const PUBLISH_GRACE: Duration = Duration::from_secs(3600);
 /// Default address of the status page and metrics, for this machine only.
-const DEFAULT_LOCAL: &str = "127.0.0.1:7480";
+const DEFAULT_LOCAL_LISTEN: &str = "127.0.0.1:7480";
 
 /// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
-    data: Option<PathBuf>,
+    data_folder: Option<PathBuf>,
     dataset: Option<PathBuf>,
     #[serde(deserialize_with = "values::address")]
     listen: Option<SocketAddr>,
     #[serde(deserialize_with = "values::loopback_or_none")]
-    local: Option<Option<SocketAddr>>,
+    local_listen: Option<Option<SocketAddr>>,
     local_access: LocalAccess,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
-    revoked: Option<PathBuf>,
+    revocation_list: Option<PathBuf>,
     pki: Option<PathBuf>,
     #[serde(deserialize_with = "values::interval")]
     seal_after: Option<Duration>,
@@ -46,19 +46,19 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::size")]
     memory_limit: Option<u64>,
     #[serde(deserialize_with = "values::size")]
-    reserve: Option<u64>,
+    disk_reserve: Option<u64>,
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "values::interval")]
-    reader_patience: Option<Duration>,
+    reader_timeout: Option<Duration>,
     name: Option<String>,
     publish: Option<String>,
     #[serde(deserialize_with = "values::interval")]
     publish_grace: Option<Duration>,
     publish_options: BTreeMap<String, toml::Value>,
-    keep: RetentionTable,
+    retention: RetentionTable,
 }
 
-/// The table `[keep]`; without it, everything is kept.
+/// The table `[retention]`; without it, everything is kept.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RetentionTable {
@@ -70,7 +70,7 @@ struct RetentionTable {
 }
 
 impl RetentionTable {
-    fn retention(&self) -> Retention {
+    fn policy(&self) -> Retention {
         let tables = DATASET_TABLES.iter().map(|table| table.name.to_owned());
         let of_all = |days| tables.map(|table| (table, days)).collect();
         let thin_to = self.thin_to.unwrap_or(DEFAULT_THIN_TO);
@@ -103,8 +103,8 @@ pub struct Certificates {
     pub key: PathBuf,
     /// File of the trusted authority.
     pub authority: PathBuf,
-    /// File of the revoked certificates, if there is one.
-    pub revoked: Option<PathBuf>,
+    /// File of the revocation list, if there is one.
+    pub revocation_list: Option<PathBuf>,
     /// The authority's folder, if hosts enrol here.
     pub pki: Option<PathBuf>,
 }
@@ -113,13 +113,13 @@ pub struct Certificates {
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Folder of journal and state.
-    pub data: PathBuf,
+    pub data_folder: PathBuf,
     /// Folder of the dataset.
     pub dataset: PathBuf,
     /// Address for agents and readers, with TLS, and its certificates.
     pub listen: Option<(SocketAddr, Certificates)>,
     /// A loopback address without TLS, for programs of this machine.
-    pub local: Option<SocketAddr>,
+    pub local_listen: Option<SocketAddr>,
     /// Actions allowed at the plain listener.
     pub local_access: LocalAccess,
     /// Size limits of a batch.
@@ -129,7 +129,7 @@ pub struct Config {
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
-    pub reader_patience: Duration,
+    pub reader_timeout: Duration,
     /// Limits of the journal.
     pub journal: journal::Limits,
     /// Rules of sealing.
@@ -157,23 +157,25 @@ impl Config {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
-        let data = args.data.clone().or(file.data.clone());
-        let data = data.unwrap_or_else(|| folders::state("collector"));
-        let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
+        let data_folder = args.data_folder.clone().or(file.data_folder.clone());
+        let data_folder = data_folder.unwrap_or_else(|| folders::state("collector"));
+        let local_listen = file
+            .local_listen
+            .unwrap_or_else(|| DEFAULT_LOCAL_LISTEN.parse().ok());
         let listen = match file.listen {
             Some(address) => Some((address, certificates(&file, &origin)?)),
             None => None,
         };
-        if listen.is_none() && local.is_none() {
-            let what = "nothing to listen on: set listen (TLS) or local (loopback)";
-            return Err(origin.wrong("local", what));
+        if listen.is_none() && local_listen.is_none() {
+            let what = "nothing to listen on: set listen (TLS) or local_listen (loopback)";
+            return Err(origin.wrong("local_listen", what));
         }
         let publish = published(&file).map_err(|what| origin.wrong("publish", what))?;
         let values = Self {
             listen,
-            local,
+            local_listen,
             publish,
-            ..Self::from_file(&file, data)
+            ..Self::from_file(&file, data_folder)
         };
         Ok(LoadedConfig { values, origin })
     }
@@ -183,12 +185,12 @@ impl Config {
     pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
             (
-                "data or dataset",
-                (&self.data, &self.dataset) != (&next.data, &next.dataset),
+                "data_folder or dataset",
+                (&self.data_folder, &self.dataset) != (&next.data_folder, &next.dataset),
             ),
             (
-                "listen, local or certificates",
-                (&self.listen, self.local) != (&next.listen, next.local),
+                "listen, local_listen or certificates",
+                (&self.listen, self.local_listen) != (&next.listen, next.local_listen),
             ),
             ("local_access", self.local_access != next.local_access),
             ("memory_limit", self.memory_bytes != next.memory_bytes),
@@ -196,11 +198,8 @@ impl Config {
                 "connections_limit",
                 self.connections_limit != next.connections_limit,
             ),
-            (
-                "reader_patience",
-                self.reader_patience != next.reader_patience,
-            ),
-            ("reserve", self.journal != next.journal),
+            ("reader_timeout", self.reader_timeout != next.reader_timeout),
+            ("disk_reserve", self.journal != next.journal),
             ("name", self.seal.collector_name != next.seal.collector_name),
             (
                 "publish",
@@ -212,15 +211,18 @@ impl Config {
     }
 
     /// Resolves the settings that cannot be wrong: all but the listeners and the copy.
-    fn from_file(file: &ConfigFile, data: PathBuf) -> Self {
+    fn from_file(file: &ConfigFile, data_folder: PathBuf) -> Self {
         let memory = file.memory_limit.unwrap_or(256 << 20);
         let limits = batch::Limits::default();
         let bytes = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
         Self {
-            dataset: file.dataset.clone().unwrap_or_else(|| data.join("dataset")),
-            data,
+            dataset: file
+                .dataset
+                .clone()
+                .unwrap_or_else(|| data_folder.join("dataset")),
+            data_folder,
             listen: None,
-            local: None,
+            local_listen: None,
             local_access: file.local_access,
             batch: batch::Limits {
                 compressed_bytes: file.batch_limit.map_or(limits.compressed_bytes, bytes),
@@ -228,17 +230,17 @@ impl Config {
             },
             memory_bytes: bytes(memory),
             connections_limit: file.connections_limit.unwrap_or(20_000),
-            reader_patience: file.reader_patience.unwrap_or(Duration::from_secs(60)),
+            reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
             journal: journal::Limits {
                 segment_bytes: 16 << 20,
-                reserve_bytes: file.reserve.unwrap_or(512 << 20),
+                reserve_bytes: file.disk_reserve.unwrap_or(512 << 20),
             },
             seal: sealer::Policy {
                 seal_after: file.seal_after.unwrap_or(Duration::from_secs(600)),
                 journal_bytes: 64 << 20,
                 memory_bytes: bytes(memory / 2),
                 compaction: Compaction::default(),
-                retention: file.keep.retention(),
+                retention: file.retention.policy(),
                 collector_name: file.name.clone(),
             },
             publish: None,
@@ -247,17 +249,17 @@ impl Config {
 
     /// Configuration of a collector inside another program: everything is below `folder`; TLS uses a
     /// loopback port of the kernel's choice and certificates of the authority in `pki`; the status page
-    /// is at `local`.
+    /// is at `local_listen`.
     #[must_use]
-    pub fn local(folder: &Path, pki: &Path, local: Option<SocketAddr>) -> Self {
+    pub fn local(folder: &Path, pki: &Path, local_listen: Option<SocketAddr>) -> Self {
         let file = ConfigFile {
-            reserve: Some(64 << 20),
+            disk_reserve: Some(64 << 20),
             ..ConfigFile::default()
         };
         Self {
             dataset: folder.join("dataset"),
             listen: Some((([127, 0, 0, 1], 0).into(), Certificates::in_pki(pki))),
-            local,
+            local_listen,
             ..Self::from_file(&file, folder.join("collector"))
         }
     }
@@ -286,7 +288,7 @@ impl Certificates {
             certificate: pki.join("collector.crt"),
             key: pki.join("collector.key"),
             authority: pki.join("authority.crt"),
-            revoked: Some(pki.join("revoked.crl")),
+            revocation_list: Some(pki.join("revoked.crl")),
             pki: Some(pki.to_owned()),
         }
     }
@@ -306,7 +308,10 @@ fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Certificates, Conf
         certificate: named(&file.certificate, |pki| &pki.certificate, "certificate")?,
         key: named(&file.key, |pki| &pki.key, "key")?,
         authority: named(&file.authority, |pki| &pki.authority, "authority")?,
-        revoked: file.revoked.clone().or(pki.and_then(|pki| pki.revoked)),
+        revocation_list: file
+            .revocation_list
+            .clone()
+            .or(pki.and_then(|pki| pki.revocation_list)),
         pki: file.pki.clone(),
     })
 }
@@ -321,7 +326,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let args = GlobalArgs {
             config: Some(path),
-            data: None,
+            data_folder: None,
         };
         Config::resolve(&args).map_err(|e| e.to_string())
     }
@@ -343,10 +348,10 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_said_by_table() {
-        let config = resolve("[keep]\ndays = 30\nthin_to = \"5m\"").unwrap();
-        let keep = config.seal.retention;
-        assert_eq!(keep.keep_days.get("samples"), Some(&30));
-        assert_eq!(keep.keep_days.get("clocks"), Some(&30));
-        assert_eq!(keep.thin_to_ms, 300_000);
+        let config = resolve("[retention]\ndays = 30\nthin_to = \"5m\"").unwrap();
+        let retention = config.seal.retention;
+        assert_eq!(retention.keep_days.get("samples"), Some(&30));
+        assert_eq!(retention.keep_days.get("clocks"), Some(&30));
+        assert_eq!(retention.thin_to_ms, 300_000);
     }
 }

@@ -15,7 +15,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// No listener is configured.
-    #[error("nothing to listen on: set listen (TLS) or local (loopback)")]
+    #[error("nothing to listen on: set listen (TLS) or local_listen (loopback)")]
     NoListener,
     /// Another collector uses the folder.
     #[error("{} is in use by another collector; end that one, or name another data folder", path.display())]

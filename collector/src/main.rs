@@ -46,8 +46,8 @@ fn status(args: &Args, url: Option<&str>, as_json: bool) -> anyhow::Result<ExitC
     let url = match url {
         Some(url) => url.to_owned(),
         None => {
-            let local = Config::resolve(&args.global)?.local;
-            let local = local.context("local = \"none\": name a collector by --url")?;
+            let local = Config::resolve(&args.global)?.local_listen;
+            let local = local.context("local_listen = \"none\": name a collector by --url")?;
             format!("http://{local}")
         }
     };

@@ -100,11 +100,11 @@ impl Collector {
     }
 
     fn start_on(runtime: Runtime, config: &Config) -> Result<Self, Error> {
-        if config.listen.is_none() && config.local.is_none() {
+        if config.listen.is_none() && config.local_listen.is_none() {
             return Err(Error::NoListener);
         }
-        let lock = lock(&config.data)?;
-        let hosts = Arc::new(Hosts::open(&config.data.join("hosts.json"))?);
+        let lock = lock(&config.data_folder)?;
+        let hosts = Arc::new(Hosts::open(&config.data_folder.join("hosts.json"))?);
         let journal = open_journal(config, &hosts)?;
         let name = config.seal.collector_name.as_deref();
         let publisher = config.publish.as_ref();
@@ -160,7 +160,7 @@ async fn listen(
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
-        reader_patience: config.reader_patience,
+        reader_timeout: config.reader_timeout,
     };
     let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {
@@ -176,7 +176,7 @@ async fn listen(
         let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
         tokio::spawn(served);
     }
-    if let Some(address) = config.local {
+    if let Some(address) = config.local_listen {
         let (socket, bound) = bind(address).await?;
         local = Some(bound);
         tokio::spawn(serve(socket, None, limits, app, router));
@@ -186,7 +186,7 @@ async fn listen(
 
 /// Opens the journal, and reads the progress of each host from entries of an earlier run.
 fn open_journal(config: &Config, hosts: &Arc<Hosts>) -> Result<Journal, Error> {
-    let folder = config.data.join("journal");
+    let folder = config.data_folder.join("journal");
     let told = Arc::clone(hosts);
     let durable = move |headers: &[Header]| headers.iter().for_each(|header| told.durable(header));
     let journal = Journal::open(&folder, config.journal, Box::new(durable))?;
@@ -224,7 +224,7 @@ fn trust(certificates: &Certificates) -> Result<Arc<ServerTrust>, Error> {
         certificate: certificates.certificate.clone(),
         key: certificates.key.clone(),
         authority: certificates.authority.clone(),
-        revoked: certificates.revoked.clone(),
+        revocation_list: certificates.revocation_list.clone(),
     };
     Ok(ServerTrust::load_allowing_anonymous(&paths)?)
 }

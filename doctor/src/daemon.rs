@@ -55,9 +55,8 @@ impl Daemon {
     /// Subcommand that runs the program as a daemon.
     pub(super) const fn command(self) -> &'static str {
         match self {
-            Self::Agent | Self::Collector | Self::Memoryd | Self::Clerk => "run",
+            Self::Agent | Self::Collector | Self::Recruiter | Self::Memoryd | Self::Clerk => "run",
             Self::Ship => "ship",
-            Self::Recruiter => "serve",
         }
     }
 

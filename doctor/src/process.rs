@@ -17,7 +17,7 @@ const ELSEWHERE: [&str; 6] = [
     "--database",
     "--socket",
     "--state",
-    "--data",
+    "--data-folder",
     "--listen",
 ];
 

@@ -20,7 +20,7 @@ pub(super) const DAYS: u32 = 30;
 /// Seal interval: short, since a lab is inspected after seconds.
 const SEAL_AFTER: &str = "10s";
 /// Free disk space to keep: small, since a lab may run on a small disk.
-const RESERVE: &str = "64MiB";
+const DISK_RESERVE: &str = "64MiB";
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The part of the collector's status that the lab uses.
@@ -49,7 +49,7 @@ pub(super) fn prepare(state: &State, node: &Node) -> Result<Authority> {
     let folder = state.folder_of(&node.namespace);
     let (data, pki) = (text(&folder)?, text(&pki)?);
     let config = format!(
-        "data = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\nreserve = \"{RESERVE}\"\n",
+        "data_folder = {data}\nlisten = \"{}:{COLLECTOR_PORT}\"\nlocal_listen = \"{LOCAL}\"\npki = {pki}\nseal_after = \"{SEAL_AFTER}\"\ndisk_reserve = \"{DISK_RESERVE}\"\n",
         node.address
     );
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;

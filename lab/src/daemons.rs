@@ -36,7 +36,7 @@ pub(super) const COLLECTOR: Daemon = Daemon {
 pub(super) const RECRUITER: Daemon = Daemon {
     name: "recruiter",
     program: "gleaner-recruiter",
-    args: &["serve"],
+    args: &["run"],
     config: "recruiter.toml",
     after: None,
 };

@@ -3,7 +3,7 @@
 //! ```text
 //! gleaner-lab-1 ─ eth0 ──┐                     ┌── eth0 ─ gleaner-lab-collector
 //! gleaner-lab-2 ─ eth0 ──┼── br0, gleaner-lab ─┘          gleaner-collector run
-//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter serve
+//! gleaner-lab-3 ─ eth0 ──┘   (a namespace too)  │        gleaner-recruiter run
 //!   gleaner-agent run, gleaner-agent ship,      └── eth0 ─ gleaner-lab-clerk, if asked for
 //!   gleaner-memoryd run                                    gleaner-clerk run
 //! ```

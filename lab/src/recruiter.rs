@@ -13,8 +13,8 @@ use serde::Deserialize;
 
 /// Time before a quota rises: short, since a lab is inspected after seconds.
 const RISE_AFTER: &str = "1s";
-/// Heartbeat interval: short, so that the recruiter soon knows the hosts.
-const HEARTBEAT: &str = "2s";
+/// Announcement interval: short, so that the recruiter soon knows the hosts.
+const ANNOUNCE_EVERY: &str = "2s";
 
 /// The part of the recruiter's status that the lab uses.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -41,8 +41,8 @@ pub(super) fn prepare(state: &State, node: &Node, authority: &Authority) -> Resu
     let folder = state.folder_of(&node.namespace);
     // Every user in the namespace is root, and may request leases with curl.
     let config = format!(
-        "listen = \"{}:{RECRUITER_PORT}\"\nlocal = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
-         heartbeat = \"{HEARTBEAT}\"\nquota_file = {}\n",
+        "listen = \"{}:{RECRUITER_PORT}\"\nlocal_listen = \"{RECRUITER_LOCAL}\"\nlocal_access = \"all\"\npki = {}\n\
+         announce_every = \"{ANNOUNCE_EVERY}\"\nquota_file = {}\n",
         node.address,
         text(&pki)?,
         text(&folder.join("quotas.json"))?,
@@ -63,7 +63,7 @@ agent_socket = {}
 socket = {}
 state_folder = {}
 recruiters = [\"https://{}:{RECRUITER_PORT}\"]
-announce_every = \"{HEARTBEAT}\"
+announce_every = \"{ANNOUNCE_EVERY}\"
 listen = \"0.0.0.0:{PAGES_PORT}\"
 certificate = {certificate}
 key = {certificate}

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-recruiter serve                              as /etc/gleaner/recruiter.toml says
-  gleaner-recruiter serve --listen 127.0.0.1:7484      for programs of this machine alone
+  gleaner-recruiter run                                as /etc/gleaner/recruiter.toml says
+  gleaner-recruiter run --listen 127.0.0.1:7484        for programs of this machine alone
   gleaner-recruiter status                             hosts, quotas, leases
   gleaner-recruiter openapi > recruiter.json           what may be asked of it
   gleaner-recruiter follow --file quotas.json --memcached 127.0.0.1:11211
@@ -35,13 +35,13 @@ pub enum Command {
     /// Serve hosts, clients and readers, until interrupted
     #[command(after_help = "\
 Examples:
-  gleaner-recruiter serve --listen 127.0.0.1:7484 --local-access all
-  gleaner-recruiter serve --config /etc/gleaner/recruiter.toml --forecasts findings.json
+  gleaner-recruiter run --listen 127.0.0.1:7484 --local-access all
+  gleaner-recruiter run --config /etc/gleaner/recruiter.toml --forecasts findings.json
 
 Without certificates in the configuration only programs of this machine are served, on a loopback address.
 
 Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
-    Serve(Serve),
+    Run(RunArgs),
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig(CheckConfig),
@@ -59,9 +59,9 @@ Exit codes: 0 it answers; 1 failed; 2 wrong usage; 3 it does not answer.")]
     Follow(FollowArgs),
 }
 
-/// Arguments of `serve`.
+/// Arguments of `run`.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub struct Serve {
+pub struct RunArgs {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -104,7 +104,7 @@ pub struct Status {
     /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Address of its plain listener [default: `local` of the configuration]
+    /// Address of its plain listener [default: `local_listen` of the configuration]
     #[arg(long)]
     pub url: Option<String>,
     /// Print the result as JSON

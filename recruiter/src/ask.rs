@@ -95,23 +95,31 @@ fn said(status: &Status) -> String {
         sum(|q| q.lent_bytes),
         sum(|q| q.unleased_bytes),
     );
-    if recruiter.starting_for_ms > 0 {
+    if recruiter.grants_in_ms > 0 {
         let _ = writeln!(
             text,
             "It has just started: nothing is granted for {} s, until every host has announced itself.",
-            (recruiter.starting_for_ms + 999) / 1000
+            (recruiter.grants_in_ms + 999) / 1000
         );
     }
     if !hosts.is_empty() {
-        let header = ["host", "quota", "lent", "free", "leases", "why", "heard"];
+        let header = [
+            "host",
+            "quota",
+            "lent",
+            "free",
+            "leases",
+            "reason",
+            "announced",
+        ];
         let mut table = table(&header, 1..5);
         for host in hosts {
             let quota = &host.quota;
             let bytes = |bytes: u64| Bytes(bytes as f64).to_string();
-            let heard = if host.is_reachable {
-                format!("{} s ago", host.heard_ago_ms / 1000)
+            let announced = if host.is_reachable {
+                format!("{} s ago", host.last_announcement_age_ms / 1000)
             } else {
-                format!("{} s ago, not linked", host.heard_ago_ms / 1000)
+                format!("{} s ago, not linked", host.last_announcement_age_ms / 1000)
             };
             table.add_row(vec![
                 quota.host_id.clone(),
@@ -123,7 +131,7 @@ fn said(status: &Status) -> String {
                     Some(_) => reason(quota.reason).to_owned(),
                     None => "serves no pages".to_owned(),
                 },
-                heard,
+                announced,
             ]);
         }
         let _ = writeln!(text, "\n{}", table.trim_fmt());

@@ -1,7 +1,7 @@
 //! The resolved configuration: the command line overrides the environment, which overrides the file,
 //! which overrides the defaults.
 
-use crate::args::{LocalAccess, Serve};
+use crate::args::{LocalAccess, RunArgs};
 use crate::registry;
 use gleaner_daemon::config::{self, ConfigError, LoadedConfig, Origin, values};
 use gleaner_schemas::lending::{ANNOUNCE_EVERY_MS, Placement};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Name of the daemon in the names of its file and of its environment variables.
 pub const DAEMON: &str = "recruiter";
 /// Default address of status and metrics, for this machine only.
-const DEFAULT_LOCAL: &str = "127.0.0.1:7484";
+const DEFAULT_LOCAL_LISTEN: &str = "127.0.0.1:7484";
 
 /// The configuration file as written; unknown keys are errors.
 #[derive(Debug, Default, Deserialize)]
@@ -23,26 +23,26 @@ struct ConfigFile {
     #[serde(deserialize_with = "values::address")]
     listen: Option<SocketAddr>,
     #[serde(deserialize_with = "values::loopback_or_none")]
-    local: Option<Option<SocketAddr>>,
+    local_listen: Option<Option<SocketAddr>>,
     local_access: LocalAccess,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
     authority: Option<PathBuf>,
-    revoked: Option<PathBuf>,
+    revocation_list: Option<PathBuf>,
     pki: Option<PathBuf>,
     connections_limit: Option<usize>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    reader_patience: Option<Duration>,
+    reader_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    heartbeat: Option<Duration>,
+    announce_every: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    answer_within: Option<Duration>,
+    answer_timeout: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<1, _>")]
-    grant_within: Option<Duration>,
-    tries: Option<usize>,
+    grant_timeout: Option<Duration>,
+    extra_hosts_limit: Option<usize>,
     placement: Option<Placement>,
     #[serde(deserialize_with = "values::size")]
-    client_limit: Option<u64>,
+    client_memory_limit: Option<u64>,
     client_leases_limit: Option<usize>,
     #[serde(deserialize_with = "values::share")]
     reserve_share: Option<f64>,
@@ -57,11 +57,11 @@ struct ConfigFile {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSettings {
     /// Timeout of one host's answer.
-    pub answer_within: Duration,
+    pub answer_timeout: Duration,
     /// Timeout of a whole request.
-    pub grant_within: Duration,
+    pub grant_timeout: Duration,
     /// Maximum number of hosts asked for one request, in addition to one for each copy.
-    pub tries: usize,
+    pub extra_hosts_limit: usize,
     /// Placement of requests that specify none.
     pub placement: Placement,
 }
@@ -72,13 +72,13 @@ pub struct Config {
     /// Address for hosts, clients and readers, with TLS.
     pub listen: Option<(SocketAddr, ServerPaths)>,
     /// A loopback address without TLS, for programs of this machine.
-    pub local: Option<SocketAddr>,
+    pub local_listen: Option<SocketAddr>,
     /// Rights of callers at the loopback address.
     pub local_access: LocalAccess,
     /// Maximum number of simultaneous connections.
     pub connections_limit: usize,
     /// Time after which a reader that accepts nothing of an answer is disconnected.
-    pub reader_patience: Duration,
+    pub reader_timeout: Duration,
     /// Settings of the registry.
     pub registry: registry::Settings,
     /// Settings of requests to hosts.
@@ -96,7 +96,7 @@ impl Config {
     ///
     /// # Errors
     /// Error in the arguments, the environment or the file.
-    pub fn resolve(args: &Serve) -> Result<Self, ConfigError> {
+    pub fn resolve(args: &RunArgs) -> Result<Self, ConfigError> {
         Self::load(args).map(|loaded| loaded.values)
     }
 
@@ -105,18 +105,18 @@ impl Config {
     ///
     /// # Errors
     /// The arguments, the environment or the file are wrong.
-    pub fn load(args: &Serve) -> Result<LoadedConfig<Self>, ConfigError> {
+    pub fn load(args: &RunArgs) -> Result<LoadedConfig<Self>, ConfigError> {
         let LoadedConfig {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
-        let (listen, local) = listeners(args, &file, &origin)?;
+        let (listen, local_listen) = listeners(args, &file, &origin)?;
         let values = Self {
             listen,
-            local,
+            local_listen,
             local_access: args.local_access.unwrap_or(file.local_access),
             connections_limit: file.connections_limit.unwrap_or(20_000),
-            reader_patience: file.reader_patience.unwrap_or(Duration::from_secs(60)),
+            reader_timeout: file.reader_timeout.unwrap_or(Duration::from_secs(60)),
             registry: judging(&file),
             asking: asking(&file),
             forecasts: args.forecasts.clone().or(file.forecasts),
@@ -131,11 +131,11 @@ impl Config {
     /// # Errors
     /// Errors of [`Self::resolve`].
     pub fn local_url(config: Option<&Path>) -> Result<Option<String>, ConfigError> {
-        let args = Serve {
+        let args = RunArgs {
             config: config.map(Path::to_owned),
-            ..Serve::default()
+            ..RunArgs::default()
         };
-        let local = Self::resolve(&args)?.local;
+        let local = Self::resolve(&args)?.local_listen;
         Ok(local.map(|local| format!("http://{local}")))
     }
 
@@ -144,18 +144,15 @@ impl Config {
     pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
             (
-                "listen, local or certificates",
-                (&self.listen, self.local) != (&next.listen, next.local),
+                "listen, local_listen or certificates",
+                (&self.listen, self.local_listen) != (&next.listen, next.local_listen),
             ),
             ("local_access", self.local_access != next.local_access),
             (
                 "connections_limit",
                 self.connections_limit != next.connections_limit,
             ),
-            (
-                "reader_patience",
-                self.reader_patience != next.reader_patience,
-            ),
+            ("reader_timeout", self.reader_timeout != next.reader_timeout),
             ("forecasts", self.forecasts != next.forecasts),
             ("quota_file", self.quota_file != next.quota_file),
             ("quota_textfile", self.quota_textfile != next.quota_textfile),
@@ -168,21 +165,23 @@ impl Config {
 /// Addresses to listen at: with TLS, and without.
 type Listeners = (Option<(SocketAddr, ServerPaths)>, Option<SocketAddr>);
 
-fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
+fn listeners(args: &RunArgs, file: &ConfigFile, origin: &Origin) -> Result<Listeners, ConfigError> {
     let certificates = certificates(file, origin)?;
-    let local = file.local.unwrap_or_else(|| DEFAULT_LOCAL.parse().ok());
+    let local_listen = file
+        .local_listen
+        .unwrap_or_else(|| DEFAULT_LOCAL_LISTEN.parse().ok());
     let Some(address) = args.listen.or(file.listen) else {
-        return match local {
+        return match local_listen {
             Some(local) => Ok((None, Some(local))),
             None => Err(origin.wrong(
-                "local",
-                "nothing to listen on: set listen (TLS) or local (loopback)",
+                "local_listen",
+                "nothing to listen on: set listen (TLS) or local_listen (loopback)",
             )),
         };
     };
     match certificates {
-        Some(paths) => Ok((Some((address, paths)), local)),
-        // Without certificates the address must be a loopback one, and replaces `local`.
+        Some(paths) => Ok((Some((address, paths)), local_listen)),
+        // Without certificates the address must be a loopback one, and replaces `local_listen`.
         None => match (values::check_loopback(address), args.listen) {
             (Ok(()), _) => Ok((None, Some(address))),
             (Err(what), Some(_)) => Err(Origin::wrong_argument("--listen", what)),
@@ -193,8 +192,8 @@ fn listeners(args: &Serve, file: &ConfigFile, origin: &Origin) -> Result<Listene
 
 fn judging(file: &ConfigFile) -> registry::Settings {
     registry::Settings {
-        heartbeat_ms: file.heartbeat.map_or(ANNOUNCE_EVERY_MS, ms),
-        client_bytes: file.client_limit,
+        announce_every_ms: file.announce_every.map_or(ANNOUNCE_EVERY_MS, ms),
+        client_bytes: file.client_memory_limit,
         client_leases: file.client_leases_limit,
         reserve_share: file.reserve_share.unwrap_or(0.05),
         confidence: file.confidence.unwrap_or(0.8),
@@ -203,9 +202,9 @@ fn judging(file: &ConfigFile) -> registry::Settings {
 
 fn asking(file: &ConfigFile) -> RequestSettings {
     RequestSettings {
-        answer_within: file.answer_within.unwrap_or(Duration::from_secs(2)),
-        grant_within: file.grant_within.unwrap_or(Duration::from_secs(5)),
-        tries: file.tries.unwrap_or(8),
+        answer_timeout: file.answer_timeout.unwrap_or(Duration::from_secs(2)),
+        grant_timeout: file.grant_timeout.unwrap_or(Duration::from_secs(5)),
+        extra_hosts_limit: file.extra_hosts_limit.unwrap_or(8),
         placement: file.placement.unwrap_or_default(),
     }
 }
@@ -232,7 +231,7 @@ fn certificates(file: &ConfigFile, origin: &Origin) -> Result<Option<ServerPaths
         certificate: named(&file.certificate, "recruiter.crt", "certificate")?,
         key: named(&file.key, "recruiter.key", "key")?,
         authority: named(&file.authority, "authority.crt", "authority")?,
-        revoked: named(&file.revoked, "revoked.crl", "revoked").ok(),
+        revocation_list: named(&file.revocation_list, "revoked.crl", "revocation_list").ok(),
     }))
 }
 
@@ -244,9 +243,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("recruiter.toml");
         std::fs::write(&path, text).unwrap();
-        let args = Serve {
+        let args = RunArgs {
             config: Some(path),
-            ..Serve::default()
+            ..RunArgs::default()
         };
         Config::resolve(&args).map_err(|e| e.to_string())
     }
@@ -265,19 +264,22 @@ mod tests {
         let listen: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let with = |text: &str, listen| {
             std::fs::write(&path, text).unwrap();
-            Config::resolve(&Serve {
+            Config::resolve(&RunArgs {
                 config: Some(path.clone()),
                 listen: Some(listen),
-                ..Serve::default()
+                ..RunArgs::default()
             })
         };
         let plain = with("", listen).unwrap();
-        assert_eq!((plain.listen.is_none(), plain.local), (true, Some(listen)));
+        assert_eq!(
+            (plain.listen.is_none(), plain.local_listen),
+            (true, Some(listen))
+        );
         let tls = with("pki = \"/etc/gleaner/pki\"", listen).unwrap();
         let (address, paths) = tls.listen.unwrap();
         assert_eq!(address, listen);
         assert_eq!(paths.key, Path::new("/etc/gleaner/pki/recruiter.key"));
-        assert_ne!(tls.local, Some(listen));
+        assert_ne!(tls.local_listen, Some(listen));
         let world = with("", "0.0.0.0:1".parse().unwrap());
         let said = world.unwrap_err().to_string();
         assert!(

@@ -129,7 +129,7 @@ impl Conversation<'_> {
                 ConversationEvent::Silence => {
                     return Err(Refusal {
                         kind: RefusalKind::Unreachable,
-                        detail: "nothing was heard for three heartbeats".to_owned(),
+                        detail: "three announcements were missed".to_owned(),
                         retry_in_ms: Some(1000),
                     });
                 }

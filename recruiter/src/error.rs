@@ -14,7 +14,7 @@ pub enum Error {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is no listener for this machine's programs.
-    #[error("local = \"none\": name a recruiter by --url")]
+    #[error("local_listen = \"none\": name a recruiter by --url")]
     NoLocalAddress,
     /// An address cannot be bound.
     #[error("cannot listen on {address}: {source}")]

@@ -45,11 +45,11 @@ fn prometheus(hosts: &[HostQuota]) -> String {
     let series: [Series; 3] = [
         ("quota", "What the host may lend now", |q| q.quota_bytes),
         ("lent", "What of it is leased", |q| q.lent_bytes),
-        ("free", "What of it is left to lease", |q| q.unleased_bytes),
+        ("unleased", "What of it is left to lease", |q| q.unleased_bytes),
     ];
     let mut text = String::new();
     for (name, help, value) in series {
-        let name = format!("gleaner_lending_{name}_bytes");
+        let name = format!("gleaner_memoryd_{name}_bytes");
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
         for host in hosts {
             let (id, value) = (&host.host_id, value(host));

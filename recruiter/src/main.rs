@@ -3,7 +3,7 @@
 use clap::Parser;
 use gleaner_daemon::causes;
 use gleaner_daemon::config::check;
-use gleaner_recruiter::args::{Args, CheckConfig, Command, Serve, Status};
+use gleaner_recruiter::args::{Args, CheckConfig, Command, RunArgs, Status};
 use gleaner_recruiter::config::{Config, DAEMON};
 use gleaner_recruiter::{Error, adapter, ask, http, run};
 use std::io::Write;
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: &Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(args) => run::run(args)?,
+        Command::Run(args) => run::run(args)?,
         Command::CheckConfig(args) => return check_config(args),
         Command::Status(args) => return status(args),
         Command::Openapi => print(&format!("{:#}\n", http::openapi()))?,
@@ -34,11 +34,11 @@ fn dispatch(command: &Command) -> anyhow::Result<ExitCode> {
 }
 
 fn check_config(args: &CheckConfig) -> anyhow::Result<ExitCode> {
-    let args_of_serve = Serve {
+    let args_of_run = RunArgs {
         config: args.config.clone(),
-        ..Serve::default()
+        ..RunArgs::default()
     };
-    let loaded = Config::load(&args_of_serve);
+    let loaded = Config::load(&args_of_run);
     let found = loaded.as_ref().map(|loaded| &loaded.origin);
     Ok(check(DAEMON, found).tell(args.json)?)
 }

@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use std::time::Duration;
 
-/// Upper bounds of the histogram of times to grant, in seconds.
+/// Upper bounds of the histogram of durations of grants, in seconds.
 const GRANT_S: [f64; 11] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0,
 ];
@@ -36,12 +36,17 @@ struct RequestLabels {
     kind: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabels {
+    reason: String,
+}
+
 /// Counters since the recruiter's start.
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
-    refused: Family<RequestLabels, Counter>,
+    refused: Family<RefusalLabels, Counter>,
     granted: Counter,
-    grant_time: Histogram,
+    grant_duration: Histogram,
     connections: Gauge,
 }
 
@@ -51,7 +56,7 @@ impl Default for Metrics {
             requests: Family::default(),
             refused: Family::default(),
             granted: Counter::default(),
-            grant_time: Histogram::new(GRANT_S),
+            grant_duration: Histogram::new(GRANT_S),
             connections: Gauge::default(),
         }
     }
@@ -80,7 +85,7 @@ impl Metrics {
     pub(crate) fn granted(&self, took: Duration, is_granted: bool) {
         if is_granted {
             self.granted.inc();
-            self.grant_time.observe(took.as_secs_f64());
+            self.grant_duration.observe(took.as_secs_f64());
         }
     }
 
@@ -88,28 +93,28 @@ impl Metrics {
         self.refused_for(&name(kind));
     }
 
-    pub(crate) fn refused_for(&self, kind: &str) {
-        let kind = kind.to_owned();
-        self.refused.get_or_create(&RequestLabels { kind }).inc();
+    pub(crate) fn refused_for(&self, reason: &str) {
+        let reason = reason.to_owned();
+        self.refused.get_or_create(&RefusalLabels { reason }).inc();
     }
 
-    /// Registers every counter; all kinds begin at 0.
+    /// Registers every counter; all kinds and reasons begin at 0.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for kind in ["grant", "renew", "release"].map(str::to_owned) {
             let _ = self.requests.get_or_create(&RequestLabels { kind });
         }
-        for kind in KINDS.map(name) {
-            let _ = self.refused.get_or_create(&RequestLabels { kind });
+        for reason in KINDS.map(name) {
+            let _ = self.refused.get_or_create(&RefusalLabels { reason });
         }
         let help = "Requests about leases, by kind";
         registry.register("requests", help, self.requests.clone());
-        let help = "Requests, links and connections refused, by kind";
-        registry.register("refused", help, self.refused.clone());
+        let help = "Requests, links and connections refused, by reason";
+        registry.register("refused_requests", help, self.refused.clone());
         let help = "Requests for leases that were granted";
-        registry.register("granted", help, self.granted.clone());
+        registry.register("granted_requests", help, self.granted.clone());
         let help = "Time from a request for leases to their grant";
-        let grant_time = self.grant_time.clone();
-        registry.register_with_unit("grant_time", help, Unit::Seconds, grant_time);
+        let grant_duration = self.grant_duration.clone();
+        registry.register_with_unit("grant_duration", help, Unit::Seconds, grant_duration);
         let connections = self.connections.clone();
         registry.register("connections", "Open connections", connections);
     }

@@ -50,8 +50,8 @@ pub(crate) async fn grant(
             request: &request,
             missing: plan.missing,
             candidates: plan.candidates,
-            tries: plan.missing + state.asking().tries,
-            deadline: Instant::now() + state.asking().grant_within,
+            hosts_limit: plan.missing + state.asking().extra_hosts_limit,
+            deadline: Instant::now() + state.asking().grant_timeout,
         };
         let granted = search.run().await;
         drop(ended);
@@ -90,7 +90,7 @@ struct Search<'a> {
     missing: usize,
     candidates: Vec<Candidate>,
     /// Number of hosts that may still be asked.
-    tries: usize,
+    hosts_limit: usize,
     deadline: Instant,
 }
 
@@ -150,12 +150,12 @@ impl Search<'_> {
         Err(self.failed(granted.len(), &refused))
     }
 
-    /// Chooses the next hosts to ask. Fails if there are too few, or if the limit of tries is reached.
+    /// Chooses the next hosts to ask. Fails if there are too few, or if the limit of hosts is reached.
     fn choose(&mut self, copies: usize) -> Result<Vec<Candidate>, Shortage> {
-        if copies > self.tries {
+        if copies > self.hosts_limit {
             return Err(Shortage::default());
         }
-        self.tries -= copies;
+        self.hosts_limit -= copies;
         let request = Request {
             client: self.client,
             bytes: self.request.slabs_bytes(),
@@ -187,7 +187,7 @@ impl Search<'_> {
         let state = Arc::clone(self.state);
         state.registry().asking(&host_id, bytes);
         async move {
-            let patience = state.asking().answer_within;
+            let patience = state.asking().answer_timeout;
             let outcome = state.links.ask(&host_id, asked, patience).await;
             state.registry().asked(&host_id, bytes);
             (host_id, outcome)
@@ -263,7 +263,7 @@ fn release(
     let client = Some(lease.lease.client.clone());
     async move {
         let asked = RequestKind::Release { client, lease_id };
-        let patience = Duration::min(state.asking().answer_within, Duration::from_secs(1));
+        let patience = Duration::min(state.asking().answer_timeout, Duration::from_secs(1));
         let _ = state.links.ask(&host_id, asked, patience).await; // if this fails, the lease expires
     }
 }

@@ -1,7 +1,7 @@
-//! Sets up all parts: `gleaner-recruiter serve`.
+//! Sets up all parts: `gleaner-recruiter run`.
 
 use crate::Error;
-use crate::args::Serve;
+use crate::args::RunArgs;
 use crate::config::Config;
 use crate::export::Targets;
 use crate::forecasts::Forecasts;
@@ -28,7 +28,7 @@ const FORESEE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// The recruiter cannot start.
-pub fn run(args: &Serve) -> Result<(), Error> {
+pub fn run(args: &RunArgs) -> Result<(), Error> {
     let config = &Config::resolve(args)?;
     allow_descriptors();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -72,7 +72,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
     let router = http::router(Arc::clone(&app));
     let limits = Limits {
         connections: Arc::new(Semaphore::new(config.connections_limit)),
-        reader_patience: config.reader_patience,
+        reader_timeout: config.reader_timeout,
     };
     let mut bound = Vec::new();
     if let Some((address, paths)) = &config.listen {
@@ -89,7 +89,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
         tokio::spawn(served);
     }
-    if let Some(address) = config.local {
+    if let Some(address) = config.local_listen {
         let (socket, address) = bind(address).await.map_err(refused(address))?;
         bound.push(("http", address));
         tokio::spawn(serve(socket, None, limits, app, router));
@@ -123,7 +123,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
             (registry.sweep(now_ms), registry.take_changes())
         };
         for host_id in gone {
-            eprintln!("gleaner-recruiter: host {host_id} was silent for three heartbeats: gone");
+            eprintln!("gleaner-recruiter: host {host_id} missed three announcements: gone");
         }
         if !changes.changed.is_empty() || !changes.gone.is_empty() {
             is_news = true;
@@ -132,11 +132,12 @@ async fn tick(app: Arc<App>, targets: Targets) {
             let _ = told.await; // the task does not panic
         }
         // The files are written even without a change, so that readers see that the writer runs.
-        let heartbeat = u64::try_from(app.state.judging().heartbeat_ms).unwrap_or_default();
+        let announce_every_ms =
+            u64::try_from(app.state.judging().announce_every_ms).unwrap_or_default();
         let due = if is_news {
             EXPORT
         } else {
-            Duration::from_millis(heartbeat)
+            Duration::from_millis(announce_every_ms)
         };
         if targets.is_empty() || written.is_some_and(|at| at.elapsed() < due) {
             continue;
@@ -183,7 +184,7 @@ async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
 }
 
 /// Applies the present configuration.
-fn reload(args: &Serve, config: &Config, state: &RecruiterState) {
+fn reload(args: &RunArgs, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {
             state.configure(&next);

@@ -21,6 +21,8 @@ pub(crate) struct RecruiterState {
     pub(crate) metrics: Metrics,
     complained: Log,
     started: Instant,
+    /// Time of the start, in ms since 1970-01-01 UTC.
+    pub(crate) start_time_ms: i64,
 }
 
 impl RecruiterState {
@@ -34,6 +36,7 @@ impl RecruiterState {
             metrics: Metrics::default(),
             complained: Log::default(),
             started: Instant::now(),
+            start_time_ms: crate::now_ms(),
         }
     }
 

@@ -31,7 +31,7 @@ class Collector {
   static async start(folder, more = "") {
     const self = new Collector();
     const config = join(folder, "collector.toml");
-    writeFileSync(config, `data = "${join(folder, "data")}"\nlocal = "127.0.0.1:0"\nlocal_access = "all"\n${more}`);
+    writeFileSync(config, `data_folder = "${join(folder, "data")}"\nlocal_listen = "127.0.0.1:0"\nlocal_access = "all"\n${more}`);
     self.child = spawn(program("gleaner-collector"), ["run", "--config", config], { stdio: ["ignore", "ignore", "pipe"] });
     for await (const line of createInterface({ input: self.child.stderr })) {
       const found = line.match(/listening on (https?):\/\/(\S+)/);

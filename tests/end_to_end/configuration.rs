@@ -49,24 +49,24 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     Daemon {
         name: "collector",
         run: &["run"],
-        config: "local = \"127.0.0.1:0\"\n",
+        config: "local_listen = \"127.0.0.1:0\"\n",
         key: "seal_after",
         good: "1m",
         wrong: "soon",
         leaves: "lock",
-        fixed: "local = \"127.0.0.1:1\"\nreserve = \"1MiB\"\n",
-        left_out: "listen, local or certificates, reserve",
+        fixed: "local_listen = \"127.0.0.1:1\"\ndisk_reserve = \"1MiB\"\n",
+        left_out: "listen, local_listen or certificates, disk_reserve",
     },
     Daemon {
         name: "recruiter",
-        run: &["serve"],
-        config: "local = \"127.0.0.1:0\"\n",
-        key: "heartbeat",
+        run: &["run"],
+        config: "local_listen = \"127.0.0.1:0\"\n",
+        key: "announce_every",
         good: "5s",
         wrong: "0s",
         leaves: "",
-        fixed: "local = \"127.0.0.1:1\"\nquota_file = \"/q\"\n",
-        left_out: "listen, local or certificates, quota_file",
+        fixed: "local_listen = \"127.0.0.1:1\"\nquota_file = \"/q\"\n",
+        left_out: "listen, local_listen or certificates, quota_file",
     },
 ];
 
@@ -259,14 +259,14 @@ clerk | disk_folder = "none" ⏎ on_revocation = "disk" | on_revocation:
 clerk | certificate = "/c" | belong together
 clerk | lease_size = "1MiB" | lease_size
 clerk | on_revocation = "give up" | unknown variant
-collector | local = "0.0.0.0:7480" | no loopback address
+collector | local_listen = "0.0.0.0:7480" | no loopback address
 collector | listen = "0.0.0.0:7443" | listen needs TLS
-collector | local = "none" | nothing to listen on
-collector | [keep] ⏎ thin_to = "soon" | soon
+collector | local_listen = "none" | nothing to listen on
+collector | [retention] ⏎ thin_to = "soon" | soon
 recruiter | listen = "0.0.0.0:1" | 0.0.0.0:1 & loopback & gleaner pki init
-recruiter | local = "10.0.0.1:1" | 10.0.0.1:1 & loopback
-recruiter | local = "none" | nothing to listen on
-recruiter | heartbeat = "0s" | line 1: heartbeat: 0s is too short
+recruiter | local_listen = "10.0.0.1:1" | 10.0.0.1:1 & loopback
+recruiter | local_listen = "none" | nothing to listen on
+recruiter | announce_every = "0s" | line 1: announce_every: 0s is too short
 recruiter | reserve_share = 1.5 | reserve_share & 0 to 1
 recruiter | placement = "best" | best & longest-available
 recruiter | certificate = "c" ⏎ listen = "0.0.0.0:1" | key

@@ -31,7 +31,7 @@ impl Deployment {
         fs::write(pki.join("collector.key"), issued.key_pem).unwrap();
         let config = folder.join("collector.toml");
         let text = format!(
-            "data = {:?}\nlisten = \"127.0.0.1:0\"\nlocal = \"none\"\npki = {pki:?}\nseal_after = \"1s\"\nreserve = \"1MiB\"\n",
+            "data_folder = {:?}\nlisten = \"127.0.0.1:0\"\nlocal_listen = \"none\"\npki = {pki:?}\nseal_after = \"1s\"\ndisk_reserve = \"1MiB\"\n",
             folder.join("collected")
         );
         fs::write(&config, text).unwrap();

@@ -169,7 +169,8 @@ fn agent(folder: &Path) -> Running {
 fn collector(folder: &Path) -> (Running, String) {
     let config = folder.join("collector.toml");
     let data = folder.join("data");
-    let text = format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n");
+    let text =
+        format!("data_folder = {data:?}\nlocal_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n");
     std::fs::write(&config, text).unwrap();
     let mut command = Command::new(program("gleaner-collector").unwrap());
     let running = Running::start(command.arg("run").arg("--config").arg(config));

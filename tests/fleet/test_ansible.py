@@ -44,7 +44,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
         "gleaner_server_name": "localhost",
         "gleaner_packages_folder": str(packages),
         "gleaner_collector_url": f"https://localhost:{port}",
-        "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local": "none"},
+        "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local_listen": "none"},
         "gleaner_borrows": True,
         "gleaner_agent_config": {"interval": "60s", "ship": {"rate": "64KiB"}},
     }

@@ -25,7 +25,7 @@ class Server:
             machine.run("dpkg", "--install", *map(str, packages.glob(f"{name}_*.deb")), check=True)
         machine.run("gleaner", "pki", "init", "--name", "localhost", check=True)
         machine.run("chown", "-R", "gleaner-collector:", "/etc/gleaner/pki", check=True)
-        config = f'listen = "127.0.0.1:{self.port}"\nlocal = "none"\npki = "/etc/gleaner/pki"\n'
+        config = f'listen = "127.0.0.1:{self.port}"\nlocal_listen = "none"\npki = "/etc/gleaner/pki"\n'
         machine.path("/etc/gleaner/collector.toml").write_text(config)
         machine.start("gleaner-collector", "run", user="gleaner-collector")
         until(lambda: listens(self.port), "the collector")

@@ -9,9 +9,9 @@ read = lambda path: (CHECKOUT / path).read_text()  # noqa: E731
 
 def test_the_clerks_page_and_help_name_the_recruiters_ports():
     tls = re.search(r"RECRUITER_PORT: u16 = (\d+);", read("lab/src/address.rs"))[1]
-    plain = re.search(r'DEFAULT_LOCAL: &str = "127\.0\.0\.1:(\d+)"', read("recruiter/src/config.rs"))[1]
+    plain = re.search(r'DEFAULT_LOCAL_LISTEN: &str = "127\.0\.0\.1:(\d+)"', read("recruiter/src/config.rs"))[1]
     assert f'# listen = "0.0.0.0:{tls}"' in read("docs/recruiter.toml")
-    assert f'# local = "127.0.0.1:{plain}"' in read("docs/recruiter.toml")
+    assert f'# local_listen = "127.0.0.1:{plain}"' in read("docs/recruiter.toml")
     named = 0
     for path in ("docs/clerk.md", "docs/clerk.toml", "docs/regions.md", "docs/memoryd.toml", "paging/src/clerk/args.rs"):
         for scheme, port in re.findall(r"(https?)://[\w.]+:(\d+)", read(path)):

@@ -16,7 +16,7 @@ class Collector:
         self.data = folder / "data"
         config = folder / "collector.toml"
         config.write_text(
-            f'data = "{self.data}"\nlocal = "127.0.0.1:0"\nlocal_access = "all"\n{more}\n'
+            f'data_folder = "{self.data}"\nlocal_listen = "127.0.0.1:0"\nlocal_access = "all"\n{more}\n'
         )
         self.log = folder / "collector.log"
         with self.log.open("w") as log:

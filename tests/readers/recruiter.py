@@ -97,9 +97,9 @@ class Recruiter:
     def __init__(self, programs: Path, folder: Path, hosts_count: int, more: str = ""):
         folder.mkdir(parents=True, exist_ok=True)
         config, self.log = folder / "recruiter.toml", folder / "recruiter.log"
-        config.write_text(f'local = "127.0.0.1:0"\nlocal_access = "all"\nheartbeat = "2s"\n{more}\n')
+        config.write_text(f'local_listen = "127.0.0.1:0"\nlocal_access = "all"\nannounce_every = "2s"\n{more}\n')
         with self.log.open("w") as log:
-            command = [programs / "gleaner-recruiter", "serve", "--config", config]
+            command = [programs / "gleaner-recruiter", "run", "--config", config]
             self.process = subprocess.Popen(command, stderr=log, stdin=subprocess.DEVNULL)
         self.hosts: list[Host] = []
         try:
@@ -123,7 +123,7 @@ class Recruiter:
         begin = time.monotonic()
         while time.monotonic() - begin < PATIENCE_S:
             health = self.get("/healthz")
-            if health["starting_for_ms"] == 0 and health["links_count"] == len(self.hosts):
+            if health["grants_in_ms"] == 0 and health["links_count"] == len(self.hosts):
                 return
             time.sleep(0.02)
         raise AssertionError(f"not ready: {health}")

@@ -86,9 +86,9 @@ def published(programs, tmp_path_factory):
         config, log = folder / "collector.toml", folder / "collector.log"
         config.write_text(
             f"""
-            data = "{folder}/data"
+            data_folder = "{folder}/data"
             dataset = "{here}"
-            local = "127.0.0.1:0"
+            local_listen = "127.0.0.1:0"
             publish = "s3://{PLACE}"
             [publish_options]
             region = "us-east-1"

@@ -69,11 +69,11 @@ def test_a_real_prometheus_scrapes_it(recruiter, tmp_path):
     bin = CHECKOUT / "target" / "prometheus" / "usr" / "bin"
     with Server(bin, tmp_path, {"recruiter": address}) as prometheus:
         prometheus.wait_until("gleaner_recruiter_links", HOSTS)
-        prometheus.wait_until("sum(gleaner_lending_lent_bytes)", GIB)
-        prometheus.wait_until("gleaner_recruiter_grant_time_seconds_count", 1)
-        quotas = prometheus.query("gleaner_lending_quota_bytes")
+        prometheus.wait_until("sum(gleaner_memoryd_lent_bytes)", GIB)
+        prometheus.wait_until("gleaner_recruiter_grant_duration_seconds_count", 1)
+        quotas = prometheus.query("gleaner_memoryd_quota_bytes")
         assert {q["metric"]["host_id"] for q in quotas} == {host.id for host in recruiter.hosts}
-        [bucket] = prometheus.query('gleaner_recruiter_grant_time_seconds_bucket{le="+Inf"}')
+        [bucket] = prometheus.query('gleaner_recruiter_grant_duration_seconds_bucket{le="+Inf"}')
         assert float(bucket["value"][1]) >= 1
     with urllib.request.urlopen(f"{recruiter.url}/metrics", timeout=PATIENCE_S) as answer:
         text = older(answer.read().decode())

@@ -24,7 +24,7 @@ pub struct ServerPaths {
     pub authority: PathBuf,
     /// File of the authority's revocation list, or of several. Each list must be signed by one of `authority`, and each authority that
     /// signs clients' certificates needs a list: without one, its clients are rejected.
-    pub revoked: Option<PathBuf>,
+    pub revocation_list: Option<PathBuf>,
 }
 
 /// Settings made from the files at one time.
@@ -66,11 +66,11 @@ impl ServerTrust {
         Self::load_as(paths, Clients::Anonymous)
     }
 
-    /// Loads like [`Self::load`], but revocation lists come from [`Self::receive`], not from a file: [`ServerPaths::revoked`] is not read.
+    /// Loads like [`Self::load`], but revocation lists come from [`Self::receive`], not from a file: [`ServerPaths::revocation_list`] is not read.
     pub fn load_receiving(paths: &ServerPaths) -> Result<Arc<Self>> {
-        let revoked = None;
+        let revocation_list = None;
         let paths = ServerPaths {
-            revoked,
+            revocation_list,
             ..paths.clone()
         };
         Self::load_as(&paths, Clients::ByReceivedLists)
@@ -82,7 +82,7 @@ impl ServerTrust {
             paths.key.clone(),
             paths.authority.clone(),
         ];
-        files.extend(paths.revoked.clone());
+        files.extend(paths.revocation_list.clone());
         Ok(Arc::new(Self {
             watched: WatchedFiles::load(files, || read(paths, clients, &ReceivedLists::default()))?,
             paths: paths.clone(),
@@ -180,7 +180,7 @@ fn read(paths: &ServerPaths, clients: Clients, received: &ReceivedLists) -> Resu
     let chain: Vec<CertificateDer<'static>> = read_pem(&paths.certificate, "a certificate")?;
     let key = parse_key(&paths.key, &files::read(&paths.key)?)?;
     let authorities = read_pem(&paths.authority, "the authority's certificate")?;
-    let lists = match &paths.revoked {
+    let lists = match &paths.revocation_list {
         Some(path) => {
             let lists = read_pem(path, "the authority's revocation list")?;
             check_lists(path, &lists, &authorities)?;
@@ -228,7 +228,7 @@ fn verifier(
         Clients::ByReceivedLists => builder = builder.allow_unknown_revocation_status(),
     }
     builder.build().map_err(|e| TrustError::Content {
-        path: paths.revoked.clone().unwrap_or_default(),
+        path: paths.revocation_list.clone().unwrap_or_default(),
         wanted: "the authority's revocation list",
         reason: e.to_string(),
     })

@@ -11,7 +11,7 @@ use std::process::Command;
 /// Starts a collector whose data are on a small disk in a mount namespace of its own.
 fn start_on_small_disk(folder: &Path, reserve: &str) -> (Collector, PathBuf) {
     let config = format!(
-        "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"1h\"\nreserve = \"{reserve}\"\n"
+        "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"1h\"\ndisk_reserve = \"{reserve}\"\n"
     );
     let data = folder.join("data");
     fs::create_dir_all(&data).unwrap();

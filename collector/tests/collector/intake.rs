@@ -142,7 +142,7 @@ fn many_small_seals_become_few_files() {
 #[test]
 fn days_are_kept_as_long_as_they_are_to_be() {
     let folder = tempfile::tempdir().unwrap();
-    let collector = Collector::start(folder.path(), "[keep]\ndetails_days = 1");
+    let collector = Collector::start(folder.path(), "[retention]\ndetails_days = 1");
     // Records of a day long ago, well before midnight.
     let old = tables_from(
         START_MS - 400 * 86_400_000 - 3_600_000,
@@ -219,9 +219,12 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
     let said = collector.reload(folder.path(), broken, "goes on with the settings it has");
     assert!(said.contains("line 5") && said.contains("`seal`"), "{said}");
     assert_eq!(sent(), 413);
-    let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\nreserve = \"1MiB\"";
+    let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\ndisk_reserve = \"1MiB\"";
     let said = collector.reload(folder.path(), wider, "holds after a restart");
-    assert!(said.contains("what changed in reserve holds"), "{said}");
+    assert!(
+        said.contains("what changed in disk_reserve holds"),
+        "{said}"
+    );
     assert_eq!(sent(), 200);
     // Without the command, the seal would be due in an hour.
     wait_for("the dataset", || {
@@ -287,7 +290,7 @@ fn the_same_refusal_is_logged_once() {
 #[test]
 fn without_tls_this_machine_sees_the_status_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let config = "local = \"127.0.0.1:0\"";
+    let config = "local_listen = \"127.0.0.1:0\"";
     let mut command = std::process::Command::new(crate::running::program());
     let collector = Collector::start_as(folder.path(), config, &mut command);
     let (status, answer) = collector.send(&body(&id(1), &id(2), 1..=1));

@@ -45,7 +45,7 @@ fn killed_at_any_moment_it_loses_nothing_and_repeats_nothing() {
         .and_then(|n| n.parse().ok())
         .unwrap_or(20);
     let folder = tempfile::tempdir().unwrap();
-    let config = "seal_after = \"100ms\"\nreserve = \"1MiB\"";
+    let config = "seal_after = \"100ms\"\ndisk_reserve = \"1MiB\"";
     let url = Arc::new(Mutex::new(String::from("http://127.0.0.1:1")));
     let stop = Arc::new(AtomicBool::new(false));
     let senders: Vec<_> = (0..SENDERS)

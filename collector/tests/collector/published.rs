@@ -377,7 +377,7 @@ fn incompressible() -> Vec<u8> {
 
 fn start_with_s3(folder: &Path, port: u16, authority: &Path) -> Collector {
     let config = format!(
-        "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\npublish = \"s3://traces/east\"\npublish_grace = \"1s\"\n\
+        "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\npublish = \"s3://traces/east\"\npublish_grace = \"1s\"\n\
          batch_limit = \"32MiB\"\n\
          [publish_options]\nregion = \"us-east-1\"\nendpoint = \"https://127.0.0.1:{port}\"\n"
     );

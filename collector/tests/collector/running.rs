@@ -24,7 +24,7 @@ pub(crate) type Answer = (u16, Value);
 impl Collector {
     /// Starts with full access on a loopback port of its own, and `more` lines of configuration.
     pub(crate) fn start(folder: &Path, more: &str) -> Self {
-        let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
+        let config = format!("local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
         Self::start_as(folder, &config, &mut Command::new(program()))
     }
 
@@ -32,7 +32,7 @@ impl Collector {
     pub(crate) fn start_as(folder: &Path, config: &str, command: &mut Command) -> Self {
         let file = folder.join("collector.toml");
         let data = folder.join("data");
-        std::fs::write(&file, format!("data = {data:?}\n{config}")).unwrap();
+        std::fs::write(&file, format!("data_folder = {data:?}\n{config}")).unwrap();
         let command = command.arg("run").arg("--config").arg(file);
         let mut collector = Self {
             running: Running::start(command),
@@ -57,8 +57,9 @@ impl Collector {
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, more: &str, words: &str) -> String {
         let data = &self.data;
-        let config =
-            format!("data = {data:?}\nlocal = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n");
+        let config = format!(
+            "data_folder = {data:?}\nlocal_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{more}\n"
+        );
         std::fs::write(folder.join("collector.toml"), config).unwrap();
         self.running.signal(Signal::HUP);
         self.hear(words)

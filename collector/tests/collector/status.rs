@@ -86,7 +86,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
     });
     let file = folder.path().join("file");
     std::fs::write(&file, "in the way").unwrap();
-    let more = format!("dataset = {file:?}\nseal_after = \"1s\"\nreserve = \"1024TiB\"");
+    let more = format!("dataset = {file:?}\nseal_after = \"1s\"\ndisk_reserve = \"1024TiB\"");
     let collector = with_hosts(folder.path(), &hosts, &more);
     let answer = collector.send(&body(&id(1), &id(9), 1..=2));
     assert_eq!(answer.0, 503, "{answer:?}");
@@ -168,7 +168,7 @@ fn the_command_finds_the_collector_by_its_configuration() {
 
     let file = folder.path().join("asked.toml");
     let address = collector.url.strip_prefix("http://").unwrap();
-    std::fs::write(&file, format!("local = {address:?}\n")).unwrap();
+    std::fs::write(&file, format!("local_listen = {address:?}\n")).unwrap();
     let (code, said) = ask(&["--config", file.to_str().unwrap()]);
     assert_eq!(code, Some(0));
     assert!(said.contains("otter"), "{said}");

@@ -196,7 +196,7 @@ fn a_web_page_on_the_collectors_machine_can_neither_send_nor_read() {
 #[test]
 fn it_takes_as_many_descriptors_as_it_may_have() {
     let folder = tempfile::tempdir().unwrap();
-    let config = "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n";
+    let config = "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n";
     let mut command = std::process::Command::new("sh");
     command.args([
         "-c",

@@ -256,7 +256,7 @@ fn readers_read_and_nobody_else() {
     }
 
     let folder = tempfile::tempdir().unwrap();
-    let config = "local = \"127.0.0.1:0\"";
+    let config = "local_listen = \"127.0.0.1:0\"";
     let mut command = std::process::Command::new(crate::running::program());
     let closed = Collector::start_as(folder.path(), config, &mut command);
     let (status, reason, _) = refusal(&closed, "/samples");
@@ -366,7 +366,7 @@ fn a_reader_that_stops_reading_is_given_up() {
     writer.seal().unwrap();
     drop(writer);
     let rows_count = hosts_count as usize * records;
-    let collector = Collector::start(folder.path(), "reader_patience = \"10s\"");
+    let collector = Collector::start(folder.path(), "reader_timeout = \"10s\"");
     let path = "/v1/tables/samples?compression=none";
     let begin = || {
         let mut socket = request(&collector.url, path);

@@ -47,7 +47,7 @@ pub struct Limits {
     /// A permit for each connection, over all listeners that share it.
     pub connections: Arc<Semaphore>,
     /// Time without progress after which a reader of an answer is disconnected.
-    pub reader_patience: Duration,
+    pub reader_timeout: Duration,
 }
 
 /// Callbacks of a server about its connections.
@@ -89,7 +89,7 @@ pub async fn serve(
             continue;
         };
         let (trust, server, router) = (trust.clone(), Arc::clone(&server), router.clone());
-        let patience = limits.reader_patience;
+        let patience = limits.reader_timeout;
         tokio::spawn(async move {
             let guard: Box<dyn Send> = Box::new((permit, server.opened()));
             let _ = stream.set_nodelay(true); // if this fails, messages are only delayed
@@ -179,7 +179,7 @@ async fn part(mut stream: TcpStream) {
 async fn converse<S>(
     stream: S,
     caller: Caller,
-    reader_patience: Duration,
+    reader_timeout: Duration,
     router: Router,
 ) -> io::Result<()>
 where
@@ -194,7 +194,7 @@ where
         routes.call(request)
     });
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(reader_patience));
+    stream.set_write_timeout(Some(reader_timeout));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(patience)

@@ -39,7 +39,7 @@ impl Files {
             Self::Host(paths) => vec![&paths.certificate, &paths.key, &paths.authority],
             Self::Server(paths) => {
                 let mut all: Vec<&Path> = vec![&paths.certificate, &paths.key, &paths.authority];
-                all.extend(paths.revoked.as_deref());
+                all.extend(paths.revocation_list.as_deref());
                 all
             }
         };
@@ -125,8 +125,8 @@ pub(crate) fn read(
         },
         Files::Server(paths) => {
             found.trouble = ServerTrust::load(paths).err().map(|e| e.to_string());
-            let revoked = paths.revoked.as_deref();
-            found.revoked = revoked.and_then(|path| gleaner_trust::revocation_dates(path).ok());
+            let list = paths.revocation_list.as_deref();
+            found.revoked = list.and_then(|path| gleaner_trust::revocation_dates(path).ok());
         }
     }
     (found, None)

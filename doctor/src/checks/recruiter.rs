@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct Health {
     links_count: u64,
-    starting_for_ms: i64,
+    grants_in_ms: i64,
 }
 
 /// Requests the recruiter's health; an error says why it failed.
@@ -38,12 +38,12 @@ pub(crate) fn read(address: &str) -> Result<Health, String> {
 pub(crate) fn judge(health: &Result<Health, String>, address: &str, start: &str) -> Finding {
     match health {
         Err(why) => Finding::of(Message::StatusSilent, "status", why).mend(start),
-        Ok(health) if health.links_count == 0 && health.starting_for_ms == 0 => Finding::of(
+        Ok(health) if health.links_count == 0 && health.grants_in_ms == 0 => Finding::of(
             Message::NoHosts,
             "hosts",
             "no memory server is linked: nothing can be leased",
         ),
-        Ok(health) if health.starting_for_ms > 0 => Finding::ok(
+        Ok(health) if health.grants_in_ms > 0 => Finding::ok(
             "hosts",
             format!("{} linked; it has just started", health.links_count),
         ),
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn a_recruiter_without_hosts_is_told_of_once_it_knows() {
-        let judged = |links_count, starting_for_ms| {
+        let judged = |links_count, grants_in_ms| {
             judge(
                 &Ok(Health {
                     links_count,
-                    starting_for_ms,
+                    grants_in_ms,
                 }),
                 "a",
                 "start",

@@ -43,7 +43,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         findings.extend(certificate::judge_authority_folder(&pki));
     }
     findings.push(patient.folder(&data));
-    let reserve_bytes = settings.bytes("reserve").unwrap_or(RESERVE_BYTES);
+    let reserve_bytes = settings.bytes("disk_reserve").unwrap_or(RESERVE_BYTES);
     let need = disk::Need {
         least_bytes: reserve_bytes,
         enough_bytes: reserve_bytes.saturating_mul(2),

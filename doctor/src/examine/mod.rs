@@ -294,7 +294,7 @@ impl Patient<'_> {
             certificate: file("certificate", &format!("{name}.crt"))?,
             key: file("key", &format!("{name}.key"))?,
             authority: file("authority", "authority.crt")?,
-            revoked: file("revoked", "revoked.crl"),
+            revocation_list: file("revocation_list", "revoked.crl"),
         })
     }
 
@@ -302,7 +302,7 @@ impl Patient<'_> {
     fn local(&self, usual: &str) -> Option<String> {
         let local = self
             .settings
-            .text("local")
+            .text("local_listen")
             .unwrap_or_else(|| usual.to_owned());
         (local != "none").then_some(local)
     }
@@ -314,7 +314,7 @@ fn state(place: &Place, daemon: Daemon, settings: &Settings) -> PathBuf {
         Daemon::Agent => folder_of(&database(place, settings)),
         Daemon::Ship => enrolled(place, settings),
         Daemon::Collector => settings
-            .path("data")
+            .path("data_folder")
             .unwrap_or_else(|| place.state("collector")),
         Daemon::Memoryd => settings
             .path("state_folder")

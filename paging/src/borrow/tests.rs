@@ -145,7 +145,7 @@ fn by_tls_both_are_who_they_say_and_new_certificates_are_taken_up() {
         certificate,
         key,
         authority: authority.certificate_path(),
-        revoked: None,
+        revocation_list: None,
     };
     let tls = ServerTrust::load(&paths).unwrap().config();
     let (listener, address) = listen();

@@ -50,7 +50,7 @@ impl Entrance {
                 certificate: certificates.certificate.clone(),
                 key: certificates.key.clone(),
                 authority: certificates.authority.clone(),
-                revoked: None,
+                revocation_list: None,
             },
             trust: OnceLock::new(),
             complained: Once::new(),

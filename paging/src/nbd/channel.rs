@@ -305,7 +305,7 @@ mod tests {
             certificate: file("crt"),
             key: file("key"),
             authority: authority.certificate_path(),
-            revoked: None,
+            revocation_list: None,
         });
         let (mut theirs, ours) = UnixStream::pair().unwrap();
         // The head of a record of 4 KiB, and then a byte at a time: never silent for the whole timeout.

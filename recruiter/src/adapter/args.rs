@@ -13,7 +13,7 @@ Examples:
   gleaner-recruiter follow --recruiter https://recruiter.example:7444 --certificate reader.crt --key reader.key \\
       --authority authority.crt --host 4f1d… --memcached /run/memcached.sock --json
 
-Without news of the quota, without a quota, and on ending, the limit is --least.
+Without news of the quota, without a quota, and on ending, the limit is --minimum.
 
 Exit codes: 0 ended, or set once; 1 failed; 2 wrong usage.")]
 #[command(group(clap::ArgGroup::new("source").required(true)))]
@@ -51,16 +51,16 @@ pub struct FollowArgs {
     pub password_file: Option<PathBuf>,
     /// Never less than this
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::parse_size)]
-    pub least: u64,
+    pub minimum: u64,
     /// Share of the quota to use
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     pub share: f64,
     /// The quota holds what the server uses now: the agent counts it among its `guest_processes`
     #[arg(long)]
-    pub counted: bool,
-    /// Without news for so long the limit is --least
+    pub quota_includes_use: bool,
+    /// Without news for so long the limit is --minimum
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = interval::parse)]
-    pub lost_after: Duration,
+    pub quota_timeout: Duration,
     /// Set it once, and end
     #[arg(long)]
     pub once: bool,

@@ -48,7 +48,7 @@ struct Follower<'a> {
     /// Last quota received, with the server's use when the quota was determined.
     quota: Option<(HostQuota, u64)>,
     /// Reason why there is no quota.
-    why_none: LimitReason,
+    absence_reason: LimitReason,
     /// Time of the last good news from the source.
     heard_at: Instant,
     /// Last message about the source since then.
@@ -62,14 +62,14 @@ impl<'a> Follower<'a> {
         Ok(Self {
             args,
             rule: Rule {
-                least_bytes: args.least,
+                minimum_bytes: args.minimum,
                 share: args.share,
-                is_counted: args.counted,
+                quota_includes_use: args.quota_includes_use,
             },
             server: Server::new(args)?,
             uses: Uses::default(),
             quota: None,
-            why_none: LimitReason::Lost,
+            absence_reason: LimitReason::Lost,
             heard_at: Instant::now(),
             said_of_source: None,
             server_fails: false,
@@ -95,7 +95,7 @@ impl<'a> Follower<'a> {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => (),
             }
             if self.args.once && self.quota.is_none() && self.is_lost() {
-                return Err(Failure::NothingHeard(self.args.lost_after.as_secs()));
+                return Err(Failure::NothingHeard(self.args.quota_timeout.as_secs()));
             }
         }
     }
@@ -124,7 +124,7 @@ impl<'a> Follower<'a> {
             QuotaNews::Nothing(failure) if self.args.once => return Err(failure),
             QuotaNews::Nothing(failure) => {
                 self.say_once_of_source(&failure);
-                (self.quota, self.why_none) = (None, LimitReason::NoHost);
+                (self.quota, self.absence_reason) = (None, LimitReason::NoHost);
             }
             QuotaNews::Trouble(failure) => self.say_once_of_source(&failure),
             QuotaNews::End => (),
@@ -135,19 +135,19 @@ impl<'a> Follower<'a> {
     /// Sets the limit if it has changed.
     fn keep(&mut self) -> Result<LimitState, Failure> {
         if self.quota.is_some() && self.is_lost() {
-            (self.quota, self.why_none) = (None, LimitReason::Lost);
+            (self.quota, self.absence_reason) = (None, LimitReason::Lost);
         }
-        if self.quota.is_none() && !self.is_lost() && self.why_none == LimitReason::Lost {
+        if self.quota.is_none() && !self.is_lost() && self.absence_reason == LimitReason::Lost {
             return Ok(LimitState::NotYet);
         }
-        let (wanted, why) = match &self.quota {
+        let (wanted, limit_reason) = match &self.quota {
             Some((quota, used_bytes)) => (
                 self.rule.limit_bytes(quota, *used_bytes),
                 LimitReason::Quota,
             ),
-            None => (self.rule.least_bytes, self.why_none),
+            None => (self.rule.minimum_bytes, self.absence_reason),
         };
-        let is_over = self.set(wanted, why)?;
+        let is_over = self.set(wanted, limit_reason)?;
         if std::mem::take(&mut self.server_fails) {
             eprintln!("gleaner-recruiter: {} answers again", self.server.name());
         }
@@ -159,7 +159,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Sets a limit. Returns true if the server still uses more.
-    fn set(&mut self, wanted: u64, why: LimitReason) -> Result<bool, Failure> {
+    fn set(&mut self, wanted: u64, limit_reason: LimitReason) -> Result<bool, Failure> {
         let wanted = self.server.nearest(wanted);
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
@@ -167,10 +167,14 @@ impl<'a> Follower<'a> {
             self.server.set_limit(wanted)?;
             let name = self.server.name();
             let change = Change {
-                before_bytes: state.limit_bytes,
+                previous_limit_bytes: state.limit_bytes,
                 limit_bytes: wanted,
                 used_bytes: state.used_bytes,
-                ..Change::new(&name, why, self.quota.as_ref().map(|(quota, _)| quota))
+                ..Change::new(
+                    &name,
+                    limit_reason,
+                    self.quota.as_ref().map(|(quota, _)| quota),
+                )
             };
             change.tell(self.args.json);
             self.say_that_nothing_is_evicted()?;
@@ -189,14 +193,14 @@ impl<'a> Follower<'a> {
     /// Gives the memory back at the end: afterwards nothing would react to the owner's return.
     fn end(&mut self) -> Result<(), Failure> {
         let begin = Instant::now();
-        while self.set(self.rule.least_bytes, LimitReason::Ending)? && begin.elapsed() < LOOK_EVERY
-        {
-        }
+        while self.set(self.rule.minimum_bytes, LimitReason::Ending)?
+            && begin.elapsed() < LOOK_EVERY
+        {}
         Ok(())
     }
 
     fn is_lost(&self) -> bool {
-        self.heard_at.elapsed() > self.args.lost_after
+        self.heard_at.elapsed() > self.args.quota_timeout
     }
 
     fn is_well(&mut self) {

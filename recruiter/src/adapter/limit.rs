@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     /// Minimum limit, since memcached has one.
-    pub(super) least_bytes: u64,
+    pub(super) minimum_bytes: u64,
     /// Share of the quota to use.
     pub(super) share: f64,
     /// True if the quota includes the server's use: the agent counts the server among its `guest_processes`.
-    pub(super) is_counted: bool,
+    pub(super) quota_includes_use: bool,
 }
 
 impl Rule {
@@ -24,11 +24,15 @@ impl Rule {
     pub(super) fn limit_bytes(&self, quota: &HostQuota, used_bytes: u64) -> u64 {
         let unleased_bytes = quota.quota_bytes.saturating_sub(quota.lent_bytes);
         if unleased_bytes == 0 {
-            return self.least_bytes;
+            return self.minimum_bytes;
         }
-        let own_bytes = if self.is_counted { 0 } else { used_bytes };
+        let own_bytes = if self.quota_includes_use {
+            0
+        } else {
+            used_bytes
+        };
         let lendable_bytes = unleased_bytes.saturating_add(own_bytes);
-        ((lendable_bytes as f64 * self.share) as u64).max(self.least_bytes)
+        ((lendable_bytes as f64 * self.share) as u64).max(self.minimum_bytes)
     }
 }
 
@@ -76,30 +80,30 @@ mod tests {
     #[test]
     fn a_server_does_not_shrink_because_it_fills() {
         let rule = Rule {
-            least_bytes: 64 * MIB,
+            minimum_bytes: 64 * MIB,
             share: 0.5,
-            is_counted: false,
+            quota_includes_use: false,
         };
         // 1000 MiB are available to server and quota together; whatever the server uses, its limit is half of them.
         for used_mib in [0, 100, 400, 500] {
             let limit = rule.limit_bytes(&quota(1000 - used_mib, 0), used_mib * MIB);
             assert_eq!(limit, 500 * MIB, "{used_mib}");
         }
-        let counted = Rule {
-            is_counted: true,
+        let including = Rule {
+            quota_includes_use: true,
             ..rule
         };
-        assert_eq!(counted.limit_bytes(&quota(1000, 0), 400 * MIB), 500 * MIB);
-        assert_eq!(counted.limit_bytes(&quota(1000, 400), 0), 300 * MIB);
+        assert_eq!(including.limit_bytes(&quota(1000, 0), 400 * MIB), 500 * MIB);
+        assert_eq!(including.limit_bytes(&quota(1000, 400), 0), 300 * MIB);
     }
 
     #[test]
     fn without_a_quota_what_it_has_is_not_its() {
-        for is_counted in [false, true] {
+        for quota_includes_use in [false, true] {
             let rule = Rule {
-                least_bytes: 64 * MIB,
+                minimum_bytes: 64 * MIB,
                 share: 1.0,
-                is_counted,
+                quota_includes_use,
             };
             assert_eq!(rule.limit_bytes(&quota(0, 0), 4096 * MIB), 64 * MIB);
             assert_eq!(rule.limit_bytes(&quota(10, 30), 4096 * MIB), 64 * MIB);

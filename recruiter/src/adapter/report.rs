@@ -25,31 +25,35 @@ pub(super) enum LimitReason {
 pub(super) struct Change<'a> {
     pub(super) time_ms: i64,
     pub(super) server: &'a str,
-    pub(super) before_bytes: u64,
+    pub(super) previous_limit_bytes: u64,
     pub(super) limit_bytes: u64,
     pub(super) used_bytes: u64,
-    pub(super) why: LimitReason,
+    pub(super) limit_reason: LimitReason,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) host_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) quota_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) reason: Option<QuotaReason>,
+    pub(super) quota_reason: Option<QuotaReason>,
 }
 
 impl<'a> Change<'a> {
-    pub(super) fn new(server: &'a str, why: LimitReason, quota: Option<&'a HostQuota>) -> Self {
+    pub(super) fn new(
+        server: &'a str,
+        limit_reason: LimitReason,
+        quota: Option<&'a HostQuota>,
+    ) -> Self {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         Self {
             time_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
             server,
-            before_bytes: 0,
+            previous_limit_bytes: 0,
             limit_bytes: 0,
             used_bytes: 0,
-            why,
+            limit_reason,
             host_id: quota.map(|quota| quota.host_id.as_str()),
             quota_bytes: quota.map(|quota| quota.quota_bytes),
-            reason: quota.map(|quota| quota.reason),
+            quota_reason: quota.map(|quota| quota.reason),
         }
     }
 
@@ -66,7 +70,7 @@ impl<'a> Change<'a> {
     }
 
     fn for_people(&self) -> String {
-        let because = match (self.why, self.quota_bytes, self.reason) {
+        let because = match (self.limit_reason, self.quota_bytes, self.quota_reason) {
             (LimitReason::Quota, Some(bytes), Some(reason)) => {
                 format!("the quota is {} ({})", Bytes::from(bytes), word(reason))
             }
@@ -74,12 +78,12 @@ impl<'a> Change<'a> {
             (LimitReason::NoHost, ..) => "there is no quota".to_owned(),
             _ => "nothing was heard of the quota".to_owned(),
         };
-        let before = match self.before_bytes {
+        let previous = match self.previous_limit_bytes {
             0 => "no limit".to_owned(),
             bytes => Bytes::from(bytes).to_string(),
         };
         format!(
-            "{}: {before} → {}, of which {} in use: {because}",
+            "{}: {previous} → {}, of which {} in use: {because}",
             self.server,
             Bytes::from(self.limit_bytes),
             Bytes::from(self.used_bytes),

@@ -30,7 +30,7 @@ pub(crate) struct Hosts {
     path = "/v1/hosts",
     tag = "hosts",
     responses(
-        (status = 200, description = "Hosts that announced themselves within the last three heartbeats", body = Hosts),
+        (status = 200, description = "Hosts that announced themselves within the last three announcement intervals", body = Hosts),
         (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),

@@ -282,13 +282,13 @@ pub(super) async fn release(
 fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Problem> {
     let now_ms = app.state.now_ms();
     let registry = app.state.registry();
-    let (lease, starting_for_ms) = (
+    let (lease, grants_in_ms) = (
         registry.lease(lease_id, now_ms),
-        registry.starting_for_ms(now_ms),
+        registry.grants_in_ms(now_ms),
     );
     let is_out_of_sight = registry.is_out_of_sight(lease_id, now_ms);
     drop(registry);
-    match (lease, starting_for_ms) {
+    match (lease, grants_in_ms) {
         (Some(lease), _) => match lessee.bounds() {
             Some(client) if client != lease.lease.client => Err(Refusal {
                 kind: RefusalKind::NotYours,
@@ -302,7 +302,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
         (None, None) if is_out_of_sight => Err(Refusal {
             kind: RefusalKind::Unreachable,
             detail: format!(
-                "the host of lease {lease_id} was silent for three heartbeats; the lease may go on there, and is looked up again when it is back"
+                "the host of lease {lease_id} missed three announcements; the lease may go on there, and is looked up again when it is back"
             ),
             retry_in_ms: Some(10_000),
         }
@@ -319,7 +319,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
 /// Sends a request to a lease's host.
 async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome, Problem> {
     let host_id = HostId::from(&*lease.host_id);
-    let patience = app.state.asking().answer_within;
+    let patience = app.state.asking().answer_timeout;
     match app.state.links.ask(&host_id, asked, patience).await {
         Ok(Outcome::Refused(refusal)) => {
             if refusal.kind == RefusalKind::UnknownLease {

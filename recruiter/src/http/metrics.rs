@@ -56,17 +56,21 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     let (quotas, totals, leases) = (known.quotas(), known.totals(), known.leases_count());
     drop(known);
     let mut registry = Registry::default();
+    registry.register_with_unit(
+        "process_start_time",
+        "When the recruiter started, since 1970-01-01 UTC",
+        Unit::Seconds,
+        ConstGauge::new(state.start_time_ms as f64 / 1000.0),
+    );
     let recruiter = registry.sub_registry_with_prefix("gleaner_recruiter");
     state.metrics.register(recruiter);
     let version = vec![("version", env!("CARGO_PKG_VERSION"))];
     recruiter.register("build", "The recruiter's version", Info::new(version));
     let whole = |n: usize| ConstGauge::new(i64::try_from(n).unwrap_or(i64::MAX));
-    let up = ConstGauge::new(state.now_ms() as f64 / 1000.0);
-    recruiter.register_with_unit("up_time", "Since its start", Unit::Seconds, up);
     for (name, help, count) in [
         (
             "hosts",
-            "Hosts heard of within three heartbeats",
+            "Hosts that announced themselves within three announcement intervals",
             quotas.len(),
         ),
         ("links", "Memory servers linked now", state.links.count()),
@@ -82,11 +86,11 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     for (name, help, bytes) in [
         ("quota", "What linked hosts may lend", totals.quota_bytes),
         ("lent", "What of it is leased", totals.lent_bytes),
-        ("free", "What of it is left to lease", totals.unleased_bytes),
+        ("unleased", "What of it is left to lease", totals.unleased_bytes),
     ] {
         recruiter.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes as f64));
     }
-    let of_hosts = registry.sub_registry_with_prefix("gleaner_lending");
+    let of_hosts = registry.sub_registry_with_prefix("gleaner_memoryd");
     of_hosts.register_collector(Box::new(HostSeries(quotas)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
@@ -99,8 +103,8 @@ type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 const SERIES: [Series; 4] = [
     ("quota", "What the host may lend now", |q| q.quota_bytes),
     ("lent", "What of it is leased", |q| q.lent_bytes),
-    ("free", "What of it is left to lease", |q| q.unleased_bytes),
-    ("once_idle", "What it would lend once idle", |q| {
+    ("unleased", "What of it is left to lease", |q| q.unleased_bytes),
+    ("idle_quota", "What it would lend once idle", |q| {
         q.idle_quota_bytes
     }),
 ];

@@ -18,7 +18,7 @@ use std::sync::Arc;
     path = "/v1/quotas",
     tag = "quotas",
     responses(
-        (status = 200, description = "A quota for each host that announced itself within the last three heartbeats", body = Quotas),
+        (status = 200, description = "A quota for each host that announced itself within the last three announcement intervals", body = Quotas),
         (status = 400, description = "Malformed request", body = Problem, content_type = "application/problem+json"),
         (status = 401, description = "No certificate, or one that has expired or is revoked", body = Problem, content_type = "application/problem+json"),
         (status = 403, description = "The certificate does not allow this request", body = Problem, content_type = "application/problem+json"),

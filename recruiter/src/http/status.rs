@@ -12,11 +12,11 @@ pub(crate) struct Health {
     /// Version of the recruiter.
     pub(crate) version: String,
     /// Time since the recruiter started.
-    pub(crate) up_for_ms: i64,
+    pub(crate) uptime_ms: i64,
     /// Number of linked memory servers.
     pub(crate) links_count: u64,
-    /// Time for which the recruiter may not know every host yet and grants no lease; 0: all hosts are known.
-    pub(crate) starting_for_ms: i64,
+    /// Time until the recruiter grants leases: after a start it may not know every host yet; 0: it grants.
+    pub(crate) grants_in_ms: i64,
 }
 
 /// Liveness of the recruiter.
@@ -33,9 +33,9 @@ pub(super) async fn healthz(State(app): State<Arc<App>>) -> Json<Health> {
     let now_ms = state.now_ms();
     Json(Health {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        up_for_ms: now_ms,
+        uptime_ms: now_ms,
         links_count: state.links.count() as u64,
-        starting_for_ms: state.registry().starting_for_ms(now_ms).unwrap_or_default(),
+        grants_in_ms: state.registry().grants_in_ms(now_ms).unwrap_or_default(),
     })
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Host {
     pub(super) address: Option<String>,
     pub(super) quota: Arc<HostQuota>,
     pub(super) requests_per_s: f64,
-    pub(super) heard_ms: i64,
+    pub(super) announced_ms: i64,
     /// Leases by id, each with the time of its announcement.
     pub(super) leases: BTreeMap<String, (Lease, i64)>,
     /// Bytes reserved for requests in progress.
@@ -38,7 +38,7 @@ impl Host {
             address: said.address,
             quota: Arc::new(said.quota),
             requests_per_s: said.requests_per_s,
-            heard_ms: now_ms,
+            announced_ms: now_ms,
             leases: leases
                 .map(|lease| (lease.lease_id.clone(), (lease, now_ms)))
                 .collect(),
@@ -64,20 +64,20 @@ impl Host {
     pub(super) fn quota_seen(&self) -> DatedQuota {
         DatedQuota {
             quota: Arc::clone(&self.quota),
-            heard_ms: self.heard_ms,
+            announced_ms: self.announced_ms,
         }
     }
 
     pub(super) fn view(&self, now_ms: i64) -> HostView {
         HostView {
             is_reachable: self.link.is_some(),
-            heard_ago_ms: now_ms.saturating_sub(self.heard_ms).max(0),
+            last_announcement_age_ms: now_ms.saturating_sub(self.announced_ms).max(0),
             incarnation: self.incarnation.clone(),
             memoryd_version: self.memoryd_version.clone(),
             address: self.address.clone(),
             requests_per_s: self.requests_per_s,
             leases_count: self.leases.len() as u64,
-            failed_ago_ms: self
+            last_failure_age_ms: self
                 .failed_ms
                 .map(|failed| now_ms.saturating_sub(failed).max(0)),
             quota: self.quota_seen().at(now_ms),
@@ -93,7 +93,7 @@ pub struct HostView {
     /// True if the host is linked now.
     pub is_reachable: bool,
     /// Time since the host last announced itself.
-    pub heard_ago_ms: i64,
+    pub last_announcement_age_ms: i64,
     /// Id of the memory server's run: each start has a new one.
     pub incarnation: String,
     /// Version of the memory server.
@@ -107,5 +107,5 @@ pub struct HostView {
     pub leases_count: u64,
     /// Time since the host last failed to answer; absent: it has never failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed_ago_ms: Option<i64>,
+    pub last_failure_age_ms: Option<i64>,
 }

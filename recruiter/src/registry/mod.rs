@@ -1,7 +1,7 @@
 //! Registry of hosts and leases. It is pure: time is an argument, and it sends nothing.
 //!
-//! All data come from the hosts' announcements and answers, so that the registry is complete again one heartbeat after
-//! a start. Hosts grant, renew and end their own leases; the registry only records them.
+//! All data come from the hosts' announcements and answers, so that the registry is complete again one announcement
+//! interval after a start. Hosts grant, renew and end their own leases; the registry only records them.
 
 mod candidates;
 mod host;
@@ -40,7 +40,7 @@ pub type HostId = Arc<str>;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Time between two announcements of a host.
-    pub heartbeat_ms: i64,
+    pub announce_every_ms: i64,
     /// Maximum bytes leased to one client.
     pub client_bytes: Option<u64>,
     /// Maximum number of leases of one client.
@@ -55,7 +55,7 @@ impl Settings {
     /// Time of silence after which a host counts as gone.
     #[must_use]
     pub fn gone_after_ms(&self) -> i64 {
-        self.heartbeat_ms.saturating_mul(3)
+        self.announce_every_ms.saturating_mul(3)
     }
 }
 
@@ -91,7 +91,7 @@ pub struct DatedQuota {
     /// Announced quota; 0 while the host is unreachable.
     pub quota: Arc<HostQuota>,
     /// Time at which the recruiter received it.
-    pub heard_ms: i64,
+    pub announced_ms: i64,
 }
 
 impl DatedQuota {
@@ -99,7 +99,7 @@ impl DatedQuota {
     #[must_use]
     pub fn at(&self, now_ms: i64) -> HostQuota {
         let mut quota = HostQuota::clone(&self.quota);
-        let since = now_ms.saturating_sub(self.heard_ms).max(0);
+        let since = now_ms.saturating_sub(self.announced_ms).max(0);
         quota.age_ms = quota.age_ms.saturating_add(since);
         quota
     }
@@ -249,7 +249,7 @@ impl Registry {
     /// Removes hosts that were silent for too long, and returns them.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
         let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
-        let silent = |(_, host): &(&HostId, &Host)| host.heard_ms <= silent_since;
+        let silent = |(_, host): &(&HostId, &Host)| host.announced_ms <= silent_since;
         let silent: Vec<HostId> = self
             .hosts
             .iter()
@@ -332,10 +332,10 @@ impl Registry {
 
     /// Time until all hosts should have announced themselves after the start; `None` once it has passed.
     #[must_use]
-    pub fn starting_for_ms(&self, now_ms: i64) -> Option<i64> {
+    pub fn grants_in_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self
             .started_ms
-            .saturating_add(self.settings.heartbeat_ms)
+            .saturating_add(self.settings.announce_every_ms)
             .saturating_sub(now_ms);
         (left > 0).then_some(left)
     }

@@ -50,7 +50,7 @@ impl Registry {
         if missing == 0 {
             return Ok(plan);
         }
-        if let Some(left_ms) = self.starting_for_ms(now_ms) {
+        if let Some(left_ms) = self.grants_in_ms(now_ms) {
             return Err(limits::starting("leases are granted", left_ms));
         }
         let bytes = request.slabs_bytes();

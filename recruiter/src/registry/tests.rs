@@ -9,7 +9,7 @@ const MIB: u64 = 1 << 20;
 
 fn settings() -> Settings {
     Settings {
-        heartbeat_ms: 10_000,
+        announce_every_ms: 10_000,
         client_bytes: None,
         client_leases: None,
         reserve_share: 0.0,
@@ -17,7 +17,7 @@ fn settings() -> Settings {
     }
 }
 
-/// A registry after its first heartbeat.
+/// A registry after its first announcement interval.
 fn registry() -> Registry {
     Registry::new(settings(), -10_000)
 }

@@ -128,7 +128,7 @@ fn copies_are_on_hosts_of_their_own_or_nowhere() {
 #[test]
 fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
     let folder = tempfile::tempdir().unwrap();
-    let more = format!("{QUICK}answer_within = \"300ms\"\ngrant_within = \"60s\"\n");
+    let more = format!("{QUICK}answer_timeout = \"300ms\"\ngrant_timeout = \"60s\"\n");
     let recruiter = Recruiter::start(folder.path(), &more);
     let busy = Host::new(1, GIB)
         .manner(refusing(RefusalKind::InUse))
@@ -156,7 +156,7 @@ fn the_next_host_is_asked_when_one_refuses_or_is_silent() {
 #[test]
 fn requests_beyond_limits_are_refused_and_say_when_to_come_again() {
     let folder = tempfile::tempdir().unwrap();
-    let more = "heartbeat = \"500ms\"\nreserve_share = 0.25\nclient_limit = \"560MiB\"\nclient_leases_limit = 2\n";
+    let more = "announce_every = \"500ms\"\nreserve_share = 0.25\nclient_memory_limit = \"560MiB\"\nclient_leases_limit = 2\n";
     let recruiter = Recruiter::start(folder.path(), more);
     let _host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
@@ -228,7 +228,7 @@ fn a_lease_that_its_host_took_back_is_gone_at_once() {
 #[test]
 fn nothing_is_granted_or_denied_before_hosts_have_had_time_to_come_back() {
     let folder = tempfile::tempdir().unwrap();
-    let recruiter = Recruiter::start(folder.path(), "heartbeat = \"1h\"\n");
+    let recruiter = Recruiter::start(folder.path(), "announce_every = \"1h\"\n");
     let _host = Host::new(1, GIB).link(&recruiter.url);
     wait_for("the host", || {
         recruiter.get("/healthz").body["links_count"] == 1
@@ -244,17 +244,23 @@ fn nothing_is_granted_or_denied_before_hosts_have_had_time_to_come_back() {
 #[test]
 fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     let folder = tempfile::tempdir().unwrap();
-    let recruiter = Recruiter::start(folder.path(), &format!("{QUICK}client_limit = \"4MiB\"\n"));
+    let recruiter = Recruiter::start(
+        folder.path(),
+        &format!("{QUICK}client_memory_limit = \"4MiB\"\n"),
+    );
     let _host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
     assert_eq!(recruiter.lease("pager", &asked(2 * MIB, "a")).status, 201);
     let more = || recruiter.lease("pager", &asked(8 * MIB, "b"));
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
-    let broken = format!("{QUICK}client_limit = \"64MiB\"\ntriess = 1\n");
+    let broken = format!("{QUICK}client_memory_limit = \"64MiB\"\nextra_hosts_limits = 1\n");
     let said = recruiter.reload(folder.path(), &broken, "goes on with the settings it has");
-    assert!(said.contains("line 6") && said.contains("triess"), "{said}");
+    assert!(
+        said.contains("line 6") && said.contains("extra_hosts_limits"),
+        "{said}"
+    );
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
-    let wider = format!("{QUICK}client_limit = \"64MiB\"\nquota_file = \"/q\"\n");
+    let wider = format!("{QUICK}client_memory_limit = \"64MiB\"\nquota_file = \"/q\"\n");
     let said = recruiter.reload(folder.path(), &wider, "holds after a restart");
     assert!(said.contains("what changed in quota_file holds"), "{said}");
     // The same recruiter still knows its hosts and leases.

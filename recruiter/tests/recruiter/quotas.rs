@@ -93,7 +93,7 @@ fn quotas_are_in_files_that_are_whole_whenever_they_are_read() {
         assert!(reader.join().unwrap() > 3);
     });
     let line = format!(
-        "gleaner_lending_quota_bytes{{host_id=\"{}\"}} {}",
+        "gleaner_memoryd_quota_bytes{{host_id=\"{}\"}} {}",
         id(1),
         4 * GIB
     );
@@ -102,7 +102,7 @@ fn quotas_are_in_files_that_are_whole_whenever_they_are_read() {
     });
     // The file is also written without a change, so that readers see that the writer runs.
     let before = read().time_ms;
-    wait_for("a heartbeat", || read().time_ms > before);
+    wait_for("an announcement interval", || read().time_ms > before);
 }
 
 #[test]
@@ -125,19 +125,19 @@ fn the_metrics_tell_of_hosts_leases_and_refusals() {
         .unwrap();
     let has = |line: &str| assert!(text.contains(line), "{line} is not in {text}");
     has(&format!(
-        "gleaner_lending_quota_bytes{{host_id=\"{}\"}} {}",
+        "gleaner_memoryd_quota_bytes{{host_id=\"{}\"}} {}",
         id(1),
         GIB
     ));
     has(&format!(
-        "gleaner_lending_lent_bytes{{host_id=\"{}\"}} {}",
+        "gleaner_memoryd_lent_bytes{{host_id=\"{}\"}} {}",
         id(1),
         2 * MIB
     ));
     has("gleaner_recruiter_links 1");
     has("gleaner_recruiter_leases 1");
-    has("gleaner_recruiter_granted_total 1");
-    has("gleaner_recruiter_refused_total{kind=\"no_memory\"} 1");
-    has("gleaner_recruiter_grant_time_seconds_count 1");
+    has("gleaner_recruiter_granted_requests_total 1");
+    has("gleaner_recruiter_refused_requests_total{reason=\"no_memory\"} 1");
+    has("gleaner_recruiter_grant_duration_seconds_count 1");
     assert!(text.ends_with("# EOF\n"));
 }

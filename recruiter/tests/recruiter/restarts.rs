@@ -64,9 +64,12 @@ fn two_recruiters_know_the_same_and_either_may_be_asked() {
 }
 
 #[test]
-fn a_host_that_leaves_cannot_be_reached_and_after_three_heartbeats_is_gone() {
+fn a_host_that_leaves_cannot_be_reached_and_after_three_missed_announcements_is_gone() {
     let folder = tempfile::tempdir().unwrap();
-    let recruiter = Recruiter::start(folder.path(), "heartbeat = \"1s\"\nreserve_share = 0.0\n");
+    let recruiter = Recruiter::start(
+        folder.path(),
+        "announce_every = \"1s\"\nreserve_share = 0.0\n",
+    );
     let mut host = Host::new(1, GIB).link(&recruiter.url);
     recruiter.ready(1);
     let id = lease_id(&recruiter.lease("pager", &asked(MIB, "a")));
@@ -84,7 +87,7 @@ fn a_host_that_leaves_cannot_be_reached_and_after_three_heartbeats_is_gone() {
         let renewed = recruiter.post(&format!("{path}/renew"), "pager", &json!({}));
         assert_eq!(renewed.status, 503, "{}", renewed.body);
     }
-    recruiter.hear("was silent for three heartbeats");
+    recruiter.hear("missed three announcements");
     // The lease has not ended: the host may still have it.
     let told = recruiter.get(&path);
     assert_eq!(
@@ -125,7 +128,7 @@ fn of_two_memory_servers_with_one_hosts_id_the_later_counts() {
 #[test]
 fn what_was_granted_by_an_answer_that_was_lost_is_found_by_its_key() {
     let folder = tempfile::tempdir().unwrap();
-    let more = format!("{QUICK}answer_within = \"300ms\"\ngrant_within = \"60s\"\n");
+    let more = format!("{QUICK}answer_timeout = \"300ms\"\ngrant_timeout = \"60s\"\n");
     let recruiter = Recruiter::start(folder.path(), &more);
     let host = Host::new(1, GIB)
         .manner(Manner::GrantsInSilence)

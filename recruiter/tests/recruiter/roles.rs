@@ -42,8 +42,9 @@ impl Deployment {
 
     fn start(&self) -> Recruiter {
         let pki = self.path("pki");
-        let config =
-            format!("listen = \"127.0.0.1:0\"\nlocal = \"127.0.0.1:0\"\npki = {pki:?}\n{QUICK}");
+        let config = format!(
+            "listen = \"127.0.0.1:0\"\nlocal_listen = \"127.0.0.1:0\"\npki = {pki:?}\n{QUICK}"
+        );
         Recruiter::start_as(self.folder.path(), &config)
     }
 

@@ -11,8 +11,8 @@ use ureq::Agent;
 pub(crate) const MIB: u64 = 1 << 20;
 pub(crate) const GIB: u64 = 1 << 30;
 
-/// Configuration with a short heartbeat, and timeouts for a busy machine.
-pub(crate) const QUICK: &str = "heartbeat = \"500ms\"\nreserve_share = 0.0\n";
+/// Configuration with a short announcement interval, and timeouts for a busy machine.
+pub(crate) const QUICK: &str = "announce_every = \"500ms\"\nreserve_share = 0.0\n";
 
 /// A running recruiter; killed when dropped.
 pub(crate) struct Recruiter {
@@ -38,7 +38,7 @@ impl Recruiter {
     }
 
     pub(crate) fn start_at(folder: &Path, local: &str, config: &str) -> Self {
-        let config = format!("local = {local:?}\nlocal_access = \"all\"\n{config}");
+        let config = format!("local_listen = {local:?}\nlocal_access = \"all\"\n{config}");
         Self::start_as(folder, &config)
     }
 
@@ -46,7 +46,7 @@ impl Recruiter {
         let file = folder.join("recruiter.toml");
         std::fs::write(&file, config).unwrap();
         let mut command = Command::new(program());
-        command.args(["serve", "--config"]).arg(file);
+        command.args(["run", "--config"]).arg(file);
         let mut recruiter = Self {
             running: Running::start(&mut command),
             url: String::new(),
@@ -94,14 +94,14 @@ impl Recruiter {
     pub(crate) fn ready(&self, hosts_count: u64) {
         wait_for("the recruiter to know its hosts", || {
             let health = self.get("/healthz").body;
-            health["starting_for_ms"] == 0 && health["links_count"] == hosts_count
+            health["grants_in_ms"] == 0 && health["links_count"] == hosts_count
         });
     }
 
     /// Reloads another configuration, and waits for a log line that contains `words`.
     #[track_caller]
     pub(crate) fn reload(&self, folder: &Path, config: &str, words: &str) -> String {
-        let config = format!("local = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
+        let config = format!("local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\n{config}");
         std::fs::write(folder.join("recruiter.toml"), config).unwrap();
         self.running.signal(Signal::HUP);
         self.hear(words)

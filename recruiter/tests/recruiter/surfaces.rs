@@ -26,16 +26,16 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recruiter.toml");
     let file = file.to_str().unwrap();
-    let nowhere = "forecasts = \"/nowhere/findings.json\"\nlocal = \"127.0.0.1:0\"";
+    let nowhere = "forecasts = \"/nowhere/findings.json\"\nlocal_listen = \"127.0.0.1:0\"";
     std::fs::write(file, nowhere).unwrap();
     let words = ["/nowhere/findings.json"];
-    fails(&["serve", "--config", file], 1, &words);
+    fails(&["run", "--config", file], 1, &words);
     std::fs::write(folder.path().join("findings.json"), "{}").unwrap();
     let none = folder.path().join("findings.json");
-    std::fs::write(file, "local = \"127.0.0.1:0\"").unwrap();
+    std::fs::write(file, "local_listen = \"127.0.0.1:0\"").unwrap();
     fails(
         &[
-            "serve",
+            "run",
             "--config",
             file,
             "--forecasts",
@@ -44,7 +44,7 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
         1,
         &["findings.json", "gleaner analyze"],
     );
-    fails(&["serve", "--listen", "nowhere"], 2, &["--listen"]);
+    fails(&["run", "--listen", "nowhere"], 2, &["--listen"]);
     fails(
         &["status", "--url", "http://127.0.0.1:1"],
         3,
@@ -55,7 +55,7 @@ fn what_cannot_be_served_is_said_with_what_to_do() {
 
 #[test]
 fn help_has_examples_and_exit_codes() {
-    for args in [&["--help"][..], &["serve", "--help"], &["status", "--help"]] {
+    for args in [&["--help"][..], &["run", "--help"], &["status", "--help"]] {
         let output = run(args);
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success());

@@ -32,7 +32,7 @@ fn is_delivered(offset: &str, skew_days: i64) {
         .env("LD_PRELOAD", libfaketime())
         .env("FAKETIME", offset);
     command.env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
-    let collector = Collector::start_as(folder.path(), "reserve = \"1MiB\"", command, None);
+    let collector = Collector::start_as(folder.path(), "disk_reserve = \"1MiB\"", command, None);
     let keys = format!("collector = \"http://{}\"", collector.local);
     let shipper = Running::start(&mut host.shipping(&keys));
     host.is_shipped();

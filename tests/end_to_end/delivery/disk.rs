@@ -22,7 +22,7 @@ fn start_on_small_disk(folder: &Path) -> (Collector, PathBuf) {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &mount, "sh"]);
     command.arg(program("gleaner-collector").unwrap());
-    let mut collector = Collector::start_as(folder, "reserve = \"4MiB\"", command, None);
+    let mut collector = Collector::start_as(folder, "disk_reserve = \"4MiB\"", command, None);
     let id = collector.running.id();
     let data = PathBuf::from(format!("/proc/{id}/root{}", data.display()));
     collector.dataset = data.join("dataset");

@@ -40,7 +40,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "3");
     host.lengthen(800);
-    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     let keys = |collector: &Collector| format!("collector = \"http://{}\"", collector.local);
     let shipper = Running::start(&mut host.shipping(&keys(&collector)));
     host.is_shipped();
@@ -98,7 +98,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     // The host sends everything again when the collector no longer has its mark.
     collector.running.kill();
     fs::remove_file(folder.path().join("data/hosts.json")).unwrap();
-    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     let shipper = Running::start(&mut host.shipping(&keys(&collector)));
     let last = host.last_sequence();
     wait_for("all to be sent again", || collector.mark(&host) == last);

@@ -49,7 +49,7 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
     let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "1");
-    let mut collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let mut collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     let relay = Relay::start(collector.local);
     let ship = || Running::start(&mut host.shipping(&keys(&relay)));
     let sample = || Running::start(&mut host.sampling());
@@ -75,7 +75,7 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
             sealing += u32::from(comes_to_seal(&collector.dataset));
         }
         collector.running.kill();
-        collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+        collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
         let kept = collector.mark(&host);
         let told = host.acknowledged().max(relay.acknowledged().unwrap_or(0));
         assert!(
@@ -106,7 +106,7 @@ fn killed_at_work_in_turn_the_three_programs_lose_nothing_and_repeat_nothing() {
 fn a_batch_that_arrives_again_much_later_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "3");
-    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     let relay = Relay::start(collector.local);
     let keys = format!("collector = \"{}\"\ntimeout = \"500ms\"", relay.url());
     let shipper = Running::start(&mut host.shipping(&keys));
@@ -129,14 +129,14 @@ fn a_batch_that_arrives_again_much_later_changes_nothing() {
 fn a_collector_that_forgot_what_it_has_is_sent_all_again_and_keeps_it_once() {
     let folder = tempfile::tempdir().unwrap();
     let host = Host::traced(folder.path(), "host", "3");
-    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     let relay = Relay::start(collector.local);
     let shipper = Running::start(&mut host.shipping(&keys(&relay)));
     host.is_shipped();
     let rows = collector.holds(&[&host]);
     collector.running.kill();
     fs::remove_file(folder.path().join("data/hosts.json")).unwrap();
-    let collector = Collector::start(folder.path(), "reserve = \"1MiB\"");
+    let collector = Collector::start(folder.path(), "disk_reserve = \"1MiB\"");
     assert_eq!(collector.mark(&host), 0);
     relay.leads_to(collector.local);
     host.trace("2");

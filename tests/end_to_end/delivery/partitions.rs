@@ -37,7 +37,7 @@ impl Deployment {
         let network = Network::new();
         pki(folder.path(), &["init", "--name", COLLECTOR]);
         let keys = format!(
-            "reserve = \"1MiB\"\nlisten = \"{COLLECTOR}:{PORT}\"\npki = {:?}",
+            "disk_reserve = \"1MiB\"\nlisten = \"{COLLECTOR}:{PORT}\"\npki = {:?}",
             folder.path().join("pki")
         );
         let program = program("gleaner-collector").unwrap();

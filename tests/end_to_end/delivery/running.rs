@@ -39,8 +39,9 @@ impl Collector {
         namespace: Option<&Namespace>,
     ) -> Self {
         let (file, data) = (folder.join("collector.toml"), folder.join("data"));
-        let local = "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"200ms\"";
-        fs::write(&file, format!("data = {data:?}\n{local}\n{more}\n")).unwrap();
+        let local =
+            "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\nseal_after = \"200ms\"";
+        fs::write(&file, format!("data_folder = {data:?}\n{local}\n{more}\n")).unwrap();
         let running = Running::start(command.arg("run").arg("--config").arg(file));
         let line = running.hear("listening on http:");
         let (_, address) = line.rsplit_once('/').unwrap();

@@ -43,8 +43,8 @@ impl Clinic {
         issued.write(&certificate, &key).unwrap();
         let (listen, local) = (free_port(), free_port());
         let text = format!(
-            "data = {:?}\nlisten = \"127.0.0.1:{listen}\"\nlocal = \"127.0.0.1:{local}\"\npki = {pki:?}\n\
-             seal_after = \"1s\"\nreserve = \"1MiB\"\nconnections_limit = 100\n",
+            "data_folder = {:?}\nlisten = \"127.0.0.1:{listen}\"\nlocal_listen = \"127.0.0.1:{local}\"\npki = {pki:?}\n\
+             seal_after = \"1s\"\ndisk_reserve = \"1MiB\"\nconnections_limit = 100\n",
             path.join("collected")
         );
         fs::write(configuration.join("collector.toml"), text).unwrap();

@@ -243,7 +243,7 @@ fn memory_servers_and_recruiters() {
     let port = free_port();
     fs::write(
         clinic.configuration("recruiter.toml"),
-        format!("local = \"127.0.0.1:{port}\"\nlocal_access = \"all\"\n"),
+        format!("local_listen = \"127.0.0.1:{port}\"\nlocal_access = \"all\"\n"),
     )
     .unwrap();
     let text = format!(
@@ -256,7 +256,7 @@ fn memory_servers_and_recruiters() {
     let recruiter = clinic.run(
         "gleaner-recruiter",
         "recruiter.toml",
-        "serve",
+        "run",
         "listening on http:",
     );
     let configuration = clinic.configuration("memoryd.toml");
@@ -323,7 +323,11 @@ fn hosts_without_any_daemon_and_wrong_usage() {
     assert_eq!(doctor(&["smith"]).status.code(), Some(2));
     // An address on which no other recruiter listens.
     let file = folder.path().join("recruiter.toml");
-    fs::write(file, format!("local = \"127.0.0.1:{}\"\n", free_port())).unwrap();
+    fs::write(
+        file,
+        format!("local_listen = \"127.0.0.1:{}\"\n", free_port()),
+    )
+    .unwrap();
     let config = folder.path().to_str().unwrap();
     let output = doctor(&["recruiter", "--config-folder", config]);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -17,8 +17,8 @@ use std::time::Duration;
 
 /// Limit of each host's lending.
 pub(super) const CAP_BYTES: u64 = 128 << 20;
-/// Heartbeat interval of memory servers and recruiters; the default is ten seconds.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(1);
+/// Announcement interval of memory servers and recruiters; the default is ten seconds.
+pub(super) const ANNOUNCE_EVERY: Duration = Duration::from_secs(1);
 /// Timeout of clients: a little longer than a recruiter's own timeouts.
 const PATIENCE_OF_CLIENTS: Duration = Duration::from_secs(4);
 /// Timeout of waits: machines that run tests are busy.
@@ -32,17 +32,17 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn start(hosts: usize, recruiters: usize) -> Self {
-        Self::with_heartbeat(hosts, recruiters, HEARTBEAT)
+        Self::with_interval(hosts, recruiters, ANNOUNCE_EVERY)
     }
 
-    pub(super) fn with_heartbeat(hosts: usize, recruiters: usize, heartbeat: Duration) -> Self {
+    pub(super) fn with_interval(hosts: usize, recruiters: usize, announce_every: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         let recruiters: Vec<_> = (0..recruiters)
-            .map(|n| Recruiter::start(path, n, heartbeat))
+            .map(|n| Recruiter::start(path, n, announce_every))
             .collect();
         let hosts = (0..hosts)
-            .map(|n| Host::start(path, n, &recruiters, heartbeat))
+            .map(|n| Host::start(path, n, &recruiters, announce_every))
             .collect();
         let cluster = Self {
             hosts,
@@ -72,12 +72,12 @@ pub(super) struct Recruiter {
 }
 
 impl Recruiter {
-    fn start(folder: &Path, n: usize, heartbeat: Duration) -> Self {
+    fn start(folder: &Path, n: usize, announce_every: Duration) -> Self {
         let config = folder.join(format!("recruiter{n}.toml"));
-        let heartbeat = gleaner_schemas::interval::format(heartbeat);
+        let announce_every = gleaner_schemas::interval::format(announce_every);
         let text = format!(
-            "local = \"127.0.0.1:0\"\nlocal_access = \"all\"\nheartbeat = \"{heartbeat}\"\nreserve_share = 0.0\n\
-             answer_within = \"1s\"\ngrant_within = \"3s\"\n"
+            "local_listen = \"127.0.0.1:0\"\nlocal_access = \"all\"\nannounce_every = \"{announce_every}\"\nreserve_share = 0.0\n\
+             answer_timeout = \"1s\"\ngrant_timeout = \"3s\"\n"
         );
         std::fs::write(&config, text).unwrap();
         let mut recruiter = Self {
@@ -102,7 +102,7 @@ impl Recruiter {
             return;
         }
         let mut command = Command::new(program("gleaner-recruiter").unwrap());
-        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        let running = Running::start(command.arg("run").arg("--config").arg(&self.config));
         let line = running.hear("listening on http:");
         let (_, address) = line.rsplit_once('/').unwrap();
         *self.target.lock().unwrap() = Some(address.parse().unwrap());
@@ -189,7 +189,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    fn start(folder: &Path, n: usize, recruiters: &[Recruiter], heartbeat: Duration) -> Self {
+    fn start(folder: &Path, n: usize, recruiters: &[Recruiter], announce_every: Duration) -> Self {
         let folder = folder.join(format!("host{n}"));
         std::fs::create_dir(&folder).unwrap();
         let file = |name: &str| folder.join(name);
@@ -202,10 +202,10 @@ impl Host {
             .map(|cable| format!("http://{}", cable.address))
             .collect();
         let id = format!("{:032x}", n + 1);
-        let heartbeat = gleaner_schemas::interval::format(heartbeat);
+        let announce_every = gleaner_schemas::interval::format(announce_every);
         let text = format!(
             "cap = \"{CAP_BYTES}B\"\nagent_socket = {:?}\nsocket = {:?}\nstate_folder = {:?}\nhost_id = \"{id}\"\nrecruiters = {urls:?}\n\
-             announce_every = \"{heartbeat}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"127.0.0.1:0\"\n\
+             announce_every = \"{announce_every}\"\nrise_after = \"0s\"\npressure_pause = \"0s\"\nlock_pages = \"never\"\nlisten = \"127.0.0.1:0\"\n\
              shrink_step = \"2MiB\"\nshrink_every = \"1m\"\n", // slow: only a revocation is quicker
             file("agent.sock"),
             file("memoryd.sock"),

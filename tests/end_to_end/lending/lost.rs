@@ -6,18 +6,18 @@ use crate::delivery::running::wait_for;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Heartbeat interval: long, since three missed heartbeats end a link, and the test needs two requests
+/// Announcement interval: long, since three missed announcements end a link, and the test needs two requests
 /// in that time.
-const HEARTBEAT: Duration = Duration::from_secs(5);
+const ANNOUNCE_EVERY: Duration = Duration::from_secs(5);
 
 #[test]
 fn a_grant_whose_answer_is_lost_is_found_by_its_key() {
-    let mut cluster = Cluster::with_heartbeat(1, 2, HEARTBEAT);
+    let mut cluster = Cluster::with_interval(1, 2, ANNOUNCE_EVERY);
     let request = lease_request("lost", 3_600_000);
     wait_for("the recruiters to be ready", || {
         cluster.recruiters.iter().all(|recruiter| {
             let (_, health) = recruiter.ask("GET", "/healthz", None).unwrap();
-            health["starting_for_ms"] == 0
+            health["grants_in_ms"] == 0
         })
     });
     let ids = |cluster: &Cluster| -> Vec<String> {

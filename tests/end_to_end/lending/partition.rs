@@ -3,7 +3,7 @@
 
 use super::agent::Agent;
 use super::client::{Answer, CLIENT, LEASE_BYTES, lease_request};
-use super::cluster::{CAP_BYTES, HEARTBEAT};
+use super::cluster::{ANNOUNCE_EVERY, CAP_BYTES};
 use crate::delivery::network::{Namespace, connect, entering, within};
 use crate::delivery::partitions::pki;
 use crate::delivery::running::{Running, wait_for};
@@ -32,7 +32,7 @@ pub(super) const LONG_TERM_MS: i64 = 3_600_000;
 const AT_ONCE_US: u64 = 10_000_000;
 /// Timeout of one request, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Time within which a lost link is noticed: three heartbeats, with a large margin for a busy machine.
+/// Time within which a lost link is noticed: three announcement intervals, with a large margin for a busy machine.
 const GONE_WITHIN: Duration = Duration::from_secs(20);
 
 /// URL of the recruiter on the cable to the first host.
@@ -75,7 +75,7 @@ impl Host {
             file("memoryd.sock"),
             file("state"),
             RECRUITER[n],
-            gleaner_schemas::interval::format(HEARTBEAT),
+            gleaner_schemas::interval::format(ANNOUNCE_EVERY),
             folder.join("pki/authority.crt"),
         );
         fs::write(file("memoryd.toml"), text).unwrap();
@@ -157,10 +157,10 @@ impl Recruiter {
         );
         let config = folder.join("recruiter.toml");
         let text = format!(
-            "listen = \"0.0.0.0:{PORT}\"\nlocal = \"none\"\npki = {:?}\nheartbeat = \"{}\"\nreserve_share = 0.0\n\
-             answer_within = \"1s\"\ngrant_within = \"3s\"\n",
+            "listen = \"0.0.0.0:{PORT}\"\nlocal_listen = \"none\"\npki = {:?}\nannounce_every = \"{}\"\nreserve_share = 0.0\n\
+             answer_timeout = \"1s\"\ngrant_timeout = \"3s\"\n",
             file("pki"),
-            gleaner_schemas::interval::format(HEARTBEAT),
+            gleaner_schemas::interval::format(ANNOUNCE_EVERY),
         );
         fs::write(&config, text).unwrap();
         let recruiter = Self {
@@ -179,7 +179,7 @@ impl Recruiter {
             &self.namespace.path(),
             program("gleaner-recruiter").unwrap(),
         );
-        let running = Running::start(command.arg("serve").arg("--config").arg(&self.config));
+        let running = Running::start(command.arg("run").arg("--config").arg(&self.config));
         running.hear("listening on https:");
         *self.running.lock().unwrap() = Some(running);
     }
@@ -360,7 +360,7 @@ fn a_host_that_is_cut_off_keeps_its_leases_and_gives_them_up_to_its_owner_withou
         recruiter.host(&away.id).is_none()
     });
     let gone_after = begin.elapsed();
-    recruiter.hear("was silent for three heartbeats");
+    recruiter.hear("missed three announcements");
     assert!(gone_after < GONE_WITHIN, "gone after {gone_after:?}");
     is_out_of_reach(&recruiter.renew(&long));
     is_out_of_reach(&recruiter.get(&format!("/v1/leases/{}", long.id)));

@@ -20,7 +20,7 @@ fn what_an_idle_host_lends_is_leased_and_is_its_owners_again_when_they_return() 
     let request = lease_request("whole", 60_000);
     let mut granted = None;
     wait_for("a lease", || {
-        // A recruiter that has just started waits for a heartbeat, and says so.
+        // A recruiter that has just started waits for an announcement interval, and says so.
         let (status, answer) = recruiter.ask("POST", "/v1/leases", Some(&request)).unwrap();
         assert!(matches!(status, 201 | 503), "{answer}");
         granted = (status == 201).then_some(answer);

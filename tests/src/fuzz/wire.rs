@@ -24,7 +24,7 @@ pub(super) fn batch(bytes: &[u8]) {
 /// Lines of a host's link, as the recruiter enters them into its registry.
 pub(super) fn link(bytes: &[u8]) {
     let settings = Settings {
-        heartbeat_ms: 10_000,
+        announce_every_ms: 10_000,
         client_bytes: Some(1 << 30),
         client_leases: Some(8),
         reserve_share: 0.1,

@@ -72,7 +72,7 @@ impl Deployment {
             certificate: self.path(&format!("{name}.crt")),
             key: self.path(&format!("{name}.key")),
             authority: self.authority.certificate_path(),
-            revoked: Some(self.authority.revoked_path()),
+            revocation_list: Some(self.authority.revoked_path()),
         }
     }
 

@@ -116,12 +116,12 @@ impl OwnPki {
         connect(server.config(), client.credentials().config())
     }
 
-    fn server_paths(&self, authority: &str, revoked: Option<&Path>) -> ServerPaths {
+    fn server_paths(&self, authority: &str, revocation_list: Option<&Path>) -> ServerPaths {
         ServerPaths {
             certificate: self.path("server.crt"),
             key: self.path("server.key"),
             authority: self.path(authority),
-            revoked: revoked.map(Path::to_owned),
+            revocation_list: revocation_list.map(Path::to_owned),
         }
     }
 }

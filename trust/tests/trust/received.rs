@@ -185,8 +185,12 @@ fn what_is_passed_on_is_the_lists_alone() {
     let mut with_key = fs::read_to_string(&paths.key).unwrap();
     with_key.push_str(&list(&deployment));
     fs::write(deployment.path("all.pem"), with_key).unwrap();
-    let revoked = Some(deployment.path("all.pem"));
-    let server = ServerTrust::load(&gleaner_trust::ServerPaths { revoked, ..paths }).unwrap();
+    let revocation_list = Some(deployment.path("all.pem"));
+    let server = ServerTrust::load(&gleaner_trust::ServerPaths {
+        revocation_list,
+        ..paths
+    })
+    .unwrap();
     let passed_on = server.revocations_pem();
     assert!(!passed_on.contains("KEY"), "{passed_on}");
     let words = |pem: &str| pem.split_whitespace().collect::<String>();

@@ -114,7 +114,7 @@ fn two_authorities_at_once_carry_a_deployment_over() {
     replace(&lists, &(read(&old) + &read(&new)));
     let mut paths = old.server_paths("collector");
     paths.authority = both.clone();
-    paths.revoked = Some(lists);
+    paths.revocation_list = Some(lists);
     let server = ServerTrust::load(&paths).unwrap();
     assert!(
         connect(server.config(), old.client(&host(HOST)))

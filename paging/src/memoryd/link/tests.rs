@@ -397,7 +397,7 @@ fn certificates(folder: &Path) -> (ServerPaths, ClientPaths, Authority) {
         certificate: folder.join("server.crt"),
         key: folder.join("server.key"),
         authority: pki.join("authority.crt"),
-        revoked: None,
+        revocation_list: None,
     };
     (server, paths, authority)
 }
@@ -480,7 +480,7 @@ impl Secret {
             certificate: file("crt"),
             key: file("key"),
             authority: authority.certificate_path(),
-            revoked: None,
+            revocation_list: None,
         });
         let (listener, url) = listen().await;
         Self {

@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Follows the file until the receiver is gone.
 pub(super) fn follow(
     path: &Path,
-    lost_after: Duration,
+    quota_timeout: Duration,
     pick: HostChoice,
     heard: &Sender<QuotaNews>,
 ) {
@@ -23,7 +23,7 @@ pub(super) fn follow(
             Ok(metadata) if seen == Some(version(&metadata)) => None,
             Ok(metadata) => {
                 seen = Some(version(&metadata));
-                Some(read(path, &metadata, lost_after, &pick).unwrap_or_else(QuotaNews::Trouble))
+                Some(read(path, &metadata, quota_timeout, &pick).unwrap_or_else(QuotaNews::Trouble))
             }
             Err(source) => {
                 seen = None;
@@ -52,7 +52,7 @@ fn version(metadata: &Metadata) -> (u64, i64, i64, u64) {
 fn read(
     path: &Path,
     metadata: &Metadata,
-    lost_after: Duration,
+    quota_timeout: Duration,
     pick: &HostChoice,
 ) -> Result<QuotaNews, Failure> {
     let failed = |source| Failure::File {
@@ -63,10 +63,10 @@ fn read(
     let age = SystemTime::now()
         .duration_since(written)
         .unwrap_or_default();
-    if age > lost_after {
+    if age > quota_timeout {
         return Err(Failure::Stale {
             path: path.to_owned(),
-            age_s: lost_after.as_secs(),
+            age_s: quota_timeout.as_secs(),
         });
     }
     let quotas = super::quotas(&fs::read(path).map_err(failed)?, path.display().to_string())?;

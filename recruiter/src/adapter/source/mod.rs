@@ -31,8 +31,8 @@ pub(super) enum QuotaNews {
 pub(super) fn start(args: &FollowArgs, heard: Sender<QuotaNews>) -> Result<(), Failure> {
     let pick = HostChoice::new(args.host.clone());
     if let Some(path) = &args.file {
-        let (path, lost_after) = (path.clone(), args.lost_after);
-        std::thread::spawn(move || file::follow(&path, lost_after, pick, &heard));
+        let (path, quota_timeout) = (path.clone(), args.quota_timeout);
+        std::thread::spawn(move || file::follow(&path, quota_timeout, pick, &heard));
     } else if let Some(url) = &args.recruiter {
         let watch = watch::Watch::new(url, args)?;
         std::thread::spawn(move || watch.follow(pick, &heard));

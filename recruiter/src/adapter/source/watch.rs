@@ -47,7 +47,7 @@ impl Watch {
         let limits = Limits {
             connect: Some(PATIENCE),
             answer: Some(PATIENCE),
-            body: Some(args.lost_after), // a silently dead connection ends so, and is replaced
+            body: Some(args.quota_timeout), // a silently dead connection ends so, and is replaced
             ..Limits::default()
         };
         Ok(Self {

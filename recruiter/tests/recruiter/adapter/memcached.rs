@@ -27,14 +27,14 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
         "a",
         "--memcached",
         &server.address,
-        "--counted",
-        "--least",
+        "--quota-includes-use",
+        "--minimum",
         "16MiB",
-        "--lost-after",
+        "--quota-timeout",
         "1h",
     ]);
     let change = following.change();
-    assert_eq!(change["before_bytes"], 64 * MIB);
+    assert_eq!(change["previous_limit_bytes"], 64 * MIB);
     assert_eq!(change["limit_bytes"], 160 * MIB);
     assert_eq!(change["host_id"], "a");
     let mut talk = server.connect();
@@ -66,7 +66,10 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     file.set(&[quota("a", 0)]);
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["reason"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["quota_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("in_use"))
     );
     wait_for("pages to be given back", || {
@@ -82,7 +85,7 @@ fn its_limit_follows_the_quota_and_what_is_over_is_given_back() {
     following.0.hear("no answer from memcached");
     let server = Server::memcached(&address, 64);
     let change = following.change();
-    assert_eq!(change["before_bytes"], 64 * MIB);
+    assert_eq!(change["previous_limit_bytes"], 64 * MIB);
     assert_eq!(change["limit_bytes"], 96 * MIB);
 
     assert_eq!(following.0.end().0, Some(0));
@@ -103,11 +106,11 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
         file.path(),
         "--memcached",
         &server.address,
-        "--lost-after",
+        "--quota-timeout",
         "1h",
         "--share",
         "0.5",
-        "--least",
+        "--minimum",
         "8MiB",
     ]);
     let limit = (100 * MIB + used) / 2 / MIB * MIB;
@@ -129,7 +132,7 @@ fn what_it_has_already_is_added_where_the_agent_takes_it_for_the_owners() {
 }
 
 #[test]
-fn without_news_it_has_the_least() {
+fn without_news_it_has_the_minimum() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::memcached(&unused_address(), 64);
     let file = QuotaFile::new(folder.path(), &[quota("a", 100)]);
@@ -138,16 +141,19 @@ fn without_news_it_has_the_least() {
         file.path(),
         "--memcached",
         &server.address,
-        "--counted",
-        "--least",
+        "--quota-includes-use",
+        "--minimum",
         "20MiB",
-        "--lost-after",
+        "--quota-timeout",
         "3s",
     ]);
     assert_eq!(following.change()["limit_bytes"], 100 * MIB);
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["why"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(20 * MIB), Some("lost"))
     );
     file.set(&[quota("a", 100)]);
@@ -156,7 +162,10 @@ fn without_news_it_has_the_least() {
     following.0.hear("cannot read");
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["why"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(20 * MIB), Some("lost"))
     );
 }

@@ -25,16 +25,16 @@ fn its_limit_follows_the_quota_and_keys_are_evicted() {
         &server.address,
         "--password-file",
         password.to_str().unwrap(),
-        "--counted",
-        "--least",
+        "--quota-includes-use",
+        "--minimum",
         "16MiB",
-        "--lost-after",
+        "--quota-timeout",
         "1h",
     ]);
     let change = following.change();
     assert_eq!(
         (
-            change["before_bytes"].as_u64(),
+            change["previous_limit_bytes"].as_u64(),
             change["limit_bytes"].as_u64()
         ),
         (Some(0), Some(160 * MIB))
@@ -89,7 +89,11 @@ fn what_it_cannot_do_is_said() {
     let done = once(
         &[
             &args[..],
-            &["--password-file", password.to_str().unwrap(), "--counted"],
+            &[
+                "--password-file",
+                password.to_str().unwrap(),
+                "--quota-includes-use",
+            ],
         ]
         .concat(),
     );

@@ -16,7 +16,7 @@ fn a_quota_that_is_not_this_hosts_or_not_todays_sets_nothing() {
             file.path(),
             "--memcached",
             &server.address,
-            "--lost-after",
+            "--quota-timeout",
             "2s",
         ];
         let output = once(&[&args[..], more].concat());

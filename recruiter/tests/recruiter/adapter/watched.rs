@@ -32,7 +32,7 @@ fn tell_quotas(stream: &mut TcpStream, hosts: &[HostQuota]) {
 }
 
 #[test]
-fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
+fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_minimum() {
     let server = Server::memcached(&unused_address(), 64);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -43,10 +43,10 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
         "b",
         "--memcached",
         &server.address,
-        "--counted",
-        "--least",
+        "--quota-includes-use",
+        "--minimum",
         "16MiB",
-        "--lost-after",
+        "--quota-timeout",
         "6s",
     ]);
     let mut stream = accept(&listener);
@@ -64,7 +64,10 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
     following.0.hear("has no host b");
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["why"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("no_host"))
     );
     tell_quotas(&mut stream, &[quota("b", 90)]);
@@ -73,7 +76,10 @@ fn changes_are_taken_up_and_a_recruiter_that_is_gone_gives_the_least() {
     drop((stream, listener));
     let change = following.change();
     assert_eq!(
-        (change["limit_bytes"].as_u64(), change["why"].as_str()),
+        (
+            change["limit_bytes"].as_u64(),
+            change["limit_reason"].as_str()
+        ),
         (Some(16 * MIB), Some("lost"))
     );
     wait_for("the server", || {
