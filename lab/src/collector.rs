@@ -35,7 +35,7 @@ pub(super) struct CollectorHost {
     pub(super) host_id: String,
     pub(super) batches_count: u64,
     pub(super) rows_count: u64,
-    pub(super) behind_ms: Option<i64>,
+    pub(super) lag_ms: Option<i64>,
 }
 
 /// Creates the authority, and the collector's certificate and configuration.

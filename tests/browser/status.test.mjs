@@ -199,7 +199,7 @@ describe("a collector of some hosts", () => {
   test("refreshes itself, and keeps filter, focus and place", async () => {
     const { page, close } = await open(collector.http, { clock: true, path: "/?q=host-&sort=-clock" });
     await page.evaluate(() => { window.isSame = true; scrollTo(0, 700); });
-    await page.locator("#sort-behind").evaluate((link) => link.focus({ preventScroll: true }));
+    await page.locator("#sort-lag").evaluate((link) => link.focus({ preventScroll: true }));
     await page.locator("#table tbody th").first().evaluate((th) => { th.textContent = "out of date"; });
     const place = () => page.evaluate(() => [scrollY, document.activeElement.id, document.querySelector("#q").value, location.search]);
     const began = await place();

@@ -111,7 +111,7 @@ fn three_samples_in_strict_tables() {
 
     let status: serde_json::Value =
         serde_json::from_str(&succeed(on(&database).args(["status", "--json"]))).unwrap();
-    assert_eq!(status["healthy"], true);
+    assert_eq!(status["is_healthy"], true);
     assert_eq!(status["samples_count"], 3);
     rusqlite::Connection::open(&database)
         .unwrap()

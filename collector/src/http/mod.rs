@@ -70,7 +70,7 @@ pub(crate) struct App {
     refusals: Log,
     metrics: Metrics,
     reserve_bytes: u64,
-    started_ms: i64,
+    started_time_ms: i64,
 }
 
 impl fmt::Debug for App {
@@ -105,7 +105,7 @@ impl App {
             refusals: Log::default(),
             metrics: Metrics::default(),
             reserve_bytes: config.journal.reserve_bytes,
-            started_ms: now_ms(),
+            started_time_ms: now_ms(),
         }
     }
 
@@ -138,7 +138,8 @@ impl App {
         self.log_refusal(sender, &refusal.reason);
         if let Some(host_id) = sender.strip_prefix("host ") {
             let kind = reason(refusal.status);
-            self.hosts.refused(host_id, now_ms(), kind, &refusal.reason);
+            self.hosts
+                .rejected(host_id, now_ms(), kind, &refusal.reason);
         }
         refusal
     }

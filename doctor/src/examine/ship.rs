@@ -73,7 +73,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
             i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
         });
         let try_now = format!("sudo {} --once", patient.start_by_hand());
-        findings.push(trace::judge_shipped(trace, interval_ms, &try_now));
+        findings.push(trace::judge_shipping(trace, interval_ms, &try_now));
     }
     Some(findings)
 }

@@ -82,7 +82,7 @@ impl Collector {
         let path = format!("/v1/mark?host={id}&database={database}");
         let (status, answer) = self.ask("GET", &path);
         assert_eq!(status, 200, "{answer}");
-        answer["acknowledged"].as_i64().unwrap_or(0)
+        answer["acknowledged_sequence"].as_i64().unwrap_or(0)
     }
 
     /// Makes the collector move everything acknowledged into the dataset.

@@ -98,7 +98,7 @@ fn once_sends_what_is_there_and_only_what_is_new() {
     is_whole(collector.state().only(), &database);
     assert_eq!(acknowledged(&database), Some(last_sequence(&database)));
     assert_eq!(first["batches_count"], 1);
-    assert_eq!(first["shipped"]["pending_records_count"], 0);
+    assert_eq!(first["shipping"]["pending_records_count"], 0);
     assert_eq!(first["sent_bytes"], collector.state().taken[0].bytes);
     let tells = |command: &str| {
         let output = agent()
@@ -269,20 +269,20 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
     }
 }
 
-/// A record above the collector's limit is passed over, named and counted; all others arrive.
+/// A record above the collector's limit is skipped, named and counted; all others arrive.
 #[test]
-fn a_record_above_the_collectors_limit_is_passed_over_and_the_rest_arrives() {
-    is_passed_over(413, "is larger than the collector takes");
+fn a_record_above_the_collectors_limit_is_skipped_and_the_rest_arrives() {
+    is_skipped(413, "is larger than the collector takes");
 }
 
-/// A record that the collector refuses for good, such as one from before 2000, is passed over as well.
+/// A record that the collector refuses for good, such as one from before 2000, is skipped as well.
 #[test]
-fn a_record_refused_for_good_is_passed_over_and_the_rest_arrives() {
-    is_passed_over(422, "is refused for good by the collector");
+fn a_record_refused_for_good_is_skipped_and_the_rest_arrives() {
+    is_skipped(422, "is refused for good by the collector");
 }
 
 #[track_caller]
-fn is_passed_over(status: u16, words: &str) {
+fn is_skipped(status: u16, words: &str) {
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "6");
     let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
@@ -292,10 +292,10 @@ fn is_passed_over(status: u16, words: &str) {
     let output = once.args(["--once", "--json"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    let passed_over = format!("record {} {words} (status {status}: poisoned)", samples[3]);
-    assert!(said.contains(&passed_over), "{said}");
+    let skipped = format!("record {} {words} (status {status}: poisoned)", samples[3]);
+    assert!(said.contains(&skipped), "{said}");
     let told: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["passed_over_records_count"], 1);
+    assert_eq!(told["skipped_records_count"], 1);
     let state = collector.state();
     let kept = state.only();
     assert_eq!(kept.mark, last_sequence(&database));

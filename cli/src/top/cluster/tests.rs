@@ -72,7 +72,7 @@ fn host(n: u64) -> HostStatus {
             _ => State::Well,
         },
         is_silent,
-        behind_ms: None,
+        lag_ms: None,
         known: Host {
             host_name: Some(format!("desk-{n:04}")),
             memory: (n != 5).then_some(memory),

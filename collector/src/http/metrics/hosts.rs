@@ -24,13 +24,13 @@ const SERIES: [Series; 9] = [
         name: "last_received_timestamp",
         help: "When the host's last batch had arrived, since 1970-01-01 UTC",
         unit: Some(Unit::Seconds),
-        value: |host| host.known.last_received_ms.map(seconds),
+        value: |host| host.known.last_received_time_ms.map(seconds),
     },
     Series {
-        name: "behind",
-        help: "Age of the host's newest record when it was last heard of",
+        name: "lag",
+        help: "Age of the host's newest record when its last batch arrived",
         unit: Some(Unit::Seconds),
-        value: |host| host.behind_ms.map(seconds),
+        value: |host| host.lag_ms.map(seconds),
     },
     Series {
         name: "clock_skew",
@@ -76,7 +76,7 @@ const SERIES: [Series; 9] = [
         name: "memory_pressure_ratio",
         help: "Share of the last interval in which some task waited for memory",
         unit: None,
-        value: |host| live(host)?.pressure_share,
+        value: |host| live(host)?.memory_pressure_share,
     },
 ];
 

@@ -120,7 +120,7 @@ fn text(app: &App) -> String {
     let status = status::read(app);
     let mut registry = Registry::default();
     let started: FloatGauge = Gauge::default();
-    started.set(seconds(status.started_ms));
+    started.set(seconds(status.started_time_ms));
     registry.register_with_unit(
         "process_start_time",
         "When the collector started, since 1970-01-01 UTC",
@@ -182,9 +182,9 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         seal.damaged_files_count,
     );
     counter(
-        "rejected_batches",
-        "Batches of the journal that could not be sealed, and are kept there",
-        seal.rejected_batches_count,
+        "set_aside_batches",
+        "Batches set aside in the journal because they could not be sealed",
+        seal.set_aside_batches_count,
     );
     registry.register_with_unit(
         "lost_journal",
@@ -220,11 +220,15 @@ fn measured(registry: &mut Registry, status: &Status) {
             "Acknowledged batches that are not in the dataset yet",
             status.journal_bytes,
         ),
-        ("disk_free", "Free on the journal's disk", status.free_bytes),
+        (
+            "journal_disk_free",
+            "Free on the journal's disk",
+            status.journal_disk_free_bytes,
+        ),
         (
             "dataset_disk_free",
             "Free on the dataset's disk, which may be the same",
-            status.dataset_free_bytes,
+            status.dataset_disk_free_bytes,
         ),
         (
             "disk_reserve",
@@ -239,17 +243,20 @@ fn measured(registry: &mut Registry, status: &Status) {
         (
             "last_sealed_timestamp",
             "When the journal was last seen to be in the dataset, since 1970-01-01 UTC",
-            status.seal.last_sealed_ms,
+            status.seal.last_sealed_time_ms,
         ),
         (
             "certificate_expiry_timestamp",
             "End of the collector's certificate, since 1970-01-01 UTC",
-            status.certificate_until_ms,
+            status.certificate_expiry_time_ms,
         ),
         (
             "last_published_timestamp",
             "When the copy on the object store was last seen to be up to date, since 1970-01-01 UTC",
-            status.publish.as_ref().and_then(|p| p.last_published_ms),
+            status
+                .publish
+                .as_ref()
+                .and_then(|p| p.last_published_time_ms),
         ),
     ];
     for (name, help, ms) in times {
@@ -282,15 +289,15 @@ fn measured(registry: &mut Registry, status: &Status) {
         problems.get_or_create(&labels).set(i64::from(is_there));
     }
     registry.register("problem", "1 while something is wrong, by kind", problems);
-    let left_out = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
+    let without_series = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
     let help = "Hosts without series of their own, those silent for longest";
-    registry.register("hosts_left_out", help, left_out);
+    registry.register("hosts_without_series", help, without_series);
 }
 
 /// Series of the hosts heard most recently.
 fn hosts(status: Status) -> HostSeries {
     let mut hosts = status.hosts;
-    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_time_ms));
     hosts.truncate(HOSTS);
     HostSeries(hosts)
 }

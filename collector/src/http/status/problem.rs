@@ -126,7 +126,7 @@ pub(crate) struct Problem {
     /// Description of the problem, as a sentence.
     pub(crate) text: String,
     /// Remedy for the administrator.
-    pub(crate) advice: String,
+    pub(crate) remedy: String,
     /// Number of hosts with this problem.
     pub(crate) hosts_count: u64,
     /// Some of these hosts, one line each.
