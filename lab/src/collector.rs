@@ -68,12 +68,12 @@ pub(super) fn prepare_host(state: &State, node: &Node, interval: Duration) -> Re
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;
     let interval = gleaner_schemas::interval::format(interval);
     let config = format!(
-        "interval = \"{interval}\"
+        "sample_interval = \"{interval}\"
 database = {}
 socket = {}
 
 [ship]
-interval = \"{interval}\"
+batch_interval = \"{interval}\"
 ",
         text(&folder.join("trace.db"))?,
         text(&folder.join("agent.sock"))?,

@@ -77,7 +77,7 @@ impl Deployment {
     fn sample(&self) {
         succeed(
             self.agent()
-                .args(["run", "--interval", "100ms", "--samples", "2"]),
+                .args(["run", "--sample-interval", "100ms", "--samples", "2"]),
         );
     }
 

@@ -16,7 +16,14 @@ impl Collection {
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot tell where gleaner lies")?;
         let child = Command::new(&program)
-            .args(["collect", "--local", "--interval", "1s", "--status", "none"])
+            .args([
+                "collect",
+                "--local",
+                "--sample-interval",
+                "1s",
+                "--status",
+                "none",
+            ])
             .arg("--output")
             .arg(folder)
             .stdin(Stdio::null())

@@ -68,7 +68,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         trace.as_ref(),
     ));
     if let Some(trace) = &trace {
-        let interval_ms = settings.length("ship.interval");
+        let interval_ms = settings.length("ship.batch_interval");
         let interval_ms = interval_ms.map_or(INTERVAL_MS, |length| {
             i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
         });

@@ -170,7 +170,7 @@ impl Host {
     /// Command of the sampler at its shortest interval.
     pub(super) fn sampling(&self) -> Command {
         let mut command = self.agent();
-        command.args(["run", "--interval", "100ms"]);
+        command.args(["run", "--sample-interval", "100ms"]);
         command
     }
 

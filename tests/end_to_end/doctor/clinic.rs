@@ -49,8 +49,8 @@ impl Clinic {
         );
         fs::write(configuration.join("collector.toml"), text).unwrap();
         let text = format!(
-            "interval = \"1s\"\ndatabase = {:?}\nsocket = {:?}\ndatabase_limit = \"64MiB\"\n\
-             [ship]\ninterval = \"200ms\"\ntimeout = \"5s\"\n",
+            "sample_interval = \"1s\"\ndatabase = {:?}\nsocket = {:?}\ndatabase_limit = \"64MiB\"\n\
+             [ship]\nbatch_interval = \"200ms\"\ntimeout = \"5s\"\n",
             path.join("trace/trace.db"),
             path.join("agent.sock")
         );

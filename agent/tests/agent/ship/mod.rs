@@ -40,7 +40,7 @@ pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
 /// Makes a trace of `samples` samples, 100 ms apart.
 pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
     let database = folder.join("trace.db");
-    let run = ["run", "--interval", "100ms", "--samples", samples];
+    let run = ["run", "--sample-interval", "100ms", "--samples", samples];
     succeed(agent().arg("--database").arg(&database).args(run));
     database
 }
@@ -152,7 +152,7 @@ fn it_follows_a_running_sampler_over_one_connection() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
     shipper.hear("shipping");
@@ -184,7 +184,7 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     let shipper = Running::start(&mut ship(&database, &collector.url(), "timeout = \"1s\""));
     let busy = "{\"error\": \"the disk is full\", \"retry\": true}";
