@@ -8,7 +8,7 @@ const AFTER_HELP: &str = "\
 Examples:
   gleaner-agent sample                     what this host's memory holds now
   gleaner-agent sample --json              the same, each field with its unit
-  gleaner-agent run --sample-interval 90s         trace until interrupted
+  gleaner-agent run --sample-interval 90s  trace until interrupted
   gleaner-agent status                     whether tracing works, and what it cannot read
   gleaner-agent inspect                    what has been recorded about you
   gleaner-agent export /srv/gleaner/data   hand the trace on to a dataset

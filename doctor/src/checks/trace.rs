@@ -81,12 +81,13 @@ pub(crate) fn judge(
         Err(_) if !may_read => {
             let found = format!("this user may not read {shown}");
             return vec![
-                Finding::of(Message::TraceUnseen, "trace", found).mend("sudo gleaner doctor agent"),
+                Finding::of(Message::TraceUnseen, "trace", found)
+                    .remedy("sudo gleaner doctor agent"),
             ];
         }
         Err(_) if !is_there => {
             let found = format!("there is no {shown}: the agent has not run with it");
-            return vec![Finding::of(Message::TraceMissing, "trace", found).mend(start)];
+            return vec![Finding::of(Message::TraceMissing, "trace", found).remedy(start)];
         }
         Err(why) => return vec![Finding::of(Message::TraceFails, "trace", why)],
     };
@@ -97,7 +98,7 @@ pub(crate) fn judge(
             "sudo gleaner-agent export --database {} ./rescued",
             quoted(damaged)
         );
-        findings.push(Finding::of(Message::TraceDamaged, "trace", found).mend(command));
+        findings.push(Finding::of(Message::TraceDamaged, "trace", found).remedy(command));
     }
     findings
 }
@@ -119,11 +120,11 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
         (Some(age_ms), true, _) => Finding::ok("trace", said(age_ms)),
         (Some(age_ms), false, true) => {
             let found = format!("{}: the agent runs, and stores nothing", said(age_ms));
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (Some(age_ms), false, false) => {
             let found = format!("{}: no agent is at work on it", said(age_ms));
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (None, _, true) => Finding::of(
             Message::TraceEmpty,
@@ -135,7 +136,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
                 "{} has no sample, and no agent is at work on it",
                 database.display()
             );
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
     }
 }
@@ -147,8 +148,8 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
         "{} (mode {mode:04o}) is open to every user of this host",
         database.display()
     );
-    let mend = format!("sudo chmod o-rwx {}", quoted(database));
-    Some(Finding::of(Message::TraceOpen, "trace", found).mend(mend))
+    let remedy = format!("sudo chmod o-rwx {}", quoted(database));
+    Some(Finding::of(Message::TraceOpen, "trace", found).remedy(remedy))
 }
 
 /// Judges the absences of the last sample: values that need a permission, and values that this host does
@@ -172,7 +173,7 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
             some => format!(": {}", some.join("; ")),
         };
         let found = format!("the agent may not read {}{because}", names(&denied));
-        findings.push(Finding::of(Message::NotGranted, "readable", found).mend(grant));
+        findings.push(Finding::of(Message::NotGranted, "readable", found).remedy(grant));
     }
     let there: Vec<&MissingItem> = others
         .into_iter()
@@ -204,11 +205,11 @@ pub(crate) fn judge_shipping(trace: &Trace, interval_ms: i64, try_now: &str) -> 
             let found = format!(
                 "the collector has acknowledged nothing yet; {count} records wait, the oldest for {lag}"
             );
-            Finding::of(Message::NeverShipped, "backlog", found).mend(try_now)
+            Finding::of(Message::NeverShipped, "backlog", found).remedy(try_now)
         }
         (_, Some(lag_ms)) if lag_ms > limit => {
             let found = format!("{count} records wait, the oldest for {lag}");
-            Finding::of(Message::Backlog, "backlog", found).mend(try_now)
+            Finding::of(Message::Backlog, "backlog", found).remedy(try_now)
         }
         (_, Some(_)) => Finding::ok(
             "backlog",
@@ -302,7 +303,7 @@ mod tests {
         ];
         let found = judge_absences(&trace, "grant");
         assert_eq!((found.len(), found[0].message), (1, None));
-        assert!(found[0].found.ends_with("it has no psi"), "{found:?}");
+        assert!(found[0].text.ends_with("it has no psi"), "{found:?}");
         trace
             .absences
             .push(missing("files", "denied", Some("root reads them")));
@@ -315,7 +316,7 @@ mod tests {
             (1, Some(Message::NotGranted))
         );
         assert!(
-            found[0].found.contains("files, processes: root reads them"),
+            found[0].text.contains("files, processes: root reads them"),
             "{found:?}"
         );
     }

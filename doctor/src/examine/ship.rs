@@ -111,5 +111,5 @@ fn reach(
 fn unseen(folder: &Path) -> Finding {
     let found = format!("this user may not look into {}", folder.display());
     Finding::of(crate::message::Message::CertificateUnseen, "ship", found)
-        .mend("sudo gleaner doctor ship")
+        .remedy("sudo gleaner doctor ship")
 }
