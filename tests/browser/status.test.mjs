@@ -145,13 +145,13 @@ describe("a collector of some hosts", () => {
     await close();
   });
 
-  test("shows first what is wrong: a refused host with its reason and what to do", async () => {
+  test("shows first what is wrong: a rejected host with its reason and what to do", async () => {
     const { page, close } = await open(collector.http);
     const problem = page.locator(".problems > li").first();
-    assert.match(await problem.textContent(), /1 host was turned away/);
+    assert.match(await problem.textContent(), /1 host was rejected/);
     assert.match(await problem.textContent(), /host-00005 \([0-9a-f]{8}\): .*not a batch.*install it anew/s);
     const first = page.locator("#table tbody tr").first();
-    assert.match(await first.textContent(), /host-00005.*refused/s);
+    assert.match(await first.textContent(), /host-00005.*rejected/s);
     assert.match(await page.locator("#table tr.why").textContent(), /not a batch/);
     assert.match(await page.locator(".problems").textContent(), /3 hosts' clocks are wrong by more than a minute/);
     assert.match(await page.locator(".problems").textContent(), /agents are of 2 versions/);

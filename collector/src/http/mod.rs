@@ -131,7 +131,7 @@ impl App {
 
     /// Counts a refusal, and logs it if it is news, which being busy is not.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
-        self.metrics.refused(reason(refusal.status));
+        self.metrics.rejected(reason(refusal.status));
         if refusal.status == StatusCode::TOO_MANY_REQUESTS {
             return refusal;
         }
@@ -156,7 +156,7 @@ impl Server for App {
 
     fn failed(&self, address: SocketAddr, error: &io::Error) {
         self.log_refusal(&address.ip().to_string(), &error.to_string());
-        self.metrics.refused("connection");
+        self.metrics.rejected("connection");
     }
 
     fn forbidden(&self, why: &str) -> Response {

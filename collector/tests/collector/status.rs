@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
         .collect();
     let expected = [
         "disk_full",
-        "hosts_refused",
+        "hosts_rejected",
         "hosts_silent",
         "clocks_wrong",
         "several_versions",
@@ -109,7 +109,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
     assert_eq!(status["is_well"], false);
     assert_eq!(
         status["hosts_by_state"],
-        serde_json::json!({"refused": 1, "silent": 1, "clock_wrong": 1, "well": 1})
+        serde_json::json!({"rejected": 1, "silent": 1, "clock_wrong": 1, "well": 1})
     );
     let (text, _) = page(&collector, "");
     let severities: Vec<_> = text.match_indices("class=\"severity\"").collect();
@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
     assert_eq!(code, Some(3));
     assert!(said.starts_with("fault: The disk is full"), "{said}");
     assert!(
-        said.contains("\nrefused      strange  00000000  "),
+        said.contains("\nrejected     strange  00000000  "),
         "{said}"
     );
 }

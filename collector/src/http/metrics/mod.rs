@@ -27,7 +27,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// handles that many.
 const HOSTS: usize = 10_000;
 
-/// Reasons of refusals, a series each from the start, so that a first refusal is an increase.
+/// Reasons of rejections, a series each from the start, so that a first rejection is an increase.
 const REASONS: [&str; 11] = [
     "busy",
     "connection",
@@ -66,7 +66,7 @@ pub(super) struct Metrics {
     batches: Counter,
     rows: Counter,
     received: Counter,
-    refused: Family<Reason, Counter>,
+    rejected: Family<Reason, Counter>,
     connections: Gauge,
 }
 
@@ -86,13 +86,13 @@ impl Metrics {
         self.received.inc_by(bytes);
     }
 
-    pub(super) fn refused(&self, reason: &str) {
+    pub(super) fn rejected(&self, reason: &str) {
         let reason = reason.to_owned();
-        self.refused.get_or_create(&Reason { reason }).inc();
+        self.rejected.get_or_create(&Reason { reason }).inc();
     }
 
     pub(super) fn turned_away(&self) {
-        self.refused("connections_limit");
+        self.rejected("connections_limit");
     }
 
     pub(super) fn connection(&self) -> OpenConnection {
@@ -148,10 +148,10 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
         m.received.clone(),
     );
     for reason in REASONS.map(str::to_owned) {
-        let _ = m.refused.get_or_create(&Reason { reason }); // at 0
+        let _ = m.rejected.get_or_create(&Reason { reason }); // at 0
     }
-    let help = "Requests and connections refused, by reason";
-    registry.register("refused_requests", help, m.refused.clone());
+    let help = "Requests and connections rejected, by reason";
+    registry.register("rejected_requests", help, m.rejected.clone());
     let seal = &status.seal;
     let mut counter = |name, help, value: u64| {
         registry.register(name, help, ConstCounter::new(value));
@@ -232,7 +232,7 @@ fn measured(registry: &mut Registry, status: &Status) {
         ),
         (
             "disk_reserve",
-            "Left free: batches are refused before",
+            "Left free: batches are rejected before",
             status.reserve_bytes,
         ),
     ];

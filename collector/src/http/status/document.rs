@@ -39,9 +39,9 @@ pub struct Status {
     pub(crate) journal_disk_free_bytes: u64,
     /// Free bytes on the dataset's disk, which may be the same.
     pub(crate) dataset_disk_free_bytes: u64,
-    /// Free bytes at which batches are refused.
+    /// Free bytes at which batches are rejected.
     pub(crate) reserve_bytes: u64,
-    /// Days until batches will be refused, at the present rate; absent without a rate.
+    /// Days until batches will be rejected, at the present rate; absent without a rate.
     pub(crate) days_until_disk_full: Option<f64>,
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
     pub(crate) certificate_expiry_time_ms: Option<i64>,
@@ -51,7 +51,7 @@ pub struct Status {
     /// Number of hosts.
     pub hosts_count: u64,
     /// Number of hosts not heard for longer than their intervals explain; some of them may have been
-    /// refused.
+    /// rejected.
     pub hosts_silent_count: u64,
     /// Number of hosts in each state.
     pub hosts_by_state: BTreeMap<State, u64>,
@@ -67,8 +67,8 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The host was refused at its last attempt.
-    Refused,
+    /// The host was rejected at its last attempt.
+    Rejected,
     /// The host was not heard for longer than its interval explains.
     Silent,
     /// The host's clock is wrong by more than a minute.
@@ -79,12 +79,12 @@ pub enum State {
 
 impl State {
     /// All states, the worst first.
-    pub const ALL: [Self; 4] = [Self::Refused, Self::Silent, Self::ClockWrong, Self::Well];
+    pub const ALL: [Self; 4] = [Self::Rejected, Self::Silent, Self::ClockWrong, Self::Well];
 
     /// Name in JSON and addresses.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Refused => "refused",
+            Self::Rejected => "rejected",
             Self::Silent => "silent",
             Self::ClockWrong => "clock_wrong",
             Self::Well => "well",

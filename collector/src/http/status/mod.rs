@@ -114,7 +114,7 @@ fn of_host(host_id: String, known: Host, now_ms: i64) -> HostStatus {
         known,
     };
     host.state = match &host {
-        host if host.known.last_rejection.is_some() => State::Refused,
+        host if host.known.last_rejection.is_some() => State::Rejected,
         host if host.is_silent => State::Silent,
         host if host.is_clock_wrong() => State::ClockWrong,
         _ => State::Well,

@@ -85,7 +85,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
         ));
     }
     found.extend(publishing(status));
-    found.extend(refused(status));
+    found.extend(rejected(status));
     found.extend(silent(status));
     found.extend(clocks(status));
     found.extend(versions(status));
@@ -206,22 +206,22 @@ fn in_state(status: &Status, state: State) -> impl Iterator<Item = &HostStatus> 
     status.hosts.iter().filter(move |host| host.state == state)
 }
 
-fn refused(status: &Status) -> Option<Problem> {
+fn rejected(status: &Status) -> Option<Problem> {
     let say = |host: &HostStatus| {
         let rejection = host.known.last_rejection.as_ref();
         let (kind, reason) = rejection.map_or(("", ""), |r| (r.kind.as_str(), r.reason.as_str()));
         format!("{}: {reason}. {}", named(host), remedy(kind))
     };
     about_hosts(
-        Kind::HostsRefused,
-        in_state(status, State::Refused),
+        Kind::HostsRejected,
+        in_state(status, State::Rejected),
         say,
-        |n| format!("{} turned away when last here.", were(n)),
+        |n| format!("{} rejected at the last request.", were(n)),
         "Their records wait on them until this is mended.",
     )
 }
 
-/// Remedy for a refusal of this kind, in words that follow the reason.
+/// Remedy for a rejection of this kind, in words that follow the reason.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
