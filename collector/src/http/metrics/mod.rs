@@ -123,7 +123,7 @@ fn text(app: &App) -> String {
     started.set(seconds(status.started_time_ms));
     registry.register_with_unit(
         "process_start_time",
-        "When the collector started, since 1970-01-01 UTC",
+        "Start time of the collector, since 1970-01-01 UTC",
         Unit::Seconds,
         started,
     );
@@ -139,18 +139,22 @@ fn text(app: &App) -> String {
 
 /// Registers the counters.
 fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
-    registry.register("batches", "Batches taken in", m.batches.clone());
-    registry.register("rows", "Rows taken in, repeats included", m.rows.clone());
+    registry.register("batches", "Accepted batches", m.batches.clone());
+    registry.register(
+        "rows",
+        "Rows of accepted batches, repeats included",
+        m.rows.clone(),
+    );
     registry.register_with_unit(
         "received",
-        "Compressed content of the batches taken in",
+        "Compressed size of accepted batches",
         Unit::Bytes,
         m.received.clone(),
     );
     for reason in REASONS.map(str::to_owned) {
         let _ = m.rejected.get_or_create(&Reason { reason }); // at 0
     }
-    let help = "Requests and connections rejected, by reason";
+    let help = "Rejected requests and connections, by reason";
     registry.register("rejected_requests", help, m.rejected.clone());
     let seal = &status.seal;
     let mut counter = |name, help, value: u64| {
@@ -158,17 +162,17 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     };
     counter(
         "seals",
-        "Times that the dataset was written",
+        "Seals: writes of the journal into the dataset",
         seal.seals_count,
     );
     counter(
         "sealed_rows",
-        "Rows that these added to the dataset",
+        "Rows that seals added to the dataset",
         seal.sealed_rows_count,
     );
     counter(
         "repeated_rows",
-        "Rows that came again and were left out of the dataset",
+        "Repeated rows, which were dropped",
         seal.repeated_rows_count,
     );
     counter(
@@ -178,7 +182,7 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     );
     counter(
         "damaged_files",
-        "Files of the dataset that were found damaged, and set aside",
+        "Damaged files of the dataset that were set aside",
         seal.damaged_files_count,
     );
     counter(
@@ -188,7 +192,7 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     );
     registry.register_with_unit(
         "lost_journal",
-        "Journal that was damaged on the disk and could not be read",
+        "Bytes of the journal that were lost to damage on the disk",
         Unit::Bytes,
         ConstCounter::new(seal.lost_journal_bytes),
     );
@@ -222,17 +226,17 @@ fn measured(registry: &mut Registry, status: &Status) {
         ),
         (
             "journal_disk_free",
-            "Free on the journal's disk",
+            "Free space on the journal's disk",
             status.journal_disk_free_bytes,
         ),
         (
             "dataset_disk_free",
-            "Free on the dataset's disk, which may be the same",
+            "Free space on the dataset's disk, which may be the same",
             status.dataset_disk_free_bytes,
         ),
         (
             "disk_reserve",
-            "Left free: batches are rejected before",
+            "Space kept free: batches are rejected before using it",
             status.reserve_bytes,
         ),
     ];
@@ -242,7 +246,7 @@ fn measured(registry: &mut Registry, status: &Status) {
     let times = [
         (
             "last_sealed_timestamp",
-            "When the journal was last seen to be in the dataset, since 1970-01-01 UTC",
+            "Last time when the whole journal was in the dataset, since 1970-01-01 UTC",
             status.seal.last_sealed_time_ms,
         ),
         (
@@ -252,7 +256,7 @@ fn measured(registry: &mut Registry, status: &Status) {
         ),
         (
             "last_published_timestamp",
-            "When the copy on the object store was last seen to be up to date, since 1970-01-01 UTC",
+            "Last time when the object store held the whole dataset, since 1970-01-01 UTC",
             status
                 .publish
                 .as_ref()
@@ -267,7 +271,7 @@ fn measured(registry: &mut Registry, status: &Status) {
     }
     if let Some(publish) = &status.publish {
         let pending = whole(publish.pending_bytes);
-        let help = "Files of the dataset that the object store lacks";
+        let help = "Bytes of the dataset that are missing in the object store";
         registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
     }
     let hosts = Family::<StateLabels, Gauge>::default();
@@ -278,7 +282,7 @@ fn measured(registry: &mut Registry, status: &Status) {
         };
         hosts.get_or_create(&labels).set(count);
     }
-    registry.register("hosts", "Hosts known, by state", hosts);
+    registry.register("hosts", "Hosts by state", hosts);
     let problems = Family::<ProblemLabels, Gauge>::default();
     for kind in Kind::ALL {
         let labels = ProblemLabels {
@@ -288,9 +292,13 @@ fn measured(registry: &mut Registry, status: &Status) {
         let is_there = status.problems.iter().any(|problem| problem.kind == kind);
         problems.get_or_create(&labels).set(i64::from(is_there));
     }
-    registry.register("problem", "1 while something is wrong, by kind", problems);
+    registry.register(
+        "problem",
+        "1 while a problem of this kind exists, else 0",
+        problems,
+    );
     let without_series = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
-    let help = "Hosts without series of their own, those silent for longest";
+    let help = "Hosts without series of their own: those whose last batch is oldest";
     registry.register("hosts_without_series", help, without_series);
 }
 
