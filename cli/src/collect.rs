@@ -69,7 +69,7 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
 const LOOPBACK: &str = "127.0.0.1";
 /// Validity of the enrolment token, which is used immediately.
 const TOKEN: Duration = Duration::from_secs(300);
-/// Shipping interval: frequent enough for a dataset that is read occasionally, and rare enough for few
+/// Batch interval: frequent enough for a dataset that is read occasionally, and rare enough for few
 /// small files.
 const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 

@@ -237,7 +237,7 @@ messages! {
         "No collector is configured, and this host is not enrolled: nothing leaves it.",
         "Nothing, unless this host should ship its trace. In that case make a token on the collector, and enrol.";
     Backlog, "backlog", Warning,
-        "Records have waited longer than the shipping interval explains. They are kept, and sent once the collector is reachable.",
+        "Records have waited longer than the batch interval explains. They are kept, and sent once the collector is reachable.",
         "Fix the other messages about ship. The command tries to send immediately, and prints the error.";
     NeverShipped, "never-shipped", Warning,
         "This host is configured to ship its trace, but the collector has never acknowledged a record of it.",

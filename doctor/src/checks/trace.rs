@@ -9,9 +9,9 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Minimum age of unshipped records that counts as a backlog; younger ones may be waiting for the next
-/// shipping interval.
+/// batch interval.
 const LEAST_BACKLOG_MS: i64 = 600_000;
-/// Age of unshipped records that counts as a backlog, in shipping intervals.
+/// Age of unshipped records that counts as a backlog, in batch intervals.
 const BACKLOG_INTERVALS: i64 = 3;
 
 /// The part of `gleaner-agent status --json` that the doctor uses.
