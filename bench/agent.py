@@ -96,7 +96,7 @@ def bench(args: argparse.Namespace) -> int:
 
 
 def run(agent: Path, database: Path, samples: int, interval: int) -> None:
-    command = [str(agent), "run", "--interval", f"{interval}s", "--samples", str(samples), "--database", str(database)]
+    command = [str(agent), "run", "--sample-interval", f"{interval}s", "--samples", str(samples), "--database", str(database)]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as tracer:
         try:
             _, said = tracer.communicate(timeout=samples * interval * 1.2 + 60)

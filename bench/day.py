@@ -15,7 +15,7 @@ from pathlib import Path
 
 EXAMPLES = """examples:
   bench/day.py /var/lib/gleaner/trace.db
-  gleaner-agent run --interval 90s --samples 41 --database /tmp/trace.db; bench/day.py /tmp/trace.db
+  gleaner-agent run --sample-interval 90s --samples 41 --database /tmp/trace.db; bench/day.py /tmp/trace.db
 """
 
 DAY_MS = 86_400_000

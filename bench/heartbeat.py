@@ -56,7 +56,7 @@ def gaps(program: str, seconds: float, loops: int, share: float, interval: str) 
         places = [("config", "agent.toml"), ("database", "trace.db"), ("socket", "agent.sock")]
         places += [(f"{name}-root", name) for name in ("dev", "sys", "run")]
         options = [word for option, name in places for word in (f"--{option}", str(root / name))]
-        start(running, [program, *options, "run", "--interval", interval])
+        start(running, [program, *options, "run", "--sample-interval", interval])
         listener = connect(root / "agent.sock")
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
         for cpu in os.sched_getaffinity(0):

@@ -47,11 +47,11 @@ class Tracer:
 
 
 def agent(program: Path) -> Tracer:
-    command = [str(program), "run", "--interval", "{interval}s", "--samples", "{samples}"]
+    command = [str(program), "run", "--sample-interval", "{interval}s", "--samples", "{samples}"]
     return Tracer(
         name="gleaner-agent run",
         version=version_of([str(program), "--version"]),
-        configuration="`gleaner-agent run --interval 1s`; paths hashed, MemAvailable read between samples as by default",
+        configuration="`gleaner-agent run --sample-interval 1s`; paths hashed, MemAvailable read between samples as by default",
         record=[*command, "--database", "{folder}/stored/trace.db"],
         is_gleaner=True,
     )

@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-QUIET_MS = 300
+RETURN_WATCH_AFTER_MS = 300
 
 
 def arguments() -> argparse.Namespace:
@@ -95,11 +95,11 @@ def run(agent: Path, source_of: type, trials: int, interval: str) -> list[Trial]
         root = Path(scratch)
         for folder in ("dev/input", "dev/pts", "sys", "run"):
             (root / folder).mkdir(parents=True)
-        (root / "agent.toml").write_text(f'owner_quiet = "{QUIET_MS}ms"\n')
+        (root / "agent.toml").write_text(f'return_watch_after = "{RETURN_WATCH_AFTER_MS}ms"\n')
         source = source_of(root / "dev")
         options = {"config": "agent.toml", "database": "trace.db", "socket": "agent.sock"}
         options |= {"dev-root": "dev", "sys-root": "sys", "run-root": "run"}
-        command = [str(agent.resolve()), "run", "--interval", interval]
+        command = [str(agent.resolve()), "run", "--sample-interval", interval]
         for option, name in options.items():
             command += [f"--{option}", str(root / name)]
         tracer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -142,7 +142,7 @@ def press(messages, source, trials: int) -> list[Trial]:
             if waiting.pressed_ns < begun_ns + message["agent_wall_us"] * 1000:
                 waiting.in_sample = waiting.pressed_ns >= begun_ns
                 waiting = None
-        elif len(done) < trials and (message["owner_idle_ms"] or 0) >= QUIET_MS:
+        elif len(done) < trials and (message["owner_idle_ms"] or 0) >= RETURN_WATCH_AFTER_MS:
             time.sleep(dice.uniform(0, 0.15))
             waiting = Trial(time.time_ns())
             done.append(waiting)

@@ -139,10 +139,10 @@ class RealAgent:
         os.mkfifo(node)
         self.keyboard = os.open(node, os.O_RDWR)
         self.path = root / "agent.sock"
-        (root / "agent.toml").write_text('owner_quiet = "300ms"\n')
+        (root / "agent.toml").write_text('return_watch_after = "300ms"\n')
         options = {"config": "agent.toml", "database": "trace.db", "socket": "agent.sock"}
         options |= {"dev-root": "dev", "sys-root": "sys", "run-root": "run"}
-        command = [str(agent.resolve()), "run", "--interval", "2s"]
+        command = [str(agent.resolve()), "run", "--sample-interval", "2s"]
         for option, name in options.items():
             command += [f"--{option}", str(root / name)]
         self.process = subprocess.Popen(command, stderr=subprocess.DEVNULL)

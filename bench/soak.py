@@ -77,7 +77,7 @@ def soak(agent: Path, output: Path, seconds: int) -> list[str]:
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     database = output / "trace.db"
-    command = [str(agent), "run", "--interval", f"{INTERVAL_SECONDS}s", "--samples", str(seconds // INTERVAL_SECONDS)]
+    command = [str(agent), "run", "--sample-interval", f"{INTERVAL_SECONDS}s", "--samples", str(seconds // INTERVAL_SECONDS)]
     command += ["--database", str(database)]
     with load(output, asleep=300, busy=5, seconds=seconds) as busy, (output / "said").open("wb") as said:
         tracer = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said)

@@ -8,7 +8,7 @@ const AFTER_HELP: &str = "\
 Examples:
   gleaner-agent sample                     what this host's memory holds now
   gleaner-agent sample --json              the same, each field with its unit
-  gleaner-agent run --interval 90s         trace until interrupted
+  gleaner-agent run --sample-interval 90s  trace until interrupted
   gleaner-agent status                     whether tracing works, and what it cannot read
   gleaner-agent inspect                    what has been recorded about you
   gleaner-agent export /srv/gleaner/data   hand the trace on to a dataset
@@ -47,7 +47,7 @@ pub struct GlobalArgs {
     pub socket: Option<PathBuf>,
     /// Time between samples, like 90s, 1m30s or 500ms [default: 90s]
     #[arg(long, global = true, value_name = "TIME", value_parser = crate::interval::parse)]
-    pub interval: Option<Duration>,
+    pub sample_interval: Option<Duration>,
     /// The kernel's process files, or a captured tree of another host's
     #[arg(long, global = true, value_name = "DIR", default_value = "/proc")]
     pub proc_root: PathBuf,
@@ -75,7 +75,7 @@ impl Default for GlobalArgs {
             config: None,
             database: None,
             socket: None,
-            interval: None,
+            sample_interval: None,
             proc_root: "/proc".into(),
             sys_root: "/sys".into(),
             dev_root: "/dev".into(),
@@ -92,7 +92,7 @@ pub enum Command {
     /// Sample at each interval into the database, until interrupted
     #[command(after_help = "Examples:
   sudo gleaner-agent run                         # every 90 s, until Ctrl-C or SIGTERM
-  gleaner-agent run --interval 1s --samples 30 --database /tmp/trace.db")]
+  gleaner-agent run --sample-interval 1s --samples 30 --database /tmp/trace.db")]
     Run {
         /// End after this number of samples
         #[arg(long, value_name = "N")]

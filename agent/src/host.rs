@@ -21,7 +21,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
         cpus_count: cpus_count(&config.settings.sys_root),
         physical_bytes,
         page_size_bytes: config.settings.units.page_size_bytes as i64,
-        sample_interval_ms: config.interval_ms(),
+        sample_interval_ms: config.sample_interval_ms(),
         headroom_share: config.settings.headroom_share,
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         privacy: config.privacy.as_str().to_owned(),

@@ -47,14 +47,14 @@ pub struct Inspection {
     pub cgroup_paths: Vec<String>,
     /// Events by kind.
     pub events: Vec<Kind>,
-    /// Records that a collector has.
-    pub shipped: ShippingProgress,
+    /// Progress of shipping to a collector.
+    pub shipping: ShippingProgress,
     /// Present time, ms since 1970-01-01 UTC.
     pub now_ms: i64,
     /// Age limit of the records, in ms.
-    pub kept_for_ms: u64,
+    pub retention_ms: u64,
     /// Size limit of the database, in bytes.
-    pub kept_within_bytes: u64,
+    pub database_limit_bytes: u64,
 }
 
 /// The host, as recorded.
@@ -73,8 +73,8 @@ pub struct Host {
 pub struct Source {
     /// Name of the source.
     pub source: String,
-    /// Number of different moments of activity recorded.
-    pub moments_count: i64,
+    /// Number of different times of activity recorded.
+    pub activity_times_count: i64,
 }
 
 /// A program that was active.
@@ -109,8 +109,8 @@ pub fn read(path: &Path, from_ms: i64, now_ms: i64, limits: &Limits) -> Result<I
     })?;
     let mut inspection = query(&connection, from_ms, now_ms).map_err(Error::database(path))?;
     inspection.database = path.to_owned();
-    inspection.kept_for_ms = u64::try_from(limits.age.as_millis()).unwrap_or(u64::MAX);
-    inspection.kept_within_bytes = limits.database_bytes;
+    inspection.retention_ms = u64::try_from(limits.age.as_millis()).unwrap_or(u64::MAX);
+    inspection.database_limit_bytes = limits.database_bytes;
     inspection.mode = format!("{:04o}", file.mode() & 0o7777);
     inspection.owner = (file.uid(), file.gid());
     Ok(inspection)
@@ -157,7 +157,7 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         |row| {
             Ok(Source {
                 source: row.get(0)?,
-                moments_count: row.get(1)?,
+                activity_times_count: row.get(1)?,
             })
         },
     )?;
@@ -208,10 +208,10 @@ fn query(connection: &Connection, from_ms: i64, now_ms: i64) -> rusqlite::Result
         paths: paths("files")?,
         cgroup_paths,
         events,
-        shipped: ShippingProgress::read(connection, now_ms)?,
+        shipping: ShippingProgress::read(connection, now_ms)?,
         now_ms,
-        kept_for_ms: 0,
-        kept_within_bytes: 0,
+        retention_ms: 0,
+        database_limit_bytes: 0,
     })
 }
 
@@ -251,8 +251,8 @@ impl Inspection {
             self.samples_count,
             ago(from_ms),
             ago(to_ms),
-            interval::format(Duration::from_millis(self.kept_for_ms)),
-            Bytes::from(self.kept_within_bytes),
+            interval::format(Duration::from_millis(self.retention_ms)),
+            Bytes::from(self.database_limit_bytes),
         )?;
         if let Some(host) = &self.host {
             writeln!(
@@ -269,8 +269,8 @@ impl Inspection {
         for source in &self.activity {
             writeln!(
                 text,
-                "  {:<16}{:>8} different moments",
-                source.source, source.moments_count
+                "  {:<16}{:>8} different times",
+                source.source, source.activity_times_count
             )?;
         }
         let returns = self.events.iter().find(|e| e.kind == "owner_returned");
@@ -320,7 +320,7 @@ impl Inspection {
             "\nWho can read it: mode {} of user {user} and group {group}. {} \
              To erase it, end the agent and remove\n  {}\n  {}",
             self.mode,
-            leaves(&self.shipped),
+            leaves(&self.shipping),
             self.database.display(),
             beside(&self.database, "-key").display()
         )
@@ -328,13 +328,13 @@ impl Inspection {
 }
 
 /// Sentences about records that have left the host.
-fn leaves(shipped: &ShippingProgress) -> String {
+fn leaves(shipping: &ShippingProgress) -> String {
     let otherwise = "leaves this host unless somebody runs\n`gleaner-agent export`.";
-    match shipped.acknowledged_sequence {
+    match shipping.acknowledged_sequence {
         None => format!("Nothing {otherwise}"),
         Some(_) => format!(
             "A collector has all of it but the\nnewest {} records (`gleaner-agent ship`); nothing else {otherwise}",
-            shipped.pending_records_count
+            shipping.pending_records_count
         ),
     }
 }

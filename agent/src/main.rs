@@ -62,7 +62,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         Command::Status { json } => {
             let status = status::read(
                 &config.database,
-                config.interval_ms(),
+                config.sample_interval_ms(),
                 gleaner_agent::clock::Moment::now().time_ms,
             )?;
             print(if json {

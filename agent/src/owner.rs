@@ -15,7 +15,7 @@ use gleaner_schemas::live::{HostState, Owner as Message, OwnerState};
 #[derive(Debug)]
 pub(crate) struct Owner {
     interval_ms: i64,
-    quiet_ms: i64,
+    return_watch_after_ms: i64,
     rule: IdleRule,
     idle: IdleState,
     last: Option<Moment>,
@@ -47,12 +47,12 @@ pub(crate) struct OwnerUpdate {
 }
 
 impl Owner {
-    /// Owner whose return is awaited after an idle time of `quiet_ms`; samples are taken every
+    /// Owner whose return is awaited after an idle time of `return_watch_after_ms`; samples are taken every
     /// `interval_ms`.
-    pub(crate) fn new(interval_ms: i64, quiet_ms: i64) -> Self {
+    pub(crate) fn new(interval_ms: i64, return_watch_after_ms: i64) -> Self {
         Self {
             interval_ms,
-            quiet_ms,
+            return_watch_after_ms,
             rule: IdleRule::default(),
             idle: IdleState::default(),
             last: None,
@@ -62,9 +62,9 @@ impl Owner {
     }
 
     /// Sets new intervals; the knowledge of the owner stays.
-    pub(crate) const fn configure(&mut self, interval_ms: i64, quiet_ms: i64) {
+    pub(crate) const fn configure(&mut self, interval_ms: i64, return_watch_after_ms: i64) {
         self.interval_ms = interval_ms;
-        self.quiet_ms = quiet_ms;
+        self.return_watch_after_ms = return_watch_after_ms;
     }
 
     /// Evaluates a sample.
@@ -77,7 +77,7 @@ impl Owner {
         let state = host_state(&now, verdict);
         let source = least_idle(&sample.activity).unwrap_or("unknown");
         let owner_idle_ms = sample.row.owner_idle_ms;
-        let away = owner_idle_ms.filter(|&idle_ms| idle_ms >= self.quiet_ms);
+        let away = owner_idle_ms.filter(|&idle_ms| idle_ms >= self.return_watch_after_ms);
         let away = away.map(|idle_ms| OwnerAbsence { at: now, idle_ms });
         let before = std::mem::replace(&mut self.away, away);
         let mut found = OwnerUpdate {

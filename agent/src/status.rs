@@ -32,13 +32,13 @@ pub struct Status {
     /// Time since the last sample, in ms.
     pub last_sample_age_ms: Option<i64>,
     /// True if the last sample is at most two intervals old.
-    pub healthy: bool,
+    pub is_healthy: bool,
     /// True while an agent works on the database.
-    pub running: bool,
+    pub is_running: bool,
     /// Progress of shipping.
-    pub shipped: ShippingProgress,
+    pub shipping: ShippingProgress,
     /// Damaged databases that were set aside.
-    pub damaged: Vec<PathBuf>,
+    pub damaged_databases: Vec<PathBuf>,
     /// Values that the last sample could not read.
     pub absences: Vec<MissingValue>,
 }
@@ -125,10 +125,10 @@ fn query(
         gaps_count: count("gaps")?,
         sample_interval_ms,
         last_sample_age_ms,
-        healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
-        running: is_locked(path),
-        shipped: ShippingProgress::read(connection, now_ms)?,
-        damaged: damage::kept(path),
+        is_healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
+        is_running: is_locked(path),
+        shipping: ShippingProgress::read(connection, now_ms)?,
+        damaged_databases: damage::kept(path),
         absences: absences.collect::<rusqlite::Result<_>>()?,
     })
 }
@@ -212,7 +212,7 @@ impl Status {
     /// Returns true if a sample was written recently.
     #[must_use]
     pub const fn is_healthy(&self) -> bool {
-        self.healthy
+        self.is_healthy
     }
 
     /// Renders the status as text.
@@ -222,8 +222,8 @@ impl Status {
             ms.map_or_else(|| "none".to_owned(), |ms| Seconds::from_ms(ms).to_string())
         };
         let state = state(
-            self.healthy,
-            self.running,
+            self.is_healthy,
+            self.is_running,
             self.last_sample_age_ms,
             self.sample_interval_ms,
         );
@@ -237,13 +237,13 @@ impl Status {
             time(self.sample_interval_ms),
             time(self.last_sample_age_ms),
         );
-        text.push_str(&self.shipped.text());
-        if !self.damaged.is_empty() {
+        text.push_str(&self.shipping.text());
+        if !self.damaged_databases.is_empty() {
             text.push_str(
                 "damaged databases, set aside; `export --database FILE` reads what can be read\n",
             );
         }
-        for path in &self.damaged {
+        for path in &self.damaged_databases {
             let _ = writeln!(text, "  {}", path.display()); // writing to a String cannot fail
         }
         if !self.absences.is_empty() {

@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner collect --local                          # into ~/.local/state/gleaner/local, or /var/lib as root
-  gleaner collect --local --output /srv/trace --interval 10s
+  gleaner collect --local --output /srv/trace --sample-interval 10s
   gleaner report ~/.local/state/gleaner/local/dataset -o report.html
 
 Many hosts: `gleaner-collector run` on a server, `gleaner-agent enroll` on each of them.")]
@@ -38,7 +38,7 @@ pub(crate) struct Collect {
     pub(crate) output: Option<PathBuf>,
     /// Time between samples [default: 90s].
     #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
-    pub(crate) interval: Option<std::time::Duration>,
+    pub(crate) sample_interval: Option<std::time::Duration>,
     /// End after so many samples.
     #[arg(long, value_name = "N")]
     pub(crate) samples: Option<u64>,
@@ -69,7 +69,7 @@ fn status_address(text: &str) -> Result<StatusAddress, String> {
 const LOOPBACK: &str = "127.0.0.1";
 /// Validity of the enrolment token, which is used immediately.
 const TOKEN: Duration = Duration::from_secs(300);
-/// Shipping interval: frequent enough for a dataset that is read occasionally, and rare enough for few
+/// Batch interval: frequent enough for a dataset that is read occasionally, and rare enough for few
 /// small files.
 const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
         folder.join("dataset").display()
     );
 
-    let every = SHIPPED_EVERY.min(config.interval * 10);
+    let every = SHIPPED_EVERY.min(config.sample_interval * 10);
     let (stop, stopped) = channel::<()>();
     let shipping = config.clone();
     let shipper = thread::spawn(move || ship_until(&shipping, every, &stopped));
@@ -148,7 +148,7 @@ fn agent_config(
     let mut config = AgentConfig::resolve(GlobalArgs {
         database: Some(folder.join("trace.db")),
         socket: Some("none".into()),
-        interval: args.interval,
+        sample_interval: args.sample_interval,
         ..GlobalArgs::default()
     })?;
     let address = collector.tls.context("the collector does not listen")?;

@@ -6,7 +6,7 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 /// Exit code if a check fails.
-const WRONG: u8 = 3;
+const FAULT: u8 = 3;
 
 pub(crate) fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
     let mut output = std::io::stdout();
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &Doctor) -> anyhow::Result<ExitCode> {
         gleaner_doctor::text(&diagnosis, top::columns(), has_colours)
     };
     output.write_all(text.as_bytes())?;
-    Ok(match diagnosis.wrong_count {
+    Ok(match diagnosis.fault_count {
         0 => ExitCode::SUCCESS,
-        _ => ExitCode::from(WRONG),
+        _ => ExitCode::from(FAULT),
     })
 }

@@ -118,12 +118,12 @@ fn sample(number: u64, sequence: i64) -> SampleRow {
 /// rows.
 fn batch(number: u64, clock_ms: i64) -> anyhow::Result<(Vec<u8>, u64)> {
     let (host_id, database_id) = (id("host", number), id("database", number));
-    let behind_ms = i64::try_from(number % 9)? * 20_000;
+    let lag_ms = i64::try_from(number % 9)? * 20_000;
     let identity = |sequence: i64| Identity {
         host_id: &host_id,
         database_id: &database_id,
         sequence,
-        time_ms: clock_ms - behind_ms - (SAMPLES - sequence) * INTERVAL_MS,
+        time_ms: clock_ms - lag_ms - (SAMPLES - sequence) * INTERVAL_MS,
     };
     let mut hosts = RowsBuilder::new(&HostRow::TABLE);
     let mut samples = RowsBuilder::new(&SampleRow::TABLE);

@@ -94,7 +94,7 @@ fn say(mut status: Status) -> String {
         for line in &problem.hosts {
             let _ = writeln!(text, "  {}", plain(line));
         }
-        let _ = writeln!(text, "  {}", problem.advice);
+        let _ = writeln!(text, "  {}", problem.remedy);
     }
     if status.problems.is_empty() {
         text.push_str("nothing is wrong\n");
@@ -115,7 +115,7 @@ fn collector(status: &Status) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING);
     let age = |ms: i64| format!("{} ago", brief_length(status.time_ms.saturating_sub(ms)));
-    let sealed = match (&status.seal.failure, status.seal.last_sealed_ms) {
+    let sealed = match (&status.seal.failure, status.seal.last_sealed_time_ms) {
         (Some(_), _) => "cannot be written".to_owned(),
         (None, Some(last_ms)) if status.dataset_files_count > 0 => {
             format!("last written {}", age(last_ms))
@@ -123,10 +123,13 @@ fn collector(status: &Status) -> String {
         (None, _) => "not written yet".to_owned(),
     };
     let rate = status.dataset_bytes_per_day;
-    let left = status.disk_left_days;
+    let left = status.days_until_disk_full;
     let rows = [
         ("version", status.version.clone()),
-        ("running", format!("since {} UTC", utc(status.started_ms))),
+        (
+            "running",
+            format!("since {} UTC", utc(status.started_time_ms)),
+        ),
         (
             "dataset",
             format!(
@@ -158,7 +161,7 @@ fn collector(status: &Status) -> String {
         (
             "certificate",
             status
-                .certificate_until_ms
+                .certificate_expiry_time_ms
                 .map_or("none: this machine only".into(), |until| {
                     format!("until {} UTC", utc(until))
                 }),
@@ -187,7 +190,7 @@ fn hosts(status: &Status) -> String {
         "HOST",
         "ID",
         "LAST SEEN",
-        "BEHIND",
+        "LAG",
         "CLOCK",
         "GAPS",
         "LAST GAP",
@@ -197,7 +200,7 @@ fn hosts(status: &Status) -> String {
     for host in &status.hosts {
         let known = &host.known;
         let word = |text: &Option<String>| text.as_deref().map_or("-".into(), plain);
-        let seen = known.last_received_ms.map_or("never".into(), |last| {
+        let seen = known.last_received_time_ms.map_or("never".into(), |last| {
             format!(
                 "{} ago",
                 brief_length(status.time_ms.saturating_sub(last).max(0))
@@ -208,8 +211,7 @@ fn hosts(status: &Status) -> String {
             word(&known.host_name),
             short(&host.host_id).to_owned(),
             seen,
-            host.behind_ms
-                .map_or("-".into(), |ms| brief_length(ms.max(0))),
+            host.lag_ms.map_or("-".into(), |ms| brief_length(ms.max(0))),
             known.skew_ms.map_or("-".into(), clock),
             thousands(known.gaps_count),
             word(&known.last_gap_cause),

@@ -60,10 +60,10 @@ pub struct Progress {
     pub damaged_files_count: u64,
     /// Bytes of journal that were damaged and could not be read.
     pub lost_journal_bytes: u64,
-    /// Number of batches of the journal that could not be sealed, and stay there as `*.rejected`.
-    pub rejected_batches_count: u64,
+    /// Number of batches set aside: they could not be sealed, and stay in the journal as `*.rejected`.
+    pub set_aside_batches_count: u64,
     /// End of the last seal, ms since 1970-01-01 UTC.
-    pub last_sealed_ms: Option<i64>,
+    pub last_sealed_time_ms: Option<i64>,
     /// Number of small files merged into larger ones.
     pub merged_files_count: u64,
     /// Number of rows deleted because of retention.
@@ -71,7 +71,7 @@ pub struct Progress {
     /// Reason why sealing fails; absent while it works.
     pub failure: Option<String>,
     /// Reason why merging files fails; absent while it works.
-    pub compaction_failure: Option<String>,
+    pub merge_failure: Option<String>,
 }
 
 /// Handle of the sealer's thread.
@@ -247,7 +247,7 @@ impl Work {
         why: &BatchError,
     ) -> Result<(), Error> {
         let kept = journal::keep_rejected(self.journal.folder(), number, index, entry)?;
-        self.progress().rejected_batches_count += 1;
+        self.progress().set_aside_batches_count += 1;
         eprintln!(
             "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing goes on",
             kept.display()
@@ -277,11 +277,11 @@ impl Work {
         let failure = self.merge_and_retain().err().map(|e| e.to_string());
         let mut progress = self.progress();
         if let Some(reason) = &failure
-            && progress.compaction_failure != failure
+            && progress.merge_failure != failure
         {
             eprintln!("gleaner-collector: cannot merge files, or drop old ones: {reason}");
         }
-        progress.compaction_failure = failure;
+        progress.merge_failure = failure;
     }
 
     fn merge_and_retain(&self) -> Result<(), Error> {
@@ -333,7 +333,7 @@ impl Work {
         }
         progress.failure = failure;
         if sealed.is_ok() {
-            progress.last_sealed_ms = Some(now_ms());
+            progress.last_sealed_time_ms = Some(now_ms());
         }
     }
 
@@ -417,7 +417,7 @@ fn clocks(
             host_id: &header.host_id,
             database_id: &header.database_id,
             sequence: header.last_sequence,
-            time_ms: header.received_ms,
+            time_ms: header.received_time_ms,
         };
         let row = ClockRow {
             skew_ms: header.skew_ms.unwrap_or_default(),

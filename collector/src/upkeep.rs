@@ -70,7 +70,7 @@ pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
         problems,
         saved_rows,
         unproven_rows,
-        lost,
+        lost: lost_rows,
     } = &done;
     let mut text = String::new();
     if *manifest_rebuilt {
@@ -79,7 +79,7 @@ pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
     for problem in problems {
         line(&mut text, &format!("set aside in .damaged: {problem}"));
     }
-    for one in lost {
+    for one in lost_rows {
         line(&mut text, &lost_text(one));
     }
     if problems.is_empty() {
@@ -98,7 +98,7 @@ pub fn repaired(dataset: &Path) -> Result<Finding, DatasetError> {
         "problems": problems.iter().map(problem_json).collect::<Vec<_>>(),
         "saved_rows_count": saved_rows,
         "unproven_rows_count": unproven_rows,
-        "lost": lost.iter().map(lost_json).collect::<Vec<_>>(),
+        "lost_rows": lost_rows.iter().map(lost_json).collect::<Vec<_>>(),
     });
     Ok(Finding {
         text,
@@ -116,7 +116,7 @@ fn problem_json(problem: &Problem) -> Value {
         "path": problem.path,
         "table": problem.table,
         "date": problem.date,
-        "what": problem.kind.to_string(),
+        "fault": problem.kind.to_string(),
         "rows_count": problem.rows,
         "hosts_count": problem.hosts_count,
         "host_ids": problem.hosts,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   sudo gleaner doctor                    all daemons that are used here
   gleaner doctor agent ship              these two
-  gleaner doctor --json | jq -r '.checks[] | select(.state == \"wrong\") | .mend // empty'
+  gleaner doctor --json | jq -r '.checks[] | select(.state == \"fault\") | .remedy // empty'
   gleaner doctor --config-folder ./etc   daemons whose configuration lies in another folder
 
 Exit codes: 0 all is well (there may be warnings), 1 the doctor itself failed, 2 wrong usage, 3 something does not work.

@@ -9,33 +9,33 @@ pub(super) struct Finding {
     pub(super) subject: &'static str,
     /// Message of the fault; `None` if all is well.
     pub(super) message: Option<Message>,
-    pub(super) found: String,
+    pub(super) text: String,
     /// Command that fixes the fault, with `sudo` if it needs root.
-    pub(super) mend: Option<String>,
+    pub(super) remedy: Option<String>,
 }
 
 impl Finding {
     /// Finding without a fault.
-    pub(super) fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn ok(subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             subject,
             message: None,
-            found: found.into(),
-            mend: None,
+            text: text.into(),
+            remedy: None,
         }
     }
 
     /// Finding of a fault.
-    pub(super) fn of(message: Message, subject: &'static str, found: impl Into<String>) -> Self {
+    pub(super) fn of(message: Message, subject: &'static str, text: impl Into<String>) -> Self {
         Self {
             message: Some(message),
-            ..Self::ok(subject, found)
+            ..Self::ok(subject, text)
         }
     }
 
     /// Adds the command that fixes the fault, with `sudo` if it needs root.
-    pub(super) fn mend(mut self, command: impl Into<String>) -> Self {
-        self.mend = Some(command.into());
+    pub(super) fn remedy(mut self, command: impl Into<String>) -> Self {
+        self.remedy = Some(command.into());
         self
     }
 
@@ -47,7 +47,7 @@ impl Finding {
     /// characters.
     pub(super) fn into_check(self, daemon: &str, is_root: bool) -> Check {
         let state = self.state();
-        let mend = self.mend.map(|command| match is_root {
+        let remedy = self.remedy.map(|command| match is_root {
             true => command.replace("sudo ", ""),
             false => command,
         });
@@ -56,8 +56,8 @@ impl Finding {
             state,
             subject: self.subject.to_owned(),
             code: self.message.map(|message| message.code().to_owned()),
-            found: plain(&self.found),
-            mend: mend.map(|command| plain(&command)),
+            finding: plain(&self.text),
+            remedy: remedy.map(|command| plain(&command)),
         }
     }
 }
@@ -76,15 +76,19 @@ mod tests {
     #[test]
     fn root_needs_no_sudo_and_terminals_obey_nothing() {
         let finding = Finding::of(Message::NotRunning, "running", "a\n  b\u{1b}[31m")
-            .mend("sudo systemctl restart x && sudo journalctl -u x");
+            .remedy("sudo systemctl restart x && sudo journalctl -u x");
         let check = finding.clone().into_check("agent", true);
         assert_eq!(
-            check.mend.as_deref(),
+            check.remedy.as_deref(),
             Some("systemctl restart x && journalctl -u x")
         );
-        assert_eq!(check.found, "a b\u{fffd}[31m");
+        assert_eq!(check.finding, "a b\u{fffd}[31m");
         assert_eq!(check.code.as_deref(), Some("not-running"));
         let check = finding.into_check("agent", false);
-        assert!(check.mend.is_some_and(|mend| mend.starts_with("sudo ")));
+        assert!(
+            check
+                .remedy
+                .is_some_and(|remedy| remedy.starts_with("sudo "))
+        );
     }
 }

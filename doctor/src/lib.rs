@@ -86,10 +86,10 @@ pub fn diagnose(args: &Doctor) -> Diagnosis {
         gleaner_version: env!("CARGO_PKG_VERSION").to_owned(),
         time_ms: i64::try_from(now.as_millis()).unwrap_or(i64::MAX),
         user: place.me.name,
-        took_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+        duration_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
         ok_count: count(CheckState::Ok),
         warning_count: count(CheckState::Warning),
-        wrong_count: count(CheckState::Wrong),
+        fault_count: count(CheckState::Fault),
         not_used_count: count(CheckState::NotUsed),
         checks,
     }

@@ -4,7 +4,7 @@ use gleaner_schemas::diagnosis::CheckState;
 use std::fmt::Write;
 
 macro_rules! messages {
-    ($($name:ident, $code:literal, $state:ident, $meaning:literal, $advice:literal;)+) => {
+    ($($name:ident, $code:literal, $state:ident, $meaning:literal, $remedy:literal;)+) => {
         /// A message of the doctor.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Message {
@@ -29,8 +29,8 @@ macro_rules! messages {
                 match self { $(Self::$name => $meaning,)+ }
             }
 
-            const fn advice(self) -> &'static str {
-                match self { $(Self::$name => $advice,)+ }
+            const fn remedy(self) -> &'static str {
+                match self { $(Self::$name => $remedy,)+ }
             }
         }
     };
@@ -44,26 +44,26 @@ messages! {
         "systemd does not run this host (a container, or another init), so units were not checked.",
         "Make sure yourself that the daemons are started at boot.";
 
-    ProgramMissing, "program-missing", Wrong,
+    ProgramMissing, "program-missing", Fault,
         "The daemon is set up here, but its program is neither on the PATH nor in /usr/bin, /usr/local/bin.",
         "Install its package.";
     ProgramVersion, "program-version", Warning,
         "The daemon's program and `gleaner` have different versions.",
         "Install both in the same version. Older agents may send to newer collectors; newer agents may not send to older collectors.";
-    ProgramFails, "program-fails", Wrong,
+    ProgramFails, "program-fails", Fault,
         "The program cannot even print its version: it was built for another machine, is damaged, or is not executable for this user.",
         "Install its package again.";
 
     UnitMissing, "unit-missing", Warning,
         "The daemon is set up here, but systemd has no unit for it: it will not be started at the next boot.",
         "Install its package, which contains the unit, or make sure yourself that the daemon is started at boot.";
-    UnitFailed, "unit-failed", Wrong,
+    UnitFailed, "unit-failed", Fault,
         "The daemon ended with an error repeatedly, and systemd no longer restarts it.",
         "Fix the other messages of this daemon first. Then run the command: it starts the daemon again and prints the last lines of its log.";
-    UnitRestarting, "unit-restarting", Wrong,
+    UnitRestarting, "unit-restarting", Fault,
         "The daemon ends with an error soon after each start, and systemd starts it again.",
         "As for unit-failed.";
-    UnitStopped, "unit-stopped", Wrong,
+    UnitStopped, "unit-stopped", Fault,
         "The unit exists, but the daemon does not run.",
         "Start the daemon, now and at each boot.";
     UnitDisabled, "unit-disabled", Warning,
@@ -76,7 +76,7 @@ messages! {
         "`systemctl show` failed, or did not answer in time.",
         "Check the state that `systemctl is-system-running` prints.";
 
-    ConfigurationWrong, "configuration-wrong", Wrong,
+    ConfigurationWrong, "configuration-wrong", Fault,
         "`check-config` rejects the configuration: the message names file, line and key. The daemon will not start with it.",
         "Correct that line. The commented file of the daemon (agent.toml, collector.toml, recruiter.toml, memoryd.toml or clerk.toml in /etc/gleaner or docs) lists every key with its default.";
     ConfigurationUnread, "configuration-unread", Warning,
@@ -86,23 +86,23 @@ messages! {
         "The program did not answer `check-config`, so the configuration was not checked. A program of another version may not have `check-config`.",
         "Install the version of `gleaner`.";
 
-    NotRunning, "not-running", Wrong,
+    NotRunning, "not-running", Fault,
         "The daemon is set up here, but does not run.",
         "Start the daemon.";
 
-    TraceMissing, "trace-missing", Wrong,
+    TraceMissing, "trace-missing", Fault,
         "There is no trace: the agent has never run with this database, or the database was removed.",
         "Start the agent; it stores the first sample within its interval.";
     TraceUnseen, "trace-unseen", Warning,
         "This user may not read the trace, so it was not checked.",
         "Run the doctor as root.";
-    TraceFails, "trace-fails", Wrong,
+    TraceFails, "trace-fails", Fault,
         "`gleaner-agent status` cannot read the trace: the trace belongs to another host, has a newer version, or is damaged. The message gives the reason.",
         "Follow the message.";
     TraceEmpty, "trace-empty", Warning,
         "The agent runs, but has not stored its first sample yet.",
         "Wait for one interval, then run the doctor again.";
-    TraceOld, "trace-old", Wrong,
+    TraceOld, "trace-old", Fault,
         "The newest sample is older than two intervals. If the agent runs, it cannot store samples, because its disk is full or read-only. If the agent does not run, it was stopped.",
         "Start the agent. If it runs, fix the messages about its disk and folder, and read its log.";
     TraceDamaged, "trace-damaged", Warning,
@@ -112,17 +112,17 @@ messages! {
         "The last sample lacks figures that the agent may not read. They are absent in the trace, never 0.",
         "Grant the agent what the line names. Its systemd unit grants it: the command removes local changes to the unit. Without systemd, run the agent as root.";
 
-    SocketMissing, "socket-missing", Wrong,
+    SocketMissing, "socket-missing", Fault,
         "The daemon runs, but nothing listens at its socket: other daemons and `gleaner` cannot reach it.",
         "Restart the daemon. If its configuration names another socket, name the same one in the configuration of the programs that connect to it.";
     SocketDenied, "socket-denied", Warning,
         "This user may not use the daemon's socket. The other daemons are not affected.",
         "Join the group, then log in again; or use `sudo`.";
 
-    FolderMissing, "folder-missing", Wrong,
+    FolderMissing, "folder-missing", Fault,
         "A folder that the daemon writes to does not exist, and the daemon's user may not create it.",
         "Create it, for the daemon's user.";
-    FolderUnwritable, "folder-unwritable", Wrong,
+    FolderUnwritable, "folder-unwritable", Fault,
         "The daemon's user may not write to its folder: the folder belongs to another user, its mode forbids it, or its file system is mounted read-only.",
         "Change the folder's owner to the daemon's user, or mount the file system writable.";
     FolderUnseen, "folder-unseen", Warning,
@@ -157,63 +157,63 @@ messages! {
     ClockUnsynchronised, "clock-unsynchronised", Warning,
         "No time service synchronises the clock of this host (adjtimex(2): STA_UNSYNC). Traces of several hosts are compared by their clocks.",
         "Run systemd-timesyncd, chrony or ntpd.";
-    ClockDiffers, "clock-differs", Wrong,
+    ClockDiffers, "clock-differs", Fault,
         "The clocks of this host and of the server differ by more than a minute. Certificates may be rejected, and the times of different hosts' rows do not match.",
         "Set the clock that is wrong, then synchronise it.";
 
-    AddressWrong, "address-wrong", Wrong,
+    AddressWrong, "address-wrong", Fault,
         "The address is malformed. It must be https://HOST:PORT, or http:// for this machine only.",
         "Correct it in the configuration, or enrol again.";
-    NameUnresolved, "name-unresolved", Wrong,
+    NameUnresolved, "name-unresolved", Fault,
         "The name of the server cannot be resolved.",
         "Check the name, and check the resolver with the command. Without DNS, add an entry to /etc/hosts.";
-    ConnectionRefused, "connection-refused", Wrong,
+    ConnectionRefused, "connection-refused", Fault,
         "The server's machine answers, but nothing listens at the port.",
         "Start the server there; the doctor on that machine shows what prevents it from running.";
-    ConnectionTimeout, "connection-timeout", Wrong,
+    ConnectionTimeout, "connection-timeout", Fault,
         "The connection timed out: the machine is off, or a firewall drops the packets.",
         "Open the port in the firewall; check that the machine is up.";
-    ConnectionFails, "connection-fails", Wrong,
+    ConnectionFails, "connection-fails", Fault,
         "The network has no route to the server, or broke the connection.",
         "Check route, interface and cable with the command's output.";
-    AuthorityOther, "authority-other", Wrong,
+    AuthorityOther, "authority-other", Fault,
         "The server's certificate was not signed by the authority that this host trusts: the address leads to another server, or the server has a new authority.",
         "Enrol this host with a token of the server's authority.";
-    ServerExpired, "server-expired", Wrong,
+    ServerExpired, "server-expired", Fault,
         "The server's own certificate has expired.",
         "Issue a new one on the server; the server loads it without a restart.";
-    ServerName, "server-name", Wrong,
+    ServerName, "server-name", Fault,
         "The server's certificate does not contain the name in the address that this host uses.",
         "On the server, issue a certificate that contains all its names.";
-    HostRefused, "host-refused", Wrong,
+    HostRefused, "host-refused", Fault,
         "The server rejects this host: the host's certificate has expired, was revoked, or belongs to another authority.",
         "Make a token on the server, and enrol this host again.";
-    AnswerWrong, "answer-wrong", Wrong,
+    AnswerWrong, "answer-wrong", Fault,
         "The program that answers at that address is not the server, or has a fault.",
         "Check the address; run the doctor on the server.";
 
-    CertificateMissing, "certificate-missing", Wrong,
+    CertificateMissing, "certificate-missing", Fault,
         "A certificate, key or authority that the configuration names does not exist.",
         "On a host, enrol; on a server, issue it.";
-    CertificateUnread, "certificate-unread", Wrong,
+    CertificateUnread, "certificate-unread", Fault,
         "The daemon's user may not read its certificate or key.",
         "Change the file's owner to the daemon's user.";
     CertificateUnseen, "certificate-unseen", Warning,
         "This user may not read the certificate or its key, so they were not checked.",
         "Run the doctor as root.";
-    CertificateWrong, "certificate-wrong", Wrong,
+    CertificateWrong, "certificate-wrong", Fault,
         "The files do not contain a certificate, or key and certificate do not match.",
         "On a host, enrol again; on a server, issue it again.";
-    CertificateExpired, "certificate-expired", Wrong,
+    CertificateExpired, "certificate-expired", Fault,
         "The certificate has expired: every TLS handshake rejects it.",
         "On a host, enrol again; on a server, issue it again.";
-    CertificateEarly, "certificate-early", Wrong,
+    CertificateEarly, "certificate-early", Fault,
         "The certificate is not valid yet by this host's clock.",
         "Set the clock.";
     CertificateEnds, "certificate-ends", Warning,
         "The certificate expires soon. `gleaner-agent ship` renews a host's certificate after two thirds of its validity, so that renewal must have failed. A server's certificate is issued by hand.",
         "On a host, check that it ships. On a server, issue the next certificate.";
-    AuthorityExpired, "authority-expired", Wrong,
+    AuthorityExpired, "authority-expired", Fault,
         "The authority's certificate has expired, and all its certificates are invalid.",
         "Make a new authority, and enrol the hosts with it.";
     AuthorityEnds, "authority-ends", Warning,
@@ -222,11 +222,11 @@ messages! {
     RevocationsOld, "revocations-old", Warning,
         "The certificate revocation list (CRL) is past its nextUpdate time. It is still used.",
         "Fetch the authority's newest list.";
-    KeyOpen, "key-open", Wrong,
+    KeyOpen, "key-open", Fault,
         "Other users of this host may read a private key.",
         "Remove their permission. If untrusted users had access to this host, replace the key (docs/trust.md, When a key leaks).";
 
-    DiskFull, "disk-full", Wrong,
+    DiskFull, "disk-full", Fault,
         "The disk is full. Until there is space, the agent stores nothing and a collector accepts nothing. A clerk does not start without space for its whole device.",
         "Free disk space; the command shows what uses it.";
     DiskLow, "disk-low", Warning,
@@ -237,16 +237,16 @@ messages! {
         "No collector is configured, and this host is not enrolled: nothing leaves it.",
         "Nothing, unless this host should ship its trace. In that case make a token on the collector, and enrol.";
     Backlog, "backlog", Warning,
-        "Records have waited longer than the shipping interval explains. They are kept, and sent once the collector is reachable.",
+        "Records have waited longer than the batch interval explains. They are kept, and sent once the collector is reachable.",
         "Fix the other messages about ship. The command tries to send immediately, and prints the error.";
     NeverShipped, "never-shipped", Warning,
         "This host is configured to ship its trace, but the collector has never acknowledged a record of it.",
         "As for backlog.";
 
-    StatusSilent, "status-silent", Wrong,
+    StatusSilent, "status-silent", Fault,
         "The server does not answer at its local address.",
         "Start it, or read its log.";
-    ServerProblem, "server-problem", Wrong,
+    ServerProblem, "server-problem", Fault,
         "The collector reports a fault.",
         "Its status page has the details and the remedy.";
     ServerWarning, "server-warning", Warning,
@@ -259,16 +259,16 @@ messages! {
         "The server runs, but no host has connected yet.",
         "For a collector, enrol hosts. For a recruiter, name it in the hosts' memoryd.toml.";
 
-    AgentUnheard, "agent-unheard", Wrong,
+    AgentUnheard, "agent-unheard", Fault,
         "The memory server receives nothing from the agent, so it lends nothing.",
         "Start the agent; both configurations must name the same socket.";
-    RecruiterUnlinked, "recruiter-unlinked", Wrong,
+    RecruiterUnlinked, "recruiter-unlinked", Fault,
         "The memory server is not connected to a recruiter of its configuration: nobody can lease from it through that recruiter.",
         "Fix the messages about that recruiter's address and certificates. The memory server retries within a minute.";
     NoRecruiter, "no-recruiter", Warning,
         "No recruiter is configured: nobody can lease this host's memory.",
         "Name one in memoryd.toml.";
-    PagesUnserved, "pages-unserved", Wrong,
+    PagesUnserved, "pages-unserved", Fault,
         "The memory server offers leases to recruiters but serves no pages: no lease is placed on this host.",
         "Set `listen` in a drop-in of memoryd.toml, such as \"0.0.0.0:10809\", then restart the memory server. The restart ends all its leases.";
 
@@ -290,7 +290,7 @@ messages! {
     NoWayToAttach, "no-way-to-attach", Warning,
         "This host cannot attach the clerk's NBD export as a block device: it has neither the kernel's nbd module with nbd-client, nor FUSE with nbdfuse. NBD clients such as qemu need neither.",
         "Install nbd-client if the kernel has the nbd module, else nbdfuse.";
-    AttachedLost, "attached-lost", Wrong,
+    AttachedLost, "attached-lost", Fault,
         "A device is attached whose server, or whose own process, has ended. Its pages are lost, or lie on another swap area.",
         "Detach it. Programs that need lost pages then end, as they would at their next access.";
     SwapUncopied, "swap-without-copy", Warning,
@@ -310,7 +310,7 @@ pub fn reference() -> String {
             message.code(),
             message.state().word(),
             message.meaning(),
-            message.advice()
+            message.remedy()
         );
     }
     text

@@ -128,12 +128,15 @@ mod tests {
     #[test]
     fn values_are_read_by_their_kinds() {
         let settings = Settings {
-            table: "interval = \"10s\"\nconnections_limit = 20_000\nlock_memory = false\nrecruiters = [\"a\", \"b\"]\n[ship]\ncollector = \"https://c\"\nrate = \"\""
+            table: "sample_interval = \"10s\"\nconnections_limit = 20_000\nlock_memory = false\nrecruiters = [\"a\", \"b\"]\n[ship]\ncollector = \"https://c\"\nrate = \"\""
                 .parse()
                 .unwrap(),
             ..Settings::default()
         };
-        assert_eq!(settings.length("interval"), Some(Duration::from_secs(10)));
+        assert_eq!(
+            settings.length("sample_interval"),
+            Some(Duration::from_secs(10))
+        );
         assert_eq!(
             settings.text("ship.collector").as_deref(),
             Some("https://c")
@@ -144,7 +147,7 @@ mod tests {
         assert_eq!(settings.text("lock_memory").as_deref(), Some("false"));
         assert_eq!(settings.number("connections_limit"), Some(20_000));
         assert_eq!(settings.list("recruiters"), ["a", "b"]);
-        assert_eq!(settings.list("interval"), [""; 0]);
-        assert_eq!(settings.bytes("interval"), None);
+        assert_eq!(settings.list("sample_interval"), [""; 0]);
+        assert_eq!(settings.bytes("sample_interval"), None);
     }
 }

@@ -63,19 +63,19 @@ impl Page {
         let state = paint(&state, colour(check.state), self.has_colours);
         let subject_columns = self.subject_columns;
         let indent = 2 + STATE_COLUMNS + 2 + subject_columns + 2;
-        let mut found = check.found.clone();
+        let mut finding = check.finding.clone();
         if let Some(code) = &check.code {
-            let _ = write!(found, " [{code}]");
+            let _ = write!(finding, " [{code}]");
         }
         let width = self.columns.saturating_sub(indent).max(LEAST_COLUMNS);
-        for (i, part) in wrapped(&found, width).into_iter().enumerate() {
+        for (i, part) in wrapped(&finding, width).into_iter().enumerate() {
             let _ = match i {
                 0 => writeln!(text, "  {state}  {subject:<subject_columns$}  {part}"),
                 _ => writeln!(text, "{:indent$}{part}", ""),
             };
         }
-        if let Some(mend) = &check.mend {
-            let _ = writeln!(text, "{:1$}mend: {mend}", "", 2 + STATE_COLUMNS + 2);
+        if let Some(remedy) = &check.remedy {
+            let _ = writeln!(text, "{:1$}remedy: {remedy}", "", 2 + STATE_COLUMNS + 2);
         }
     }
 }
@@ -86,14 +86,14 @@ fn summary(diagnosis: &Diagnosis) -> String {
         format!("{count} {}", if count == 1 { one } else { many })
     };
     let mut parts = Vec::new();
-    if diagnosis.wrong_count > 0 {
-        parts.push(of(diagnosis.wrong_count, "is wrong", "are wrong"));
+    if diagnosis.fault_count > 0 {
+        parts.push(of(diagnosis.fault_count, "fault", "faults"));
     }
     if diagnosis.warning_count > 0 {
         parts.push(of(diagnosis.warning_count, "warning", "warnings"));
     }
     parts.push(format!("{} ok", diagnosis.ok_count));
-    let head = match (diagnosis.wrong_count, diagnosis.warning_count) {
+    let head = match (diagnosis.fault_count, diagnosis.warning_count) {
         (0, 0) => "All is well: ",
         (0, _) => "All works: ",
         _ => "",
@@ -101,13 +101,13 @@ fn summary(diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{head}{}, in {:.1} s.",
         parts.join(", "),
-        diagnosis.took_ms as f64 / 1000.0
+        diagnosis.duration_ms as f64 / 1000.0
     );
     if diagnosis.user != "root" {
         let user = &diagnosis.user;
         let _ = write!(text, " Seen as {user}: `sudo gleaner doctor` sees more.");
     }
-    if diagnosis.wrong_count + diagnosis.warning_count > 0 {
+    if diagnosis.fault_count + diagnosis.warning_count > 0 {
         text.push_str(" What each [message] means: docs/doctor.md.");
     }
     text
@@ -117,7 +117,7 @@ const fn colour(state: CheckState) -> &'static str {
     match state {
         CheckState::Ok => "32",
         CheckState::Warning => "33",
-        CheckState::Wrong => "1;31",
+        CheckState::Fault => "1;31",
         CheckState::NotUsed => "2",
     }
 }
@@ -156,15 +156,15 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn check(daemon: &str, state: CheckState, subject: &str, found: &str) -> Check {
+    fn check(daemon: &str, state: CheckState, subject: &str, finding: &str) -> Check {
         Check {
             daemon: daemon.to_owned(),
             state,
             subject: subject.to_owned(),
             code: (state != CheckState::Ok).then(|| "some-code".to_owned()),
-            found: found.to_owned(),
-            mend: (state == CheckState::Wrong).then(|| {
-                "sudo mend it --with a/very/long/path/that/is/never/broken/in/two/parts --ever"
+            finding: finding.to_owned(),
+            remedy: (state == CheckState::Fault).then(|| {
+                "sudo fix it --with a/very/long/path/that/is/never/broken/in/two/parts --ever"
                     .to_owned()
             }),
         }
@@ -173,15 +173,15 @@ mod tests {
     fn diagnosis() -> Diagnosis {
         Diagnosis {
             user: "ada".to_owned(),
-            took_ms: 432,
+            duration_ms: 432,
             ok_count: 1,
-            wrong_count: 1,
+            fault_count: 1,
             not_used_count: 2,
             checks: vec![
                 check("host", CheckState::Ok, "kernel", "Linux 6.1"),
                 check(
                     "agent",
-                    CheckState::Wrong,
+                    CheckState::Fault,
                     "certificate",
                     "/var/lib/gleaner/ship/host.pem has ended 3 d ago, and is refused",
                 ),
@@ -199,16 +199,16 @@ host
   ok        kernel       Linux 6.1
 
 agent
-  wrong     certificate  /var/lib/gleaner/ship/host.pem has ended
+  fault     certificate  /var/lib/gleaner/ship/host.pem has ended
                          3 d ago, and is refused [some-code]
-            mend: sudo mend it --with a/very/long/path/that/is/never/broken/in/two/parts --ever
+            remedy: sudo fix it --with a/very/long/path/that/is/never/broken/in/two/parts --ever
   not used  x            not here [some-code]
 
 not used here
   not used  collector    not installed [some-code]
 
-1 is wrong, 1 ok, in 0.4 s. Seen as ada: `sudo gleaner doctor`
-sees more. What each [message] means: docs/doctor.md.
+1 fault, 1 ok, in 0.4 s. Seen as ada: `sudo gleaner doctor` sees
+more. What each [message] means: docs/doctor.md.
 ";
         assert_eq!(text(&diagnosis(), 66, false), expected);
     }
@@ -216,7 +216,7 @@ sees more. What each [message] means: docs/doctor.md.
     #[test]
     fn colours_change_no_column() {
         let painted = text(&diagnosis(), 66, true);
-        assert!(painted.contains("\x1b[1;31mwrong   \x1b[0m"));
+        assert!(painted.contains("\x1b[1;31mfault   \x1b[0m"));
         let mut plain = painted;
         for rendition in ["1", "32", "33", "1;31", "2", "0"] {
             plain = plain.replace(&format!("\x1b[{rendition}m"), "");

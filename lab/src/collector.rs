@@ -35,7 +35,7 @@ pub(super) struct CollectorHost {
     pub(super) host_id: String,
     pub(super) batches_count: u64,
     pub(super) rows_count: u64,
-    pub(super) behind_ms: Option<i64>,
+    pub(super) lag_ms: Option<i64>,
 }
 
 /// Creates the authority, and the collector's certificate and configuration.
@@ -68,12 +68,12 @@ pub(super) fn prepare_host(state: &State, node: &Node, interval: Duration) -> Re
     fs::create_dir_all(&folder).map_err(file("create", &folder))?;
     let interval = gleaner_schemas::interval::format(interval);
     let config = format!(
-        "interval = \"{interval}\"
+        "sample_interval = \"{interval}\"
 database = {}
 socket = {}
 
 [ship]
-interval = \"{interval}\"
+batch_interval = \"{interval}\"
 ",
         text(&folder.join("trace.db"))?,
         text(&folder.join("agent.sock"))?,

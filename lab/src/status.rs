@@ -97,7 +97,7 @@ fn as_json(
                 "daemons": daemons(&node.namespace),
                 "is_shipping": said.is_some_and(|said| said.rows_count > 0),
                 "rows_count": said.map(|said| said.rows_count),
-                "behind_ms": said.and_then(|said| said.behind_ms),
+                "lag_ms": said.and_then(|said| said.lag_ms),
                 "is_linked": lending(lent, host_id).is_some_and(|said| said.is_reachable),
                 "leases_count": lending(lent, host_id).map(|said| said.leases_count),
                 "quota": lending(lent, host_id).map(|said| &said.quota),
@@ -140,21 +140,21 @@ fn as_text(
     };
     let mut table = gleaner_terminal::table(
         &[
-            "host", "address", "daemons", "batches", "rows", "behind", "may lend", "lent", "leases",
+            "host", "address", "daemons", "batches", "rows", "lag", "may lend", "lent", "leases",
         ],
         3,
     );
     for (node, id, said) in hosts(state, said) {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "—".to_owned());
         let lends = lending(lent, id);
-        let behind = said.and_then(|said| said.behind_ms).map(Seconds::from_ms);
+        let lag = said.and_then(|said| said.lag_ms).map(Seconds::from_ms);
         table.add_row(vec![
             node.namespace.clone(),
             node.address.to_string(),
             running(&node.namespace),
             or_dash(said.map(|said| said.batches_count.to_string())),
             or_dash(said.map(|said| said.rows_count.to_string())),
-            or_dash(behind.map(|behind| behind.to_string())),
+            or_dash(lag.map(|lag| lag.to_string())),
             or_dash(lends.map(|said| Bytes::from(said.quota.quota_bytes).to_string())),
             or_dash(lends.map(|said| Bytes::from(said.quota.lent_bytes).to_string())),
             or_dash(lends.map(|said| said.leases_count.to_string())),

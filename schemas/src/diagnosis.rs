@@ -20,13 +20,13 @@ pub struct Diagnosis {
     /// User who ran the checks: other users may be able to read more, or less.
     pub user: String,
     /// Duration of the checks.
-    pub took_ms: u64,
+    pub duration_ms: u64,
     /// Number of checks that found no problem.
     pub ok_count: u64,
     /// Number of checks that found something to look at, but nothing that prevents operation.
     pub warning_count: u64,
     /// Number of checks that found something that does not work.
-    pub wrong_count: u64,
+    pub fault_count: u64,
     /// Number of checks of subjects that are not used on this host.
     pub not_used_count: u64,
     /// Checks in the order of the printed text, one per line.
@@ -46,10 +46,10 @@ pub struct Check {
     /// Name of the message, which docs/doctor.md explains; absent where no problem was found.
     pub code: Option<String>,
     /// Finding of the check, for people.
-    pub found: String,
+    pub finding: String,
     /// Shell command that fixes the problem; words in capitals are placeholders. Absent where no problem was
     /// found, or where no command fixes it.
-    pub mend: Option<String>,
+    pub remedy: Option<String>,
 }
 
 /// State of a subject.
@@ -65,7 +65,7 @@ pub enum CheckState {
     /// The subject needs attention, but works.
     Warning,
     /// The subject does not work.
-    Wrong,
+    Fault,
     /// The subject is not used on this host.
     NotUsed,
 }
@@ -77,7 +77,7 @@ impl CheckState {
         match self {
             Self::Ok => "ok",
             Self::Warning => "warning",
-            Self::Wrong => "wrong",
+            Self::Fault => "fault",
             Self::NotUsed => "not used",
         }
     }

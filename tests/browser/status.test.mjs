@@ -136,13 +136,13 @@ describe("a collector of some hosts", () => {
     await close();
   });
 
-  test("shows first what is wrong: a refused host with its reason and what to do", async () => {
+  test("shows first what is wrong: a rejected host with its reason and what to do", async () => {
     const { page, close } = await open(collector.http);
     const problem = page.locator(".problems > li").first();
-    assert.match(await problem.textContent(), /1 host was turned away/);
+    assert.match(await problem.textContent(), /1 host was rejected/);
     assert.match(await problem.textContent(), /host-00005 \([0-9a-f]{8}\): .*not a batch.*install it anew/s);
     const first = page.locator("#table tbody tr").first();
-    assert.match(await first.textContent(), /host-00005.*refused/s);
+    assert.match(await first.textContent(), /host-00005.*rejected/s);
     assert.match(await page.locator("#table tr.why").textContent(), /not a batch/);
     assert.match(await page.locator(".problems").textContent(), /3 hosts' clocks are wrong by more than a minute/);
     assert.match(await page.locator(".problems").textContent(), /agents are of 2 versions/);
@@ -190,7 +190,7 @@ describe("a collector of some hosts", () => {
   test("refreshes itself, and keeps filter, focus and place", async () => {
     const { page, close } = await open(collector.http, { clock: true, path: "/?q=host-&sort=-clock" });
     await page.evaluate(() => { window.isSame = true; scrollTo(0, 700); });
-    await page.locator("#sort-behind").evaluate((link) => link.focus({ preventScroll: true }));
+    await page.locator("#sort-lag").evaluate((link) => link.focus({ preventScroll: true }));
     await page.locator("#table tbody th").first().evaluate((th) => { th.textContent = "out of date"; });
     const place = () => page.evaluate(() => [scrollY, document.activeElement.id, document.querySelector("#q").value, location.search]);
     const began = await place();

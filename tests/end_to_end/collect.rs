@@ -10,7 +10,13 @@ use std::time::{Duration, Instant};
 fn collect(folder: &Path) -> Command {
     let mut command = Command::new(program("gleaner").unwrap());
     command
-        .args(["collect", "--local", "--interval", "200ms", "--output"])
+        .args([
+            "collect",
+            "--local",
+            "--sample-interval",
+            "200ms",
+            "--output",
+        ])
         .arg(folder);
     command
 }

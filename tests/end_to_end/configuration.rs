@@ -27,12 +27,12 @@ pub(super) const DAEMONS: [Daemon; 4] = [
     Daemon {
         name: "agent",
         run: &["run"],
-        config: "interval = \"1h\"\n",
-        key: "interval",
+        config: "sample_interval = \"1h\"\n",
+        key: "sample_interval",
         good: "2h",
         wrong: "soon",
         leaves: "trace.db",
-        fixed: "interval = \"2h\"\n[ship]\nrate = \"1MiB\"\n",
+        fixed: "sample_interval = \"2h\"\n[ship]\nrate = \"1MiB\"\n",
         left_out: "ship",
     },
     Daemon {
@@ -231,7 +231,7 @@ fn a_configuration_is_checked_without_starting() {
 /// Daemon, invalid configuration (`⏎` ends a line), and words of the error. Common checks for all keys of a
 /// kind are tested in `daemon/src/config`; a new key with its own checks is added here.
 const REFUSED: &str = r#"
-agent | interval = "99ms" | line 1 & 99ms is too short
+agent | sample_interval = "99ms" | line 1 & 99ms is too short
 agent | mem_available_interval = "5ms" | 5ms is too short
 agent | headroom_share = 15 | line 1 & headroom_share
 agent | privacy = "open" | line 1 & open
@@ -240,7 +240,7 @@ agent | database_limit = "512" | line 1 & 512MiB or 2GiB
 agent | database_limit = "7MiB" | line 1 & 8.0 MiB is the least
 agent | always_active_cgroups = ["cron"] | line 1 & by its path
 agent | [ship] ⏎ rate = "fast" | line 2 & or none
-agent | [ship] ⏎ interval = "5ms" | line 2 & too short
+agent | [ship] ⏎ batch_interval = "5ms" | line 2 & too short
 agent | [ship] ⏎ url = "https://c" | line 2 & url
 agent | [ship] ⏎ collector = "http://elsewhere:1" | line 2: ship.collector:
 memoryd | cap = "much" | `much` is no size
@@ -300,8 +300,8 @@ fn what_is_refused_is_refused_by_the_check_and_by_the_daemon_alike() {
         assert_eq!(told(&run), checked, "{case}");
     }
     std::fs::write(&file, "").unwrap();
-    let (code, _, err) = told(&named("agent").check(&file, &["--interval", "99ms"], None));
-    let expected = "gleaner-agent: --interval: 99ms is too short: 100ms is the least\n";
+    let (code, _, err) = told(&named("agent").check(&file, &["--sample-interval", "99ms"], None));
+    let expected = "gleaner-agent: --sample-interval: 99ms is too short: 100ms is the least\n";
     assert_eq!((code, err.as_str()), (Some(1), expected));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }

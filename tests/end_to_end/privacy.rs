@@ -76,7 +76,7 @@ fn everything(folder: &Path, config: &str) -> String {
         "run",
         "--socket",
         "none",
-        "--interval",
+        "--sample-interval",
         "300ms",
         "--samples",
         "3",

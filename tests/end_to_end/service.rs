@@ -170,7 +170,7 @@ fn the_shipper_is_a_service_too() {
             "run",
             "--socket",
             "none",
-            "--interval",
+            "--sample-interval",
             "100ms",
             "--samples",
             "1",

@@ -77,7 +77,7 @@ impl Deployment {
     fn sample(&self) {
         succeed(
             self.agent()
-                .args(["run", "--interval", "100ms", "--samples", "2"]),
+                .args(["run", "--sample-interval", "100ms", "--samples", "2"]),
         );
     }
 
@@ -174,7 +174,7 @@ fn from_enrolment_to_revocation() {
             .output()
             .unwrap();
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-        status["shipped"]["pending_records_count"].as_i64()
+        status["shipping"]["pending_records_count"].as_i64()
     };
     wait_for("the rest to be shipped", || pending() == Some(0));
 

@@ -162,7 +162,7 @@ fn agent(folder: &Path) -> Running {
     ] {
         command.arg(option).arg(folder.join(name));
     }
-    Running::start(command.args(["run", "--interval", "1s"]))
+    Running::start(command.args(["run", "--sample-interval", "1s"]))
 }
 
 /// A collector, and its address for requests.
@@ -284,7 +284,7 @@ fn a_cluster_is_watched_sorted_filtered_and_scrolled() {
 fn what_a_real_agent_ships_is_what_the_cluster_shows() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(program("gleaner").unwrap());
-    command.args(["collect", "--local", "--interval", "200ms"]);
+    command.args(["collect", "--local", "--sample-interval", "200ms"]);
     command.args(["--status-listen", "127.0.0.1:0", "--output"]);
     let running = Running::start(command.arg(folder.path()));
     let line = running.hear("status at");

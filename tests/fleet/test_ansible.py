@@ -46,7 +46,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
         "gleaner_collector_url": f"https://localhost:{port}",
         "gleaner_collector_config": {"listen": f"127.0.0.1:{port}", "pki": "/etc/gleaner/pki", "local_listen": "none"},
         "gleaner_borrows": True,
-        "gleaner_agent_config": {"interval": "60s", "ship": {"rate": "64KiB"}},
+        "gleaner_agent_config": {"sample_interval": "60s", "ship": {"rate": "64KiB"}},
     }
 
     def play(*more: str) -> dict[str, int]:
@@ -74,7 +74,7 @@ def test_a_fleet_from_nothing_and_the_second_run_changes_nothing(machines, packa
     # No usable token remains.
     assert [path.suffix for path in server.path("/etc/gleaner/pki/tokens").iterdir()] == [".used"]
     agent = desk.path("/etc/gleaner/agent.d/ansible.toml").read_text()
-    assert 'interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
+    assert 'sample_interval = "60s"\n' in agent and '[ship]\nrate = "64KiB"\n' in agent
     memoryd = desk.path("/etc/gleaner/memoryd.d/ansible.toml")
     assert 'recruiters = ["https://localhost:7444"]' in memoryd.read_text()
     # The package's own file is unchanged, so that an upgrade does not ask about it.

@@ -105,13 +105,13 @@ def test_what_is_shown_is_what_the_status_says(watched):
     memories = [host["memory"] for host in watched.status()["hosts"]]
     assert len(memories) == HOSTS
     of = {panel["title"]: replaced(panel["targets"][0]["expr"]) for panel in panels()}
-    assert watched.value(of["Hosts heard of"]) == HOSTS
-    assert watched.value(of["Idle"]) == sum(m["state"] == "idle" for m in memories)
+    assert watched.value(of["Reporting hosts"]) == HOSTS
+    assert watched.value(of["Idle hosts"]) == sum(m["state"] == "idle" for m in memories)
     for title, key in [
-        ("Physical", "physical_bytes"),
-        ("Available", "available_bytes"),
-        ("Harvestable", "harvestable_bytes"),
-        ("Lendable now", "quota_bytes"),
+        ("Physical memory", "physical_bytes"),
+        ("Available memory", "available_bytes"),
+        ("Harvestable memory", "harvestable_bytes"),
+        ("Quota", "quota_bytes"),
     ]:
         assert watched.value(of[title]) == sum(m[key] for m in memories), title
     assert watched.value("sum(gleaner_host_memory_bytes)") == watched.value("sum(gleaner_host_physical_bytes)")

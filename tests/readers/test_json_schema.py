@@ -60,10 +60,10 @@ def test_diagnoses(programs, tmp_path):
         assert not wrong(validator, found)
         assert wrong(validator, {**found, "colour": "red"})
         states = [check["state"] for check in found["checks"]]
-        for state in ("ok", "warning", "wrong", "not_used"):
+        for state in ("ok", "warning", "fault", "not_used"):
             assert found[f"{state}_count"] == states.count(state)
         assert all((check["code"] is None) == (check["state"] == "ok") for check in found["checks"])
-    assert found["wrong_count"] > 0
+    assert found["fault_count"] > 0
 
 
 def test_schemas_refuse_what_they_do_not_describe(findings):

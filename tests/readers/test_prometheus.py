@@ -77,7 +77,7 @@ def seen(programs, tmp_path_factory) -> Seen:
     trace, agent, by_url, by_folder = (folder / name for name in ("trace.db", "agent", "by_url", "by_folder"))
     (folder / "agent.toml").write_text("")
     settings = ["--config", folder / "agent.toml", "--database", trace, "--socket", "none"]
-    run = [programs / "gleaner-agent", "run", "--interval", "1s", *settings]
+    run = [programs / "gleaner-agent", "run", "--sample-interval", "1s", *settings]
     up = f'sum_over_time(up{{job="{JOB}"}}[10m])'
     with Prometheus(BIN, folder) as prometheus:
         with (folder / "agent.log").open("w") as log:

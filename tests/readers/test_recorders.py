@@ -79,7 +79,7 @@ def seen(programs, tmp_path_factory) -> Seen:
     trace, agent = folder / "trace.db", folder / "agent"
     (folder / "agent.toml").write_text("")
     settings = ["--config", folder / "agent.toml", "--database", trace]
-    run = [programs / "gleaner-agent", "run", "--interval", "500ms", "--socket", "none", *settings]
+    run = [programs / "gleaner-agent", "run", "--sample-interval", "500ms", "--socket", "none", *settings]
     sysstat = Sysstat(folder)
     trace.touch()
     with Pcp(folder) as pcp, (folder / "agent.log").open("w") as log:

@@ -23,7 +23,7 @@ use std::time::Duration;
 pub const DAEMON: &str = "agent";
 
 /// Default time between samples, the same as in the paper.
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
+const DEFAULT_SAMPLE_INTERVAL: Duration = Duration::from_secs(90);
 
 /// Default interval of reading MemAvailable: every longer dip is seen.
 const DEFAULT_MEM_AVAILABLE_INTERVAL: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ const SHORTEST_INTERVAL_MS: u64 = 100;
 /// Default idle time of the owner after which the agent waits for their return. It is far below the five
 /// minutes of the idle rule, so that the agent waits before anybody relies on the owner's absence; and far
 /// above the pauses of a reader, since each return wakes the agent.
-const DEFAULT_OWNER_QUIET: Duration = Duration::from_secs(60);
+const DEFAULT_RETURN_WATCH_AFTER: Duration = Duration::from_secs(60);
 /// Shortest retention: the trace is cut at most once per UTC day.
 const SHORTEST_RETENTION_MS: u64 = 24 * 3_600_000;
 
@@ -68,13 +68,13 @@ impl Privacy {
 #[serde(deny_unknown_fields, default)]
 struct ConfigFile {
     #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
-    interval: Option<Duration>,
+    sample_interval: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     mem_available_interval: Option<Duration>,
     database: Option<PathBuf>,
     socket: Option<PathBuf>,
     #[serde(deserialize_with = "values::interval")]
-    owner_quiet: Option<Duration>,
+    return_watch_after: Option<Duration>,
     privacy: Privacy,
     #[serde(deserialize_with = "values::share")]
     headroom_share: Option<f64>,
@@ -99,9 +99,9 @@ pub struct Config {
     /// Socket for local listeners; `None`: no socket.
     pub socket: Option<PathBuf>,
     /// Idle time of the owner after which the agent waits for their return.
-    pub owner_quiet: Duration,
+    pub return_watch_after: Duration,
     /// Time between samples.
-    pub interval: Duration,
+    pub sample_interval: Duration,
     /// Interval of reading MemAvailable.
     pub mem_available_interval: Duration,
     /// Privacy level of the records.
@@ -132,10 +132,10 @@ impl Config {
             values: file,
             origin,
         } = config::load::<ConfigFile>(DAEMON, args.config.as_deref())?;
-        if let Some(interval) = args.interval {
+        if let Some(interval) = args.sample_interval {
             let least = Duration::from_millis(SHORTEST_INTERVAL_MS);
             let checked = values::check_interval(interval, least);
-            checked.map_err(|what| Origin::wrong_argument("--interval", what))?;
+            checked.map_err(|what| Origin::wrong_argument("--sample-interval", what))?;
         }
         let values = Self::of(args, file);
         if let Some(Err(error)) = values.ship.collector.as_deref().map(Address::parse) {
@@ -160,8 +160,13 @@ impl Config {
                 Some(path) => Some(path),
                 None => folders::runtime().map(|folder| folder.join("agent.sock")),
             },
-            owner_quiet: file.owner_quiet.unwrap_or(DEFAULT_OWNER_QUIET),
-            interval: args.interval.or(file.interval).unwrap_or(DEFAULT_INTERVAL),
+            return_watch_after: file
+                .return_watch_after
+                .unwrap_or(DEFAULT_RETURN_WATCH_AFTER),
+            sample_interval: args
+                .sample_interval
+                .or(file.sample_interval)
+                .unwrap_or(DEFAULT_SAMPLE_INTERVAL),
             mem_available_interval: file
                 .mem_available_interval
                 .unwrap_or(DEFAULT_MEM_AVAILABLE_INTERVAL),
@@ -213,14 +218,14 @@ impl Config {
 
     /// Time between samples in ms, as stored.
     #[must_use]
-    pub fn interval_ms(&self) -> i64 {
-        milliseconds(self.interval)
+    pub fn sample_interval_ms(&self) -> i64 {
+        milliseconds(self.sample_interval)
     }
 
-    /// [`Self::owner_quiet`] in milliseconds.
+    /// [`Self::return_watch_after`] in milliseconds.
     #[must_use]
-    pub fn owner_quiet_ms(&self) -> i64 {
-        milliseconds(self.owner_quiet)
+    pub fn return_watch_after_ms(&self) -> i64 {
+        milliseconds(self.return_watch_after)
     }
 }
 
@@ -251,17 +256,17 @@ mod tests {
 
     #[test]
     fn the_command_line_wins_over_the_file_and_the_file_over_the_defaults() {
-        let text = "interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
+        let text = "sample_interval = \"1m\"\ndatabase = \"/x/t.db\"\nprivacy = \"plain\"\nheadroom_share = 0.2\n\
             always_active = [\"backup\"]\nguest_processes = [\"memcached\"]\nmem_available_interval = \"2s\"\ndamon = true\nopens = true\n\
-            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nowner_quiet = \"3s\"\n\
+            always_active_cgroups = [\"/system.slice/cron.service\"]\nsocket = \"/x/s\"\nreturn_watch_after = \"3s\"\n\
              retention = \"7d\"\ndatabase_limit = \"64MiB\"\n[ship]\ncollector = \"https://c:7443\"\n\
-             key = \"/k\"\ninterval = \"5m\"\ntimeout = \"9s\"\nrate = \"64KiB\"\n";
+             key = \"/k\"\nbatch_interval = \"5m\"\ntimeout = \"9s\"\nrate = \"64KiB\"\n";
         let config = resolve(text, GlobalArgs::default()).unwrap();
-        assert_eq!(config.interval, Duration::from_secs(60));
+        assert_eq!(config.sample_interval, Duration::from_secs(60));
         assert_eq!(config.mem_available_interval, Duration::from_secs(2));
         assert_eq!(config.database, Path::new("/x/t.db"));
         assert_eq!(config.socket.as_deref(), Some(Path::new("/x/s")));
-        assert_eq!(config.owner_quiet_ms(), 3000);
+        assert_eq!(config.return_watch_after_ms(), 3000);
         assert_eq!(config.privacy, Privacy::Plain);
         assert_eq!(config.settings.headroom_share, 0.2);
         assert_eq!(config.settings.always_active, ["backup"]);
@@ -277,25 +282,25 @@ mod tests {
         assert_eq!(config.ship.collector.as_deref(), Some("https://c:7443"));
         assert_eq!(config.ship.key, Path::new("/k"));
         assert_eq!(config.ship.certificate, Path::new("/x/ship/host.pem"));
-        assert_eq!(config.ship.interval, Duration::from_secs(300));
+        assert_eq!(config.ship.batch_interval, Duration::from_secs(300));
         assert_eq!(config.ship.timeout, Duration::from_secs(9));
         assert_eq!(config.ship.rate_bytes, Some(64 << 10));
 
         let typed = GlobalArgs {
-            interval: Some(Duration::from_secs(5)),
+            sample_interval: Some(Duration::from_secs(5)),
             database: Some("/y/t.db".into()),
             socket: Some("none".into()),
             ..GlobalArgs::default()
         };
         let config = resolve(text, typed).unwrap();
         assert_eq!(config.socket, None);
-        assert_eq!(config.interval, Duration::from_secs(5));
+        assert_eq!(config.sample_interval, Duration::from_secs(5));
         assert_eq!(config.database, Path::new("/y/t.db"));
 
         let config = resolve("", GlobalArgs::default()).unwrap();
-        assert_eq!(config.interval, DEFAULT_INTERVAL);
+        assert_eq!(config.sample_interval, DEFAULT_SAMPLE_INTERVAL);
         assert_eq!(config.mem_available_interval, Duration::from_secs(5));
-        assert_eq!(config.owner_quiet_ms(), 60_000);
+        assert_eq!(config.return_watch_after_ms(), 60_000);
         let socket = folders::runtime().map(|folder| folder.join("agent.sock"));
         assert_eq!(config.socket, socket);
         assert_eq!(
@@ -330,11 +335,11 @@ mod tests {
     #[test]
     fn what_only_a_restart_changes_stays_and_is_named() {
         let config = |text| resolve(text, GlobalArgs::default()).unwrap();
-        let before = config("interval = \"2s\"\ndatabase = \"/x/t.db\"");
-        let next = config("interval = \"3s\"\ndatabase = \"/y/t.db\"\nprivacy = \"plain\"");
+        let before = config("sample_interval = \"2s\"\ndatabase = \"/x/t.db\"");
+        let next = config("sample_interval = \"3s\"\ndatabase = \"/y/t.db\"\nprivacy = \"plain\"");
         let (taken_up, left_out) = before.followed_by(next);
         assert_eq!(left_out, ["database", "ship"]);
-        assert_eq!(taken_up.interval, Duration::from_secs(3));
+        assert_eq!(taken_up.sample_interval, Duration::from_secs(3));
         assert_eq!(taken_up.privacy, Privacy::Plain);
         assert_eq!(taken_up.database, Path::new("/x/t.db"));
         assert_eq!(taken_up.ship, before.ship);

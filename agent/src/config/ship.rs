@@ -12,8 +12,8 @@ pub(crate) const AUTHORITY: &str = "authority.crt";
 /// together.
 pub(crate) const HOST: &str = "host.pem";
 
-/// Default interval of shipping, the tracing interval: more frequent batches would be empty.
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(90);
+/// Default batch interval, the sample interval: more frequent batches would be empty.
+const DEFAULT_BATCH_INTERVAL: Duration = Duration::from_secs(90);
 const SHORTEST_INTERVAL_MS: u64 = 100;
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -27,7 +27,7 @@ pub(crate) struct ShipTable {
     certificate: PathBuf,
     key: PathBuf,
     #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
-    interval: Option<Duration>,
+    batch_interval: Option<Duration>,
     #[serde(deserialize_with = "values::interval_from::<SHORTEST_INTERVAL_MS, _>")]
     timeout: Option<Duration>,
     #[serde(deserialize_with = "values::size_or_none::<1, _>")]
@@ -48,7 +48,7 @@ pub struct ShipSettings {
     /// File with this host's private key.
     pub key: PathBuf,
     /// Time between batches if there is no backlog.
-    pub interval: Duration,
+    pub batch_interval: Duration,
     /// Timeout of the collector's answer.
     pub timeout: Duration,
     /// Maximum bytes per second; absent: no limit.
@@ -65,7 +65,7 @@ impl ShipTable {
             authority: file(self.authority, AUTHORITY),
             certificate: file(self.certificate, HOST),
             key: file(self.key, HOST),
-            interval: self.interval.unwrap_or(DEFAULT_INTERVAL),
+            batch_interval: self.batch_interval.unwrap_or(DEFAULT_BATCH_INTERVAL),
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
             rate_bytes: self.rate.flatten(),
             folder,

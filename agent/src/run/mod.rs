@@ -57,7 +57,8 @@ fn run_as(config: Config, samples: Option<u64>, mut service: Service) -> Result<
     let mut config = Arc::new(config);
     heed_file_size_limit().map_err(wait)?;
     stat_files::raise_limit();
-    let mut ticker = Ticker::new(config.interval, config.mem_available_interval).map_err(wait)?;
+    let mut ticker =
+        Ticker::new(config.sample_interval, config.mem_available_interval).map_err(wait)?;
     service.follow(&ticker).map_err(wait)?;
     let Some((recorder, sampler)) = begin(&mut config, &mut ticker, &mut service)? else {
         service.stopping("ends without having begun");
@@ -100,7 +101,7 @@ fn begin(
             if due.hangup {
                 if let Some(next) = service.read_again() {
                     *config = Arc::new(next); // all keys: nothing is open yet
-                    let (interval, looks) = (config.interval, config.mem_available_interval);
+                    let (interval, looks) = (config.sample_interval, config.mem_available_interval);
                     ticker.set(interval, looks).map_err(wait)?;
                 }
                 has_said = false;
@@ -164,7 +165,7 @@ impl Run {
         let progress = Arc::new(Progress::new());
         let watcher = Watcher::start(
             ActivityWatch::new(Roots::of(&config.settings), now.time_ms),
-            Owner::new(config.interval_ms(), config.owner_quiet_ms()),
+            Owner::new(config.sample_interval_ms(), config.return_watch_after_ms()),
             listen(&config),
             Arc::clone(&progress),
         )?;
@@ -233,7 +234,8 @@ impl Run {
         let mut is_stored = false;
         if let Some(next) = self.service.read_again() {
             let next = taken_up(&self.config, next);
-            let intervals = |config: &Config| (config.interval, config.mem_available_interval);
+            let intervals =
+                |config: &Config| (config.sample_interval, config.mem_available_interval);
             if intervals(&next) != intervals(&self.config) {
                 // Samples immediately, so that the time between the last sample at the old interval and the
                 // first at the new one is no gap.
@@ -243,12 +245,14 @@ impl Run {
                     ..Wakeup::default()
                 };
                 is_stored = self.sample(&due)?;
-                let set = self.ticker.set(next.interval, next.mem_available_interval);
+                let set = self
+                    .ticker
+                    .set(next.sample_interval, next.mem_available_interval);
                 set.map_err(|source| Error::Wait { source })?;
             }
             self.sampler.configure(&next.settings);
             self.watcher
-                .configure(next.interval_ms(), next.owner_quiet_ms());
+                .configure(next.sample_interval_ms(), next.return_watch_after_ms());
             self.recorder.configure(Arc::clone(&next));
             self.config = next;
         }
@@ -270,7 +274,7 @@ impl Run {
                 "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
             );
         }
-        self.progress.waits(self.config.interval);
+        self.progress.waits(self.config.sample_interval);
         let sources = [(self.watcher.wait_on(), PollFlags::IN)];
         let due = self.ticker.wait_with(&sources);
         self.progress.works();
@@ -279,7 +283,7 @@ impl Run {
 
     /// Takes a sample, publishes and stores it; returns true if it was stored.
     fn sample(&mut self, due: &Wakeup) -> Result<bool, Error> {
-        let interval_ms = self.config.interval_ms();
+        let interval_ms = self.config.sample_interval_ms();
         let last_due = std::mem::replace(&mut self.last_due, due.now);
         let missed = events::missed(due.samples, &last_due, &due.now, interval_ms);
         let sample = self.sampler.take()?;
@@ -315,7 +319,7 @@ fn description(config: &Config) -> String {
     };
     format!(
         "sampling every {} into {} (paths {paths})",
-        interval::format(config.interval),
+        interval::format(config.sample_interval),
         config.database.display(),
     )
 }
@@ -325,7 +329,7 @@ fn listen(config: &Config) -> Server {
     let Some(path) = &config.socket else {
         return Server::default();
     };
-    Server::open(path, config.interval_ms()).unwrap_or_else(|why| {
+    Server::open(path, config.sample_interval_ms()).unwrap_or_else(|why| {
         let path = path.display();
         say(&format!(
             "nobody can listen at {path}: {why}; choose another place with --socket"

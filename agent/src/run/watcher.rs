@@ -153,8 +153,9 @@ impl Watcher {
     }
 
     /// Sets the sample interval and the time after which an owner counts as away.
-    pub(super) fn configure(&self, interval_ms: i64, quiet_ms: i64) {
-        self.line.order(Order::Configure(interval_ms, quiet_ms));
+    pub(super) fn configure(&self, interval_ms: i64, return_watch_after_ms: i64) {
+        self.line
+            .order(Order::Configure(interval_ms, return_watch_after_ms));
     }
 
     /// Reports a step of the wall clock.
@@ -275,8 +276,8 @@ impl Watch {
             Order::Publish(sample, headroom_share, reply) => {
                 let _ = reply.send(self.publish(sample, headroom_share));
             }
-            Order::Configure(interval_ms, quiet_ms) => {
-                self.owner.configure(interval_ms, quiet_ms);
+            Order::Configure(interval_ms, return_watch_after_ms) => {
+                self.owner.configure(interval_ms, return_watch_after_ms);
                 self.server.set_sample_interval(interval_ms);
             }
             Order::ClockStepped(stepped_ms) => self.activity.clock_stepped(stepped_ms),

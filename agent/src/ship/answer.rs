@@ -102,12 +102,12 @@ pub(crate) struct Reply {
 
 #[derive(Deserialize)]
 struct Acknowledgement {
-    acknowledged: i64,
+    acknowledged_sequence: i64,
 }
 
 #[derive(Deserialize)]
 struct Mark {
-    acknowledged: Option<i64>,
+    acknowledged_sequence: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -120,10 +120,13 @@ impl Reply {
     pub(crate) fn to_batch(&self, address: &str, last_sequence: i64) -> Result<Answer, Trouble> {
         match self.status {
             200 => match serde_json::from_str::<Acknowledgement>(&self.body) {
-                Ok(said) if said.acknowledged >= last_sequence => Ok(Answer::Acknowledged),
+                Ok(said) if said.acknowledged_sequence >= last_sequence => Ok(Answer::Acknowledged),
                 Ok(said) => Err(Trouble::Unexpected {
                     address: address.to_owned(),
-                    why: format!("it acknowledged {} of {last_sequence}", said.acknowledged),
+                    why: format!(
+                        "it acknowledged {} of {last_sequence}",
+                        said.acknowledged_sequence
+                    ),
                 }),
                 Err(_) => Err(self.unexpected(address)),
             },
@@ -143,7 +146,7 @@ impl Reply {
     pub(crate) fn to_mark(&self, address: &str) -> Result<Option<i64>, Trouble> {
         match self.status {
             200 => serde_json::from_str::<Mark>(&self.body)
-                .map(|mark| mark.acknowledged)
+                .map(|mark| mark.acknowledged_sequence)
                 .map_err(|_| self.unexpected(address)),
             _ => Err(self.trouble(address)),
         }
@@ -218,19 +221,19 @@ mod tests {
     #[test]
     fn only_a_whole_acknowledgement_acknowledges() {
         let to = |status, body| reply(status, body).to_batch("there", 12);
-        let acknowledged = r#"{"acknowledged": 12, "rows": 3, "repeated": false}"#;
+        let acknowledged = r#"{"acknowledged_sequence": 12, "rows_count": 3, "repeated": false}"#;
         assert!(matches!(to(200, acknowledged), Ok(Answer::Acknowledged)));
         assert!(matches!(
-            to(200, r#"{"acknowledged": 90}"#),
+            to(200, r#"{"acknowledged_sequence": 90}"#),
             Ok(Answer::Acknowledged)
         ));
         for body in [
             "",
             "<html>",
-            r#"{"acknowledged": 11}"#,
-            r#"{"acknowledged": null}"#,
+            r#"{"acknowledged_sequence": 11}"#,
+            r#"{"acknowledged_sequence": null}"#,
             &acknowledged[..30],
-            r#"{"acknowledged": "12"}"#,
+            r#"{"acknowledged_sequence": "12"}"#,
         ] {
             let trouble = to(200, body);
             assert!(
@@ -279,8 +282,8 @@ mod tests {
     #[test]
     fn a_mark_may_be_nothing_but_must_be_there() {
         let mark = |body| reply(200, body).to_mark("there");
-        assert_eq!(mark(r#"{"acknowledged": 3}"#).unwrap(), Some(3));
-        assert_eq!(mark(r#"{"acknowledged": null}"#).unwrap(), None);
+        assert_eq!(mark(r#"{"acknowledged_sequence": 3}"#).unwrap(), Some(3));
+        assert_eq!(mark(r#"{"acknowledged_sequence": null}"#).unwrap(), None);
         assert!(mark("null").is_err() && mark("").is_err());
         assert!(reply(404, "").to_mark("there").is_err());
     }

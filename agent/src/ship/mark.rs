@@ -27,7 +27,7 @@ pub struct ShippingProgress {
     /// Number of later records.
     pub pending_records_count: i64,
     /// Age of the oldest record not shipped yet, in ms.
-    pub behind_ms: Option<i64>,
+    pub lag_ms: Option<i64>,
     /// Last record that the collector has and this database lost, since it was restored from an older copy.
     /// New records take higher numbers.
     pub lost_until_sequence: Option<i64>,
@@ -37,12 +37,12 @@ impl ShippingProgress {
     /// A line of text; empty if nothing was ever shipped.
     #[must_use]
     pub(crate) fn text(&self) -> String {
-        let mut text = match (self.acknowledged_sequence, self.behind_ms) {
+        let mut text = match (self.acknowledged_sequence, self.lag_ms) {
             (None, _) => String::new(),
-            (Some(_), Some(behind_ms)) => format!(
+            (Some(_), Some(lag_ms)) => format!(
                 "  shipped         all but {} records, the oldest written {} ago\n",
                 self.pending_records_count,
-                Seconds::from_ms(behind_ms)
+                Seconds::from_ms(lag_ms)
             ),
             (Some(_), None) => "  shipped         all\n".to_owned(),
         };
@@ -66,7 +66,7 @@ impl ShippingProgress {
         };
         let acknowledged_sequence = number(ACKNOWLEDGED)?;
         let after = acknowledged_sequence.unwrap_or(0);
-        let mut shipped = Self {
+        let mut shipping = Self {
             acknowledged_sequence,
             ..Self::default()
         };
@@ -74,7 +74,7 @@ impl ShippingProgress {
         for table in records_tables(connection)? {
             let count = format!("SELECT count(*) FROM {table} WHERE sequence > ?");
             let of_table: i64 = connection.query_row(&count, [after], |row| row.get(0))?;
-            shipped.pending_records_count += of_table;
+            shipping.pending_records_count += of_table;
             let first =
                 format!("SELECT time_ms FROM {table} WHERE sequence > ? ORDER BY sequence LIMIT 1");
             let time_ms = connection.query_row(&first, [after], |row| row.get(0));
@@ -83,10 +83,10 @@ impl ShippingProgress {
                 (one, other) => one.or(other),
             };
         }
-        shipped.behind_ms = oldest_time_ms.map(|time_ms| now_ms - time_ms);
+        shipping.lag_ms = oldest_time_ms.map(|time_ms| now_ms - time_ms);
         let last = last_sequence(connection)?;
-        shipped.lost_until_sequence = number(FLOOR)?.filter(|floor| *floor > last);
-        Ok(shipped)
+        shipping.lost_until_sequence = number(FLOOR)?.filter(|floor| *floor > last);
+        Ok(shipping)
     }
 }
 
@@ -139,12 +139,12 @@ mod tests {
             Some("7")
         );
         remember(&path, &id, ACKNOWLEDGED, 5).unwrap(); // the collector was restored from an older copy
-        let shipped = ShippingProgress::read(&connection, 0).unwrap();
-        assert_eq!(shipped.acknowledged_sequence, Some(5));
-        assert_eq!(shipped.lost_until_sequence, None);
+        let shipping = ShippingProgress::read(&connection, 0).unwrap();
+        assert_eq!(shipping.acknowledged_sequence, Some(5));
+        assert_eq!(shipping.lost_until_sequence, None);
         remember(&path, &id, FLOOR, 11).unwrap();
-        let shipped = ShippingProgress::read(&connection, 0).unwrap();
-        assert_eq!(shipped.lost_until_sequence, Some(11));
+        let shipping = ShippingProgress::read(&connection, 0).unwrap();
+        assert_eq!(shipping.lost_until_sequence, Some(11));
 
         // The log of a killed agent stays, as evidence for the next agent.
         drop(connection);

@@ -49,7 +49,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
     let manager = Arc::new(ServiceManager::of_this_process());
     let mut shipper = Shipper::new(config, Arc::clone(&manager))?;
     end_on_signals(Arc::clone(&manager)).map_err(|source| Error::Wait { source })?;
-    let every = config.ship.interval;
+    let every = config.ship.batch_interval;
     let begun = format!(
         "shipping {} to {} every {}",
         config.database.display(),

@@ -154,8 +154,8 @@ impl Shipper {
     /// Summary of the batches sent since the start, and of the remaining records.
     pub(crate) fn summary(mut self) -> Result<Summary, Error> {
         let connection = open_to_read(&self.database)?;
-        let shipped = ShippingProgress::read(&connection, Moment::now().time_ms);
-        self.summary.shipped = shipped.map_err(Error::database(&self.database))?;
+        let shipping = ShippingProgress::read(&connection, Moment::now().time_ms);
+        self.summary.shipping = shipping.map_err(Error::database(&self.database))?;
         Ok(self.summary)
     }
 
@@ -259,8 +259,8 @@ impl Shipper {
                 // The record would block all that follow.
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
-                self.summary.passed_over_records_count += 1;
-                let (what, advice) = match finality {
+                self.summary.skipped_records_count += 1;
+                let (fault, remedy) = match finality {
                     Finality::TooLarge => (
                         "is larger than the collector takes",
                         ": raise the collector's batch limit",
@@ -268,8 +268,8 @@ impl Shipper {
                     _ => ("is refused for good by the collector", ""),
                 };
                 self.say_once(format!(
-                    "{}: record {} {what} ({why}). It is passed over and stays here \
-                     (`gleaner-agent export`); what follows is shipped{advice}",
+                    "{}: record {} {fault} ({why}). It is skipped and stays here \
+                     (`gleaner-agent export`); what follows is shipped{remedy}",
                     path.display(),
                     batch.last_sequence
                 ));
@@ -304,7 +304,7 @@ impl Shipper {
         summary.unreadable_records_count += batch.unreadable_count as u64;
         if batch.unreadable_count > 0 {
             self.say_once(format!(
-                "{} is damaged: what can be read of it is shipped, and the rest passed over",
+                "{} is damaged: what can be read of it is shipped, and the rest skipped",
                 path.display()
             ));
         }

@@ -20,9 +20,9 @@ pub struct Summary {
     /// Records of damaged databases that could not be read completely.
     pub unreadable_records_count: u64,
     /// Records larger than the collector accepts, which stay on the host.
-    pub passed_over_records_count: u64,
+    pub skipped_records_count: u64,
     /// Collector's progress with the agent's database.
-    pub shipped: ShippingProgress,
+    pub shipping: ShippingProgress,
 }
 
 impl Summary {
@@ -43,10 +43,10 @@ impl Summary {
                 self.unreadable_records_count
             );
         }
-        if self.passed_over_records_count > 0 {
+        if self.skipped_records_count > 0 {
             text += &format!(
                 "{} records are too large for the collector or refused for good, and stay here\n",
-                self.passed_over_records_count
+                self.skipped_records_count
             );
         }
         text

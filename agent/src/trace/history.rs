@@ -65,7 +65,7 @@ impl History {
         let gap = match self.last {
             Some(before) => self
                 .lost
-                .or_else(|| gap::between(&before, &now, config.interval_ms()))
+                .or_else(|| gap::between(&before, &now, config.sample_interval_ms()))
                 .map(|cause| gap_row(before.time_ms, &now, cause)),
             None => store.last_sample()?.map(|last| {
                 let cause = gap::at_start(&last, &now, sample.row.boot_id.as_deref());

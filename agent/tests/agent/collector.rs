@@ -193,7 +193,11 @@ fn serve(stream: &TcpStream, state: &Mutex<State>) -> io::Result<()> {
             state.marks_asked_count += 1;
             let kept = state.databases.get(&(value("host="), value("database=")));
             let mark = kept.map_or("null".to_owned(), |kept| kept.mark.to_string());
-            answer(stream, 200, &format!("{{\"acknowledged\": {mark}}}"))?;
+            answer(
+                stream,
+                200,
+                &format!("{{\"acknowledged_sequence\": {mark}}}"),
+            )?;
         } else if first.starts_with("POST /v1/batches ") {
             if !batch(stream, &mut reader, length, state)? {
                 return Ok(());
@@ -251,7 +255,7 @@ fn batch(
         state.well_count += usize::from(fault.is_none());
     }
     let said = format!(
-        "{{\"acknowledged\": {}, \"rows\": 1, \"repeated\": false}}",
+        "{{\"acknowledged_sequence\": {}, \"rows_count\": 1, \"repeated\": false}}",
         batch.last_sequence
     );
     match fault {

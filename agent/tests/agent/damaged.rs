@@ -13,7 +13,7 @@ fn run_on(database: &Path, samples: &str) -> Command {
     let mut command = agent();
     let run = [
         "run",
-        "--interval",
+        "--sample-interval",
         "100ms",
         "--samples",
         samples,

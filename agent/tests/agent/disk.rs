@@ -32,7 +32,7 @@ impl DiskAgent {
             .arg(agent().get_program())
             .args([
                 "run",
-                "--interval",
+                "--sample-interval",
                 "400ms",
                 "--socket",
                 "none",
@@ -199,7 +199,7 @@ fn a_limit_on_file_sizes_is_a_full_disk() {
     let mut command = Command::new("prlimit");
     let run = [
         "run",
-        "--interval",
+        "--sample-interval",
         "100ms",
         "--socket",
         "none",

@@ -10,7 +10,7 @@ fn an_export_adds_what_the_dataset_lacks_and_nothing_twice() {
     let dir = tempfile::tempdir().unwrap();
     let (database, dataset) = (dir.path().join("trace.db"), dir.path().join("dataset"));
     let run = || {
-        let run = ["run", "--interval", "200ms", "--samples", "2"];
+        let run = ["run", "--sample-interval", "200ms", "--samples", "2"];
         succeed(agent().arg("--database").arg(&database).args(run));
     };
     let export = || -> serde_json::Value {

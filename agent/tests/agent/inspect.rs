@@ -20,7 +20,7 @@ fn inspect(database: &Path, args: &[&str]) -> String {
 fn it_tells_programs_activity_and_who_can_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("trace.db");
-    let run = ["run", "--interval", "200ms", "--samples", "3"];
+    let run = ["run", "--sample-interval", "200ms", "--samples", "3"];
     // Keeps this test's process active, in case the machine is idle.
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -50,7 +50,7 @@ fn killed_at_work_again_and_again_nothing_is_half_there() {
     let mut known = 0;
     for round in 0..rounds {
         let mut run = agent();
-        run.args(["run", "--interval", "100ms", "--database"])
+        run.args(["run", "--sample-interval", "100ms", "--database"])
             .arg(&database);
         let traced = Running::start(&mut run);
         traced.hear("sampling every 100ms");

@@ -37,7 +37,11 @@ impl Host {
         for folder in ["dev/input", "dev/pts", "run/user/1000", "sys"] {
             std::fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
-        std::fs::write(dir.path().join("agent.toml"), "owner_quiet = \"100ms\"\n").unwrap();
+        std::fs::write(
+            dir.path().join("agent.toml"),
+            "return_watch_after = \"100ms\"\n",
+        )
+        .unwrap();
         let keyboard = plug_in(&dir.path().join("dev/input/event0"));
         Self { dir, keyboard }
     }
@@ -58,7 +62,7 @@ impl Host {
         ] {
             command.arg(option).arg(self.path(name));
         }
-        command.args(["run", "--interval", interval]);
+        command.args(["run", "--sample-interval", interval]);
         command
     }
 

@@ -257,7 +257,7 @@ fn trace_tree(tree: &Path, columns: &str) -> (i64, Vec<i64>) {
     let mut command = on(&database);
     command.args([
         "run",
-        "--interval",
+        "--sample-interval",
         "100ms",
         "--page-size",
         "4096",
@@ -333,7 +333,7 @@ fn twenty_thousand_real_processes() {
     let stdout = parent.stdout.take().unwrap();
     BufReader::new(stdout).read_line(&mut line).unwrap();
     let peak_bytes = trace(
-        on(&database).args(["run", "--interval", "2s"]),
+        on(&database).args(["run", "--sample-interval", "2s"]),
         &database,
         6,
     );

@@ -204,7 +204,14 @@ fn an_agent_without_root_says_what_it_may_not_see() {
 fn status_says_what_to_do_about_hidden_processes() {
     let nobody = UnprivilegedAgent::new();
     let database = nobody.home.path().join("trace.db");
-    let run = ["run", "--interval", "200ms", "--samples", "1", "--database"];
+    let run = [
+        "run",
+        "--sample-interval",
+        "200ms",
+        "--samples",
+        "1",
+        "--database",
+    ];
     let Output { status, stderr, .. } = nobody
         .agent("hidepid=2")
         .args(run)

@@ -17,7 +17,7 @@ fn start(database: &Path, config: &str) -> ChildGuard {
         .arg(database)
         .arg("--config")
         .arg(&file)
-        .args(["run", "--interval", "150ms"])
+        .args(["run", "--sample-interval", "150ms"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

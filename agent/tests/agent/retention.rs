@@ -75,7 +75,7 @@ fn a_running_agent_brings_its_database_below_the_limit_and_gives_the_rest_back()
     assert!(sizes(&connection).0 > 16 << 20, "{:?}", sizes(&connection));
 
     let mut child = on(&database)
-        .args(["run", "--interval", "100ms", "--config"])
+        .args(["run", "--sample-interval", "100ms", "--config"])
         .arg(&config)
         .spawn()
         .unwrap();

@@ -42,7 +42,7 @@ fn samples(database: &Path) -> i64 {
 #[test]
 fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     // One sample per hour: any sample here is caused by SIGHUP.
-    let service = Service::new("interval = \"1h\"\n");
+    let service = Service::new("sample_interval = \"1h\"\n");
     let database = service.dir.path().join("trace.db");
     let running = service.start();
     running.hear("sampling every 1h");
@@ -55,7 +55,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
         "{said}"
     );
 
-    service.configure("interval = \"2h\"\n");
+    service.configure("sample_interval = \"2h\"\n");
     running.signal(Signal::HUP);
     wait_for("a sample for the interval that ends", || {
         samples(&database) == 1
@@ -65,7 +65,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     std::thread::sleep(Duration::from_millis(800));
 
     service.configure(
-        "interval = \"150ms\"\nprivacy = \"plain\"\nheadroom_share = 0.25\nsocket = \"/x/s\"\n",
+        "sample_interval = \"150ms\"\nprivacy = \"plain\"\nheadroom_share = 0.25\nsocket = \"/x/s\"\n",
     );
     running.signal(Signal::HUP);
     running.hear("the configuration was read again");
@@ -79,7 +79,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
     let paths = "SELECT count(*) FROM files WHERE path IS NOT NULL";
     wait_for("paths", || query::<i64>(&database, paths) > 0);
 
-    service.configure("interval = \"1h\"\nprivacy = \"hashed\"\n");
+    service.configure("sample_interval = \"1h\"\nprivacy = \"hashed\"\n");
     running.signal(Signal::HUP);
     running.hear("the configuration was read again");
     let (code, _) = running.end();

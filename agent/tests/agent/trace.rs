@@ -22,7 +22,7 @@ pub(crate) fn on(database: &Path) -> Command {
 /// Starts an agent with a short interval and waits until it is ready.
 fn start(database: &Path) -> Child {
     let mut child = on(database)
-        .args(["run", "--interval", "150ms"])
+        .args(["run", "--sample-interval", "150ms"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
@@ -74,7 +74,7 @@ fn commits(log: &Path) -> usize {
 #[test]
 fn three_samples_in_strict_tables() {
     let (_dir, database) = new_trace();
-    succeed(on(&database).args(["run", "--interval", "1s", "--samples", "3"]));
+    succeed(on(&database).args(["run", "--sample-interval", "1s", "--samples", "3"]));
     assert_eq!(query::<String>(&database, "PRAGMA integrity_check"), "ok");
     assert_eq!(query::<String>(&database, "PRAGMA journal_mode"), "wal");
     assert_eq!(
@@ -111,7 +111,7 @@ fn three_samples_in_strict_tables() {
 
     let status: serde_json::Value =
         serde_json::from_str(&succeed(on(&database).args(["status", "--json"]))).unwrap();
-    assert_eq!(status["healthy"], true);
+    assert_eq!(status["is_healthy"], true);
     assert_eq!(status["samples_count"], 3);
     rusqlite::Connection::open(&database)
         .unwrap()
@@ -139,7 +139,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
     );
     let last = number(&database, "SELECT max(sequence) FROM samples");
 
-    succeed(on(&database).args(["run", "--interval", "150ms", "--samples", "1"]));
+    succeed(on(&database).args(["run", "--sample-interval", "150ms", "--samples", "1"]));
     assert_eq!(
         number(
             &database,
@@ -188,7 +188,7 @@ fn a_signal_ends_the_agent_cleanly_and_a_second_agent_is_refused() {
 #[test]
 fn databases_that_are_not_ours_to_write_are_refused() {
     let (_dir, database) = new_trace();
-    succeed(on(&database).args(["run", "--interval", "100ms", "--samples", "1"]));
+    succeed(on(&database).args(["run", "--sample-interval", "100ms", "--samples", "1"]));
     let cases = [
         (
             "PRAGMA user_version = 1000",
@@ -228,7 +228,10 @@ fn an_unknown_key_is_refused_by_name_and_line_and_wrong_usage_by_its_exit_code()
         message.contains("line 2") && message.contains("`intervall`"),
         "{message}"
     );
-    assert_eq!(fail(agent().args(["run", "--interval", "soon"])).0, 2);
+    assert_eq!(
+        fail(agent().args(["run", "--sample-interval", "soon"])).0,
+        2
+    );
 }
 
 /// Texts that must not be in the trace: an argument of a process and the path of a file that it has open.
@@ -250,7 +253,7 @@ fn no_argument_and_no_path_reaches_the_database_unless_asked_for() {
     let plain = dir.path().join("agent.toml");
     std::fs::write(&plain, "privacy = \"plain\"\n").unwrap();
     let run = |database: &Path, extra: &[&str]| {
-        let run = ["run", "--interval", "300ms", "--samples", "6"];
+        let run = ["run", "--sample-interval", "300ms", "--samples", "6"];
         succeed(on(database).args(run).args(extra));
         let shell = format!("SELECT count(*) FROM processes WHERE pid = {}", busy.id());
         let seen = number(database, &shell);

@@ -237,7 +237,7 @@ fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
             command.arg(option).arg(copy.altered(Path::new(name)));
         }
         let rest = ["--page-size", "4096", "--ticks", "100"];
-        let run = ["run", "--interval", "100ms", "--samples", "2"];
+        let run = ["run", "--sample-interval", "100ms", "--samples", "2"];
         succeed(command.args(rest).args(run));
     };
     run();

@@ -19,7 +19,7 @@ impl Collection {
             .args([
                 "collect",
                 "--local",
-                "--interval",
+                "--sample-interval",
                 "1s",
                 "--status-listen",
                 "none",

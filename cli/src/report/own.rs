@@ -26,7 +26,7 @@ pub(super) fn dataset() -> anyhow::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("gleaner-report-").tempdir();
     let folder = folder.context("cannot make a folder for the trace's export")?;
     let path = folder.path().join("dataset");
-    of(&trace_of(config.database), &path, config.interval)?;
+    of(&trace_of(config.database), &path, config.sample_interval)?;
     Ok(folder)
 }
 

@@ -24,7 +24,7 @@ pub struct Memory {
     /// Time of the sample by the host's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Time of its arrival by the collector's clock.
-    pub received_ms: i64,
+    pub received_time_ms: i64,
     /// Time of the sample since the host's boot.
     pub boottime_ms: Option<i64>,
     /// Time since the sample before; `None` after a gap.
@@ -49,7 +49,7 @@ pub struct Memory {
     /// The owner's part of the 5-minute load average.
     pub load5: Option<f64>,
     /// Share of the time since the sample before in which a task waited for memory.
-    pub pressure_share: Option<f64>,
+    pub memory_pressure_share: Option<f64>,
     /// Time since boot in which a task waited for memory.
     pub psi_memory_some_total_us: Option<i64>,
 }
@@ -93,7 +93,7 @@ impl Memory {
         if self.database_id == known.database_id {
             self.sequence > known.sequence
         } else {
-            self.received_ms > known.received_ms
+            self.received_time_ms > known.received_time_ms
         }
     }
 
@@ -110,7 +110,7 @@ impl Memory {
         let verdict = IdleState::after(&rule, verdict).step(&rule, seen);
         self.state = self.on_the_wall(verdict);
         self.lends(verdict, headroom_share);
-        self.pressure_share = before.and_then(|before| {
+        self.memory_pressure_share = before.and_then(|before| {
             let waited_us = self
                 .psi_memory_some_total_us?
                 .checked_sub(before.psi_memory_some_total_us?)?;
@@ -260,17 +260,17 @@ mod tests {
             ..SampleRow::default()
         };
         let mut memory = Memory::of_samples(&table(std::iter::once(row))).remove(0);
-        (memory.database_id, memory.received_ms) = ("d".to_owned(), 3);
+        (memory.database_id, memory.received_time_ms) = ("d".to_owned(), 3);
         (memory.quota_bytes, memory.idle_quota_bytes) = (Some(16), Some(17));
         memory.state = HostState::Idle { since_time_ms: 18 };
-        memory.pressure_share = Some(0.25);
+        memory.memory_pressure_share = Some(0.25);
         let text = serde_json::to_string(&memory).unwrap();
-        let expected = "{\"database_id\":\"d\",\"sequence\":1,\"time_ms\":1795000000004,\"received_ms\":3,\
+        let expected = "{\"database_id\":\"d\",\"sequence\":1,\"time_ms\":1795000000004,\"received_time_ms\":3,\
             \"boottime_ms\":4,\"interval_ms\":5,\"physical_bytes\":100,\"static_kernel_bytes\":6,\
             \"balloon_bytes\":7,\"dynamic_kernel_bytes\":8,\"lotsfree_bytes\":9,\"process_bytes\":10,\
             \"file_cache_bytes\":11,\"guest_bytes\":12,\"available_bytes\":37,\"harvestable_bytes\":14,\
             \"mem_available_bytes\":15,\"quota_bytes\":16,\"idle_quota_bytes\":17,\"state\":\"idle\",\
-            \"since_time_ms\":18,\"owner_idle_ms\":19,\"load5\":0.5,\"pressure_share\":0.25,\
+            \"since_time_ms\":18,\"owner_idle_ms\":19,\"load5\":0.5,\"memory_pressure_share\":0.25,\
             \"psi_memory_some_total_us\":20}";
         assert_eq!(text, expected);
         assert_eq!(serde_json::from_str::<Memory>(&text).unwrap(), memory);
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(idle.state, HostState::Idle { since_time_ms });
         assert_eq!(idle.quota_bytes, Some(400));
         // 6 s of waiting per minute.
-        assert_eq!(idle.pressure_share, Some(0.1));
+        assert_eq!(idle.memory_pressure_share, Some(0.1));
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
         let after_gap = learned(samples.clone());
         let idle_at_time_ms = BOOT_MS + 21 * MINUTE;
         assert_eq!(after_gap.state, HostState::InUse { idle_at_time_ms });
-        assert_eq!(after_gap.pressure_share, None);
+        assert_eq!(after_gap.memory_pressure_share, None);
         samples[3].interval_ms = Some(2 * MINUTE);
         samples.remove(2); // the sample has not arrived yet
         assert_eq!(learned(samples).state, HostState::InUse { idle_at_time_ms });

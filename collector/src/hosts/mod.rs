@@ -65,9 +65,9 @@ pub struct Host {
     /// Share of the host's physical memory that is never lent.
     pub headroom_share: Option<f64>,
     /// Arrival of the host's last batch, ms since 1970-01-01 UTC.
-    pub last_received_ms: Option<i64>,
+    pub last_received_time_ms: Option<i64>,
     /// Time of the host's newest record, by the host's clock.
-    pub last_record_ms: Option<i64>,
+    pub last_record_time_ms: Option<i64>,
     /// The host's clock less the collector's at the last batch, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
     /// Number of batches accepted.
@@ -80,8 +80,8 @@ pub struct Host {
     pub gaps_count: u64,
     /// Cause of the last gap.
     pub last_gap_cause: Option<String>,
-    /// Last refusal, with its time; `None` once a later batch was accepted.
-    pub refused: Option<HostRefusal>,
+    /// Last rejection, with its time; `None` once a later batch was accepted.
+    pub last_rejection: Option<Rejection>,
     /// Name in the certificate that may write for the host, if that is not the host's id.
     pub certificate_name: Option<String>,
     /// Figures of the last sample; `None` before the first.
@@ -93,7 +93,7 @@ pub struct Host {
 impl Host {
     /// Updates everything except the counters.
     fn learn(&mut self, facts: Facts) {
-        self.last_record_ms = self.last_record_ms.max(facts.last_record_ms);
+        self.last_record_time_ms = self.last_record_time_ms.max(facts.last_record_time_ms);
         self.last_gap_cause = facts.last_gap_cause.or(self.last_gap_cause.take());
         if let Some(inventory) = facts.inventory {
             self.host_name = Some(inventory.host_name);
@@ -107,7 +107,7 @@ impl Host {
     fn sampled(&mut self, header: &Header, samples: Vec<Memory>) {
         for mut sample in samples {
             sample.database_id.clone_from(&header.database_id);
-            sample.received_ms = header.received_ms;
+            sample.received_time_ms = header.received_time_ms;
             let known = self.memory.as_ref();
             if known.is_none_or(|known| sample.is_after(known)) {
                 sample.learn(known, self.headroom_share);
@@ -117,15 +117,15 @@ impl Host {
     }
 }
 
-/// Last refusal of a host.
+/// Last rejection of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HostRefusal {
-    /// Time of the refusal, ms since 1970-01-01 UTC.
+pub struct Rejection {
+    /// Time of the rejection, ms since 1970-01-01 UTC.
     pub time_ms: i64,
-    /// Kind of the refusal, as in the metrics.
+    /// Kind of the rejection, as in the metrics.
     #[serde(default)]
     pub kind: String,
-    /// Reason of the refusal.
+    /// Reason of the rejection.
     pub reason: String,
 }
 
@@ -134,7 +134,7 @@ pub struct HostRefusal {
 pub struct Facts {
     inventory: Option<Inventory>,
     samples: Vec<Memory>,
-    last_record_ms: Option<i64>,
+    last_record_time_ms: Option<i64>,
     gaps_count: u64,
     last_gap_cause: Option<String>,
 }
@@ -184,7 +184,7 @@ impl Facts {
                 .column_by_name("time")
                 .and_then(|column| column.as_primitive_opt::<TimestampMillisecondType>());
             let newest = time.and_then(arrow::compute::max);
-            facts.last_record_ms = facts.last_record_ms.max(newest);
+            facts.last_record_time_ms = facts.last_record_time_ms.max(newest);
             let last = rows.num_rows().saturating_sub(1);
             let text = |name: &str| -> Option<String> {
                 let column = rows.column_by_name(name)?.as_string_opt::<i32>()?;
@@ -319,9 +319,11 @@ impl Hosts {
             .entry(header.database_id.clone())
             .or_default();
         *mark = header.last_sequence.max(*mark);
-        host.last_received_ms = host.last_received_ms.max(Some(header.received_ms));
+        host.last_received_time_ms = host
+            .last_received_time_ms
+            .max(Some(header.received_time_ms));
         host.skew_ms = header.skew_ms.or(host.skew_ms);
-        host.refused = None;
+        host.last_rejection = None;
     }
 
     /// Notes that a batch of `bytes` with these facts was acknowledged.
@@ -344,15 +346,15 @@ impl Hosts {
         let mut hosts = self.lock();
         let host = hosts.entry(header.host_id.clone()).or_default();
         host.sampled(header, samples);
-        if facts.last_record_ms >= host.last_record_ms {
+        if facts.last_record_time_ms >= host.last_record_time_ms {
             host.learn(facts);
         }
     }
 
-    /// Notes that a host was refused. Only for known hosts: a stranger's names are not stored.
-    pub fn refused(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
+    /// Notes that a host was rejected. Only for known hosts: a stranger's names are not stored.
+    pub fn rejected(&self, host_id: &str, time_ms: i64, kind: &str, reason: &str) {
         if let Some(host) = self.lock().get_mut(host_id) {
-            host.refused = Some(HostRefusal {
+            host.last_rejection = Some(Rejection {
                 time_ms,
                 kind: kind.to_owned(),
                 reason: reason.to_owned(),

@@ -44,9 +44,9 @@ const DISCARD: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Acknowledgement {
     /// Highest sequence number of the batch's records.
-    acknowledged: i64,
+    acknowledged_sequence: i64,
     /// Number of the batch's rows.
-    rows: u64,
+    rows_count: u64,
 }
 
 /// Accepts one batch.
@@ -145,7 +145,7 @@ async fn take_in(
         });
     }
     app.hosts.admit(&header, table_days)?;
-    header.received_ms = now_ms();
+    header.received_time_ms = now_ms();
     header.skew_ms = sent_ms.map(|sent_ms: i64| sent_ms.saturating_sub(*arrived_ms));
     let entry = Entry {
         header: header.clone(),
@@ -159,8 +159,8 @@ async fn take_in(
     app.hosts.taken_in(&header, facts, length as u64);
     app.metrics.taken_in(header.rows_count, length as u64);
     Ok(Acknowledgement {
-        acknowledged: header.last_sequence,
-        rows: header.rows_count,
+        acknowledged_sequence: header.last_sequence,
+        rows_count: header.rows_count,
     })
 }
 
@@ -189,7 +189,7 @@ fn summary(batch: &Batch) -> Header {
         first_sequence: batch.first_sequence,
         last_sequence: batch.last_sequence,
         rows_count: batch.rows_count(),
-        received_ms: 0,
+        received_time_ms: 0,
         skew_ms: None,
     }
 }
@@ -248,7 +248,7 @@ fn authorize(app: &App, writer: &Writer, host_id: &str) -> Result<(), Refusal> {
         return Ok(());
     }
     let reason = format!("these are rows of host {host_id}, and this certificate is another's");
-    app.hosts.refused(host_id, now_ms(), "forbidden", &reason);
+    app.hosts.rejected(host_id, now_ms(), "forbidden", &reason);
     Err(Refusal::forbidden(reason))
 }
 
@@ -262,7 +262,7 @@ pub(super) struct MarkQuery {
 /// Last durable record of a database.
 #[derive(Debug, Serialize)]
 pub(super) struct Mark {
-    acknowledged: Option<i64>,
+    acknowledged_sequence: Option<i64>,
 }
 
 /// Answers a host with the sequence number of its last durable record.
@@ -279,7 +279,7 @@ pub(super) async fn mark(
         }
         authorize(&app, &app.writer(&caller)?, &query.host)?;
         Ok(Mark {
-            acknowledged: app.hosts.mark(&query.host, &query.database),
+            acknowledged_sequence: app.hosts.mark(&query.host, &query.database),
         })
     };
     found()

@@ -70,7 +70,7 @@ pub(crate) struct App {
     refusals: Log,
     metrics: Metrics,
     reserve_bytes: u64,
-    started_ms: i64,
+    started_time_ms: i64,
 }
 
 impl fmt::Debug for App {
@@ -105,7 +105,7 @@ impl App {
             refusals: Log::default(),
             metrics: Metrics::default(),
             reserve_bytes: config.journal.reserve_bytes,
-            started_ms: now_ms(),
+            started_time_ms: now_ms(),
         }
     }
 
@@ -131,14 +131,15 @@ impl App {
 
     /// Counts a refusal, and logs it if it is news, which being busy is not.
     fn refuse(&self, sender: &str, refusal: Refusal) -> Refusal {
-        self.metrics.refused(reason(refusal.status));
+        self.metrics.rejected(reason(refusal.status));
         if refusal.status == StatusCode::TOO_MANY_REQUESTS {
             return refusal;
         }
         self.log_refusal(sender, &refusal.reason);
         if let Some(host_id) = sender.strip_prefix("host ") {
             let kind = reason(refusal.status);
-            self.hosts.refused(host_id, now_ms(), kind, &refusal.reason);
+            self.hosts
+                .rejected(host_id, now_ms(), kind, &refusal.reason);
         }
         refusal
     }
@@ -155,7 +156,7 @@ impl Server for App {
 
     fn failed(&self, address: SocketAddr, error: &io::Error) {
         self.log_refusal(&address.ip().to_string(), &error.to_string());
-        self.metrics.refused("connection");
+        self.metrics.rejected("connection");
     }
 
     fn forbidden(&self, why: &str) -> Response {

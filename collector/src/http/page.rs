@@ -73,11 +73,11 @@ const COLUMNS: [Column; 8] = [
     }),
     column("state", "State", false, |a, b| a.state.cmp(&b.state)),
     column("seen", "Last seen (UTC)", false, |a, b| {
-        a.known.last_received_ms.cmp(&b.known.last_received_ms)
+        a.known
+            .last_received_time_ms
+            .cmp(&b.known.last_received_time_ms)
     }),
-    column("behind", "Behind", true, |a, b| {
-        a.behind_ms.cmp(&b.behind_ms)
-    }),
+    column("lag", "Lag", true, |a, b| a.lag_ms.cmp(&b.lag_ms)),
     column("clock", "Clock", true, |a, b| {
         let error = |host: &HostStatus| host.known.skew_ms.map(i64::unsigned_abs);
         error(a).cmp(&error(b))
@@ -130,13 +130,13 @@ struct Row {
     state: State,
     seen: String,
     seen_utc: String,
-    behind: String,
+    lag: String,
     clock: String,
     gaps: String,
     gap_cause: String,
     version: String,
     rows: String,
-    /// Reason of the refusal; empty without one.
+    /// Reason of the last rejection; empty without one.
     why: String,
 }
 
@@ -359,8 +359,8 @@ fn percent(text: &str) -> String {
 
 fn row(host: &HostStatus, now_ms: i64) -> Row {
     let known = &host.known;
-    let seen = known.last_received_ms;
-    let refused = known.refused.as_ref();
+    let seen = known.last_received_time_ms;
+    let rejection = known.last_rejection.as_ref();
     Row {
         name: known.host_name.clone().unwrap_or_else(|| "unnamed".into()),
         short_id: short(&host.host_id).to_owned(),
@@ -368,13 +368,13 @@ fn row(host: &HostStatus, now_ms: i64) -> Row {
         state: host.state,
         seen: seen.map_or("never".into(), |seen| ago(now_ms.saturating_sub(seen))),
         seen_utc: seen.map(utc).unwrap_or_default(),
-        behind: host.behind_ms.map(behind).unwrap_or_default(),
+        lag: host.lag_ms.map(lag).unwrap_or_default(),
         clock: known.skew_ms.map(clock).unwrap_or_default(),
         gaps: thousands(known.gaps_count),
         gap_cause: known.last_gap_cause.clone().unwrap_or_default(),
         version: known.agent_version.clone().unwrap_or_default(),
         rows: thousands(known.rows_count),
-        why: refused.map(|r| r.reason.clone()).unwrap_or_default(),
+        why: rejection.map(|r| r.reason.clone()).unwrap_or_default(),
     }
 }
 
@@ -382,12 +382,12 @@ fn ago(ms: i64) -> String {
     format!("{} ago", brief_length(ms.max(0)))
 }
 
-/// Delay as text. It may be negative if clocks differ a little.
-fn behind(ms: i64) -> String {
+/// Lag as text. It may be negative if clocks differ a little.
+fn lag(ms: i64) -> String {
     brief_length(ms.max(0))
 }
 
-/// Headline: number of hosts, number of those heard, and their delay.
+/// Headline: number of hosts, number of those heard, and their lag.
 fn lead(status: &Status) -> String {
     let hosts = status.hosts_count;
     if hosts == 0 {
@@ -405,12 +405,12 @@ fn lead(status: &Status) -> String {
             if heard == 1 { "is" } else { "are" }
         ),
     };
-    match (status.behind_median_ms, status.behind_most_ms) {
-        (Some(_), Some(most)) if hosts == 1 => format!("{heard}, {} behind.", behind(most)),
-        (Some(median), Some(most)) => format!(
-            "{heard}: half of them at most {} behind, the furthest {}.",
-            behind(median),
-            behind(most)
+    match (status.median_lag_ms, status.max_lag_ms) {
+        (Some(_), Some(max_ms)) if hosts == 1 => format!("{heard}; lag {}.", lag(max_ms)),
+        (Some(median_ms), Some(max_ms)) => format!(
+            "{heard}; median lag {}, largest {}.",
+            lag(median_ms),
+            lag(max_ms)
         ),
         _ => format!("{heard}."),
     }
@@ -418,7 +418,7 @@ fn lead(status: &Status) -> String {
 
 /// Line on whether the dataset is written, and on the remaining time until the disk is full.
 fn support(status: &Status) -> String {
-    let written = match (&status.seal.failure, status.seal.last_sealed_ms) {
+    let written = match (&status.seal.failure, status.seal.last_sealed_time_ms) {
         (Some(_), _) => "The dataset cannot be written".to_owned(),
         (None, Some(last_ms)) if status.dataset_files_count > 0 => {
             format!(
@@ -433,7 +433,7 @@ fn support(status: &Status) -> String {
             .smallest_free_bytes()
             .saturating_sub(status.reserve_bytes),
     );
-    let left = match status.disk_left_days {
+    let left = match status.days_until_disk_full {
         Some(days) if days > 3650.0 => {
             ", enough for more than ten years at the present rate".into()
         }
@@ -480,19 +480,19 @@ fn cards(status: &Status) -> Vec<(&'static str, String, String)> {
             thousands(u64::try_from(status.connections_count).unwrap_or_default()),
             format!(
                 "running for {}",
-                brief_length(status.time_ms - status.started_ms)
+                brief_length(status.time_ms - status.started_time_ms)
             ),
         ),
         (
             "Certificate",
-            status.certificate_until_ms.map_or("none".into(), |until| {
-                match until - status.time_ms {
+            status
+                .certificate_expiry_time_ms
+                .map_or("none".into(), |until| match until - status.time_ms {
                     left if left > 0 => format!("{} left", brief_length(left)),
                     _ => "ended".into(),
-                }
-            }),
+                }),
             status
-                .certificate_until_ms
+                .certificate_expiry_time_ms
                 .map_or("this machine only, without TLS".into(), |until| {
                     format!("until {} UTC", utc(until))
                 }),

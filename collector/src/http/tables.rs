@@ -262,7 +262,7 @@ impl Reading {
 
     /// Logs a failure of which the reader was not informed, since its stream broke off.
     fn report(&self, error: &str) {
-        self.app.metrics.refused("other");
+        self.app.metrics.rejected("other");
         self.app.log_refusal(&self.reader, error);
     }
 }

@@ -35,7 +35,7 @@ pub struct Header {
     /// Number of rows in all tables.
     pub rows_count: u64,
     /// Arrival of the batch by the collector's clock, ms since 1970-01-01 UTC.
-    pub received_ms: i64,
+    pub received_time_ms: i64,
     /// The host's clock less the collector's at the time of sending, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
 }

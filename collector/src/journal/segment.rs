@@ -170,7 +170,7 @@ mod tests {
                 first_sequence: sequence,
                 last_sequence: sequence,
                 rows_count: 1,
-                received_ms: 0,
+                received_time_ms: 0,
                 skew_ms: None,
             };
             let body = Bytes::from_static(b"a batch");

@@ -42,7 +42,7 @@ pub struct Progress {
     /// URL of the copy.
     pub url: String,
     /// Last time at which the store held the whole dataset, ms since 1970-01-01 UTC.
-    pub last_published_ms: Option<i64>,
+    pub last_published_time_ms: Option<i64>,
     /// Number of files of the dataset that the store lacks, as far as known.
     pub pending_files_count: u64,
     /// Total size of the pending files, in bytes.
@@ -174,7 +174,7 @@ impl Work {
         }
         progress.failure = failure;
         if matches!(done, Ok(true)) {
-            progress.last_published_ms = Some(now_ms());
+            progress.last_published_time_ms = Some(now_ms());
         }
     }
 }

@@ -64,7 +64,7 @@ fn verify_names_what_is_damaged_and_repair_serves_the_rest() {
 
     let (code, done) = upkeep("repair", &dataset);
     assert_eq!(code, 4, "{done}");
-    let lost: u64 = done["lost"]
+    let lost: u64 = done["lost_rows"]
         .as_array()
         .unwrap()
         .iter()

@@ -118,7 +118,7 @@ fn texts_and_databases_of_a_host_are_bounded() {
         first_sequence: 1,
         last_sequence: 1,
         rows_count: 1,
-        received_ms: 0,
+        received_time_ms: 0,
         skew_ms: None,
     };
     let admit = |database| hosts.admit(&header(database), BTreeSet::new());
@@ -145,7 +145,7 @@ fn files_of_a_host_between_two_seals_are_bounded() {
         first_sequence: 1,
         last_sequence: 1,
         rows_count: 1,
-        received_ms: 0,
+        received_time_ms: 0,
         skew_ms: None,
     };
     let days = |from: i64| (from..from + 500).map(|day| ("samples", day)).collect();
@@ -195,7 +195,7 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
         first_sequence: 1,
         last_sequence: 1,
         rows_count: 4,
-        received_ms: START_MS,
+        received_time_ms: START_MS,
         skew_ms: None,
     };
     let segment = [
@@ -207,7 +207,7 @@ fn a_bad_entry_of_the_journal_is_set_aside_and_the_others_are_sealed() {
     let collector = Collector::start(folder.path(), "");
     collector.seal();
     let seal = collector.get("/v1/status").1["seal"].clone();
-    assert_eq!(seal["rejected_batches_count"], 1, "{seal}");
+    assert_eq!(seal["set_aside_batches_count"], 1, "{seal}");
     assert_eq!(seal["failure"], Value::Null);
     let kept = |folder: &Path, ending: &str| {
         let files = std::fs::read_dir(folder).unwrap();

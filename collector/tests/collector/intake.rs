@@ -15,11 +15,11 @@ fn a_batch_is_acknowledged_and_then_in_the_dataset() {
     assert_eq!(collector.mark(&host, &database), None);
     let (status, answer) = collector.send(&body(&host, &database, 1..=5));
     assert_eq!(
-        (status, answer["acknowledged"].as_i64()),
+        (status, answer["acknowledged_sequence"].as_i64()),
         (200, Some(5)),
         "{answer}"
     );
-    assert_eq!(answer["rows"].as_i64(), Some(20));
+    assert_eq!(answer["rows_count"].as_i64(), Some(20));
     assert_eq!(collector.mark(&host, &database), Some(5));
     collector.seal();
     assert_eq!(sequences(&collector.dataset(), &host), [1, 2, 3, 4, 5]);
@@ -58,7 +58,7 @@ fn repeated_late_and_shuffled_batches_end_in_their_place_once() {
 }
 
 fn sequences_are_odd(answer: &serde_json::Value) -> bool {
-    answer["acknowledged"].as_i64().unwrap() % 4 == 0
+    answer["acknowledged_sequence"].as_i64().unwrap() % 4 == 0
 }
 
 fn sequences_by_time(collector: &Collector, host: &str) -> Vec<i64> {
@@ -203,7 +203,7 @@ fn the_status_tells_a_host_its_clock_and_its_gaps() {
     assert_eq!(found["host_name"], "otter");
     assert_eq!(found["gaps_count"], 1);
     assert_eq!(found["last_gap_cause"], "sleep");
-    assert_eq!(found["last_record_ms"], START_MS);
+    assert_eq!(found["last_record_time_ms"], START_MS);
     let skew_ms = found["skew_ms"].as_i64().unwrap();
     assert!((3_500_000..=3_600_000).contains(&skew_ms), "{skew_ms}");
 }

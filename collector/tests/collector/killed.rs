@@ -29,7 +29,7 @@ fn send(sender: &Sender, url: &Mutex<String>, stop: &AtomicBool) {
         sender.in_flight.store(false, Ordering::SeqCst);
         match sent {
             Ok((200, answer)) => {
-                let last = answer["acknowledged"].as_u64().unwrap();
+                let last = answer["acknowledged_sequence"].as_u64().unwrap();
                 sender.acknowledged.store(last, Ordering::SeqCst);
             }
             Ok(other) => panic!("{other:?}"),

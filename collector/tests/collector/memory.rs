@@ -75,7 +75,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
         ),
         (&json!(604), &json!(404), &json!(404))
     );
-    assert_eq!(told["pressure_share"], 0.1);
+    assert_eq!(told["memory_pressure_share"], 0.1);
     // A repeated batch changes nothing.
     send(&collector, 2);
     send(&collector, 4);
@@ -91,7 +91,7 @@ fn the_last_sample_is_told_and_survives_a_restart_and_a_kill() {
         "state",
         "since_time_ms",
         "quota_bytes",
-        "pressure_share",
+        "memory_pressure_share",
     ] {
         assert_eq!(again[key], told[key], "{key}");
     }
@@ -141,7 +141,7 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
     assert_eq!(collector.end(), Some(0));
     let file = folder.path().join("data/hosts.json");
     let mut hosts: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    hosts[id(1)]["last_received_ms"] = json!(now_ms() - 86_400_000);
+    hosts[id(1)]["last_received_time_ms"] = json!(now_ms() - 86_400_000);
     std::fs::write(&file, hosts.to_string()).unwrap();
     let collector = Collector::start(folder.path(), "");
     let found = metrics(&collector).join("\n");

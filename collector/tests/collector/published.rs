@@ -73,7 +73,7 @@ fn a_folder_has_the_same_dataset() {
     }
     wait_for("it to be told", || {
         let publish = publish(&collector);
-        publish["last_published_ms"].is_i64() && publish["pending_bytes"] == 0
+        publish["last_published_time_ms"].is_i64() && publish["pending_bytes"] == 0
     });
     let metrics = collector.get("/metrics").1;
     let metrics = metrics.as_str().unwrap();
@@ -168,7 +168,7 @@ fn several_collectors_publish_beside_each_other() {
 /// Causes two more updates of the store, the second after the grace period.
 fn add_after_the_grace(collector: &Collector, host: u64) {
     let published_ms = || {
-        publish(collector)["last_published_ms"]
+        publish(collector)["last_published_time_ms"]
             .as_i64()
             .unwrap_or(0)
     };
@@ -251,7 +251,7 @@ fn a_store_that_never_answers_holds_nothing_up() {
     }
     let expected: Vec<i64> = (1..=30).collect();
     assert_eq!(sequences(&collector.dataset(), &id(1)), expected);
-    assert_eq!(publish(&collector)["last_published_ms"], Value::Null);
+    assert_eq!(publish(&collector)["last_published_time_ms"], Value::Null);
     assert_eq!(collector.end(), Some(0));
     assert!(begin.elapsed() < Duration::from_secs(45), "it waited"); // it times out after 60
 }

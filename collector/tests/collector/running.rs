@@ -96,7 +96,7 @@ impl Collector {
     pub(crate) fn mark(&self, host: &str, database: &str) -> Option<i64> {
         let (status, mark) = self.get(&format!("/v1/mark?host={host}&database={database}"));
         assert_eq!(status, 200, "{mark}");
-        mark["acknowledged"].as_i64()
+        mark["acknowledged_sequence"].as_i64()
     }
 
     /// Moves all acknowledged records to the dataset.

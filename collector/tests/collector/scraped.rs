@@ -91,11 +91,11 @@ fn a_real_prometheus_scrapes_the_rows_that_were_sent() {
     for number in 1..=20 {
         let (status, answer) = collector.send(&body(&id(number), &id(2), 1..=5));
         assert_eq!(status, 200, "{answer}");
-        rows += answer["rows"].as_u64().unwrap();
+        rows += answer["rows_count"].as_u64().unwrap();
     }
     let (status, answer) = collector.send(&inventory(&id(1), &id(2), 6));
     assert_eq!(status, 200, "{answer}");
-    rows += answer["rows"].as_u64().unwrap();
+    rows += answer["rows_count"].as_u64().unwrap();
     collector.seal();
     let rows = rows as f64;
     wait_for("the rows to be scraped", || {
@@ -143,7 +143,7 @@ fn publishing(folder: &Path) -> Collector {
     assert_eq!(collector.send(&body(&id(1), &id(2), 1..=2)).0, 200);
     collector.seal();
     wait_for("the dataset to be published", || {
-        collector.get("/v1/status").1["publish"]["last_published_ms"].is_i64()
+        collector.get("/v1/status").1["publish"]["last_published_time_ms"].is_i64()
     });
     collector
 }

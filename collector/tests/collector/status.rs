@@ -32,10 +32,10 @@ fn with_hosts(folder: &Path, hosts: &Value, more: &str) -> Collector {
     Collector::start(folder, more)
 }
 
-fn host(name: &str, version: &str, last_received_ms: i64) -> Value {
+fn host(name: &str, version: &str, last_received_time_ms: i64) -> Value {
     serde_json::json!({
         "host_name": name, "agent_version": version, "sample_interval_ms": 90_000,
-        "last_received_ms": last_received_ms, "last_record_ms": last_received_ms - 30_000,
+        "last_received_time_ms": last_received_time_ms, "last_record_time_ms": last_received_time_ms - 30_000,
         "skew_ms": 0, "databases": {},
     })
 }
@@ -81,7 +81,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
         id(4): host("strange", "0.1.0", now),
     });
     hosts[id(3)]["skew_ms"] = Value::from(-3_600_000);
-    hosts[id(4)]["refused"] = serde_json::json!({
+    hosts[id(4)]["last_rejection"] = serde_json::json!({
         "time_ms": now, "kind": "newer", "reason": "too new for me",
     });
     let file = folder.path().join("file");
@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
         .collect();
     let expected = [
         "disk_full",
-        "hosts_refused",
+        "hosts_rejected",
         "hosts_silent",
         "clocks_wrong",
         "several_versions",
@@ -109,7 +109,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
     assert_eq!(status["is_well"], false);
     assert_eq!(
         status["hosts_by_state"],
-        serde_json::json!({"refused": 1, "silent": 1, "clock_wrong": 1, "well": 1})
+        serde_json::json!({"rejected": 1, "silent": 1, "clock_wrong": 1, "well": 1})
     );
     let (text, _) = page(&collector, "");
     let severities: Vec<_> = text.match_indices("class=\"severity\"").collect();
@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_alike_by_page_status_metrics_and_command() {
     assert_eq!(code, Some(3));
     assert!(said.starts_with("fault: The disk is full"), "{said}");
     assert!(
-        said.contains("\nrefused      strange  00000000  "),
+        said.contains("\nrejected     strange  00000000  "),
         "{said}"
     );
 }

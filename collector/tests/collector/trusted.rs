@@ -147,7 +147,10 @@ fn a_host_writes_its_own_rows_and_nobody_elses() {
     );
     assert_eq!(answer["retry"], false);
     let mark = |host_id: &str| format!("/v1/mark?host={host_id}&database={}", id(2));
-    assert_eq!(get(&collector, &host, &mark(&own)).1["acknowledged"], 3);
+    assert_eq!(
+        get(&collector, &host, &mark(&own)).1["acknowledged_sequence"],
+        3
+    );
     assert_eq!(get(&collector, &host, &mark(&other)).0, 403);
     assert_eq!(get(&collector, &host, "/v1/status").0, 403);
     collector.hear("refused");

@@ -145,7 +145,7 @@ pub(crate) fn judge(
     let of = |message, text: String| {
         let finding = Finding::of(message, SUBJECT, text);
         match renew {
-            Some(renew) => finding.mend(renew),
+            Some(renew) => finding.remedy(renew),
             None => finding,
         }
     };
@@ -158,7 +158,7 @@ pub(crate) fn judge(
         );
         findings.push(
             Finding::of(Message::KeyOpen, "key", text)
-                .mend(format!("sudo chmod o-rwx {}", quoted(key))),
+                .remedy(format!("sudo chmod o-rwx {}", quoted(key))),
         );
     }
     let main = if let Some(missing) = &found.missing {
@@ -176,14 +176,14 @@ pub(crate) fn judge(
         );
         let path = quoted(closed);
         let mode = if node.is_folder { "g+rx" } else { "g+r" };
-        let mend = match user.shares_a_group(SHARED) {
+        let remedy = match user.shares_a_group(SHARED) {
             true => format!("sudo chgrp {SHARED} {path} && sudo chmod {mode} {path}"),
             false => format!("sudo chown {}: {path}", user.name),
         };
-        Finding::of(Message::CertificateUnread, SUBJECT, text).mend(mend)
+        Finding::of(Message::CertificateUnread, SUBJECT, text).remedy(remedy)
     } else if let Some(unseen) = &found.unseen {
         let text = format!("this user may not read {}", unseen.display());
-        Finding::of(Message::CertificateUnseen, SUBJECT, text).mend("sudo gleaner doctor")
+        Finding::of(Message::CertificateUnseen, SUBJECT, text).remedy("sudo gleaner doctor")
     } else if let Some(trouble) = &found.trouble {
         of(Message::CertificateWrong, trouble.clone())
     } else {
@@ -207,7 +207,7 @@ pub(crate) fn judge(
                     length(now, dates.from)
                 );
                 Finding::of(Message::CertificateEarly, SUBJECT, text)
-                    .mend("sudo timedatectl set-ntp true")
+                    .remedy("sudo timedatectl set-ntp true")
             }
             Some(dates) if ends_soon(files, dates, now) => of(
                 Message::CertificateEnds,
@@ -263,10 +263,10 @@ fn ends_soon(files: &Files, dates: Dates, now: SystemTime) -> bool {
 
 fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
     let path = files.authority().display();
-    let mend = "sudo gleaner pki init /etc/gleaner/pki-next --name COLLECTOR";
+    let remedy = "sudo gleaner pki init /etc/gleaner/pki-next --name COLLECTOR";
     if now > dates.until {
         let text = format!("{path} has ended on {}", day(dates.until));
-        return Some(Finding::of(Message::AuthorityExpired, "authority", text).mend(mend));
+        return Some(Finding::of(Message::AuthorityExpired, "authority", text).remedy(remedy));
     }
     let left = dates.until.duration_since(now).unwrap_or_default();
     (left < AUTHORITY_ENDS).then(|| {
@@ -275,7 +275,7 @@ fn authority(files: &Files, dates: Dates, now: SystemTime) -> Option<Finding> {
             left.as_secs() / DAY.as_secs(),
             day(dates.until)
         );
-        Finding::of(Message::AuthorityEnds, "authority", text).mend(mend)
+        Finding::of(Message::AuthorityEnds, "authority", text).remedy(remedy)
     })
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn judge_authority_folder(folder: &Path) -> Option<Finding> {
     );
     Some(
         Finding::of(Message::KeyOpen, "authority", text)
-            .mend(format!("sudo chmod {allowed:04o} {}", quoted(&path))),
+            .remedy(format!("sudo chmod {allowed:04o} {}", quoted(&path))),
     )
 }
 

@@ -45,14 +45,14 @@ pub(crate) fn judge_process(
     let is_unlimited = process.locked_limit_bytes == Some(None);
     if !is_locked {
         let found = "it is configured not to lock its memory";
-        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).mend(edit));
+        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).remedy(edit));
     } else if process.may(IPC_LOCK) == Some(false) && !is_unlimited {
         let found = "it may not lock its memory";
-        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).mend(grant));
+        findings.push(Finding::of(Message::ClerkNotLocked, "limits", found).remedy(grant));
     }
     if process.may(SYS_RESOURCE) == Some(false) {
         let found = "it may not tell the kernel that pages are written through it";
-        findings.push(Finding::of(Message::NoIoFlusher, "limits", found).mend(grant));
+        findings.push(Finding::of(Message::NoIoFlusher, "limits", found).remedy(grant));
     }
     if findings.is_empty() {
         let found = "it may lock its memory, and be swapped through";
@@ -95,7 +95,7 @@ pub(crate) fn judge_methods(methods: AttachMethods) -> Finding {
     );
     let missing = |text: &str, package: &str| {
         Finding::of(Message::NoWayToAttach, "attach", text)
-            .mend(super::program::install(package).to_owned())
+            .remedy(super::program::install(package).to_owned())
     };
     match (by_kernel, by_fuse) {
         (true, _) => Finding::ok("attach", "by the kernel's nbd module"),
@@ -149,14 +149,14 @@ pub(crate) fn judge_attachment(
             None => "its clerk".to_owned(),
         };
         let text = format!("{shown}: {what} is gone");
-        return Finding::of(Message::AttachedLost, "attached", text).mend(detach);
+        return Finding::of(Message::AttachedLost, "attached", text).remedy(detach);
     }
     let Some(used_bytes) = attachment.swap_used_bytes else {
         return Finding::ok("attached", shown);
     };
     let text = format!("{shown}: swap, {} in use", Bytes::from(used_bytes));
     match device.filter(|device| is_ours && !device.has_disk) {
-        Some(_) => Finding::of(Message::SwapUncopied, "attached", text).mend(detach),
+        Some(_) => Finding::of(Message::SwapUncopied, "attached", text).remedy(detach),
         None => Finding::ok("attached", text),
     }
 }
@@ -204,10 +204,10 @@ mod tests {
             };
             let findings = judge_process(&process, is_locked, "edit", "grant").into_iter();
             findings
-                .filter_map(|f| Some((f.message?, f.mend?)))
+                .filter_map(|f| Some((f.message?, f.remedy?)))
                 .collect()
         };
-        let of = |message, mend: &str| (message, mend.to_owned());
+        let of = |message, remedy: &str| (message, remedy.to_owned());
         assert_eq!(judged(1 << SYS_RESOURCE, None, true), []);
         assert_eq!(judged(1 << SYS_RESOURCE | 1 << IPC_LOCK, Some(0), true), []);
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
                 has_fuse,
                 has_nbdfuse,
             });
-            (finding.message.is_none(), finding.mend.is_some())
+            (finding.message.is_none(), finding.remedy.is_some())
         };
         assert_eq!(judged([true, true, false, false]), (true, false));
         assert_eq!(judged([false, true, true, true]), (true, false));
@@ -251,7 +251,7 @@ mod tests {
         );
         let judged = |attachment: &Attachment, device: Option<&DeviceStatus>| {
             let finding = judge_attachment(attachment, ours, device, "gleaner-clerk");
-            (finding.message, finding.mend)
+            (finding.message, finding.remedy)
         };
         let detach = || Some("sudo gleaner-clerk detach memory".to_owned());
         assert_eq!(judged(&swap, Some(&device("up"))), (None, None));

@@ -51,7 +51,7 @@ pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
     if clock.is_synchronised {
         return Finding::ok(SUBJECT, format!("kept right, to {error} at worst"));
     }
-    let mend = match has_timedatectl {
+    let remedy = match has_timedatectl {
         true => "sudo timedatectl set-ntp true".to_owned(),
         false => super::program::install("chrony"),
     };
@@ -60,7 +60,7 @@ pub(crate) fn judge(clock: Option<Clock>, has_timedatectl: bool) -> Finding {
         SUBJECT,
         "nothing keeps it right",
     )
-    .mend(mend)
+    .remedy(remedy)
 }
 
 /// Judges the server's clock less ours. If ours is synchronised, the fix is for the server's machine.
@@ -69,7 +69,7 @@ pub(crate) fn judge_difference(
     difference_ms: i64,
     ours: Option<Clock>,
 ) -> Option<Finding> {
-    const MEND: &str = "sudo timedatectl set-ntp true";
+    const REMEDY: &str = "sudo timedatectl set-ntp true";
     if difference_ms.saturating_abs() <= DIFFERENCE_MS {
         return None;
     }
@@ -81,16 +81,16 @@ pub(crate) fn judge_difference(
     };
     Some(if ours.is_some_and(|clock| clock.is_synchronised) {
         let found = format!(
-            "the clock of {server} is {amount} {opposite} this host's, which is kept right: mend it there"
+            "the clock of {server} is {amount} {opposite} this host's, which is kept right: fix it there"
         );
         let host = server.split_once("://").map_or(server, |(_, rest)| rest);
         let host = host.split(['/', '?']).next().unwrap_or(host);
         let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
-        let mend = format!("ssh {} {MEND}", host.trim_matches(['[', ']']));
-        Finding::of(Message::ClockDiffers, SUBJECT, found).mend(mend)
+        let remedy = format!("ssh {} {REMEDY}", host.trim_matches(['[', ']']));
+        Finding::of(Message::ClockDiffers, SUBJECT, found).remedy(remedy)
     } else {
         let found = format!("this host's clock is {amount} {direction} that of {server}");
-        Finding::of(Message::ClockDiffers, SUBJECT, found).mend(MEND)
+        Finding::of(Message::ClockDiffers, SUBJECT, found).remedy(REMEDY)
     })
 }
 
@@ -106,9 +106,9 @@ mod tests {
                 error_us: 12_000,
             })
         };
-        assert!(judge(clock(true), true).found.contains("12 ms"));
+        assert!(judge(clock(true), true).text.contains("12 ms"));
         assert_eq!(
-            judge(clock(false), true).mend.as_deref(),
+            judge(clock(false), true).remedy.as_deref(),
             Some("sudo timedatectl set-ntp true")
         );
         assert_eq!(
@@ -128,13 +128,13 @@ mod tests {
         assert!(
             judge_difference("c", 90_000, clock(false))
                 .unwrap()
-                .found
+                .text
                 .contains("1 min 30 s behind that of c")
         );
     }
 
     #[test]
-    fn a_host_whose_clock_is_kept_right_is_not_told_to_mend_it() {
+    fn a_host_whose_clock_is_kept_right_is_not_told_to_fix_it() {
         let right = Clock {
             is_synchronised: true,
             error_us: 12_000,
@@ -145,9 +145,9 @@ mod tests {
         ] {
             let finding = judge_difference(server, -90_000, Some(right)).unwrap();
             let wanted = format!("the clock of {server} is 1 min 30 s behind this host's");
-            assert!(finding.found.starts_with(&wanted), "{}", finding.found);
+            assert!(finding.text.starts_with(&wanted), "{}", finding.text);
             assert_eq!(
-                finding.mend,
+                finding.remedy,
                 Some(format!("ssh {host} sudo timedatectl set-ntp true"))
             );
         }

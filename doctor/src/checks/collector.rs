@@ -50,25 +50,25 @@ pub(crate) struct CollectorRemedies {
 pub(crate) fn judge(
     said: &Result<CollectorReport, String>,
     url: &str,
-    mends: &CollectorRemedies,
+    remedies: &CollectorRemedies,
 ) -> Vec<Finding> {
     let CollectorRemedies {
         look,
         invite,
         start,
-    } = mends;
+    } = remedies;
     let said = match said {
         Ok(said) => said,
-        Err(why) => return vec![Finding::of(Message::StatusSilent, "status", why).mend(start)],
+        Err(why) => return vec![Finding::of(Message::StatusSilent, "status", why).remedy(start)],
     };
     let mut findings = vec![match (said.hosts_count, said.silent_count) {
         (0, _) => {
-            Finding::of(Message::NoHosts, "hosts", "no host has sent anything yet").mend(invite)
+            Finding::of(Message::NoHosts, "hosts", "no host has sent anything yet").remedy(invite)
         }
         (all, 0) => Finding::ok("hosts", format!("{all}, none of them silent ({url})")),
         (all, silent) => {
             let found = format!("{silent} of {all} are silent");
-            Finding::of(Message::HostsSilent, "hosts", found).mend(look)
+            Finding::of(Message::HostsSilent, "hosts", found).remedy(look)
         }
     }];
     // Silent hosts are reported above, by their number.
@@ -82,7 +82,7 @@ pub(crate) fn judge(
             "warning" => Message::ServerWarning,
             _ => return None,
         };
-        Some(Finding::of(message, "status", what).mend(look))
+        Some(Finding::of(message, "status", what).remedy(look))
     }));
     findings
 }
@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn what_the_collector_says_is_passed_on() {
         let text = |text: &str| text.to_owned();
-        let mends = CollectorRemedies {
+        let remedies = CollectorRemedies {
             look: text("look"),
             invite: text("invite"),
             start: text("start"),
         };
         let judged = |said| {
-            let findings = judge(&said, "http://127.0.0.1:1", &mends);
+            let findings = judge(&said, "http://127.0.0.1:1", &remedies);
             findings.into_iter().map(|f| f.message).collect::<Vec<_>>()
         };
         let said = |hosts_count, silent_count, problems: &[(&str, &str)]| {

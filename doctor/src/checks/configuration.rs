@@ -44,7 +44,7 @@ pub(crate) fn judge(
     let edit = format!("sudo ${{EDITOR:-vi}} {}", quoted(&path));
     if let Some(why) = &settings.unread {
         let finding = Finding::of(Message::ConfigurationUnread, SUBJECT, why);
-        return Some(finding.mend("sudo gleaner doctor"));
+        return Some(finding.remedy("sudo gleaner doctor"));
     }
     if !settings.is_there && !place.is_usual() {
         return Some(Finding::ok(
@@ -57,7 +57,7 @@ pub(crate) fn judge(
             None if settings.is_there => Finding::ok(SUBJECT, shown.to_string()),
             None => Finding::ok(SUBJECT, format!("no {shown}: every key has its default")),
             Some(problem) => {
-                Finding::of(Message::ConfigurationWrong, SUBJECT, &problem.text).mend(edit)
+                Finding::of(Message::ConfigurationWrong, SUBJECT, &problem.text).remedy(edit)
             }
         },
         Ok(None) => {
@@ -95,17 +95,17 @@ mod tests {
     fn the_daemons_word_counts() {
         let good = r#"{"program": "gleaner-agent", "is_valid": true, "drop_ins": [], "overrides": [], "settings": {}}"#;
         assert_eq!(judged(true, Some(good)).message, None);
-        assert!(judged(false, Some(good)).found.contains("default"));
+        assert!(judged(false, Some(good)).text.contains("default"));
         let bad = r#"{"program": "gleaner-agent", "is_valid": false, "drop_ins": [], "overrides": [],
             "problem": {"line": 2, "text": "/x y/agent.toml, line 2: unknown field `intervall`"}}"#;
         let wrong = judged(true, Some(bad));
         assert_eq!(wrong.message, Some(Message::ConfigurationWrong));
         assert_eq!(
-            wrong.found,
+            wrong.text,
             "/x y/agent.toml, line 2: unknown field `intervall`"
         );
         assert_eq!(
-            wrong.mend.as_deref(),
+            wrong.remedy.as_deref(),
             Some("sudo ${EDITOR:-vi} '/x y/agent.toml'")
         );
         let old = judged(true, None);

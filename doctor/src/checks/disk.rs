@@ -40,10 +40,10 @@ pub(crate) fn judge(free_bytes: Option<u64>, need: Need, folder: &Path) -> Optio
     );
     Some(if free_bytes < need.least_bytes {
         let found = format!("{free} free under {shown}: below {least} nothing is stored");
-        Finding::of(Message::DiskFull, SUBJECT, found).mend(look)
+        Finding::of(Message::DiskFull, SUBJECT, found).remedy(look)
     } else if free_bytes < need.enough_bytes {
         let found = format!("{free} free under {shown}; it may come to need {enough}");
-        Finding::of(Message::DiskLow, SUBJECT, found).mend(look)
+        Finding::of(Message::DiskLow, SUBJECT, found).remedy(look)
     } else {
         Finding::ok(
             SUBJECT,

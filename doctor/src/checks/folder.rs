@@ -40,7 +40,7 @@ pub(crate) fn judge(found: &Folder, folder: &Path, user: &User) -> Finding {
         Access::Missing => {
             let text = format!("{shown} is not there, and {name} may not make it");
             return Finding::of(Message::FolderMissing, SUBJECT, text)
-                .mend(format!("sudo install -d -o {name} -m 0750 {path}"));
+                .remedy(format!("sudo install -d -o {name} -m 0750 {path}"));
         }
         Access::No(closed, node) if closed == folder => {
             let found = format!(
@@ -48,7 +48,7 @@ pub(crate) fn judge(found: &Folder, folder: &Path, user: &User) -> Finding {
                 User::of(node.uid).name,
                 node.mode
             );
-            return Finding::of(Message::FolderUnwritable, SUBJECT, found).mend(own);
+            return Finding::of(Message::FolderUnwritable, SUBJECT, found).remedy(own);
         }
         Access::No(closed, node) => {
             let found = format!(
@@ -56,18 +56,19 @@ pub(crate) fn judge(found: &Folder, folder: &Path, user: &User) -> Finding {
                 closed.display(),
                 node.mode
             );
-            let mend = format!("sudo chmod o+x {}", quoted(closed));
-            return Finding::of(Message::FolderUnwritable, SUBJECT, found).mend(mend);
+            let remedy = format!("sudo chmod o+x {}", quoted(closed));
+            return Finding::of(Message::FolderUnwritable, SUBJECT, found).remedy(remedy);
         }
         Access::ReadOnly => {
             let found = format!("{shown} lies on a file system that is mounted read-only");
-            let mend =
+            let remedy =
                 format!("sudo mount -o remount,rw \"$(findmnt -n -o TARGET --target {path})\"");
-            return Finding::of(Message::FolderUnwritable, SUBJECT, found).mend(mend);
+            return Finding::of(Message::FolderUnwritable, SUBJECT, found).remedy(remedy);
         }
         Access::Unseen(closed) => {
             let found = format!("this user may not look into {}", closed.display());
-            return Finding::of(Message::FolderUnseen, SUBJECT, found).mend("sudo gleaner doctor");
+            return Finding::of(Message::FolderUnseen, SUBJECT, found)
+                .remedy("sudo gleaner doctor");
         }
     }
     match found.node {
@@ -98,7 +99,7 @@ mod tests {
             mode,
             is_folder: true,
         };
-        for (access, message, mend) in [
+        for (access, message, remedy) in [
             (Access::Yes, None, ""),
             (
                 Access::Missing,
@@ -134,7 +135,11 @@ mod tests {
             let finding = judge(&found, folder, &user);
             assert_eq!(finding.message, message, "{finding:?}");
             assert!(
-                finding.mend.as_deref().unwrap_or_default().contains(mend),
+                finding
+                    .remedy
+                    .as_deref()
+                    .unwrap_or_default()
+                    .contains(remedy),
                 "{finding:?}"
             );
         }

@@ -80,7 +80,7 @@ pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
         let finding = Finding::of(message, subject, found);
         let file = "/etc/default/grub";
         match kernel.has_grub {
-            true => finding.mend(format!(
+            true => finding.remedy(format!(
                 "sudo sed -i 's/^GRUB_CMDLINE_LINUX=\"/&{option} /' {file} && sudo update-grub # then reboot"
             )),
             false => finding,
@@ -150,7 +150,7 @@ fn huge_pages(kernel: &Kernel) -> (&'static str, Option<Finding>) {
                 format!("transparent huge pages are off: {slow}"),
             );
             let command = "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled";
-            ("", Some(finding.mend(command)))
+            ("", Some(finding.remedy(command)))
         }
         None => {
             let found = format!("this kernel has no transparent huge pages: {slow}");
@@ -240,7 +240,7 @@ mod tests {
         }
         let said = judge(&without(|k| k.swap_bytes = Some(0)), &agent)
             .remove(0)
-            .found;
+            .text;
         assert!(said.contains("no swap"), "{said}");
     }
 

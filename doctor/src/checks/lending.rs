@@ -21,7 +21,7 @@ pub(crate) fn judge(
     lending: &LendingState,
     recruiters: &[String],
     grants_leases: bool,
-    mends: &LendingRemedies,
+    remedies: &LendingRemedies,
 ) -> Vec<Finding> {
     let quota = &lending.quota;
     let state = match lending.is_paused {
@@ -36,7 +36,7 @@ pub(crate) fn judge(
     findings.push(match lending.is_agent_connected {
         true => Finding::ok("agent", "heard"),
         false => Finding::of(Message::AgentUnheard, "agent", "not heard: nothing is lent")
-            .mend(mends.agent.clone()),
+            .remedy(remedies.agent.clone()),
     });
     if recruiters.is_empty() {
         findings.push(Finding::of(
@@ -54,7 +54,7 @@ pub(crate) fn judge(
                 "recruiters",
                 format!("{url} is not linked"),
             )
-            .mend(mends.memoryd.clone()),
+            .remedy(remedies.memoryd.clone()),
         });
     }
     if grants_leases && !recruiters.is_empty() {
@@ -65,7 +65,7 @@ pub(crate) fn judge(
                 "pages",
                 "served nowhere: recruiters place no lease here",
             )
-            .mend(mends.pages.clone()),
+            .remedy(remedies.pages.clone()),
         });
     }
     findings
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use gleaner_schemas::lending::PagesServed;
 
-    fn mends() -> LendingRemedies {
+    fn remedies() -> LendingRemedies {
         let [agent, memoryd, pages] = ["agent", "memoryd", "pages"].map(str::to_owned);
         LendingRemedies {
             agent,
@@ -100,7 +100,7 @@ mod tests {
                 pages: Some(PagesServed::default()),
                 ..LendingState::default()
             };
-            let findings = judge(&lending, &owned(wanted), true, &mends());
+            let findings = judge(&lending, &owned(wanted), true, &remedies());
             findings
                 .into_iter()
                 .skip(1)
@@ -131,11 +131,11 @@ mod tests {
             ..LendingState::default()
         };
         let found = |lending: &LendingState, grants_leases| {
-            let findings = judge(lending, std::slice::from_ref(&url), grants_leases, &mends());
+            let findings = judge(lending, std::slice::from_ref(&url), grants_leases, &remedies());
             let unserved = findings
                 .into_iter()
                 .find(|f| f.message == Some(Message::PagesUnserved));
-            unserved.map(|f| f.mend)
+            unserved.map(|f| f.remedy)
         };
         assert_eq!(found(&lending, true), Some(Some("pages".to_owned())));
         assert_eq!(found(&lending, false), None); // the host lends by its quota only

@@ -24,7 +24,8 @@ pub(crate) fn judge_server(
                 "sudo prlimit --pid {} --nofile={needed}:{needed}",
                 process.pid
             );
-            Finding::of(Message::FewDescriptors, "limits", found).mend(restore.unwrap_or(&by_hand))
+            Finding::of(Message::FewDescriptors, "limits", found)
+                .remedy(restore.unwrap_or(&by_hand))
         }
         Some(limit) => {
             let limit = limit.map_or_else(|| "any number of".to_owned(), |limit| limit.to_string());
@@ -46,12 +47,12 @@ pub(crate) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Finding> {
     let is_unlimited = process.locked_limit_bytes == Some(None);
     if process.may(IPC_LOCK) == Some(false) && !is_unlimited {
         let found = "it may not lock its memory: swapped out, it gives memory back late";
-        findings.push(Finding::of(Message::MemoryNotLocked, "limits", found).mend(grant));
+        findings.push(Finding::of(Message::MemoryNotLocked, "limits", found).remedy(grant));
     }
     let has_priority = process.priority_limit.is_some_and(|limit| limit != Some(0));
     if process.may(SYS_NICE) == Some(false) && !has_priority {
         let found = "it may not go before others on the CPU: on a busy host memory comes back late";
-        findings.push(Finding::of(Message::NoPriority, "limits", found).mend(grant));
+        findings.push(Finding::of(Message::NoPriority, "limits", found).remedy(grant));
     }
     if findings.is_empty() {
         findings.push(Finding::ok(
@@ -106,11 +107,11 @@ mod tests {
         let few = judged(Some(Some(20_063)), None);
         assert_eq!(few.message, Some(Message::FewDescriptors));
         assert_eq!(
-            few.mend.as_deref(),
+            few.remedy.as_deref(),
             Some("sudo prlimit --pid 7 --nofile=20064:20064")
         );
         assert_eq!(
-            judged(Some(Some(1024)), Some("restore")).mend.as_deref(),
+            judged(Some(Some(1024)), Some("restore")).remedy.as_deref(),
             Some("restore")
         );
     }

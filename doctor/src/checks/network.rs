@@ -220,8 +220,8 @@ pub(crate) struct NetworkRemedies<'a> {
 }
 
 /// Judges the steps, and the difference between the clocks.
-pub(crate) fn judge(way: &Approach, mends: &NetworkRemedies<'_>) -> Vec<Finding> {
-    let (url, server) = (&way.url, mends.server);
+pub(crate) fn judge(way: &Approach, remedies: &NetworkRemedies<'_>) -> Vec<Finding> {
+    let (url, server) = (&way.url, remedies.server);
     let host = way.address.as_ref().map_or("", Address::host);
     let port = way.address.as_ref().map_or(0, Address::port);
     let is_here = way.address.as_ref().is_some_and(Address::is_here);
@@ -276,51 +276,51 @@ pub(crate) fn judge(way: &Approach, mends: &NetworkRemedies<'_>) -> Vec<Finding>
     let look = there(format!("sudo gleaner doctor {server}"));
     vec![match &trouble {
         Trouble::Address(why) => {
-            Finding::of(Message::AddressWrong, SUBJECT, why).mend(&mends.address)
+            Finding::of(Message::AddressWrong, SUBJECT, why).remedy(&remedies.address)
         }
         Trouble::Unresolved(why) => of(
             Message::NameUnresolved,
             &format!("the name {host} cannot be resolved: {why}"),
         )
-        .mend(format!("getent ahosts {host}")),
+        .remedy(format!("getent ahosts {host}")),
         Trouble::Refused => {
             let start = match is_here {
-                true => mends.start.clone(),
+                true => remedies.start.clone(),
                 false => there(format!("sudo systemctl start gleaner-{server}")),
             };
-            of(Message::ConnectionRefused, "nobody listens there").mend(start)
+            of(Message::ConnectionRefused, "nobody listens there").remedy(start)
         }
         Trouble::Timeout(what) => {
             let why = format!("no {what} within {} s", PATIENCE.as_secs());
-            let mend = there(format!(
+            let remedy = there(format!(
                 "sudo nft add rule inet filter input tcp dport {port} accept"
             ));
-            of(Message::ConnectionTimeout, &why).mend(mend)
+            of(Message::ConnectionTimeout, &why).remedy(remedy)
         }
         Trouble::Connection(why) => {
-            of(Message::ConnectionFails, why).mend(format!("ip route get {host}"))
+            of(Message::ConnectionFails, why).remedy(format!("ip route get {host}"))
         }
         Trouble::Authority => {
             let why = format!(
                 "its certificate is not of the authority that this host trusts; TOKEN by `gleaner pki token` on the {server}"
             );
-            of(Message::AuthorityOther, &why).mend(&mends.enrol)
+            of(Message::AuthorityOther, &why).remedy(&remedies.enrol)
         }
         Trouble::ServerExpired => {
-            of(Message::ServerExpired, "its certificate has ended").mend(there(issue))
+            of(Message::ServerExpired, "its certificate has ended").remedy(there(issue))
         }
         Trouble::ServerName => of(
             Message::ServerName,
             &format!("its certificate does not name {host}"),
         )
-        .mend(there(issue)),
+        .remedy(there(issue)),
         Trouble::HostRefused(why) => {
             let why = format!(
                 "it refuses this host's certificate ({why}); TOKEN by `gleaner pki token` on the collector"
             );
-            of(Message::HostRefused, &why).mend(&mends.enrol)
+            of(Message::HostRefused, &why).remedy(&remedies.enrol)
         }
-        Trouble::Tls(why) | Trouble::Answer(why) => of(Message::AnswerWrong, why).mend(look),
+        Trouble::Tls(why) | Trouble::Answer(why) => of(Message::AnswerWrong, why).remedy(look),
     }]
 }
 

@@ -46,12 +46,14 @@ pub(crate) fn judge(program: &Program, daemon: Daemon, ours: &str) -> Finding {
                 "{} is of version {version}, gleaner of {ours}",
                 path.display()
             );
-            Finding::of(Message::ProgramVersion, SUBJECT, found).mend(install)
+            Finding::of(Message::ProgramVersion, SUBJECT, found).remedy(install)
         }
-        (Some(_), Some(Err(why))) => Finding::of(Message::ProgramFails, SUBJECT, why).mend(install),
+        (Some(_), Some(Err(why))) => {
+            Finding::of(Message::ProgramFails, SUBJECT, why).remedy(install)
+        }
         _ => {
             let found = format!("{name} is neither on the PATH nor in /usr/bin");
-            Finding::of(Message::ProgramMissing, SUBJECT, found).mend(install)
+            Finding::of(Message::ProgramMissing, SUBJECT, found).remedy(install)
         }
     }
 }
@@ -87,7 +89,7 @@ mod tests {
         ] {
             let finding = judge(&Program { path, version }, Daemon::Agent, "1.2.3");
             assert_eq!(finding.message, message, "{finding:?}");
-            assert_eq!(finding.mend.is_some(), message.is_some());
+            assert_eq!(finding.remedy.is_some(), message.is_some());
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn read(address: &str) -> Result<Health, String> {
 /// Judges the recruiter; `start` is the command that restarts it.
 pub(crate) fn judge(health: &Result<Health, String>, address: &str, start: &str) -> Finding {
     match health {
-        Err(why) => Finding::of(Message::StatusSilent, "status", why).mend(start),
+        Err(why) => Finding::of(Message::StatusSilent, "status", why).remedy(start),
         Ok(health) if health.links_count == 0 && health.grants_in_ms == 0 => Finding::of(
             Message::NoHosts,
             "hosts",

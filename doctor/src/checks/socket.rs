@@ -51,7 +51,7 @@ fn group_of(socket: &Path) -> Option<String> {
 pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Finding {
     let shown = socket.display();
     let missing = |why: &str| {
-        Finding::of(Message::SocketMissing, SUBJECT, format!("{shown}: {why}")).mend(start)
+        Finding::of(Message::SocketMissing, SUBJECT, format!("{shown}: {why}")).remedy(start)
     };
     match call {
         Call::Answered => Finding::ok(SUBJECT, format!("{shown} answers {}", me.name)),
@@ -66,7 +66,7 @@ pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Findi
             );
             match group.as_deref() {
                 None | Some("root") => finding,
-                Some(group) => finding.mend(format!("sudo usermod -aG {group} {}", me.name)),
+                Some(group) => finding.remedy(format!("sudo usermod -aG {group} {}", me.name)),
             }
         }
     }
@@ -91,10 +91,13 @@ mod tests {
             ..User::default()
         };
         let denied = judge(&Call::Denied(Some("gleaner".to_owned())), &socket, &me, "");
-        assert_eq!(denied.mend.as_deref(), Some("sudo usermod -aG gleaner ada"));
-        assert_eq!(judge(&Call::Denied(None), &socket, &me, "").mend, None);
+        assert_eq!(
+            denied.remedy.as_deref(),
+            Some("sudo usermod -aG gleaner ada")
+        );
+        assert_eq!(judge(&Call::Denied(None), &socket, &me, "").remedy, None);
         let silent = judge(&Call::Silent, &socket, &me, "sudo systemctl restart x");
         assert_eq!(silent.message, Some(Message::SocketMissing));
-        assert!(silent.mend.is_some());
+        assert!(silent.remedy.is_some());
     }
 }

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// Minimum age of unshipped records that counts as a backlog; younger ones may be waiting for the next
-/// shipping interval.
+/// batch interval.
 const LEAST_BACKLOG_MS: i64 = 600_000;
-/// Age of unshipped records that counts as a backlog, in shipping intervals.
+/// Age of unshipped records that counts as a backlog, in batch intervals.
 const BACKLOG_INTERVALS: i64 = 3;
 
 /// The part of `gleaner-agent status --json` that the doctor uses.
@@ -24,19 +24,19 @@ pub(crate) struct Trace {
     samples_count: i64,
     sample_interval_ms: Option<i64>,
     last_sample_age_ms: Option<i64>,
-    healthy: bool,
-    pub(crate) running: bool,
-    shipped: ShippedPart,
-    damaged: Vec<PathBuf>,
+    is_healthy: bool,
+    pub(crate) is_running: bool,
+    shipping: ShippingPart,
+    damaged_databases: Vec<PathBuf>,
     absences: Vec<MissingItem>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-struct ShippedPart {
+struct ShippingPart {
     acknowledged_sequence: Option<i64>,
     pending_records_count: i64,
-    behind_ms: Option<i64>,
+    lag_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -81,23 +81,24 @@ pub(crate) fn judge(
         Err(_) if !may_read => {
             let found = format!("this user may not read {shown}");
             return vec![
-                Finding::of(Message::TraceUnseen, "trace", found).mend("sudo gleaner doctor agent"),
+                Finding::of(Message::TraceUnseen, "trace", found)
+                    .remedy("sudo gleaner doctor agent"),
             ];
         }
         Err(_) if !is_there => {
             let found = format!("there is no {shown}: the agent has not run with it");
-            return vec![Finding::of(Message::TraceMissing, "trace", found).mend(start)];
+            return vec![Finding::of(Message::TraceMissing, "trace", found).remedy(start)];
         }
         Err(why) => return vec![Finding::of(Message::TraceFails, "trace", why)],
     };
     let mut findings = vec![newest(trace, database, start)];
-    for damaged in &trace.damaged {
+    for damaged in &trace.damaged_databases {
         let found = format!("{} was damaged and set aside", damaged.display());
         let command = format!(
             "sudo gleaner-agent export --database {} ./rescued",
             quoted(damaged)
         );
-        findings.push(Finding::of(Message::TraceDamaged, "trace", found).mend(command));
+        findings.push(Finding::of(Message::TraceDamaged, "trace", found).remedy(command));
     }
     findings
 }
@@ -115,15 +116,15 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
             Seconds::from_ms(age_ms)
         )
     };
-    match (trace.last_sample_age_ms, trace.healthy, trace.running) {
+    match (trace.last_sample_age_ms, trace.is_healthy, trace.is_running) {
         (Some(age_ms), true, _) => Finding::ok("trace", said(age_ms)),
         (Some(age_ms), false, true) => {
             let found = format!("{}: the agent runs, and stores nothing", said(age_ms));
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (Some(age_ms), false, false) => {
             let found = format!("{}: no agent is at work on it", said(age_ms));
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (None, _, true) => Finding::of(
             Message::TraceEmpty,
@@ -135,7 +136,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
                 "{} has no sample, and no agent is at work on it",
                 database.display()
             );
-            Finding::of(Message::TraceOld, "trace", found).mend(start)
+            Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
     }
 }
@@ -147,8 +148,8 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
         "{} (mode {mode:04o}) is open to every user of this host",
         database.display()
     );
-    let mend = format!("sudo chmod o-rwx {}", quoted(database));
-    Some(Finding::of(Message::TraceOpen, "trace", found).mend(mend))
+    let remedy = format!("sudo chmod o-rwx {}", quoted(database));
+    Some(Finding::of(Message::TraceOpen, "trace", found).remedy(remedy))
 }
 
 /// Judges the absences of the last sample: values that need a permission, and values that this host does
@@ -172,7 +173,7 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
             some => format!(": {}", some.join("; ")),
         };
         let found = format!("the agent may not read {}{because}", names(&denied));
-        findings.push(Finding::of(Message::NotGranted, "readable", found).mend(grant));
+        findings.push(Finding::of(Message::NotGranted, "readable", found).remedy(grant));
     }
     let there: Vec<&MissingItem> = others
         .into_iter()
@@ -191,28 +192,28 @@ pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
 }
 
 /// Judges the shipping; `interval_ms` is its interval.
-pub(crate) fn judge_shipped(trace: &Trace, interval_ms: i64, try_now: &str) -> Finding {
-    let shipped = &trace.shipped;
-    let count = shipped.pending_records_count;
+pub(crate) fn judge_shipping(trace: &Trace, interval_ms: i64, try_now: &str) -> Finding {
+    let shipping = &trace.shipping;
+    let count = shipping.pending_records_count;
     let limit = LEAST_BACKLOG_MS.max(interval_ms.saturating_mul(BACKLOG_INTERVALS));
-    let behind = shipped
-        .behind_ms
+    let lag = shipping
+        .lag_ms
         .map(|ms| Seconds::from_ms(ms).to_string())
         .unwrap_or_default();
-    match (shipped.acknowledged_sequence, shipped.behind_ms) {
+    match (shipping.acknowledged_sequence, shipping.lag_ms) {
         (None, Some(_)) => {
             let found = format!(
-                "the collector has acknowledged nothing yet; {count} records wait, the oldest for {behind}"
+                "the collector has acknowledged nothing yet; {count} records wait, the oldest for {lag}"
             );
-            Finding::of(Message::NeverShipped, "backlog", found).mend(try_now)
+            Finding::of(Message::NeverShipped, "backlog", found).remedy(try_now)
         }
-        (_, Some(behind_ms)) if behind_ms > limit => {
-            let found = format!("{count} records wait, the oldest for {behind}");
-            Finding::of(Message::Backlog, "backlog", found).mend(try_now)
+        (_, Some(lag_ms)) if lag_ms > limit => {
+            let found = format!("{count} records wait, the oldest for {lag}");
+            Finding::of(Message::Backlog, "backlog", found).remedy(try_now)
         }
         (_, Some(_)) => Finding::ok(
             "backlog",
-            format!("{count} records wait, the oldest for {behind}"),
+            format!("{count} records wait, the oldest for {lag}"),
         ),
         (_, None) => Finding::ok("backlog", "none: the collector has every record"),
     }
@@ -222,13 +223,13 @@ pub(crate) fn judge_shipped(trace: &Trace, interval_ms: i64, try_now: &str) -> F
 mod tests {
     use super::*;
 
-    fn trace(age_ms: Option<i64>, healthy: bool, running: bool) -> Trace {
+    fn trace(age_ms: Option<i64>, is_healthy: bool, is_running: bool) -> Trace {
         Trace {
             samples_count: 7,
             sample_interval_ms: Some(90_000),
             last_sample_age_ms: age_ms,
-            healthy,
-            running,
+            is_healthy,
+            is_running,
             ..Trace::default()
         }
     }
@@ -283,7 +284,7 @@ mod tests {
             assert_eq!(finding.message, message, "{trace:?}");
         }
         let mut damaged = trace(Some(1), true, true);
-        damaged.damaged = vec!["/x/trace.db.damaged-1".into()];
+        damaged.damaged_databases = vec!["/x/trace.db.damaged-1".into()];
         let findings = judge(&Ok(damaged), path, true, true, "start");
         assert_eq!(findings[1].message, Some(Message::TraceDamaged));
     }
@@ -302,7 +303,7 @@ mod tests {
         ];
         let found = judge_absences(&trace, "grant");
         assert_eq!((found.len(), found[0].message), (1, None));
-        assert!(found[0].found.ends_with("it has no psi"), "{found:?}");
+        assert!(found[0].text.ends_with("it has no psi"), "{found:?}");
         trace
             .absences
             .push(missing("files", "denied", Some("root reads them")));
@@ -315,18 +316,18 @@ mod tests {
             (1, Some(Message::NotGranted))
         );
         assert!(
-            found[0].found.contains("files, processes: root reads them"),
+            found[0].text.contains("files, processes: root reads them"),
             "{found:?}"
         );
     }
 
     #[test]
     fn a_backlog_is_what_shipping_does_not_explain() {
-        let shipped = |acknowledged_sequence, behind_ms| Trace {
-            shipped: ShippedPart {
+        let shipped = |acknowledged_sequence, lag_ms| Trace {
+            shipping: ShippingPart {
                 acknowledged_sequence,
                 pending_records_count: 3,
-                behind_ms,
+                lag_ms,
             },
             ..Trace::default()
         };
@@ -338,13 +339,13 @@ mod tests {
             (shipped(Some(4), None), None),
         ] {
             assert_eq!(
-                judge_shipped(&trace, 90_000, "try").message,
+                judge_shipping(&trace, 90_000, "try").message,
                 message,
                 "{trace:?}"
             );
         }
         assert_eq!(
-            judge_shipped(&shipped(Some(4), Some(600_001)), 3_600_000, "try").message,
+            judge_shipping(&shipped(Some(4), Some(600_001)), 3_600_000, "try").message,
             None
         );
     }

@@ -128,7 +128,7 @@ pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
             let found = format!("systemctl does not tell: {why}");
             return Some(
                 Finding::of(Message::SystemdSilent, SUBJECT, found)
-                    .mend("systemctl is-system-running"),
+                    .remedy("systemctl is-system-running"),
             );
         }
         Unit::Shown(shown) => shown,
@@ -149,10 +149,10 @@ pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
                 SUBJECT,
                 format!("{name}.service is masked"),
             )
-            .mend(format!("sudo systemctl unmask {name} && {enable}")),
+            .remedy(format!("sudo systemctl unmask {name} && {enable}")),
             ("loaded", "failed", _) => {
                 let found = format!("{name}.service has failed{since}: {}", shown.of("Result"));
-                Finding::of(Message::UnitFailed, SUBJECT, found).mend(restart)
+                Finding::of(Message::UnitFailed, SUBJECT, found).remedy(restart)
             }
             ("loaded", "activating", "auto-restart") => {
                 let found = format!(
@@ -160,25 +160,25 @@ pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
                     shown.of("Result"),
                     shown.of("NRestarts")
                 );
-                Finding::of(Message::UnitRestarting, SUBJECT, found).mend(restart)
+                Finding::of(Message::UnitRestarting, SUBJECT, found).remedy(restart)
             }
             ("loaded", "active" | "activating" | "reloading", _) => {
                 let is_enabled = shown.of("UnitFileState").starts_with("enabled");
                 match is_enabled {
                 true => Finding::ok(SUBJECT, format!("{name}.service: {}{since}, enabled", shown.of("ActiveState"))),
                 false => Finding::of(Message::UnitDisabled, SUBJECT, format!("{name}.service is active{since}, and not enabled: the next boot does not start it"))
-                    .mend(format!("sudo systemctl enable {name}")),
+                    .remedy(format!("sudo systemctl enable {name}")),
             }
             }
             ("loaded", state, _) => {
                 let found = format!("{name}.service is {state}{since}");
-                Finding::of(Message::UnitStopped, SUBJECT, found).mend(enable)
+                Finding::of(Message::UnitStopped, SUBJECT, found).remedy(enable)
             }
             _ => {
                 let found =
                     format!("systemd knows no {name}.service: the next boot does not start it");
                 let install = super::program::install(daemon.program());
-                Finding::of(Message::UnitMissing, SUBJECT, found).mend(install)
+                Finding::of(Message::UnitMissing, SUBJECT, found).remedy(install)
             }
         },
     )
@@ -232,8 +232,8 @@ mod tests {
         ] {
             let finding = judged(text);
             assert_eq!(finding.message, message, "{text}");
-            assert!(finding.found.contains(word), "{finding:?}");
-            assert_eq!(finding.mend.is_some(), message.is_some());
+            assert!(finding.text.contains(word), "{finding:?}");
+            assert_eq!(finding.remedy.is_some(), message.is_some());
         }
         assert_eq!(judge(&Unit::NoSystemd, Daemon::Agent), None);
         let silent = judge(&Unit::Silent("gone".to_owned()), Daemon::Ship).unwrap();

@@ -24,7 +24,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         .filter(|_| is_sound)
         .map(|program| trace::read(program, &database));
     let is_running = match &told {
-        Some(Ok(trace)) => trace.running,
+        Some(Ok(trace)) => trace.is_running,
         _ => patient.process.is_some() || patient.unit.is_active(),
     };
     findings.extend(patient.running(is_running));

@@ -121,7 +121,7 @@ fn sources(patient: &Patient<'_>) -> Vec<Finding> {
     if urls.is_empty() && servers.is_empty() {
         let found = "neither a recruiter nor a server is configured";
         let finding = Finding::of(Message::NoSource, "recruiters", found);
-        return vec![finding.mend(patient.edit())];
+        return vec![finding.remedy(patient.edit())];
     }
     let files = settings
         .path("certificate")

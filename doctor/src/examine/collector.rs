@@ -31,12 +31,12 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
             Some(pki) => format!("sudo {} --pki {}", place.gleaner("pki token"), quoted(&pki)),
             None => format!("sudo {}", place.gleaner("pki token")),
         };
-        let mends = collector::CollectorRemedies {
+        let remedies = collector::CollectorRemedies {
             look,
             invite,
             start: patient.start(),
         };
-        findings.extend(collector::judge(&said, &url, &mends));
+        findings.extend(collector::judge(&said, &url, &remedies));
     }
     findings.extend(patient.server_certificate("collector"));
     if let Some(pki) = settings.path("pki") {

@@ -54,13 +54,13 @@ fn lends(patient: &Patient<'_>, socket: &std::path::Path, recruiters: &[String])
     let path = socket.to_owned();
     match within(PATIENCE, move || ask::memoryd(&path, OwnerCommand::Status)) {
         Some(Ok(OwnerReply::Lending(lending))) => {
-            let mends = lending::LendingRemedies {
+            let remedies = lending::LendingRemedies {
                 agent: patient.start_of(Daemon::Agent),
                 memoryd: patient.start(),
                 pages: serve_pages(patient, recruiters),
             };
             let grants_leases = patient.settings.text("grants_leases").as_deref() != Some("false");
-            lending::judge(&lending, recruiters, grants_leases, &mends)
+            lending::judge(&lending, recruiters, grants_leases, &remedies)
         }
         _ => Vec::new(), // the finding on the socket says why
     }

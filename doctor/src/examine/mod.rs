@@ -149,7 +149,7 @@ impl Patient<'_> {
             (_, Daemon::Ship) => {
                 let found = "this host is not enrolled with a collector: nothing leaves it";
                 Finding::of(Message::NotEnrolled, "ship", found)
-                    .mend(self.enrol("https://COLLECTOR:7443"))
+                    .remedy(self.enrol("https://COLLECTOR:7443"))
             }
             (Some(path), _) => {
                 let found = format!("{} is installed, and nothing here uses it", path.display());
@@ -198,7 +198,7 @@ impl Patient<'_> {
             self.daemon.command()
         );
         (!is_running && !is_told)
-            .then(|| Finding::of(Message::NotRunning, "running", found).mend(self.start()))
+            .then(|| Finding::of(Message::NotRunning, "running", found).remedy(self.start()))
     }
 
     /// Command that starts or restarts the daemon.

@@ -31,7 +31,7 @@ pub(super) fn ways(
             SystemTime::now(),
         ));
     }
-    let mends = || network::NetworkRemedies {
+    let remedies = || network::NetworkRemedies {
         server: "recruiter",
         start: patient.start_of(Daemon::Recruiter),
         enrol: certify.to_owned(),
@@ -47,6 +47,6 @@ pub(super) fn ways(
             .filter_map(|thread| thread.join().ok())
             .collect::<Vec<_>>()
     });
-    findings.extend(ways.iter().flat_map(|way| network::judge(way, &mends())));
+    findings.extend(ways.iter().flat_map(|way| network::judge(way, &remedies())));
     findings
 }

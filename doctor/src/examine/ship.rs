@@ -68,12 +68,12 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         trace.as_ref(),
     ));
     if let Some(trace) = &trace {
-        let interval_ms = settings.length("ship.interval");
+        let interval_ms = settings.length("ship.batch_interval");
         let interval_ms = interval_ms.map_or(INTERVAL_MS, |length| {
             i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
         });
         let try_now = format!("sudo {} --once", patient.start_by_hand());
-        findings.push(trace::judge_shipped(trace, interval_ms, &try_now));
+        findings.push(trace::judge_shipping(trace, interval_ms, &try_now));
     }
     Some(findings)
 }
@@ -111,5 +111,5 @@ fn reach(
 fn unseen(folder: &Path) -> Finding {
     let found = format!("this user may not look into {}", folder.display());
     Finding::of(crate::message::Message::CertificateUnseen, "ship", found)
-        .mend("sudo gleaner doctor ship")
+        .remedy("sudo gleaner doctor ship")
 }

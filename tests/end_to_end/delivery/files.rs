@@ -85,7 +85,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
     assert_eq!(upkeep("verify", dataset).0, Some(0));
     let is_aside = |path: &PathBuf| dataset.join(".damaged").join(path).exists();
     assert!(broken.iter().all(is_aside), "{done}");
-    let lost = done["lost"].as_array().unwrap().iter();
+    let lost = done["lost_rows"].as_array().unwrap().iter();
     let lost: u64 = lost.map(|l| l["rows_count"].as_u64().unwrap()).sum();
     let status = collector.status();
     let clocks: u64 = gleaner_dataset::Dataset::open(dataset)

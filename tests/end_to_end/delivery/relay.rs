@@ -96,7 +96,7 @@ impl Relay {
     pub(super) fn acknowledged(&self) -> Option<i64> {
         let body = self.shared.lock().answered.clone()?;
         let answer: serde_json::Value = serde_json::from_str(&body).ok()?;
-        answer["acknowledged"].as_i64()
+        answer["acknowledged_sequence"].as_i64()
     }
 }
 

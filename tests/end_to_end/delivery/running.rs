@@ -83,7 +83,7 @@ impl Collector {
         let path = format!("/v1/mark?host={id}&database={database}");
         let (status, answer) = self.ask("GET", &path);
         assert_eq!(status, 200, "{answer}");
-        answer["acknowledged"].as_i64().unwrap_or(0)
+        answer["acknowledged_sequence"].as_i64().unwrap_or(0)
     }
 
     /// Makes the collector move everything acknowledged into the dataset.
@@ -171,7 +171,7 @@ impl Host {
     /// Command of the sampler at its shortest interval.
     pub(super) fn sampling(&self) -> Command {
         let mut command = self.agent();
-        command.args(["run", "--interval", "100ms"]);
+        command.args(["run", "--sample-interval", "100ms"]);
         command
     }
 

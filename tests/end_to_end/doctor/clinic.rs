@@ -49,8 +49,8 @@ impl Clinic {
         );
         fs::write(configuration.join("collector.toml"), text).unwrap();
         let text = format!(
-            "interval = \"1s\"\ndatabase = {:?}\nsocket = {:?}\ndatabase_limit = \"64MiB\"\n\
-             [ship]\ninterval = \"200ms\"\ntimeout = \"5s\"\n",
+            "sample_interval = \"1s\"\ndatabase = {:?}\nsocket = {:?}\ndatabase_limit = \"64MiB\"\n\
+             [ship]\nbatch_interval = \"200ms\"\ntimeout = \"5s\"\n",
             path.join("trace/trace.db"),
             path.join("agent.sock")
         );
@@ -70,7 +70,7 @@ impl Clinic {
             "listening on http:",
         ));
         let token = clinic.token(None);
-        clinic.mends(&format!(
+        clinic.applies(&format!(
             "{} enroll {} {token} --config {}",
             program("gleaner-agent").unwrap().display(),
             clinic.url,
@@ -150,11 +150,11 @@ impl Clinic {
     /// Waits until the doctor finds exactly these faults (daemon and code): on a busy machine, late samples
     /// are reported too.
     #[track_caller]
-    pub(super) fn finds(&self, daemons: &[&str], wrong: &[(&str, &str)]) -> Diagnosis {
+    pub(super) fn finds(&self, daemons: &[&str], faults: &[(&str, &str)]) -> Diagnosis {
         self.finds_with(
             program("gleaner").unwrap().parent().unwrap(),
             daemons,
-            wrong,
+            faults,
         )
     }
 
@@ -164,9 +164,9 @@ impl Clinic {
         &self,
         programs: &Path,
         daemons: &[&str],
-        wrong: &[(&str, &str)],
+        faults: &[(&str, &str)],
     ) -> Diagnosis {
-        let owned = wrong
+        let owned = faults
             .iter()
             .map(|(daemon, code)| ((*daemon).to_owned(), (*code).to_owned()));
         let expected: Vec<_> = owned.collect();
@@ -174,8 +174,8 @@ impl Clinic {
         let mut found = self.diagnose_with(programs, daemons);
         wait_for("the doctor to find this, and no more", || {
             found = self.diagnose_with(programs, daemons);
-            if found.wrong() != last {
-                last = found.wrong();
+            if found.faults() != last {
+                last = found.faults();
                 println!("{:#}", found.0); // shown if the test fails
             }
             last == expected
@@ -185,7 +185,7 @@ impl Clinic {
 
     /// Runs a command that fixes a fault, with the built `gleaner`.
     #[track_caller]
-    pub(super) fn mends(&self, command: &str) {
+    pub(super) fn applies(&self, command: &str) {
         let output = shell(command).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}: {said}");
@@ -216,7 +216,7 @@ impl Diagnosis {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let document: Value =
             serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {said}"));
-        let expected = if document["wrong_count"] == 0 { 0 } else { 3 };
+        let expected = if document["fault_count"] == 0 { 0 } else { 3 };
         assert_eq!(output.status.code(), Some(expected), "{document:#} {said}");
         Self(document)
     }
@@ -226,10 +226,10 @@ impl Diagnosis {
     }
 
     /// Daemon and code of each fault.
-    pub(super) fn wrong(&self) -> Vec<(String, String)> {
-        let wrong = self.checks().filter(|check| check["state"] == "wrong");
+    pub(super) fn faults(&self) -> Vec<(String, String)> {
+        let faults = self.checks().filter(|check| check["state"] == "fault");
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        wrong
+        faults
             .map(|check| (text(&check["daemon"]), text(&check["code"])))
             .collect()
     }
@@ -244,8 +244,11 @@ impl Diagnosis {
 
     /// The command that fixes the fault.
     #[track_caller]
-    pub(super) fn mend(&self, daemon: &str, code: &str) -> String {
-        self.find(daemon, code)["mend"].as_str().unwrap().to_owned()
+    pub(super) fn remedy(&self, daemon: &str, code: &str) -> String {
+        self.find(daemon, code)["remedy"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     }
 }
 

@@ -40,16 +40,19 @@ fn a_full_disk_is_named() {
     let found = diagnose(full);
     let check = found.find("agent", "disk-full");
     assert!(
-        check["found"].as_str().unwrap().starts_with("0 B free"),
+        check["finding"].as_str().unwrap().starts_with("0 B free"),
         "{check}"
     );
-    assert!(check["mend"].as_str().unwrap().contains("du -x"), "{check}");
+    assert!(
+        check["remedy"].as_str().unwrap().contains("du -x"),
+        "{check}"
+    );
     found.find("agent", "trace-missing");
 }
 
 #[test]
 fn a_disk_that_is_mounted_read_only_is_named() {
     let found = diagnose("mount -t tmpfs -o ro,size=16m tmpfs $mount");
-    let mend = found.mend("agent", "folder-unwritable");
-    assert!(mend.starts_with("mount -o remount,rw "), "{mend}");
+    let remedy = found.remedy("agent", "folder-unwritable");
+    assert!(remedy.starts_with("mount -o remount,rw "), "{remedy}");
 }

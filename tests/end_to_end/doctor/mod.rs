@@ -21,7 +21,7 @@ fn certificates_and_the_way_to_the_collector() {
     let mut clinic = Clinic::start();
     clinic.is_well(&ALL);
     let host_id = gleaner_trust::this_host_id().unwrap();
-    let enrol = |mend: &str| mend.replace("TOKEN", &clinic.token(Some(&host_id)));
+    let enrol = |remedy: &str| remedy.replace("TOKEN", &clinic.token(Some(&host_id)));
 
     // The host's certificate has expired, as after a long absence.
     clinic.replace_host_certificate(&host_id, 90, 2);
@@ -30,12 +30,12 @@ fn certificates_and_the_way_to_the_collector() {
         &[("ship", "certificate-expired"), ("ship", "host-refused")],
     );
     assert!(
-        found.find("ship", "certificate-expired")["found"]
+        found.find("ship", "certificate-expired")["finding"]
             .as_str()
             .unwrap()
             .contains("has ended 2 d")
     );
-    clinic.mends(&enrol(&found.mend("ship", "certificate-expired")));
+    clinic.applies(&enrol(&found.remedy("ship", "certificate-expired")));
     clinic.is_well(&ALL);
 
     // The agent trusts another deployment's authority.
@@ -43,7 +43,7 @@ fn certificates_and_the_way_to_the_collector() {
     Authority::init(&clinic.path("other"), "other", 10).unwrap();
     fs::copy(clinic.path("other/authority.crt"), &authority).unwrap();
     let found = clinic.finds(&["ship"], &[("ship", "authority-other")]);
-    clinic.mends(&enrol(&found.mend("ship", "authority-other")));
+    clinic.applies(&enrol(&found.remedy("ship", "authority-other")));
     clinic.is_well(&ALL);
 
     // The collector's certificate has expired: reported at both ends, fixed on the server.
@@ -66,19 +66,19 @@ fn certificates_and_the_way_to_the_collector() {
     wait_for("the collector to take it up", || {
         clinic
             .diagnose(&["ship"])
-            .wrong()
+            .faults()
             .iter()
             .any(|(_, code)| code == "server-expired")
     });
     let found = clinic.diagnose(&["collector"]);
-    clinic.mends(&found.mend("collector", "certificate-expired"));
+    clinic.applies(&found.remedy("collector", "certificate-expired"));
     clinic.is_well(&ALL);
 
     // The authority's key is readable by everybody.
     let key = clinic.path("pki/authority.key");
     fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.finds(&["collector"], &[("collector", "key-open")]);
-    clinic.mends(&found.mend("collector", "key-open"));
+    clinic.applies(&found.remedy("collector", "key-open"));
     clinic.is_well(&["collector"]);
 
     // The collector is down; the doctor's command starts it.
@@ -87,7 +87,7 @@ fn certificates_and_the_way_to_the_collector() {
         &ALL,
         &[("ship", "connection-refused"), ("collector", "not-running")],
     );
-    let start = found.mend("collector", "not-running");
+    let start = found.remedy("collector", "not-running");
     clinic.collector = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&ALL);
 }
@@ -100,13 +100,13 @@ fn the_agent_and_what_it_says_of_itself() {
     // No agent traces; the doctor's command starts it.
     clinic.agent.take().unwrap().end();
     wait_for("the newest sample to be old", || {
-        !clinic.diagnose(&["agent"]).wrong().is_empty()
+        !clinic.diagnose(&["agent"]).faults().is_empty()
     });
     let found = clinic.finds(
         &["agent"],
         &[("agent", "not-running"), ("agent", "trace-old")],
     );
-    let start = found.mend("agent", "trace-old");
+    let start = found.remedy("agent", "trace-old");
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent"]);
 
@@ -118,7 +118,7 @@ fn the_agent_and_what_it_says_of_itself() {
     let trace = clinic.path("trace/trace.db");
     fs::set_permissions(&trace, fs::Permissions::from_mode(0o644)).unwrap();
     let found = clinic.diagnose(&["agent"]);
-    clinic.mends(&found.mend("agent", "trace-open"));
+    clinic.applies(&found.remedy("agent", "trace-open"));
     assert_eq!(
         fs::metadata(&trace).unwrap().permissions().mode() & 0o777,
         0o640
@@ -151,9 +151,9 @@ fn another_user_sees_less_and_is_told_so() {
         doctor
     };
     let found = Diagnosis::of(&mut as_nobody(&["--json"]));
-    assert_eq!(found.wrong(), [], "{:#}", found.0);
+    assert_eq!(found.faults(), [], "{:#}", found.0);
     assert_eq!(
-        found.mend("agent", "trace-unseen"),
+        found.remedy("agent", "trace-unseen"),
         "sudo gleaner doctor agent"
     );
     for (daemon, code) in [
@@ -187,15 +187,18 @@ fn what_the_service_manager_and_the_configuration_say() {
     let good = fs::read_to_string(&file).unwrap();
     fs::write(&file, format!("intervall = \"90s\"\n{good}")).unwrap();
     let found = clinic.finds(&["agent"], &[("agent", "configuration-wrong")]);
-    let wrong = found.find("agent", "configuration-wrong");
-    let said = wrong["found"].as_str().unwrap();
+    let fault = found.find("agent", "configuration-wrong");
+    let said = fault["finding"].as_str().unwrap();
     assert!(
         said.contains("agent.toml, line 1") && said.contains("intervall"),
         "{said}"
     );
     assert!(
-        wrong["mend"].as_str().unwrap().ends_with("etc/agent.toml"),
-        "{wrong}"
+        fault["remedy"]
+            .as_str()
+            .unwrap()
+            .ends_with("etc/agent.toml"),
+        "{fault}"
     );
     fs::write(&file, good).unwrap();
     clinic.is_well(&["agent"]);
@@ -205,7 +208,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     let unit = "LoadState=loaded\nActiveState=active\nSubState=running\nUnitFileState=enabled\nUser=nobody";
     stand_in(&programs, "systemctl", &format!("cat <<'END'\n{unit}\nEND"));
     let found = clinic.finds_with(&programs, &["agent"], &[("agent", "folder-unwritable")]);
-    clinic.mends(&found.mend("agent", "folder-unwritable"));
+    clinic.applies(&found.remedy("agent", "folder-unwritable"));
     clinic.finds_with(&programs, &["agent"], &[]);
 
     // A failed unit, and a systemd that does not answer.
@@ -217,7 +220,7 @@ fn what_the_service_manager_and_the_configuration_say() {
     );
     let found = clinic.diagnose_with(&programs, &["agent"]);
     assert_eq!(
-        found.find("agent", "unit-failed")["found"],
+        found.find("agent", "unit-failed")["finding"],
         "gleaner-agent.service has failed since Mon 2026-11-16 07:00:00 UTC: exit-code"
     );
     stand_in(
@@ -270,17 +273,17 @@ fn memory_servers_and_recruiters() {
         &["agent", "recruiter", "memoryd"],
         &[("memoryd", "pages-unserved")],
     );
-    let mend = found.mend("memoryd", "pages-unserved");
-    let (write, _starts_it_anew) = mend.rsplit_once(" && ").unwrap();
-    clinic.mends(&write.replace(":10809", &format!(":{}", free_port())));
+    let remedy = found.remedy("memoryd", "pages-unserved");
+    let (write, _starts_it_anew) = remedy.rsplit_once(" && ").unwrap();
+    clinic.applies(&write.replace(":10809", &format!(":{}", free_port())));
     assert_eq!(memoryd.end().0, Some(0));
     let memoryd = run_memoryd();
     clinic.is_well(&["agent", "recruiter", "memoryd"]);
 
     recruiter.kill();
     wait_for("the link to be missed", || {
-        let wrong = clinic.diagnose(&["memoryd"]).wrong();
-        wrong.iter().any(|(_, code)| code == "recruiter-unlinked")
+        let faults = clinic.diagnose(&["memoryd"]).faults();
+        faults.iter().any(|(_, code)| code == "recruiter-unlinked")
     });
     let found = clinic.finds(
         &["memoryd", "recruiter"],
@@ -290,18 +293,18 @@ fn memory_servers_and_recruiters() {
             ("memoryd", "connection-refused"),
         ],
     );
-    let start = found.mend("recruiter", "not-running");
+    let start = found.remedy("recruiter", "not-running");
     let recruiter = Running::start(&mut shell(&format!("exec {start}")));
     clinic.is_well(&["recruiter", "memoryd"]);
 
     clinic.agent.take().unwrap().end();
     wait_for("the agent to be missed", || {
-        let wrong = clinic.diagnose(&["memoryd"]).wrong();
-        wrong.iter().any(|(_, code)| code == "agent-unheard")
+        let faults = clinic.diagnose(&["memoryd"]).faults();
+        faults.iter().any(|(_, code)| code == "agent-unheard")
     });
     let start = clinic
         .diagnose(&["memoryd"])
-        .mend("memoryd", "agent-unheard");
+        .remedy("memoryd", "agent-unheard");
     clinic.agent = Some(Running::start(&mut shell(&format!("exec {start}"))));
     clinic.is_well(&["agent", "recruiter", "memoryd"]);
     assert_eq!(memoryd.end().0, Some(0));
@@ -336,7 +339,7 @@ fn hosts_without_any_daemon_and_wrong_usage() {
         text.contains("[not-running]") && !text.contains('\u{1b}'),
         "{text}"
     );
-    let is_command = |line: &&str| line.trim_start().starts_with("mend: ");
+    let is_command = |line: &&str| line.trim_start().starts_with("remedy: ");
     let wide = text
         .lines()
         .filter(|line| !is_command(line))

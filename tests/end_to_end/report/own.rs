@@ -13,7 +13,7 @@ fn record(trace: &Path, samples: &str) {
         "--socket",
         "none",
         "run",
-        "--interval",
+        "--sample-interval",
         "200ms",
         "--samples",
         samples,

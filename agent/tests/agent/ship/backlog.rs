@@ -85,7 +85,7 @@ fn a_backlog_of_sixty_days_takes_no_more_memory_than_a_batch() {
 
 /// The oldest records are deleted while they are shipped: exactly the remainder arrives.
 #[test]
-fn records_that_are_deleted_meanwhile_are_passed_over() {
+fn records_that_are_deleted_meanwhile_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "3");
     lengthen(&database, 3000);

@@ -151,7 +151,7 @@ fn a_damaged_database_with_huge_numbers_is_read_to_its_end() {
 
 /// A time that does not fit into a dataset counts as damage: its record does not block the others.
 #[test]
-fn a_record_of_an_impossible_time_is_passed_over() {
+fn a_record_of_an_impossible_time_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "4");
     let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");

@@ -21,7 +21,7 @@ fn killed_at_work_again_and_again_every_record_arrives_once() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     sampler.hear("sampling every");
     let (mut unacknowledged, mut asked) = (0, 0);

@@ -76,7 +76,7 @@ fn a_running_sampler_heeds_the_numbers_that_are_taken() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     sampler.hear("sampling every");
     let connection = Connection::open(&database).unwrap();

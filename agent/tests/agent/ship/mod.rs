@@ -40,7 +40,7 @@ pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
 /// Makes a trace of `samples` samples, 100 ms apart.
 pub(crate) fn traced(folder: &Path, samples: &str) -> PathBuf {
     let database = folder.join("trace.db");
-    let run = ["run", "--interval", "100ms", "--samples", samples];
+    let run = ["run", "--sample-interval", "100ms", "--samples", samples];
     succeed(agent().arg("--database").arg(&database).args(run));
     database
 }
@@ -98,7 +98,7 @@ fn once_sends_what_is_there_and_only_what_is_new() {
     is_whole(collector.state().only(), &database);
     assert_eq!(acknowledged(&database), Some(last_sequence(&database)));
     assert_eq!(first["batches_count"], 1);
-    assert_eq!(first["shipped"]["pending_records_count"], 0);
+    assert_eq!(first["shipping"]["pending_records_count"], 0);
     assert_eq!(first["sent_bytes"], collector.state().taken[0].bytes);
     let tells = |command: &str| {
         let output = agent()
@@ -152,7 +152,7 @@ fn it_follows_a_running_sampler_over_one_connection() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     let shipper = Running::start(&mut ship(&database, &collector.url(), ""));
     shipper.hear("shipping");
@@ -184,7 +184,7 @@ fn whatever_becomes_of_a_batch_its_records_arrive_once_and_in_order() {
     let mut run = agent();
     run.arg("--database")
         .arg(&database)
-        .args(["run", "--interval", "100ms"]);
+        .args(["run", "--sample-interval", "100ms"]);
     let sampler = Running::start(&mut run);
     let shipper = Running::start(&mut ship(&database, &collector.url(), "timeout = \"1s\""));
     let busy = "{\"error\": \"the disk is full\", \"retry\": true}";
@@ -269,20 +269,20 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
     }
 }
 
-/// A record above the collector's limit is passed over, named and counted; all others arrive.
+/// A record above the collector's limit is skipped, named and counted; all others arrive.
 #[test]
-fn a_record_above_the_collectors_limit_is_passed_over_and_the_rest_arrives() {
-    is_passed_over(413, "is larger than the collector takes");
+fn a_record_above_the_collectors_limit_is_skipped_and_the_rest_arrives() {
+    is_skipped(413, "is larger than the collector takes");
 }
 
-/// A record that the collector refuses for good, such as one from before 2000, is passed over as well.
+/// A record that the collector refuses for good, such as one from before 2000, is skipped as well.
 #[test]
-fn a_record_refused_for_good_is_passed_over_and_the_rest_arrives() {
-    is_passed_over(422, "is refused for good by the collector");
+fn a_record_refused_for_good_is_skipped_and_the_rest_arrives() {
+    is_skipped(422, "is refused for good by the collector");
 }
 
 #[track_caller]
-fn is_passed_over(status: u16, words: &str) {
+fn is_skipped(status: u16, words: &str) {
     let folder = tempfile::tempdir().unwrap();
     let database = traced(folder.path(), "6");
     let samples: Vec<i64> = column(&database, "SELECT sequence FROM samples ORDER BY sequence");
@@ -292,10 +292,10 @@ fn is_passed_over(status: u16, words: &str) {
     let output = once.args(["--once", "--json"]).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    let passed_over = format!("record {} {words} (status {status}: poisoned)", samples[3]);
-    assert!(said.contains(&passed_over), "{said}");
+    let skipped = format!("record {} {words} (status {status}: poisoned)", samples[3]);
+    assert!(said.contains(&skipped), "{said}");
     let told: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["passed_over_records_count"], 1);
+    assert_eq!(told["skipped_records_count"], 1);
     let state = collector.state();
     let kept = state.only();
     assert_eq!(kept.mark, last_sequence(&database));

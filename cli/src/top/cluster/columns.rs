@@ -207,7 +207,7 @@ impl Columns {
         match row.state {
             State::Well => Style::new(),
             State::Silent => self.ink.style(Paint::Soft),
-            State::Refused | State::ClockWrong => self.ink.style(Paint::Warning),
+            State::Rejected | State::ClockWrong => self.ink.style(Paint::Warning),
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) struct Sample {
     pub(super) idle_ms: Option<i64>,
     pub(super) owner_idle_ms: Option<i64>,
     pub(super) load5: Option<f64>,
-    pub(super) pressure_share: Option<f64>,
+    pub(super) memory_pressure_share: Option<f64>,
 }
 
 /// State of the host by the idle rule.
@@ -96,7 +96,7 @@ impl Row {
                 idle_ms,
                 owner_idle_ms: memory.owner_idle_ms,
                 load5: memory.load5,
-                pressure_share: memory.pressure_share,
+                memory_pressure_share: memory.memory_pressure_share,
             }
         });
         Self {

@@ -70,11 +70,11 @@ fn host(n: u64) -> HostStatus {
         host_id: format!("{n:032x}"),
         state: match n {
             _ if is_silent => State::Silent,
-            7 => State::Refused,
+            7 => State::Rejected,
             _ => State::Well,
         },
         is_silent,
-        behind_ms: None,
+        lag_ms: None,
         known: Host {
             host_name: Some(format!("desk-{n:04}")),
             memory: (n != 5).then_some(memory),
@@ -86,7 +86,7 @@ fn host(n: u64) -> HostStatus {
 fn fleet(hosts: u64) -> Fleet {
     let rows: Vec<Row> = (1..=hosts).map(|n| Row::of(host(n), NOW_MS)).collect();
     let count = |state| rows.iter().filter(|row| row.state == state).count() as u64;
-    let states = [State::Refused, State::Silent, State::Well];
+    let states = [State::Rejected, State::Silent, State::Well];
     Fleet {
         time_ms: NOW_MS,
         version: "0.1.0".to_owned(),

@@ -22,15 +22,15 @@ struct Series {
 const SERIES: [Series; 9] = [
     Series {
         name: "last_received_timestamp",
-        help: "When the host's last batch had arrived, since 1970-01-01 UTC",
+        help: "Arrival time of the host's last batch, since 1970-01-01 UTC",
         unit: Some(Unit::Seconds),
-        value: |host| host.known.last_received_ms.map(seconds),
+        value: |host| host.known.last_received_time_ms.map(seconds),
     },
     Series {
-        name: "behind",
-        help: "Age of the host's newest record when it was last heard of",
+        name: "lag",
+        help: "Age of the host's newest record when its last batch arrived",
         unit: Some(Unit::Seconds),
-        value: |host| host.behind_ms.map(seconds),
+        value: |host| host.lag_ms.map(seconds),
     },
     Series {
         name: "clock_skew",
@@ -40,19 +40,19 @@ const SERIES: [Series; 9] = [
     },
     Series {
         name: "physical",
-        help: "Physical memory of a host that is heard of",
+        help: "Physical memory of a host that is not silent",
         unit: Some(Unit::Bytes),
         value: |host| Some(live(host)?.figures.physical_bytes as f64),
     },
     Series {
         name: "harvestable",
-        help: "What could be taken without pushing the owner's pages out",
+        help: "Available memory that Linux can provide without paging out the owner's pages",
         unit: Some(Unit::Bytes),
         value: |host| live(host)?.harvestable_bytes.map(|bytes| bytes as f64),
     },
     Series {
         name: "quota",
-        help: "What could be lent: 0 unless the host is idle",
+        help: "Memory that the host lends at most: 0 unless it is idle",
         unit: Some(Unit::Bytes),
         value: |host| live(host)?.quota_bytes.map(|bytes| bytes as f64),
     },
@@ -64,7 +64,7 @@ const SERIES: [Series; 9] = [
     },
     Series {
         name: "idle",
-        help: "1 while the host is idle by the rule, 0 while it is in use; absent where that cannot be seen",
+        help: "1 while the host is idle, 0 while it is in use; absent if that is unknown",
         unit: None,
         value: |host| match live(host)?.state {
             HostState::Idle { .. } => Some(1.0),
@@ -76,7 +76,7 @@ const SERIES: [Series; 9] = [
         name: "memory_pressure_ratio",
         help: "Share of the last interval in which some task waited for memory",
         unit: None,
-        value: |host| live(host)?.pressure_share,
+        value: |host| live(host)?.memory_pressure_share,
     },
 ];
 
@@ -120,7 +120,7 @@ impl Collector for HostSeries {
                 }
             }
         }
-        let help = "Physical memory of a host that is heard of, by what it is used for";
+        let help = "Physical memory of a host that is not silent, by category";
         let mut family = encoder.encode_descriptor("memory", help, Some(&Unit::Bytes), gauge)?;
         for host in &self.0 {
             let Some(memory) = live(host) else { continue };

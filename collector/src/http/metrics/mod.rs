@@ -27,7 +27,7 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// handles that many.
 const HOSTS: usize = 10_000;
 
-/// Reasons of refusals, a series each from the start, so that a first refusal is an increase.
+/// Reasons of rejections, a series each from the start, so that a first rejection is an increase.
 const REASONS: [&str; 11] = [
     "busy",
     "connection",
@@ -66,7 +66,7 @@ pub(super) struct Metrics {
     batches: Counter,
     rows: Counter,
     received: Counter,
-    refused: Family<Reason, Counter>,
+    rejected: Family<Reason, Counter>,
     connections: Gauge,
 }
 
@@ -86,13 +86,13 @@ impl Metrics {
         self.received.inc_by(bytes);
     }
 
-    pub(super) fn refused(&self, reason: &str) {
+    pub(super) fn rejected(&self, reason: &str) {
         let reason = reason.to_owned();
-        self.refused.get_or_create(&Reason { reason }).inc();
+        self.rejected.get_or_create(&Reason { reason }).inc();
     }
 
     pub(super) fn turned_away(&self) {
-        self.refused("connections_limit");
+        self.rejected("connections_limit");
     }
 
     pub(super) fn connection(&self) -> OpenConnection {
@@ -120,10 +120,10 @@ fn text(app: &App) -> String {
     let status = status::read(app);
     let mut registry = Registry::default();
     let started: FloatGauge = Gauge::default();
-    started.set(seconds(status.started_ms));
+    started.set(seconds(status.started_time_ms));
     registry.register_with_unit(
         "process_start_time",
-        "When the collector started, since 1970-01-01 UTC",
+        "Start time of the collector, since 1970-01-01 UTC",
         Unit::Seconds,
         started,
     );
@@ -139,36 +139,40 @@ fn text(app: &App) -> String {
 
 /// Registers the counters.
 fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
-    registry.register("batches", "Batches taken in", m.batches.clone());
-    registry.register("rows", "Rows taken in, repeats included", m.rows.clone());
+    registry.register("batches", "Accepted batches", m.batches.clone());
+    registry.register(
+        "rows",
+        "Rows of accepted batches, repeats included",
+        m.rows.clone(),
+    );
     registry.register_with_unit(
         "received",
-        "Compressed content of the batches taken in",
+        "Compressed size of accepted batches",
         Unit::Bytes,
         m.received.clone(),
     );
     for reason in REASONS.map(str::to_owned) {
-        let _ = m.refused.get_or_create(&Reason { reason }); // at 0
+        let _ = m.rejected.get_or_create(&Reason { reason }); // at 0
     }
-    let help = "Requests and connections refused, by reason";
-    registry.register("refused_requests", help, m.refused.clone());
+    let help = "Rejected requests and connections, by reason";
+    registry.register("rejected_requests", help, m.rejected.clone());
     let seal = &status.seal;
     let mut counter = |name, help, value: u64| {
         registry.register(name, help, ConstCounter::new(value));
     };
     counter(
         "seals",
-        "Times that the dataset was written",
+        "Seals: writes of the journal into the dataset",
         seal.seals_count,
     );
     counter(
         "sealed_rows",
-        "Rows that these added to the dataset",
+        "Rows that seals added to the dataset",
         seal.sealed_rows_count,
     );
     counter(
         "repeated_rows",
-        "Rows that came again and were left out of the dataset",
+        "Repeated rows, which were dropped",
         seal.repeated_rows_count,
     );
     counter(
@@ -178,17 +182,17 @@ fn counted(registry: &mut Registry, m: &Metrics, status: &Status) {
     );
     counter(
         "damaged_files",
-        "Files of the dataset that were found damaged, and set aside",
+        "Damaged files of the dataset that were set aside",
         seal.damaged_files_count,
     );
     counter(
-        "rejected_batches",
-        "Batches of the journal that could not be sealed, and are kept there",
-        seal.rejected_batches_count,
+        "set_aside_batches",
+        "Batches set aside in the journal because they could not be sealed",
+        seal.set_aside_batches_count,
     );
     registry.register_with_unit(
         "lost_journal",
-        "Journal that was damaged on the disk and could not be read",
+        "Bytes of the journal that were lost to damage on the disk",
         Unit::Bytes,
         ConstCounter::new(seal.lost_journal_bytes),
     );
@@ -220,15 +224,19 @@ fn measured(registry: &mut Registry, status: &Status) {
             "Acknowledged batches that are not in the dataset yet",
             status.journal_bytes,
         ),
-        ("disk_free", "Free on the journal's disk", status.free_bytes),
+        (
+            "journal_disk_free",
+            "Free space on the journal's disk",
+            status.journal_disk_free_bytes,
+        ),
         (
             "dataset_disk_free",
-            "Free on the dataset's disk, which may be the same",
-            status.dataset_free_bytes,
+            "Free space on the dataset's disk, which may be the same",
+            status.dataset_disk_free_bytes,
         ),
         (
             "disk_reserve",
-            "Left free: batches are refused before",
+            "Space kept free: batches are rejected before using it",
             status.reserve_bytes,
         ),
     ];
@@ -238,18 +246,21 @@ fn measured(registry: &mut Registry, status: &Status) {
     let times = [
         (
             "last_sealed_timestamp",
-            "When the journal was last seen to be in the dataset, since 1970-01-01 UTC",
-            status.seal.last_sealed_ms,
+            "Last time when the whole journal was in the dataset, since 1970-01-01 UTC",
+            status.seal.last_sealed_time_ms,
         ),
         (
             "certificate_expiry_timestamp",
             "End of the collector's certificate, since 1970-01-01 UTC",
-            status.certificate_until_ms,
+            status.certificate_expiry_time_ms,
         ),
         (
             "last_published_timestamp",
-            "When the copy on the object store was last seen to be up to date, since 1970-01-01 UTC",
-            status.publish.as_ref().and_then(|p| p.last_published_ms),
+            "Last time when the object store held the whole dataset, since 1970-01-01 UTC",
+            status
+                .publish
+                .as_ref()
+                .and_then(|p| p.last_published_time_ms),
         ),
     ];
     for (name, help, ms) in times {
@@ -260,7 +271,7 @@ fn measured(registry: &mut Registry, status: &Status) {
     }
     if let Some(publish) = &status.publish {
         let pending = whole(publish.pending_bytes);
-        let help = "Files of the dataset that the object store lacks";
+        let help = "Bytes of the dataset that are missing in the object store";
         registry.register_with_unit("publish_pending", help, Unit::Bytes, pending);
     }
     let hosts = Family::<StateLabels, Gauge>::default();
@@ -271,7 +282,7 @@ fn measured(registry: &mut Registry, status: &Status) {
         };
         hosts.get_or_create(&labels).set(count);
     }
-    registry.register("hosts", "Hosts known, by state", hosts);
+    registry.register("hosts", "Hosts by state", hosts);
     let problems = Family::<ProblemLabels, Gauge>::default();
     for kind in Kind::ALL {
         let labels = ProblemLabels {
@@ -281,16 +292,20 @@ fn measured(registry: &mut Registry, status: &Status) {
         let is_there = status.problems.iter().any(|problem| problem.kind == kind);
         problems.get_or_create(&labels).set(i64::from(is_there));
     }
-    registry.register("problem", "1 while something is wrong, by kind", problems);
-    let left_out = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
-    let help = "Hosts without series of their own, those silent for longest";
-    registry.register("hosts_left_out", help, left_out);
+    registry.register(
+        "problem",
+        "1 while a problem of this kind exists, else 0",
+        problems,
+    );
+    let without_series = whole(status.hosts.len().saturating_sub(HOSTS) as u64);
+    let help = "Hosts without series of their own: those whose last batch is oldest";
+    registry.register("hosts_without_series", help, without_series);
 }
 
 /// Series of the hosts heard most recently.
 fn hosts(status: Status) -> HostSeries {
     let mut hosts = status.hosts;
-    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_time_ms));
     hosts.truncate(HOSTS);
     HostSeries(hosts)
 }

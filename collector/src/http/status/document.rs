@@ -19,7 +19,7 @@ pub struct Status {
     /// Present time by the collector's clock, ms since 1970-01-01 UTC.
     pub time_ms: i64,
     /// Start of the collector, ms since 1970-01-01 UTC.
-    pub(crate) started_ms: i64,
+    pub(crate) started_time_ms: i64,
     /// True if no problem is a fault.
     pub is_well: bool,
     /// Problems, the worst first.
@@ -36,29 +36,29 @@ pub struct Status {
     /// Reason why the dataset cannot be read; absent if it can, or if there is none yet.
     pub(crate) dataset_failure: Option<String>,
     /// Free bytes on the journal's disk.
-    pub(crate) free_bytes: u64,
+    pub(crate) journal_disk_free_bytes: u64,
     /// Free bytes on the dataset's disk, which may be the same.
-    pub(crate) dataset_free_bytes: u64,
-    /// Free bytes at which batches are refused.
+    pub(crate) dataset_disk_free_bytes: u64,
+    /// Free bytes at which batches are rejected.
     pub(crate) reserve_bytes: u64,
-    /// Days until batches will be refused, at the present rate; absent without a rate.
-    pub(crate) disk_left_days: Option<f64>,
+    /// Days until batches will be rejected, at the present rate; absent without a rate.
+    pub(crate) days_until_disk_full: Option<f64>,
     /// End of the collector's certificate, ms since 1970-01-01 UTC; absent without TLS.
-    pub(crate) certificate_until_ms: Option<i64>,
+    pub(crate) certificate_expiry_time_ms: Option<i64>,
     pub(crate) seal: Progress,
     /// State of the copy on an object store; absent if none is configured.
     pub(crate) publish: Option<publish::Progress>,
     /// Number of hosts.
     pub hosts_count: u64,
     /// Number of hosts not heard for longer than their intervals explain; some of them may have been
-    /// refused.
+    /// rejected.
     pub hosts_silent_count: u64,
     /// Number of hosts in each state.
     pub hosts_by_state: BTreeMap<State, u64>,
-    /// Median delay of the hosts that report, in ms.
-    pub(crate) behind_median_ms: Option<i64>,
-    /// Largest delay of a host that reports, in ms.
-    pub(crate) behind_most_ms: Option<i64>,
+    /// Median lag of the hosts that report, in ms.
+    pub(crate) median_lag_ms: Option<i64>,
+    /// Largest lag of a host that reports, in ms.
+    pub(crate) max_lag_ms: Option<i64>,
     /// Hosts by id.
     pub hosts: Vec<HostStatus>,
 }
@@ -67,8 +67,8 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// The host was refused at its last attempt.
-    Refused,
+    /// The host was rejected at its last attempt.
+    Rejected,
     /// The host was not heard for longer than its interval explains.
     Silent,
     /// The host's clock is wrong by more than a minute.
@@ -79,12 +79,12 @@ pub enum State {
 
 impl State {
     /// All states, the worst first.
-    pub const ALL: [Self; 4] = [Self::Refused, Self::Silent, Self::ClockWrong, Self::Well];
+    pub const ALL: [Self; 4] = [Self::Rejected, Self::Silent, Self::ClockWrong, Self::Well];
 
     /// Name in JSON and addresses.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Refused => "refused",
+            Self::Rejected => "rejected",
             Self::Silent => "silent",
             Self::ClockWrong => "clock_wrong",
             Self::Well => "well",
@@ -111,7 +111,7 @@ pub struct HostStatus {
     /// True if it was not heard for longer than its interval explains.
     pub is_silent: bool,
     /// Age of the newest record when the host was last heard, corrected for its clock's error, in ms.
-    pub behind_ms: Option<i64>,
+    pub lag_ms: Option<i64>,
     #[serde(flatten)]
     /// Data that the collector keeps of the host.
     pub known: Host,
@@ -133,7 +133,8 @@ impl Status {
 
     /// Free bytes on the journal's or the dataset's disk, whichever has less.
     pub(crate) fn smallest_free_bytes(&self) -> u64 {
-        self.free_bytes.min(self.dataset_free_bytes)
+        self.journal_disk_free_bytes
+            .min(self.dataset_disk_free_bytes)
     }
 
     /// Number of hosts in `state`.

@@ -39,7 +39,7 @@ pub(super) fn read(app: &App) -> Status {
     let mut status = Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         time_ms: now,
-        started_ms: app.started_ms,
+        started_time_ms: app.started_time_ms,
         is_well: true,
         problems: Vec::new(),
         connections_count: app.metrics.connections_count(),
@@ -49,18 +49,18 @@ pub(super) fn read(app: &App) -> Status {
         dataset_files_count: extent.files_count(),
         dataset_bytes_per_day: extent.bytes_per_day(now),
         dataset_failure: extent.failure,
-        free_bytes: free,
-        dataset_free_bytes: dataset_free,
+        journal_disk_free_bytes: free,
+        dataset_disk_free_bytes: dataset_free,
         reserve_bytes: app.reserve_bytes,
-        disk_left_days: None,
-        certificate_until_ms: app.trust.get().map(|trust| ms_of(trust.dates().until)),
+        days_until_disk_full: None,
+        certificate_expiry_time_ms: app.trust.get().map(|trust| ms_of(trust.dates().until)),
         seal: app.sealer.progress(),
         publish: app.sealer.published(),
         hosts_count: hosts.len() as u64,
         hosts_silent_count: hosts.iter().filter(|host| host.is_silent).count() as u64,
         hosts_by_state: BTreeMap::new(),
-        behind_median_ms: None,
-        behind_most_ms: None,
+        median_lag_ms: None,
+        max_lag_ms: None,
         hosts,
     };
     sum_up(&mut status);
@@ -72,17 +72,17 @@ fn sum_up(status: &mut Status) {
     let free = status.smallest_free_bytes();
     let left = free.saturating_sub(status.reserve_bytes) as f64;
     let per_day = status.dataset_bytes_per_day.filter(|bytes| *bytes > 0);
-    status.disk_left_days = per_day.map(|per_day| left / per_day as f64);
+    status.days_until_disk_full = per_day.map(|per_day| left / per_day as f64);
     for state in State::ALL {
         let hosts = status.hosts.iter().filter(|host| host.state == state);
         let hosts = hosts.count() as u64;
         status.hosts_by_state.insert(state, hosts);
     }
     let heard = status.hosts.iter().filter(|host| !host.is_silent);
-    let mut behind: Vec<i64> = heard.filter_map(|host| host.behind_ms).collect();
-    behind.sort_unstable();
-    status.behind_median_ms = behind.get(behind.len() / 2).copied();
-    status.behind_most_ms = behind.last().copied();
+    let mut lags: Vec<i64> = heard.filter_map(|host| host.lag_ms).collect();
+    lags.sort_unstable();
+    status.median_lag_ms = lags.get(lags.len() / 2).copied();
+    status.max_lag_ms = lags.last().copied();
     status.problems = problems(status);
     let is_fault = |problem: &Problem| problem.severity == Severity::Fault;
     status.is_well = !status.problems.iter().any(is_fault);
@@ -99,22 +99,22 @@ fn of_host(host_id: String, known: Host, now_ms: i64) -> HostStatus {
         .saturating_mul(SILENT_INTERVALS)
         .saturating_add(SILENCE_MS);
     let silence_ms = known
-        .last_received_ms
+        .last_received_time_ms
         .map(|last| now_ms.saturating_sub(last));
-    let behind = known.last_received_ms.zip(known.last_record_ms);
+    let arrival_and_record = known.last_received_time_ms.zip(known.last_record_time_ms);
     let skew_ms = known.skew_ms.unwrap_or_default();
     let mut host = HostStatus {
         host_id,
         state: State::Well,
         is_silent: silence_ms.is_none_or(|silence| silence > patience_ms),
-        behind_ms: behind.map(|(received, recorded)| {
+        lag_ms: arrival_and_record.map(|(received, recorded)| {
             let recorded = recorded.saturating_sub(skew_ms);
             received.saturating_sub(recorded)
         }),
         known,
     };
     host.state = match &host {
-        host if host.known.refused.is_some() => State::Refused,
+        host if host.known.last_rejection.is_some() => State::Rejected,
         host if host.is_silent => State::Silent,
         host if host.is_clock_wrong() => State::ClockWrong,
         _ => State::Well,

@@ -35,9 +35,9 @@ pub(crate) enum Kind {
     CannotMerge,
     /// The dataset's manifest cannot be read.
     DatasetUnreadable,
-    /// Batches are refused because the disk is full.
+    /// Batches are rejected because the disk is full.
     DiskFull,
-    /// Batches will soon be refused.
+    /// Batches will soon be rejected.
     DiskNearlyFull,
     /// The collector's certificate has ended or will within a month.
     CertificateEnding,
@@ -49,8 +49,8 @@ pub(crate) enum Kind {
     BatchesSetAside,
     /// The copy on an object store cannot be updated.
     CannotPublish,
-    /// Hosts were refused at their last attempt.
-    HostsRefused,
+    /// Hosts were rejected at their last attempt.
+    HostsRejected,
     /// Hosts were not heard recently.
     HostsSilent,
     /// Hosts whose clocks are wrong by more than a minute.
@@ -71,7 +71,7 @@ impl Kind {
         Self::DatasetDamaged,
         Self::BatchesSetAside,
         Self::CannotPublish,
-        Self::HostsRefused,
+        Self::HostsRejected,
         Self::HostsSilent,
         Self::ClocksWrong,
         Self::SeveralVersions,
@@ -79,7 +79,7 @@ impl Kind {
 
     pub(crate) fn severity(self) -> Severity {
         match self {
-            Self::CannotPublish | Self::HostsRefused | Self::HostsSilent | Self::ClocksWrong => {
+            Self::CannotPublish | Self::HostsRejected | Self::HostsSilent | Self::ClocksWrong => {
                 Severity::Warning
             }
             Self::SeveralVersions => Severity::Notice,
@@ -90,7 +90,7 @@ impl Kind {
     /// Address of the page that lists the hosts with this problem.
     pub(in crate::http) fn hosts_address(self) -> &'static str {
         match self {
-            Self::HostsRefused => "/?state=refused",
+            Self::HostsRejected => "/?state=rejected",
             Self::HostsSilent => "/?state=silent",
             Self::ClocksWrong => "/?sort=-clock",
             _ => "/",
@@ -110,7 +110,7 @@ impl Kind {
             Self::DatasetDamaged => "dataset_damaged",
             Self::BatchesSetAside => "batches_set_aside",
             Self::CannotPublish => "cannot_publish",
-            Self::HostsRefused => "hosts_refused",
+            Self::HostsRejected => "hosts_rejected",
             Self::HostsSilent => "hosts_silent",
             Self::ClocksWrong => "clocks_wrong",
             Self::SeveralVersions => "several_versions",
@@ -126,7 +126,7 @@ pub(crate) struct Problem {
     /// Description of the problem, as a sentence.
     pub(crate) text: String,
     /// Remedy for the administrator.
-    pub(crate) advice: String,
+    pub(crate) remedy: String,
     /// Number of hosts with this problem.
     pub(crate) hosts_count: u64,
     /// Some of these hosts, one line each.

@@ -14,12 +14,12 @@ const DISK_DAYS: f64 = 7.0;
 /// Maximum number of hosts that a problem names.
 const NAMED: usize = 5;
 
-fn problem(kind: Kind, text: impl Into<String>, advice: impl Into<String>) -> Problem {
+fn problem(kind: Kind, text: impl Into<String>, remedy: impl Into<String>) -> Problem {
     Problem {
         kind,
         severity: kind.severity(),
         text: text.into(),
-        advice: advice.into(),
+        remedy: remedy.into(),
         hosts_count: 0,
         hosts: Vec::new(),
     }
@@ -45,7 +45,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             "`gleaner-collector verify` says what is damaged, `gleaner-collector repair` sets it aside.",
         ));
     }
-    if let Some(reason) = &status.seal.compaction_failure {
+    if let Some(reason) = &status.seal.merge_failure {
         found.push(problem(
             Kind::CannotMerge,
             format!("Small files of the dataset cannot be merged: {reason}."),
@@ -74,18 +74,18 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
         ));
     }
-    if status.seal.rejected_batches_count > 0 {
+    if status.seal.set_aside_batches_count > 0 {
         found.push(problem(
             Kind::BatchesSetAside,
             format!(
                 "{} that had been acknowledged could not be sealed, so that their records are missing in the dataset.",
-                count(status.seal.rejected_batches_count, "batch")
+                count(status.seal.set_aside_batches_count, "batch")
             ),
             "The log names each with its host and its file in the journal's folder. Report it; the file is what is needed to find the cause.",
         ));
     }
     found.extend(publishing(status));
-    found.extend(refused(status));
+    found.extend(rejected(status));
     found.extend(silent(status));
     found.extend(clocks(status));
     found.extend(versions(status));
@@ -94,7 +94,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
 
 fn disk(status: &Status) -> Option<Problem> {
     let (free, reserve) = (status.smallest_free_bytes(), status.reserve_bytes);
-    let what = "Remove what else lies on the disk, or move the data folder to a larger one.";
+    let remedy = "Remove what else lies on the disk, or move the data folder to a larger one.";
     if free <= reserve {
         return Some(problem(
             Kind::DiskFull,
@@ -104,15 +104,17 @@ fn disk(status: &Status) -> Option<Problem> {
                 Bytes::from(reserve)
             ),
             format!(
-                "{what} Nothing is lost while the hosts keep their records: for 60 days by default."
+                "{remedy} Nothing is lost while the hosts keep their records: for 60 days by default."
             ),
         ));
     }
-    let is_short = status.disk_left_days.is_some_and(|days| days < DISK_DAYS);
+    let is_short = status
+        .days_until_disk_full
+        .is_some_and(|days| days < DISK_DAYS);
     if free > reserve.saturating_mul(2) && !is_short {
         return None;
     }
-    let left = match status.disk_left_days {
+    let left = match status.days_until_disk_full {
         Some(days) => format!(
             ", for about {} at the present rate",
             brief_length((days * DAY_MS as f64) as i64)
@@ -125,14 +127,14 @@ fn disk(status: &Status) -> Option<Problem> {
             "The disk is nearly full: {} are left{left}.",
             Bytes::from(free - reserve)
         ),
-        what,
+        remedy,
     ))
 }
 
 fn publishing(status: &Status) -> Option<Problem> {
     let publish = status.publish.as_ref()?;
     let reason = publish.failure.as_ref()?;
-    let since = match publish.last_published_ms {
+    let since = match publish.last_published_time_ms {
         Some(last_ms) => format!("is as it was on {} UTC", utc(last_ms)),
         None => "is not there yet".to_owned(),
     };
@@ -148,7 +150,7 @@ fn publishing(status: &Status) -> Option<Problem> {
 }
 
 fn certificate(status: &Status) -> Option<Problem> {
-    let until_ms = status.certificate_until_ms?;
+    let until_ms = status.certificate_expiry_time_ms?;
     let left_ms = until_ms - status.time_ms;
     if left_ms > CERTIFICATE_MS {
         return None;
@@ -183,7 +185,7 @@ fn about_hosts<'a>(
     hosts: impl IntoIterator<Item = &'a HostStatus>,
     say: impl Fn(&HostStatus) -> String,
     text: impl Fn(u64) -> String,
-    advice: &str,
+    remedy: &str,
 ) -> Option<Problem> {
     let mut hosts_count = 0;
     let mut lines = Vec::new();
@@ -196,7 +198,7 @@ fn about_hosts<'a>(
     (hosts_count > 0).then(|| Problem {
         hosts_count,
         hosts: lines,
-        ..problem(kind, text(hosts_count), advice)
+        ..problem(kind, text(hosts_count), remedy)
     })
 }
 
@@ -204,22 +206,22 @@ fn in_state(status: &Status, state: State) -> impl Iterator<Item = &HostStatus> 
     status.hosts.iter().filter(move |host| host.state == state)
 }
 
-fn refused(status: &Status) -> Option<Problem> {
+fn rejected(status: &Status) -> Option<Problem> {
     let say = |host: &HostStatus| {
-        let refused = host.known.refused.as_ref();
-        let (kind, reason) = refused.map_or(("", ""), |r| (r.kind.as_str(), r.reason.as_str()));
+        let rejection = host.known.last_rejection.as_ref();
+        let (kind, reason) = rejection.map_or(("", ""), |r| (r.kind.as_str(), r.reason.as_str()));
         format!("{}: {reason}. {}", named(host), remedy(kind))
     };
     about_hosts(
-        Kind::HostsRefused,
-        in_state(status, State::Refused),
+        Kind::HostsRejected,
+        in_state(status, State::Rejected),
         say,
-        |n| format!("{} turned away when last here.", were(n)),
+        |n| format!("{} rejected at the last request.", were(n)),
         "Their records wait on them until this is mended.",
     )
 }
 
-/// Remedy for a refusal of this kind, in words that follow the reason.
+/// Remedy for a rejection of this kind, in words that follow the reason.
 fn remedy(kind: &str) -> &'static str {
     match kind {
         "unauthorized" => "Enrol it again: `gleaner-agent enroll` with a token.",
@@ -240,8 +242,8 @@ fn remedy(kind: &str) -> &'static str {
 fn silent(status: &Status) -> Option<Problem> {
     let mut hosts: Vec<_> = in_state(status, State::Silent).collect();
     // Hosts that fell silent recently come first; those gone for months are no news.
-    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_ms));
-    let say = |host: &HostStatus| match host.known.last_received_ms {
+    hosts.sort_by_key(|host| std::cmp::Reverse(host.known.last_received_time_ms));
+    let say = |host: &HostStatus| match host.known.last_received_time_ms {
         Some(last_ms) => format!(
             "{}: for {}",
             named(host),
@@ -340,7 +342,7 @@ mod tests {
         Status {
             version: "0.1.0".to_owned(),
             time_ms: NOW_MS,
-            started_ms: NOW_MS,
+            started_time_ms: NOW_MS,
             is_well: true,
             problems: Vec::new(),
             connections_count: 0,
@@ -350,18 +352,18 @@ mod tests {
             dataset_files_count: 0,
             dataset_bytes_per_day: None,
             dataset_failure: None,
-            free_bytes: 100 * GIB,
-            dataset_free_bytes: 100 * GIB,
+            journal_disk_free_bytes: 100 * GIB,
+            dataset_disk_free_bytes: 100 * GIB,
             reserve_bytes: GIB,
-            disk_left_days: None,
-            certificate_until_ms: None,
+            days_until_disk_full: None,
+            certificate_expiry_time_ms: None,
             seal: Progress::default(),
             publish: None,
             hosts_count: 0,
             hosts_silent_count: 0,
             hosts_by_state: BTreeMap::new(),
-            behind_median_ms: None,
-            behind_most_ms: None,
+            median_lag_ms: None,
+            max_lag_ms: None,
             hosts: Vec::new(),
         }
     }
@@ -380,7 +382,7 @@ mod tests {
     #[test]
     fn a_certificate_is_told_of_a_month_before_its_end() {
         let until = |days: i64| Status {
-            certificate_until_ms: Some(NOW_MS + days * DAY_MS),
+            certificate_expiry_time_ms: Some(NOW_MS + days * DAY_MS),
             ..well()
         };
         assert_eq!(kinds(&until(31)), []);
@@ -392,8 +394,8 @@ mod tests {
     #[test]
     fn the_disk_is_told_of_while_there_is_time() {
         let with = |free: u64, days: Option<f64>| Status {
-            dataset_free_bytes: free,
-            disk_left_days: days,
+            dataset_disk_free_bytes: free,
+            days_until_disk_full: days,
             ..well()
         };
         assert_eq!(kinds(&with(99 * GIB, Some(8.0))), []);
@@ -414,9 +416,9 @@ mod tests {
         let damaged = Progress {
             lost_journal_bytes: 1,
             damaged_files_count: 2,
-            rejected_batches_count: 3,
+            set_aside_batches_count: 3,
             failure: Some("no room".to_owned()),
-            compaction_failure: Some("no room".to_owned()),
+            merge_failure: Some("no room".to_owned()),
             ..Progress::default()
         };
         let status = Status {

@@ -196,7 +196,7 @@ fn the_authoritys_key_is_its_owners_alone() {
     assert_eq!(judge_authority_folder(&folder.path().join("none")), None);
     let key = folder.path().join("authority.key");
     std::fs::write(&key, "").unwrap();
-    for (folder_mode, key_mode, mend) in [
+    for (folder_mode, key_mode, remedy) in [
         (0o700, 0o600, None),
         (0o700, 0o640, Some("authority.key")),
         (0o711, 0o600, None),
@@ -205,7 +205,7 @@ fn the_authoritys_key_is_its_owners_alone() {
         set(folder.path(), folder_mode);
         set(&key, key_mode);
         let finding = judge_authority_folder(folder.path());
-        assert_eq!(finding.is_some(), mend.is_some());
-        assert!(mend.is_none_or(|mend| finding.unwrap().mend.unwrap().contains(mend)));
+        assert_eq!(finding.is_some(), remedy.is_some());
+        assert!(remedy.is_none_or(|remedy| finding.unwrap().remedy.unwrap().contains(remedy)));
     }
 }

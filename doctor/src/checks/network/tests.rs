@@ -7,17 +7,17 @@ fn judged(url: &str, end: Result<End, Trouble>) -> Vec<Finding> {
         steps: vec!["connected in 1 ms".to_owned()],
         end,
     };
-    let mends = NetworkRemedies {
+    let remedies = NetworkRemedies {
         server: "collector",
         start: "start".to_owned(),
         enrol: "enrol".to_owned(),
         address: "edit".to_owned(),
     };
-    judge(&way, &mends)
+    judge(&way, &remedies)
 }
 
 #[test]
-fn each_step_has_its_own_trouble_and_mend() {
+fn each_step_has_its_own_trouble_and_remedy() {
     let url = "https://c.example:7443";
     let answered = |status| {
         Ok(End::Answered {
@@ -25,7 +25,7 @@ fn each_step_has_its_own_trouble_and_mend() {
             difference_ms: None,
         })
     };
-    for (end, message, mend) in [
+    for (end, message, remedy) in [
         (answered(200), None, ""),
         (Ok(End::Connected), None, ""),
         (answered(403), Some(Message::HostRefused), "enrol"),
@@ -88,13 +88,17 @@ fn each_step_has_its_own_trouble_and_mend() {
         let finding = judged(url, end.clone()).remove(0);
         assert_eq!(finding.message, message, "{end:?}");
         assert!(
-            finding.mend.as_deref().unwrap_or_default().contains(mend),
+            finding
+                .remedy
+                .as_deref()
+                .unwrap_or_default()
+                .contains(remedy),
             "{finding:?}"
         );
-        assert_eq!(finding.mend.is_some(), message.is_some());
+        assert_eq!(finding.remedy.is_some(), message.is_some());
     }
     let here = judged("https://127.0.0.1:7443", Err(Trouble::Refused)).remove(0);
-    assert_eq!(here.mend.as_deref(), Some("start"));
+    assert_eq!(here.remedy.as_deref(), Some("start"));
     let late = judged(
         url,
         Ok(End::Answered {
