@@ -109,7 +109,7 @@ impl Metrics {
         let help = "Requests about leases, by kind";
         registry.register("requests", help, self.requests.clone());
         let help = "Requests, links and connections refused, by reason";
-        registry.register("refused_requests", help, self.refused.clone());
+        registry.register("rejected_requests", help, self.refused.clone());
         let help = "Requests for leases that were granted";
         registry.register("granted_requests", help, self.granted.clone());
         let help = "Time from a request for leases to their grant";

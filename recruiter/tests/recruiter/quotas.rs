@@ -137,7 +137,7 @@ fn the_metrics_tell_of_hosts_leases_and_refusals() {
     has("gleaner_recruiter_links 1");
     has("gleaner_recruiter_leases 1");
     has("gleaner_recruiter_granted_requests_total 1");
-    has("gleaner_recruiter_refused_requests_total{reason=\"no_memory\"} 1");
+    has("gleaner_recruiter_rejected_requests_total{reason=\"no_memory\"} 1");
     has("gleaner_recruiter_grant_duration_seconds_count 1");
     assert!(text.ends_with("# EOF\n"));
 }
