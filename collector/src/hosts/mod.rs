@@ -16,7 +16,7 @@ use gleaner_dataset::batch::TableDay;
 use gleaner_dataset::{Batch, BatchError};
 use gleaner_schemas::column::Row;
 use gleaner_schemas::rows::{GapRow, HostRow, SampleRow};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -64,9 +64,11 @@ pub struct Host {
     pub sample_interval_ms: Option<i64>,
     /// Share of the host's physical memory that is never lent.
     pub headroom_share: Option<f64>,
-    /// Arrival of the host's last batch, ms since 1970-01-01 UTC.
+    /// Arrival of the host's last batch, ms since 1970-01-01 UTC; the aliases here are keys of earlier builds.
+    #[serde(alias = "last_received_ms")]
     pub last_received_time_ms: Option<i64>,
     /// Time of the host's newest record, by the host's clock.
+    #[serde(alias = "last_record_ms")]
     pub last_record_time_ms: Option<i64>,
     /// The host's clock less the collector's at the last batch, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
@@ -81,13 +83,20 @@ pub struct Host {
     /// Cause of the last gap.
     pub last_gap_cause: Option<String>,
     /// Last rejection, with its time; `None` once a later batch was accepted.
+    #[serde(alias = "refused")]
     pub last_rejection: Option<Rejection>,
     /// Name in the certificate that may write for the host, if that is not the host's id.
     pub certificate_name: Option<String>,
-    /// Figures of the last sample; `None` before the first.
+    /// Figures of the last sample; `None` before the first, or if an earlier build named them otherwise.
+    #[serde(deserialize_with = "memory_or_none")]
     pub memory: Option<Memory>,
     /// Highest durable sequence number of each of the host's databases.
     pub databases: BTreeMap<String, i64>,
+}
+
+/// Reads the figures of a last sample. They are shown, never counted on: the next batch has them again.
+fn memory_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Memory>, D::Error> {
+    Ok(serde_json::from_value(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
 impl Host {

@@ -34,7 +34,8 @@ pub struct Header {
     pub last_sequence: i64,
     /// Number of rows in all tables.
     pub rows_count: u64,
-    /// Arrival of the batch by the collector's clock, ms since 1970-01-01 UTC.
+    /// Arrival of the batch by the collector's clock, ms since 1970-01-01 UTC; earlier builds wrote `received_ms`.
+    #[serde(alias = "received_ms")]
     pub received_time_ms: i64,
     /// The host's clock less the collector's at the time of sending, in ms; off by the one-way delay.
     pub skew_ms: Option<i64>,
@@ -53,16 +54,20 @@ impl Entry {
     /// Appends the entry to `to`.
     pub(super) fn write(&self, to: &mut Vec<u8>) {
         let header = serde_json::to_vec(&self.header).unwrap_or_default(); // plain structs always serialise
+        self.write_with(&header, to);
+    }
+
+    fn write_with(&self, header: &[u8], to: &mut Vec<u8>) {
         let begin = to.len();
         to.extend_from_slice(&MAGIC);
         for length in [header.len(), self.body.len()] {
             // Both lengths are far below 4 GiB: bodies are limited on arrival.
             to.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
         }
-        to.extend_from_slice(&hash(&header, &self.body));
+        to.extend_from_slice(&hash(header, &self.body));
         let check = check(to.get(begin..).unwrap_or_default());
         to.extend_from_slice(&check);
-        to.extend_from_slice(&header);
+        to.extend_from_slice(header);
         to.extend_from_slice(&self.body);
     }
 
@@ -95,8 +100,10 @@ impl Entry {
     /// Appends the entry in the form of earlier releases.
     #[cfg(test)]
     pub(super) fn write_version_1(&self, to: &mut Vec<u8>) {
+        let header = serde_json::to_string(&self.header).unwrap();
+        let header = header.replace("received_time_ms", "received_ms");
         let begin = to.len();
-        self.write(to);
+        self.write_with(header.as_bytes(), to);
         to[begin..begin + MAGIC_1.len()].copy_from_slice(&MAGIC_1);
         to.drain(begin + FRAME_BYTES..begin + FRAME_BYTES + CHECK_BYTES);
     }

@@ -156,4 +156,16 @@ fn metrics_sum_to_physical_memory_and_leave_out_hosts_that_are_off() {
         assert!(!found.contains(name), "{name}\n{found}");
     }
     assert_eq!(memory(&collector)["available_bytes"], 601);
+
+    // A file of an earlier build, with other keys: the host is known, its memory only by its next batch.
+    assert_eq!(collector.end(), Some(0));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("received_time_ms", "received_ms")).unwrap();
+    let collector = Collector::start(folder.path(), "");
+    assert!(
+        metrics(&collector)
+            .join("\n")
+            .contains("gleaner_host_last_received_timestamp_seconds")
+    );
+    assert!(memory(&collector).is_null());
 }
