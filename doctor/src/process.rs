@@ -16,7 +16,7 @@ const ELSEWHERE: [&str; 6] = [
     "--config",
     "--database",
     "--socket",
-    "--state",
+    "--state-folder",
     "--data-folder",
     "--listen",
 ];

@@ -40,9 +40,9 @@ fn the_owner_says_and_sees_what_is_lent() {
     let mut command = Command::new(program("gleaner-memoryd").unwrap());
     for (option, name) in [
         ("--config", "memoryd.toml"),
-        ("--agent", "agent.sock"),
+        ("--agent-socket", "agent.sock"),
         ("--socket", "memoryd.sock"),
-        ("--state", "state"),
+        ("--state-folder", "state"),
     ] {
         command.arg(option).arg(path(name));
     }

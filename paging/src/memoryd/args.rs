@@ -37,13 +37,13 @@ pub(crate) struct GlobalArgs {
     /// Socket of the agent [default: /run/gleaner/agent.sock as root, else
     /// $XDG_RUNTIME_DIR/gleaner/agent.sock]
     #[arg(long, global = true, value_name = "FILE")]
-    pub(crate) agent: Option<PathBuf>,
+    pub(crate) agent_socket: Option<PathBuf>,
     /// Socket for the owner's commands [default: memoryd.sock beside the agent's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
     /// Folder of the owner's wishes and of the log [default: /var/lib/gleaner/memoryd as root, else $XDG_STATE_HOME/gleaner/memoryd]
     #[arg(long, global = true, value_name = "DIR")]
-    pub(crate) state: Option<PathBuf>,
+    pub(crate) state_folder: Option<PathBuf>,
 }
 
 /// Subcommand of the memory server.
