@@ -148,7 +148,7 @@ mod tests {
                 host: host.host.clone(),
                 time_ms: 0,
                 quota_bytes: 0,
-                recruitable_bytes: 0,
+                paper_quota_bytes: 0,
                 harvestable_bytes: None,
                 reason: format!("{} ({}) is in use", host.host_name, host.host),
             });

@@ -166,7 +166,7 @@ fn one_instant_of_one_host_is_explained() {
         "MemFree",
         "Idle?",
         "Lease quota",
-        "recruitable",
+        "paper's quota",
     ] {
         assert!(said.contains(word), "{word} is missing in {said}");
     }

@@ -95,7 +95,7 @@ impl Figures {
         Self {
             installed,
             available,
-            lendable: gleaner_schemas::units::stored(quota.recruitable_bytes),
+            lendable: gleaner_schemas::units::stored(quota.paper_quota_bytes),
             demand: (installed - available).max(0),
             // As in Table 2: an unknown static part counts in no category.
             kernel: of(Category::DynamicKernel)

@@ -103,7 +103,7 @@ impl Returns {
                     hosts_count: back.returns,
                     idle_hosts_before_count: back.idle_before,
                     bytes: back.bytes,
-                    share_of_lendable: (back.lendable_bytes > 0)
+                    share_of_quota: (back.lendable_bytes > 0)
                         .then(|| back.bytes as f64 / back.lendable_bytes as f64),
                 }
             }));

@@ -154,7 +154,7 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
         harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
         idle_available_min_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
-        idle_recruitable_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
+        idle_paper_quota_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
         idle_harvestable_bytes: idle_harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
     }
 }

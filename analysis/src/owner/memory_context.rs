@@ -212,7 +212,7 @@ impl ModeSizes {
             host: host.map(str::to_owned),
             size_class: size_class.to_owned(),
             mode,
-            mean_lendable_bytes: self.lendable.mean(),
+            mean_quota_bytes: self.lendable.mean(),
             returns: self.cost.count,
             mean_footprint_bytes: self.footprint.mean()?,
             mean_bytes: self.cost.mean()?,
@@ -220,7 +220,7 @@ impl ModeSizes {
             p90_bytes: self.cost.quantile(0.9)?,
             p99_bytes: self.cost.quantile(0.99)?,
             max_bytes: self.cost.max,
-            upper_bound_mean_bytes: self.upper_bound.mean()?,
+            mean_upper_bound_bytes: self.upper_bound.mean()?,
             share_of_returns_with_any: self.with_any as f64 / self.cost.count as f64,
         })
     }

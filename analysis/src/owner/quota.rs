@@ -69,7 +69,7 @@ fn of_last(
         host: host.to_owned(),
         time_ms: samples.time_ms[last],
         quota_bytes: stored(found.quota_bytes),
-        recruitable_bytes: stored(found.recruitable_bytes),
+        paper_quota_bytes: stored(found.paper_quota_bytes),
         harvestable_bytes,
         reason,
     })
@@ -158,7 +158,7 @@ mod tests {
 
     fn said(samples: &Samples, verdict: Verdict, sources: &[ActivitySource]) -> (i64, String) {
         let q = of_last("h", samples, verdict, &Parameters::default(), sources).unwrap();
-        assert_eq!((q.recruitable_bytes, q.time_ms), (450, AT));
+        assert_eq!((q.paper_quota_bytes, q.time_ms), (450, AT));
         (q.quota_bytes, q.reason)
     }
 

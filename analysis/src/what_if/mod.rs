@@ -5,7 +5,7 @@
 //! *reclaim* is an end by the owner or the load while memory is lent; a gap that ends the period reclaims
 //! nothing. A reclaim costs the memory context (`policy::memory_context`), with G the memory lent at the last
 //! idle sample. Quotas also shrink while a host stays idle, and in scope `all` while the owner works:
-//! `returned_per_host_day_bytes` contains that, which is a cost to guests rather than to owners. The two
+//! `reclaimed_bytes_per_host_day` contains that, which is a cost to guests rather than to owners. The two
 //! scopes are therefore not compared with each other.
 //!
 //! The idle rule is evaluated again for each idle threshold and load limit; all other settings need only

@@ -139,15 +139,15 @@ impl Outcome {
             mode: setting.mode,
             hosts_count: self.hosts,
             observed_s: self.known_ms as f64 / 1000.0,
-            lent_mean_bytes: self.lent_byte_ms as f64 / self.known_ms as f64,
-            lent_share: self.lent_byte_ms as f64 / (self.physical_byte_ms.max(1)) as f64,
+            mean_quota_bytes: self.lent_byte_ms as f64 / self.known_ms as f64,
+            quota_share: self.lent_byte_ms as f64 / (self.physical_byte_ms.max(1)) as f64,
             reclaims_per_host_day: self.reclaims as f64 / days,
-            returned_mean_bytes: is_any.then(|| self.returned_bytes as f64 / self.reclaims as f64),
-            returned_per_host_day_bytes: (self.returned_bytes + self.shrunk_bytes) as f64 / days,
-            context_mean_bytes: self.contexts.mean(),
-            context_per_host_day_bytes: (self.contexts.mean())
+            mean_reclaimed_bytes: is_any.then(|| self.returned_bytes as f64 / self.reclaims as f64),
+            reclaimed_bytes_per_host_day: (self.returned_bytes + self.shrunk_bytes) as f64 / days,
+            mean_memory_context_bytes: self.contexts.mean(),
+            memory_context_bytes_per_host_day: (self.contexts.mean())
                 .map(|m| m * self.reclaims as f64 / days),
-            context_p99_bytes: self.contexts.quantile(0.99),
+            p99_memory_context_bytes: self.contexts.quantile(0.99),
             on_frontier: false,
         })
     }

@@ -58,7 +58,7 @@ fn totals_are_of_the_hosts_seen() {
                 (p.hosts_seen_count, p.hosts_idle_count),
                 (p.installed_bytes / BYTES, p.available_bytes / BYTES),
                 p.available_min_bytes / MIB,
-                (mib(p.idle_available_bytes), mib(p.idle_recruitable_bytes)),
+                (mib(p.idle_available_bytes), mib(p.idle_paper_quota_bytes)),
                 p.after_gap,
             )
         })
@@ -321,7 +321,7 @@ fn owners_come_back_together() {
     assert_eq!(worst.time_ms, NOON + 180_000);
     assert_eq!((worst.hosts_count, worst.idle_hosts_before_count), (2, 3));
     assert_eq!(
-        (worst.bytes, worst.share_of_lendable),
+        (worst.bytes, worst.share_of_quota),
         (488 * MIB, Some(488.0 / 532.0))
     );
 

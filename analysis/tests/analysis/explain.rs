@@ -102,7 +102,7 @@ fn each_figure_is_the_sum_of_its_terms() {
     let quota = e.quota.unwrap();
     assert_eq!(quota.quota_bytes, 0);
     let headroom = (1024.0 * 0.15 * MIB as f64) as i64;
-    assert_eq!(quota.recruitable_bytes, 600 * MIB - headroom);
+    assert_eq!(quota.paper_quota_bytes, 600 * MIB - headroom);
     let processes: Vec<_> = e
         .processes
         .iter()

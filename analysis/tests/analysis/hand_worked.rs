@@ -303,7 +303,7 @@ fn idle_periods_and_quotas() {
 
     let a = &f.quotas[0];
     assert_eq!((a.time_ms, a.quota_bytes), (NOON + 1_090_000, 0));
-    assert_eq!(a.recruitable_bytes, 700 * MIB - 161_061_273);
+    assert_eq!(a.paper_quota_bytes, 700 * MIB - 161_061_273);
     // Active at 995 s, but the load before 1000 s is unknown: 1000 + 300.
     assert_eq!(
         a.reason,

@@ -163,7 +163,7 @@ fn how_much_there_is_side_by_side() {
     assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
     assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
     // No owner returned.
-    assert_eq!(harvestable.context_mean_bytes, None);
+    assert_eq!(harvestable.mean_memory_context_bytes, None);
 }
 
 #[test]
@@ -224,18 +224,18 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     // Ten samples of 500 MiB and one of 300.
     let mean = (5300.0 / 11.0) * MIB as f64 - HEADROOM as f64;
     assert!((harvestable.mean_bytes - mean).abs() < 1.0);
-    assert_eq!(harvestable.lendable_mean_bytes, gentle.mean_lendable_bytes);
-    assert!(harvestable.lendable_mean_bytes.is_some());
-    assert_eq!(harvestable.context_mean_bytes, Some(gentle.mean_bytes));
-    assert_eq!(harvestable.context_p99_bytes, Some(gentle.p99_bytes));
+    assert_eq!(harvestable.mean_quota_bytes, gentle.mean_quota_bytes);
+    assert!(harvestable.mean_quota_bytes.is_some());
+    assert_eq!(harvestable.mean_memory_context_bytes, Some(gentle.mean_bytes));
+    assert_eq!(harvestable.p99_memory_context_bytes, Some(gentle.p99_bytes));
     // No lending mode uses this notion, and none lends in all time.
     for (scope, notion) in [
         (Scope::Idle, Notion::Available),
         (Scope::All, Notion::Harvestable),
     ] {
         let other = sizes(&f, scope, notion).unwrap();
-        assert_eq!(other.lendable_mean_bytes, None);
-        assert_eq!(other.context_mean_bytes, None);
+        assert_eq!(other.mean_quota_bytes, None);
+        assert_eq!(other.mean_memory_context_bytes, None);
     }
 }
 

@@ -280,16 +280,16 @@ fn memory_context_of_both_modes() {
         );
         assert_eq!(context.mean_footprint_bytes, (800 * MIB) as f64);
         // Only process 1 had been there while the owner was away.
-        assert_eq!(context.upper_bound_mean_bytes, (150 * MIB) as f64);
+        assert_eq!(context.mean_upper_bound_bytes, (150 * MIB) as f64);
         assert_eq!(context.share_of_returns_with_any, 1.0);
     }
     // By the rule, samples 4, 5 and 14 are idle.
     assert_eq!(
-        paper.mean_lendable_bytes,
+        paper.mean_quota_bytes,
         Some((500 * MIB - HEADROOM) as f64)
     );
     let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
-    assert!((gentle.mean_lendable_bytes.unwrap() - gentle_mean).abs() < 1.0);
+    assert!((gentle.mean_quota_bytes.unwrap() - gentle_mean).abs() < 1.0);
     // The host's own records have the same figures.
     let own = f
         .memory_context
@@ -304,7 +304,7 @@ fn what_is_lent_already_changes_no_memory_context() {
     let (none, some) = (found(with_processes(0)), found(with_processes(100)));
     for (none, some) in contexts(&none, "all").iter().zip(contexts(&some, "all")) {
         assert_eq!(none.mean_bytes, some.mean_bytes);
-        assert_eq!(none.mean_lendable_bytes, some.mean_lendable_bytes);
+        assert_eq!(none.mean_quota_bytes, some.mean_quota_bytes);
     }
 }
 

@@ -103,9 +103,9 @@ mod tests {
             mean_share: 0.0,
             median_bytes: 0.0,
             p5_bytes: 0.0,
-            lendable_mean_bytes: None,
-            context_mean_bytes: None,
-            context_p99_bytes: None,
+            mean_quota_bytes: None,
+            mean_memory_context_bytes: None,
+            p99_memory_context_bytes: None,
         };
         // One host of 300 MiB with 200 available, and two of 100 with 50 each; a third of the large host's
         // samples are idle.

@@ -147,7 +147,7 @@ fn lending(view: &View) -> Vec<Part> {
             view.clock.moment(quota.time_ms),
             stored_bytes(quota.quota_bytes),
             quota.reason,
-            stored_bytes(quota.recruitable_bytes.max(0)),
+            stored_bytes(quota.paper_quota_bytes.max(0)),
         ))
     });
     said.collect()

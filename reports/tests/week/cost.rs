@@ -22,7 +22,7 @@ pub fn fill(f: &mut Findings) {
         hosts_count: 2,
         idle_hosts_before_count: 3,
         bytes: (23.0 * GIB) as i64,
-        share_of_lendable: Some(0.4),
+        share_of_quota: Some(0.4),
     }];
     f.owner_cost = [CostWindow::Return, CostWindow::Busy]
         .map(owner_cost)
@@ -46,7 +46,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
             host: host.map(|h| h.host.clone()),
             size_class: size_class.into(),
             mode,
-            mean_lendable_bytes: Some(share * physical),
+            mean_quota_bytes: Some(share * physical),
             returns: 7 * hosts_count,
             mean_footprint_bytes: 0.2 * physical,
             mean_bytes: 0.01 * share * physical,
@@ -54,7 +54,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
             p90_bytes: 0.02 * share * physical,
             p99_bytes: 0.2 * share * physical,
             max_bytes: (0.2 * physical) as i64,
-            upper_bound_mean_bytes: 0.15 * physical,
+            mean_upper_bound_bytes: 0.15 * physical,
             share_of_returns_with_any: 0.12,
         });
     }
@@ -101,14 +101,14 @@ fn settings(mode: LendingMode) -> Vec<WhatIf> {
             mode,
             hosts_count: 3,
             observed_s: 518_400.0,
-            lent_mean_bytes: gentle * lent * 30.0 * GIB,
-            lent_share: gentle * lent,
+            mean_quota_bytes: gentle * lent * 30.0 * GIB,
+            quota_share: gentle * lent,
             reclaims_per_host_day: 1050.0 / idle_after_s,
-            returned_mean_bytes: Some(4.0 * GIB),
-            returned_per_host_day_bytes: 14.0 * GIB,
-            context_mean_bytes: Some(mib * 1_048_576.0 / 3.5),
-            context_p99_bytes: Some(mib * 1_048_576.0),
-            context_per_host_day_bytes: Some(gentle * mib * 1_048_576.0),
+            mean_reclaimed_bytes: Some(4.0 * GIB),
+            reclaimed_bytes_per_host_day: 14.0 * GIB,
+            mean_memory_context_bytes: Some(mib * 1_048_576.0 / 3.5),
+            p99_memory_context_bytes: Some(mib * 1_048_576.0),
+            memory_context_bytes_per_host_day: Some(gentle * mib * 1_048_576.0),
             on_frontier: varied != "none",
         };
     vec![

@@ -33,18 +33,18 @@ pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> 
 
 pub fn quota(points: &[MemoryPoint], host: &str, physical: f64) -> Quota {
     let last = points.last().unwrap();
-    let recruitable = (last.available_bytes - 0.15 * physical).max(0.0) as i64;
+    let paper_quota_bytes = (last.available_bytes - 0.15 * physical).max(0.0) as i64;
     let idle = last.idle == Some(true);
     let harvestable = last.harvestable_min_bytes;
     Quota {
         host: host.into(),
         time_ms: last.time_ms,
         quota_bytes: if idle {
-            recruitable.min(harvestable.unwrap())
+            paper_quota_bytes.min(harvestable.unwrap())
         } else {
             0
         },
-        recruitable_bytes: recruitable,
+        paper_quota_bytes,
         harvestable_bytes: harvestable,
         reason: if idle {
             "the host is idle"

@@ -39,7 +39,7 @@ pub struct ClusterPoint {
     /// Like `available_min_bytes`, over the hosts that were idle during the whole cell.
     pub idle_available_min_bytes: Option<i64>,
     /// Mean lendable memory on idle hosts, as the paper counts.
-    pub idle_recruitable_bytes: Option<f64>,
+    pub idle_paper_quota_bytes: Option<f64>,
     /// Mean harvestable memory on idle hosts; a host without this figure adds nothing.
     pub idle_harvestable_bytes: Option<f64>,
 }
@@ -246,7 +246,7 @@ pub struct WorstReturn {
     /// Lendable bytes that were reclaimed.
     pub bytes: i64,
     /// The bytes as a share of the memory that all idle hosts could lend; absent if they could lend none.
-    pub share_of_lendable: Option<f64>,
+    pub share_of_quota: Option<f64>,
 }
 
 impl Finding for WorstReturn {

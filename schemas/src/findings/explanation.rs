@@ -93,13 +93,13 @@ pub struct ExplainedIdle {
 pub struct ExplainedQuota {
     /// Bytes that could be leased at the sample.
     pub quota_bytes: i64,
-    /// Quota if the host were idle: the smaller of `recruitable_bytes` and `harvestable_bytes` plus lent
+    /// Quota if the host were idle: the smaller of `paper_quota_bytes` and `harvestable_bytes` plus lent
     /// memory; 0 where `harvestable_bytes` is unknown.
     pub once_idle_bytes: i64,
     /// The paper's quota: available + lent − headroom.
-    pub recruitable_bytes: i64,
-    /// The terms of `recruitable_bytes`.
-    pub recruitable_terms: Vec<Term>,
+    pub paper_quota_bytes: i64,
+    /// The terms of `paper_quota_bytes`.
+    pub paper_quota_terms: Vec<Term>,
     /// Harvestable memory at the sample: MemAvailable − headroom; absent where unknown.
     pub harvestable_bytes: Option<i64>,
 }

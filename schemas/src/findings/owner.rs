@@ -38,11 +38,11 @@ pub struct Quota {
     pub host: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
-    /// Memory that could be leased: if idle, the smaller of `recruitable_bytes` and `harvestable_bytes` plus
+    /// Memory that could be leased: if idle, the smaller of `paper_quota_bytes` and `harvestable_bytes` plus
     /// lent memory; else 0.
     pub quota_bytes: i64,
-    /// The paper's recruited memory if the host were idle: total − in use − reserve − headroom.
-    pub recruitable_bytes: i64,
+    /// The paper's quota if the host were idle: total − in use − reserve − headroom.
+    pub paper_quota_bytes: i64,
     /// Memory that could be taken without paging out the owner's pages: MemAvailable less the headroom.
     pub harvestable_bytes: Option<i64>,
     /// Reason of the quota, in words.
@@ -205,7 +205,7 @@ pub struct MemoryContext {
     /// Mode of lending.
     pub mode: LendingMode,
     /// Memory that could be lent: mean over the samples at which the host was idle.
-    pub mean_lendable_bytes: Option<f64>,
+    pub mean_quota_bytes: Option<f64>,
     /// Returns with a known memory context.
     pub returns: i64,
     /// Mean footprint A over the returns.
@@ -223,7 +223,7 @@ pub struct MemoryContext {
     /// Mean of the paper's loose upper bound: the part of A that was cached while the host was idle. This
     /// part is the footprint of those processes of A that had started before the return, limited to available
     /// memory.
-    pub upper_bound_mean_bytes: f64,
+    pub mean_upper_bound_bytes: f64,
     /// Share of the returns with a memory context above 0.
     pub share_of_returns_with_any: f64,
 }

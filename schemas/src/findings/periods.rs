@@ -315,11 +315,11 @@ pub struct NotionSizes {
     /// Mean of the memory that a mode of lending lends ([`crate::findings::MemoryContext`]): mode `paper` for
     /// the notion `paper`, mode `gentle` for `harvestable`. Only in scope `idle`; absent for other notions
     /// and without a return.
-    pub lendable_mean_bytes: Option<f64>,
-    /// Mean memory that would have to be paged in again at a return; absent where `lendable_mean_bytes` is.
-    pub context_mean_bytes: Option<f64>,
-    /// Quantile of 99 % of that memory; absent where `lendable_mean_bytes` is.
-    pub context_p99_bytes: Option<f64>,
+    pub mean_quota_bytes: Option<f64>,
+    /// Mean memory that would have to be paged in again at a return; absent where `mean_quota_bytes` is.
+    pub mean_memory_context_bytes: Option<f64>,
+    /// Quantile of 99 % of that memory; absent where `mean_quota_bytes` is.
+    pub p99_memory_context_bytes: Option<f64>,
 }
 
 impl Finding for NotionSizes {

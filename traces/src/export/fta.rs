@@ -206,7 +206,7 @@ mod tests {
         let period = |&(from_ms, to_ms): &(i64, i64)| AvailablePeriod {
             from_ms,
             to_ms,
-            is_start_seen: true,
+            is_start_known: true,
             end: Some(EndCause::Owner),
         };
         HostAvailability {

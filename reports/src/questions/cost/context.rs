@@ -28,7 +28,7 @@ pub(super) fn words(view: &View) -> Option<String> {
     let first = paper.or(gentle)?;
     let of = |c: &MemoryContext| {
         let lent = c
-            .mean_lendable_bytes
+            .mean_quota_bytes
             .map(bytes)
             .unwrap_or_else(|| "an unknown amount".into());
         format!(
@@ -87,7 +87,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
                 let mut row = vec![
                     Cell::text(mode_words(mode)),
                     class_cell(&c.size_class),
-                    Cell::or_absent(c.mean_lendable_bytes, Cell::bytes),
+                    Cell::or_absent(c.mean_quota_bytes, Cell::bytes),
                     Cell::share(c.share_of_returns_with_any),
                     Cell::bytes(c.mean_bytes),
                     Cell::bytes(c.p90_bytes),

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// A value of a point of all hosts together.
 type PointValue = fn(&ClusterPoint) -> Option<f64>;
 
-const PAPER: PointValue = |p| p.idle_recruitable_bytes;
+const PAPER: PointValue = |p| p.idle_paper_quota_bytes;
 const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
 /// Figure over the week, with a pale line for the week before; absent if no host's idle periods are known.
@@ -143,7 +143,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     let rows = f.hosts.iter().map(|host| {
         let paper = contexts.get(&(host.host.as_str(), true));
         let gentle = contexts.get(&(host.host.as_str(), false));
-        let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_lendable_bytes);
+        let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_quota_bytes);
         let mut row = vec![
             view.host_cell(&host.host),
             Cell::bytes(host.physical_bytes as f64),
@@ -211,7 +211,7 @@ mod tests {
         ClusterPoint {
             time_ms,
             cells_count: 1,
-            idle_recruitable_bytes: Some(gib * GIB),
+            idle_paper_quota_bytes: Some(gib * GIB),
             ..ClusterPoint::default()
         }
     }
@@ -250,7 +250,7 @@ mod tests {
             Some(2)
         );
         for point in &mut findings.cluster_over_time {
-            point.idle_recruitable_bytes = None;
+            point.idle_paper_quota_bytes = None;
         }
         assert!(of(&findings, None, |v| figure(v).is_none()));
     }

@@ -105,7 +105,7 @@ fn answer(view: &View) -> String {
     text.push('.');
     let paper = context::pooled(f, LendingMode::Paper).or(context::pooled(f, LendingMode::Gentle));
     if let Some(context) = paper {
-        let lent = context.mean_lendable_bytes.map(|lent| {
+        let lent = context.mean_quota_bytes.map(|lent| {
             format!(
                 "If idle hosts had lent all they may ({} each on average),",
                 bytes(lent)
@@ -206,7 +206,7 @@ pub(super) mod tests {
             host: None,
             size_class: "all".into(),
             mode: LendingMode::Paper,
-            mean_lendable_bytes: Some(8.0 * 1_073_741_824.0),
+            mean_quota_bytes: Some(8.0 * 1_073_741_824.0),
             returns: 42,
             mean_footprint_bytes: 1e9,
             mean_bytes,
@@ -214,7 +214,7 @@ pub(super) mod tests {
             p90_bytes: 0.0,
             p99_bytes,
             max_bytes: 1 << 30,
-            upper_bound_mean_bytes: 1e9,
+            mean_upper_bound_bytes: 1e9,
             share_of_returns_with_any: 0.02,
         }
     }

@@ -117,7 +117,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             Cell::count(w.hosts_count),
             Cell::count(w.idle_hosts_before_count),
             Cell::bytes(w.bytes as f64),
-            Cell::or_absent(w.share_of_lendable, |s| Cell::share(s).bar(s)),
+            Cell::or_absent(w.share_of_quota, |s| Cell::share(s).bar(s)),
         ]
     });
     let first = view.findings.worst_returns.iter().max_by_key(|w| w.bytes)?;
@@ -140,7 +140,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
         ],
     )
     .with_rows(rows.collect())?;
-    let whole = first.share_of_lendable.map(|s| {
+    let whole = first.share_of_quota.map(|s| {
         format!(
             "If all lendable memory had been lent, {} of it would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
             share(s)
@@ -200,7 +200,7 @@ mod tests {
                 hosts_count: 14,
                 idle_hosts_before_count: 29,
                 bytes: 23 << 30,
-                share_of_lendable: Some(0.48),
+                share_of_quota: Some(0.48),
             }],
             ..Findings::default()
         };
