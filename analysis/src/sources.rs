@@ -55,7 +55,7 @@ fn described(entry: &SourceEntry, hosts_count: i64) -> TraceSource {
         hosts_count,
         available: entry.available.clone(),
         physical: None,
-        sizes_are_made_up: entry.sizes_are_made_up,
+        has_invented_sizes: entry.has_invented_sizes,
         columns: columns.collect(),
     };
     TraceSource {

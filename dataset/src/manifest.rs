@@ -45,7 +45,7 @@ pub struct SourceEntry {
     pub available: String,
     /// True if the importer invents sizes, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sizes_are_made_up: bool,
+    pub has_invented_sizes: bool,
     /// The columns that the source fills.
     pub columns: Vec<SourceColumn>,
 }

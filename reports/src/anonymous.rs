@@ -40,7 +40,7 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
 fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, NamePair> {
     // Hosts without samples are listed only as missing.
     let ids = |f: &Findings| -> Vec<String> {
-        let missing = f.not_measured.iter().map(|n| n.host.clone());
+        let missing = f.missing_measures.iter().map(|n| n.host.clone());
         let hosts = f.hosts.iter().map(|h| h.host.clone());
         hosts.chain(missing.filter(|host| host != "all")).collect()
     };
@@ -122,7 +122,7 @@ impl Renamer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gleaner_schemas::findings::{Gap, HostSummary, NotMeasured, Quota, Reclaims};
+    use gleaner_schemas::findings::{Gap, HostSummary, MissingMeasure, Quota, Reclaims};
     use serde_json::Value;
 
     fn fleet(names: &[&str]) -> Findings {
@@ -161,7 +161,7 @@ mod tests {
                 reclaims_per_day: host.physical_bytes as f64,
             });
         }
-        f.not_measured.push(NotMeasured {
+        f.missing_measures.push(MissingMeasure {
             measure: "hosts".into(),
             host: "id-of-nobody".into(),
             reason: "it has no samples".into(),

@@ -136,7 +136,7 @@ fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
 /// by the importer.
 pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     let sources = view.findings.sources.iter();
-    let mut made_up = sources.filter(|source| source.sizes_are_made_up);
+    let mut made_up = sources.filter(|source| source.has_invented_sizes);
     !made_up.any(|source| host.source.as_ref() == Some(&source.name))
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
             Cell::count(source.hosts_count),
             Cell::text(&source.available),
             Cell::or_absent(source.physical.as_deref(), Cell::text),
-            Cell::text(if source.sizes_are_made_up {
+            Cell::text(if source.has_invented_sizes {
                 "invented by the import"
             } else {
                 "from the trace"

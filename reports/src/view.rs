@@ -151,7 +151,7 @@ impl<'a> View<'a> {
     /// The analysis' reason for a missing measure; absent if it gives none.
     pub(crate) fn reason_without(&self, measure: &str) -> Option<&str> {
         self.findings
-            .not_measured
+            .missing_measures
             .iter()
             .find(|n| n.measure == measure)
             .map(|n| n.reason.as_str())

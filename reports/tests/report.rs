@@ -181,7 +181,7 @@ fn a_fleet_without_any_one_list_says_sensible_things() {
 fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     let (mut now, mut before) = (week::whole(), week::whole());
     for odds in &mut before.availability_odds {
-        odds.still_available *= 0.9;
+        odds.available_probability *= 0.9;
     }
     let said = |findings: &Findings, before: Option<&Findings>| {
         let report = Report::new(findings, before, &Options::default()).unwrap();
@@ -261,7 +261,7 @@ fn hostile_names_stay_text() {
         findings.absences[0].detail = hostile.into();
         findings.memory_usage[0].category = hostile.into();
         findings.memory_usage[0].size_class = hostile.into();
-        findings.not_measured[0].reason = hostile.into();
+        findings.missing_measures[0].reason = hostile.into();
         findings.activity_sources[0].state = hostile.into();
         let options = Options {
             title: hostile.into(),
@@ -365,7 +365,7 @@ fn the_same_input_gives_the_same_page() {
 #[test]
 fn a_gap_starts_a_new_line() {
     let mut findings = demo();
-    findings.memory_over_time[10].after_gap = true;
+    findings.memory_over_time[10].is_after_gap = true;
     let page = html(&findings, &Options::default()).unwrap();
     let plot = plot(&page, "h1-memory-over-time");
     let lengths: Vec<usize> = plot["times"]
@@ -480,7 +480,7 @@ fn fleet(hosts: i64, points: i64) -> Findings {
             point.host = id.clone();
             point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
             point.samples_count = 6720 / points.max(1);
-            point.after_gap = at > 0 && at % 700 == 0;
+            point.is_after_gap = at > 0 && at % 700 == 0;
             point.available_bytes -= noise;
             point.available_min_bytes -= 2 * noise as i64;
             point.process_bytes = point.process_bytes.map(|b| b + noise);
@@ -540,7 +540,7 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
         hosts_count: count as i64,
         available: BOUND.into(),
         physical: Some("what was provisioned".into()),
-        sizes_are_made_up: false,
+        has_invented_sizes: false,
         columns: vec![TraceColumn {
             table: "samples".into(),
             column: "available_bytes".into(),
@@ -647,7 +647,7 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     let mut findings = imported(long(), 3);
     let (words, _) = advised(&findings);
     assert!(words.iter().any(|word| word != "watch"), "{words:?}");
-    findings.sources[0].sizes_are_made_up = true;
+    findings.sources[0].has_invented_sizes = true;
     let (words, json) = advised(&findings);
     assert!(words.iter().all(|word| word == "watch"), "{words:?}");
     assert!(json.contains("the trace has no sizes"));

@@ -34,7 +34,7 @@ def test_findings_of_a_synthetic_dataset(findings):
 def test_findings_of_an_imported_dataset(gleaner, imported):
     found = json.loads(gleaner("analyze", imported, "--json"))
     assert not wrong(published("findings"), found)
-    assert found["not_measured"] and found["sources"]
+    assert found["missing_measures"] and found["sources"]
 
 
 def test_explanations(gleaner, synthetic, imported):

@@ -143,6 +143,6 @@ def test_odds_equal_asking_every_five_seconds(programs, root, samples):
             counted += followed.sum()
             survived += (followed & (then_ms < period.from_ms + period.ms)).sum()
         assert record["observed_s"] == pytest.approx(counted * 5, rel=0.001)
-        assert record["still_available"] == pytest.approx(survived / counted, abs=0.001)
-        assert record["still_available"] + sum(record[c] for c in causes) == pytest.approx(1)
-        assert record["low"] <= record["still_available"] <= record["high"]
+        assert record["available_probability"] == pytest.approx(survived / counted, abs=0.001)
+        assert record["available_probability"] + sum(record[c] for c in causes) == pytest.approx(1)
+        assert record["low"] <= record["available_probability"] <= record["high"]

@@ -66,9 +66,9 @@ fn points(
     stretches
         .map(|stretch| {
             let segment = segment_of(stretch.end - 1);
-            let after_gap = segment != segment_before;
+            let is_after_gap = segment != segment_before;
             segment_before = segment;
-            point(host, samples, idle, stretch, after_gap)
+            point(host, samples, idle, stretch, is_after_gap)
         })
         .collect()
 }
@@ -78,7 +78,7 @@ fn point(
     samples: &Samples,
     idle: &[Option<bool>],
     stretch: Range<usize>,
-    after_gap: bool,
+    is_after_gap: bool,
 ) -> MemoryPoint {
     let category = |c: Category| mean(stretch.clone().filter_map(|i| samples.category(c, i)));
     let harvestable = || stretch.clone().filter_map(|i| samples.harvestable_bytes[i]);
@@ -87,7 +87,7 @@ fn point(
         host: host.to_owned(),
         time_ms: samples.time_ms[stretch.start],
         samples_count: stretch.len() as i64,
-        after_gap,
+        is_after_gap,
         idle: idle[stretch.end - 1],
         static_kernel_bytes: category(Category::StaticKernel),
         balloon_bytes: category(Category::Balloon),
@@ -138,7 +138,7 @@ mod tests {
         );
         let found: Vec<_> = points
             .iter()
-            .map(|p| (p.time_ms, p.available_bytes, p.after_gap, p.idle))
+            .map(|p| (p.time_ms, p.available_bytes, p.is_after_gap, p.idle))
             .collect();
         assert_eq!(
             found,
@@ -174,7 +174,7 @@ mod tests {
             assert_eq!(counted, 13_440);
             let least = points.iter().map(|p| p.available_min_bytes).min();
             assert_eq!(least, Some(3));
-            let gaps = points.iter().filter(|p| p.after_gap).count();
+            let gaps = points.iter().filter(|p| p.is_after_gap).count();
             assert!(gaps == segments.len() - 1 || run_length < 10, "{gaps}");
         }
     }

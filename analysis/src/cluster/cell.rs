@@ -15,7 +15,7 @@ const LARGEST_BYTES: i64 = 1 << 56;
 /// of the cell counts as 0, so that a sum over hosts is what they have at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub(crate) installed_bytes: i64,
+    pub(crate) physical_bytes: i64,
     pub(crate) available_bytes: i64,
     pub(crate) available_least_bytes: i64,
     /// Static and dynamic; like the other optional sizes absent if unknown in any part of the cell.
@@ -190,7 +190,7 @@ impl PartialCell {
         // Two periods that touch are separate: the owner came and went between them.
         let idle = open.is_some_and(|p| p.to_ms >= end_ms && !returned);
         Cell {
-            installed_bytes: mean(self.installed),
+            physical_bytes: mean(self.installed),
             available_bytes: mean(self.available),
             available_least_bytes: self.available_least,
             kernel_bytes: self.kernel.map(mean),

@@ -45,11 +45,11 @@ impl Contributions {
         let mut is_seen = false;
         for (_, cell) in host.iter() {
             is_seen = true;
-            part.installed += i128::from(cell.installed_bytes);
+            part.installed += i128::from(cell.physical_bytes);
             part.available += i128::from(cell.available_bytes);
             if cell.idle.is_some() {
                 let idle = part.idle.get_or_insert_default();
-                idle.installed += i128::from(cell.installed_bytes);
+                idle.installed += i128::from(cell.physical_bytes);
                 idle.available += i128::from(cell.idle_available_bytes);
             }
         }
@@ -110,7 +110,7 @@ fn by_class(scope: Scope, hosts: &[HostContribution]) -> Vec<ClassContribution> 
         size_class: class.to_string(),
         hosts_count,
         available_share: share(available, all_available),
-        installed_share: share(installed, all_installed),
+        physical_share: share(installed, all_installed),
     };
     classes.into_iter().map(record).collect()
 }

@@ -110,7 +110,7 @@ pub(crate) mod tests {
             lendable_at_start_bytes: lendable,
             available_bytes: lendable,
             available_least_bytes: lendable,
-            installed_bytes: 10,
+            physical_bytes: 10,
             demand_most_bytes: 10 - lendable,
             idle,
             idle_at_start: is_idle || returned,

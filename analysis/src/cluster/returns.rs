@@ -102,7 +102,7 @@ impl Returns {
                     time_ms: at.saturating_mul(cell_ms),
                     hosts_count: back.returns,
                     idle_hosts_before_count: back.idle_before,
-                    bytes: back.bytes,
+                    reclaimed_bytes: back.bytes,
                     share_of_quota: (back.lendable_bytes > 0)
                         .then(|| back.bytes as f64 / back.lendable_bytes as f64),
                 }
@@ -118,10 +118,10 @@ fn in_hour(hour_of_week: i64, cells: &[IdleSums]) -> Option<ReturnsByHour> {
         weekday: hour_of_week / 24 + 1,
         hour: hour_of_week % 24,
         cells_count: cells.len() as i64,
-        returns_per_cell_mean: returns as f64 / n,
-        returns_per_cell_max: cells.iter().map(|b| b.returns).max()?,
+        mean_returns_per_cell: returns as f64 / n,
+        max_returns_per_cell: cells.iter().map(|b| b.returns).max()?,
         share_of_idle_hosts: (idle_before > 0).then(|| returns as f64 / idle_before as f64),
-        bytes_mean: cells.iter().map(|b| b.bytes as f64).sum::<f64>() / n,
-        bytes_max: cells.iter().map(|b| b.bytes).max()?,
+        mean_reclaimed_bytes: cells.iter().map(|b| b.bytes as f64).sum::<f64>() / n,
+        max_reclaimed_bytes: cells.iter().map(|b| b.bytes).max()?,
     })
 }

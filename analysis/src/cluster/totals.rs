@@ -13,7 +13,7 @@ use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, Scope}
 struct Total {
     hosts_seen: i64,
     hosts_missing: i64,
-    installed_bytes: i64,
+    physical_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
     /// Hosts whose idleness is known.
@@ -36,7 +36,7 @@ impl Total {
         let add = |mine: &mut i64, theirs: i64| *mine = mine.saturating_add(theirs);
         add(&mut self.hosts_seen, other.hosts_seen);
         add(&mut self.hosts_missing, other.hosts_missing);
-        add(&mut self.installed_bytes, other.installed_bytes);
+        add(&mut self.physical_bytes, other.physical_bytes);
         add(&mut self.available_bytes, other.available_bytes);
         add(&mut self.available_least_bytes, other.available_least_bytes);
         add(&mut self.hosts_told, other.hosts_told);
@@ -77,7 +77,7 @@ impl Totals {
             *found.cells.at(at) = Total {
                 hosts_seen: 1,
                 hosts_missing: 0,
-                installed_bytes: cell.installed_bytes,
+                physical_bytes: cell.physical_bytes,
                 available_bytes: cell.available_bytes,
                 available_least_bytes: cell.available_least_bytes,
                 hosts_told: i64::from(told),
@@ -108,19 +108,19 @@ impl Totals {
         let mut before = None;
         for part in stretches(&cells) {
             let (first, last) = (cells[part.start], cells[part.end - 1]);
-            let after_gap = before.is_some_and(|before: i64| first - before > 1);
+            let is_after_gap = before.is_some_and(|before: i64| first - before > 1);
             let point = point(
                 first.saturating_mul(cell_ms),
-                after_gap,
+                is_after_gap,
                 &totals[part],
                 cell_ms,
             );
             findings.cluster_over_time.push(point);
             before = Some(last);
         }
-        let available = |t: &Total| Some((t.available_bytes, t.installed_bytes));
+        let available = |t: &Total| Some((t.available_bytes, t.physical_bytes));
         let idle =
-            |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.installed_bytes));
+            |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.physical_bytes));
         // If more than one host of ten is missing, the sum is not the cluster's.
         let whole = || {
             totals
@@ -135,7 +135,7 @@ impl Totals {
     }
 }
 
-fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> ClusterPoint {
+fn point(time_ms: i64, is_after_gap: bool, totals: &[Total], cell_ms: i64) -> ClusterPoint {
     let n = totals.len() as f64;
     let mean = |of: fn(&Total) -> i64| totals.iter().map(|t| of(t) as f64).sum::<f64>() / n;
     let told = totals.iter().any(|t| t.hosts_told > 0);
@@ -145,10 +145,10 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
     ClusterPoint {
         time_ms,
         cells_count: totals.len() as i64,
-        after_gap,
+        is_after_gap,
         hosts_seen_count: mean(|t| t.hosts_seen),
         hosts_idle_count: told.then(|| mean(|t| t.idle_ms) / cell_ms as f64),
-        installed_bytes: mean(|t| t.installed_bytes),
+        physical_bytes: mean(|t| t.physical_bytes),
         available_bytes: mean(|t| t.available_bytes),
         available_min_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
         harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
@@ -175,7 +175,7 @@ fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
         p5_bytes: reached_by(&bytes, 950)?,
         median_bytes: reached_by(&bytes, 500)?,
         max_bytes: distribution.max,
-        share_of_installed: if installed > 0.0 {
+        share_of_physical: if installed > 0.0 {
             mean_bytes / installed
         } else {
             0.0

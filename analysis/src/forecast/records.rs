@@ -12,7 +12,7 @@ use gleaner_policy::forecast::table::{self, Question, Table};
 use gleaner_policy::forecast::{AHEAD, AHEAD_S, Bins, SLOTS, TABLE_VERSION};
 use gleaner_schemas::findings::{
     Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
-    ForecastTableSize, ForecastWeight, NotMeasured, Parameters, Scope,
+    ForecastTableSize, ForecastWeight, MissingMeasure, Parameters, Scope,
 };
 use gleaner_schemas::units::Seconds;
 use std::array::from_fn;
@@ -142,7 +142,7 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
 fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
     let quality_is_empty = findings.forecast_quality.is_empty();
     let mut say = |measure: &str, host: &str, reason: String| {
-        findings.not_measured.push(NotMeasured {
+        findings.missing_measures.push(MissingMeasure {
             measure: measure.to_owned(),
             host: host.to_owned(),
             reason,

@@ -21,7 +21,7 @@ pub(super) fn mark(records: &mut [WhatIf]) {
             more >= lent && less <= cost && (more > lent || less < cost)
         };
         let mut alike = all.iter().filter(|(m, s, ..)| (*m, *s) == (mode, scope));
-        record.on_frontier = !alike.any(beats);
+        record.is_on_frontier = !alike.any(beats);
     }
 }
 
@@ -49,7 +49,7 @@ mod tests {
             mean_memory_context_bytes: None,
             p99_memory_context_bytes: None,
             memory_context_bytes_per_host_day: None,
-            on_frontier: false,
+            is_on_frontier: false,
         }
     }
 
@@ -66,7 +66,7 @@ mod tests {
             record(Gentle, 1.0, 7.0), // the only record of its mode
         ];
         mark(&mut records);
-        let marked = records.map(|r| r.on_frontier);
+        let marked = records.map(|r| r.is_on_frontier);
         assert_eq!(marked, [true, true, false, false, true, true, true]);
         mark(&mut []);
     }
@@ -88,7 +88,7 @@ mod tests {
             },
         ];
         mark(&mut records);
-        let marked = records.map(|r| r.on_frontier);
+        let marked = records.map(|r| r.is_on_frontier);
         assert_eq!(marked, [true, false, true, false, true]);
     }
 }

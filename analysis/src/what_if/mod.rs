@@ -24,7 +24,7 @@ use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
-use gleaner_schemas::findings::{self, Findings, NotMeasured, Parameters};
+use gleaner_schemas::findings::{self, Findings, MissingMeasure, Parameters};
 use lendable::LendableMemory;
 use outcome::{Absence, Outcome};
 use setting::Setting;
@@ -88,7 +88,7 @@ impl Measure for WhatIf {
             .collect();
         frontier::mark(&mut records);
         if records.is_empty() {
-            findings.not_measured.push(NotMeasured {
+            findings.missing_measures.push(MissingMeasure {
                 measure: "what_if".to_owned(),
                 host: "all".to_owned(),
                 reason: "of no host can it be told both when it was idle and where its memory went"

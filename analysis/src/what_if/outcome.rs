@@ -148,7 +148,7 @@ impl Outcome {
             memory_context_bytes_per_host_day: (self.contexts.mean())
                 .map(|m| m * self.reclaims as f64 / days),
             p99_memory_context_bytes: self.contexts.quantile(0.99),
-            on_frontier: false,
+            is_on_frontier: false,
         })
     }
 }

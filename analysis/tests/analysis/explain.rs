@@ -197,7 +197,7 @@ fn an_imported_host_is_explained_by_its_trace() {
     let described = SourceEntry {
         name: "a trace".into(),
         available: "Available memory is an upper bound.".into(),
-        sizes_are_made_up: false,
+        has_invented_sizes: false,
         columns: vec![
             column("physical_bytes", "what was provisioned"),
             column("available_bytes", "provisioned less used"),

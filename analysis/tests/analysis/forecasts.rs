@@ -71,7 +71,7 @@ fn what_never_fails_is_forecast_to_last() {
         .find(|f| f.region_share.is_some())
         .unwrap();
     assert_eq!(half.region_bytes, 512 * MIB);
-    let missing: Vec<&str> = (found.not_measured.iter())
+    let missing: Vec<&str> = (found.missing_measures.iter())
         .filter(|n| n.measure == "forecasts")
         .map(|n| n.host.as_str())
         .collect();
@@ -212,7 +212,7 @@ fn too_little_is_no_forecast() {
     assert!(found.forecast_table.is_empty());
     let of = |measure| {
         found
-            .not_measured
+            .missing_measures
             .iter()
             .filter(move |n| n.measure == measure)
             .count()

@@ -295,7 +295,7 @@ fn idle_periods_and_quotas() {
         (NOON + 60_000, NOON + 540_000)
     );
     assert_eq!(
-        (idle.duration_s, idle.start_censored, idle.end_censored),
+        (idle.duration_s, idle.is_start_censored, idle.is_end_censored),
         (480.0, false, true)
     );
     assert_eq!(f.hosts[0].idle_share, Some(480.0 / 630.0));
@@ -339,7 +339,7 @@ fn memory_over_time() {
     let idle: Vec<_> = a.iter().map(|p| p.idle).collect();
     let expected = [false, true, true, true, true, true, true, false, false];
     assert_eq!(idle, expected.map(Some));
-    let after_gap: Vec<_> = a.iter().map(|p| p.after_gap).collect();
+    let after_gap: Vec<_> = a.iter().map(|p| p.is_after_gap).collect();
     assert_eq!(after_gap.iter().position(|g| *g), Some(7));
     assert_eq!(after_gap.iter().filter(|g| **g).count(), 1);
     let b = f.memory_over_time.iter().find(|p| p.host == "b").unwrap();
@@ -353,7 +353,7 @@ fn memory_over_time() {
 fn what_is_not_measured_says_why() {
     let f = found();
     let reasons: Vec<String> = f
-        .not_measured
+        .missing_measures
         .iter()
         .filter(|n| n.host == "b")
         .map(|n| format!("{}: {}", n.measure, n.reason))

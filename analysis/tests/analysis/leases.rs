@@ -93,7 +93,7 @@ fn ends_and_cuts() {
     assert_eq!((p.periods, p.censored), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
     // As leases, the fourth becomes 200-220 and 240-260.
-    assert_eq!((p.start_cut, p.end_cut), (2, 2));
+    assert_eq!((p.start_censored_count, p.end_censored_count), (2, 2));
     let ended = [
         p.ended_by_owner,
         p.ended_by_load,
@@ -159,7 +159,7 @@ fn the_owner_is_away_all_the_time() {
     // The owner has been away since before the trace: whatever ends idle time ends all leases, so both
     // scopes agree.
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
-    assert_eq!((idle.start_cut, idle.end_cut), (all.start_cut, all.end_cut));
+    assert_eq!((idle.start_censored_count, idle.end_censored_count), (all.start_censored_count, all.end_censored_count));
     assert_eq!(idle.restricted_mean_s, all.restricted_mean_s);
     assert_eq!(idle.ended_by_sleep_or_power, 1);
 }
@@ -174,21 +174,21 @@ fn odds_over_calendar_time() {
     let lost = 10.0 / 195.0;
     assert_eq!(
         [
-            ten.lost_to_memory,
-            ten.lost_to_sleep_or_power,
-            ten.lost_to_agent,
-            ten.lost_to_network
+            ten.lost_to_memory_probability,
+            ten.lost_to_sleep_or_power_probability,
+            ten.lost_to_agent_probability,
+            ten.lost_to_network_probability
         ],
         [lost; 4]
     );
-    assert_eq!((ten.lost_to_owner, ten.lost_to_load), (0.0, 0.0));
-    assert!((ten.still_available + 4.0 * lost - 1.0).abs() < 1e-12);
+    assert_eq!((ten.lost_to_owner_probability, ten.lost_to_load_probability), (0.0, 0.0));
+    assert!((ten.available_probability + 4.0 * lost - 1.0).abs() < 1e-12);
     assert_eq!((ten.low, ten.high), (None, None)); // one host
     // For an hour, nothing of the last run counts, and of the first runs all up to 200: 0-30, 35-60,
     // 120-180; all are lost.
     let hour = odds(&f, 60);
-    assert_eq!((hour.observed_s, hour.still_available), (115.0 * 60.0, 0.0));
-    assert_eq!(hour.lost_to_agent, 60.0 / 115.0);
+    assert_eq!((hour.observed_s, hour.available_probability), (115.0 * 60.0, 0.0));
+    assert_eq!(hour.lost_to_agent_probability, 60.0 / 115.0);
     // No instant can be followed for half a day.
     let half_a_day = f.availability_odds.iter().find(|o| o.ahead_s == 43_200.0);
     assert_eq!(half_a_day, None);
@@ -198,9 +198,9 @@ fn odds_over_calendar_time() {
 fn without_a_collector_the_network_is_not_measured() {
     let f = recorded("a", false).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    assert_eq!((p.ended_by_network, p.end_cut), (0, 2));
+    assert_eq!((p.ended_by_network, p.end_censored_count), (0, 2));
     let said = |f: &Findings| {
-        let all = f.not_measured.iter();
+        let all = f.missing_measures.iter();
         all.filter(|n| n.measure == "period_ends").count()
     };
     assert_eq!(said(&f), 1);
@@ -211,7 +211,7 @@ fn without_a_collector_the_network_is_not_measured() {
     );
     add(&mut both, "b", false);
     let f = both.analyzed(&parameters()).unwrap();
-    let reason = f.not_measured.iter().find(|n| n.measure == "period_ends");
+    let reason = f.missing_measures.iter().find(|n| n.measure == "period_ends");
     assert!(reason.unwrap().reason.contains("of 1 of 2 hosts"));
 }
 
@@ -224,8 +224,8 @@ fn hosts_that_are_alike_leave_no_doubt_and_none_is_asked_for() {
     };
     let f = fleet().analyzed(&parameters()).unwrap();
     let ten = odds(&f, 10);
-    assert_eq!(ten.low, Some(ten.still_available));
-    assert_eq!(ten.high, Some(ten.still_available));
+    assert_eq!(ten.low, Some(ten.available_probability));
+    assert_eq!(ten.high, Some(ten.available_probability));
     let p = periods(&f, Scope::All);
     assert_eq!((p.mean_low_s, p.mean_high_s), (p.mean_s, p.mean_s));
     let without = Parameters {
@@ -251,10 +251,10 @@ fn out_of_sight_is_a_cut() {
     }
     let f = r.analyzed(&parameters()).unwrap();
     let idle = periods(&f, Scope::Idle);
-    assert_eq!((idle.start_cut, idle.end_cut), (1, 1));
+    assert_eq!((idle.start_censored_count, idle.end_censored_count), (1, 1));
     assert_eq!(idle.restricted_mean_s, Some(35.0 * 60.0));
     let odds = f.availability_odds.iter();
     let mut odds = odds.filter(|o| o.size_class == "all" && o.scope == Scope::Idle);
     let ten = odds.find(|o| o.ahead_s == 600.0).unwrap();
-    assert_eq!((ten.observed_s, ten.still_available), (25.0 * 60.0, 1.0));
+    assert_eq!((ten.observed_s, ten.available_probability), (25.0 * 60.0, 1.0));
 }

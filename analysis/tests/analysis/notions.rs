@@ -85,7 +85,7 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
         assert_eq!((p.periods, p.censored), (3, 3));
-        assert_eq!((p.start_cut, p.end_cut, p.ended_by_memory), (2, 2, 1));
+        assert_eq!((p.start_censored_count, p.end_censored_count, p.ended_by_memory), (2, 2, 1));
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
         // Known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
@@ -95,8 +95,8 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
             is_of_all && (o.scope, o.notion) == (scope, Notion::Harvestable)
         };
         let ten = f.availability_odds.iter().find(of).unwrap();
-        assert_eq!((ten.observed_s, ten.still_available), (1500.0, 0.6));
-        assert_eq!(ten.lost_to_memory, 0.4);
+        assert_eq!((ten.observed_s, ten.available_probability), (1500.0, 0.6));
+        assert_eq!(ten.lost_to_memory_probability, 0.4);
         let available = periods(&f, scope, Notion::Available).unwrap();
         assert_eq!((available.periods, available.longest_s), (1, Some(3600.0)));
         // No file was recorded.
@@ -141,7 +141,7 @@ fn what_is_unknown_ends_what_can_be_followed() {
             o.size_class == "all" && o.ahead_s == 1800.0 && o.notion == notion
         };
         let odds = f.availability_odds.iter().find(of).unwrap();
-        (odds.observed_s / 60.0, odds.still_available)
+        (odds.observed_s / 60.0, odds.available_probability)
     };
     // Of 0-20 the state half an hour later is unknown; of 65-120 that of the part before 90 is known.
     assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
@@ -184,7 +184,7 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&small).unwrap();
     for (notion, minutes) in [(Notion::Available, 60.0), (Notion::Paper, 35.0)] {
         let p = periods(&f, Scope::All, notion).unwrap();
-        assert_eq!((p.periods, p.start_cut, p.end_cut), (1, 1, 1));
+        assert_eq!((p.periods, p.start_censored_count, p.end_censored_count), (1, 1, 1));
         assert_eq!(p.mean_s, Some(minutes * 60.0));
         assert_eq!(p.available_time_share, Some(1.0));
     }

@@ -340,7 +340,7 @@ proptest! {
         prop_assert_eq!(begins.collect::<Vec<_>>(), runs.iter().map(|run| run.0).collect::<Vec<_>>());
 
         // Ends of idle periods agree.
-        let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.end_censored).collect();
+        let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.is_end_censored).collect();
         let returned = timeline.returns.iter().map(|back| ms(&reading, back.at_ns));
         prop_assert_eq!(returned.collect::<Vec<_>>(), ends.iter().map(|p| p.to_time_ms).collect::<Vec<_>>());
         prop_assert_eq!(findings.reclaims.first().map_or(0, |r| r.reclaims), ends.len() as i64);

@@ -12,7 +12,7 @@
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{
-    AbsenceLengths, CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, NotMeasured,
+    OwnerPeriodLengths, CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, MissingMeasure,
     OwnerCost, OwnerState, Parameters,
 };
 use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
@@ -46,9 +46,9 @@ pub(crate) fn found(r: Recording) -> Findings {
     r.analyzed(&Parameters::default()).unwrap()
 }
 
-fn lengths(f: &Findings, state: OwnerState) -> &AbsenceLengths {
-    let of = |l: &&AbsenceLengths| l.size_class == "all" && l.state == state;
-    f.absence_lengths.iter().find(of).unwrap()
+fn lengths(f: &Findings, state: OwnerState) -> &OwnerPeriodLengths {
+    let of = |l: &&OwnerPeriodLengths| l.size_class == "all" && l.state == state;
+    f.owner_period_lengths.iter().find(of).unwrap()
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn an_owner_out_of_sight_is_neither_away_nor_there() {
         r.row("a", i + 1, i * 90, &sample(500));
     }
     let f = found(r);
-    assert_eq!((f.absence_lengths.len(), f.reclaims.len()), (0, 0));
+    assert_eq!((f.owner_period_lengths.len(), f.reclaims.len()), (0, 0));
 }
 
 fn file(file_id: i64, open_count: i64, cached_mib: Option<i64>) -> FileRow {
@@ -157,7 +157,7 @@ fn live_files_by_lookahead() {
     assert!((share - (650.0 / 16.0 + sd) / 1024.0).abs() < 1e-8);
     assert_eq!(live.within_headroom_share, 1.0);
     // Absence 1 and the time after the gap were not seen whole.
-    assert_eq!(live.cut_samples_count, 6);
+    assert_eq!(live.censored_samples_count, 6);
 
     let usage = |category: &str| {
         let of = |u: &&MemoryUsage| u.size_class == "all" && u.category == category;
@@ -182,8 +182,8 @@ fn live_files_by_lookahead() {
 #[test]
 fn live_files_need_files_and_the_owner_in_sight() {
     let why = |f: &Findings| {
-        let of = |n: &&NotMeasured| n.measure == "live_file_cache";
-        f.not_measured.iter().find(of).map(|n| n.reason.clone())
+        let of = |n: &&MissingMeasure| n.measure == "live_file_cache";
+        f.missing_measures.iter().find(of).map(|n| n.reason.clone())
     };
     let f = found(host());
     assert!(f.live_file_cache.is_empty());
@@ -400,8 +400,8 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
 #[test]
 fn what_a_trace_lacks_for_costs_is_said() {
     let why = |f: &Findings, measure: &str| {
-        let of = |n: &&NotMeasured| n.measure == measure;
-        f.not_measured.iter().find(of).map(|n| n.reason.clone())
+        let of = |n: &&MissingMeasure| n.measure == measure;
+        f.missing_measures.iter().find(of).map(|n| n.reason.clone())
     };
     let f = found(host());
     assert!(f.memory_context.is_empty() && f.owner_cost.is_empty());

@@ -254,7 +254,7 @@ fn found_of(span: &Range<i64>) -> Findings {
     let mut found = recorded(span).analyzed(&parameters()).unwrap();
     found.parameters.from_time_ms = Some(NOON + span.start * 1000);
     found.parameters.until_time_ms = Some(NOON + span.end * 1000);
-    for missing in &mut found.not_measured {
+    for missing in &mut found.missing_measures {
         if missing.reason == "it has no samples" {
             missing.reason = "it has no samples in the span of time".to_owned();
         }
@@ -289,7 +289,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
     assert!(found.absences.len() >= 4 && found.activity_sources.len() >= 6);
     // Host c has samples only on the day before.
     let missing: Vec<_> = found
-        .not_measured
+        .missing_measures
         .iter()
         .filter(|n| n.host == "c")
         .collect();
@@ -371,7 +371,7 @@ fn an_absence_over_the_edges_is_cut_there() {
         (minutes(idle[0].from_time_ms), minutes(idle[0].to_time_ms)),
         (120, 230)
     );
-    assert!(idle[0].start_censored && idle[0].end_censored);
+    assert!(idle[0].is_start_censored && idle[0].is_end_censored);
 }
 
 #[test]

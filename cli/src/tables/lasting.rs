@@ -45,9 +45,9 @@ pub(super) fn odds(findings: &Findings) -> String {
             or_dash(found.map(|o| match (o.low, o.high) {
                 (Some(low), Some(high)) => {
                     let (low, high) = (low * 100.0, high * 100.0);
-                    format!("{} ({low:.0}-{high:.0})", percent(o.still_available))
+                    format!("{} ({low:.0}-{high:.0})", percent(o.available_probability))
                 }
-                _ => percent(o.still_available),
+                _ => percent(o.available_probability),
             }))
         }));
         t.add_row(row);

@@ -91,7 +91,7 @@ fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {
         "On average, {} of {whose} memory was available: {} of {}{}{}.",
         share(fleet.available_share),
         bytes(fleet.available_bytes),
-        bytes(fleet.installed_bytes),
+        bytes(fleet.physical_bytes),
         dependable.unwrap_or_default(),
         change.map(|c| format!("; {c}")).unwrap_or_default(),
     )

@@ -32,7 +32,7 @@ impl<'a> Course<'a> {
             .filter(|p| p.host == host.host)
         {
             match runs.last_mut() {
-                Some(run) if !point.after_gap => run.push(point),
+                Some(run) if !point.is_after_gap => run.push(point),
                 _ => runs.push(vec![point]),
             }
         }

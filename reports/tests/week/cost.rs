@@ -21,7 +21,7 @@ pub fn fill(f: &mut Findings) {
         time_ms: START_MS + 9 * 3_600_000,
         hosts_count: 2,
         idle_hosts_before_count: 3,
-        bytes: (23.0 * GIB) as i64,
+        reclaimed_bytes: (23.0 * GIB) as i64,
         share_of_quota: Some(0.4),
     }];
     f.owner_cost = [CostWindow::Return, CostWindow::Busy]
@@ -76,11 +76,11 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
         weekday,
         hour,
         cells_count: 6,
-        returns_per_cell_mean: returns as f64 / 6.0,
-        returns_per_cell_max: returns.min(2),
+        mean_returns_per_cell: returns as f64 / 6.0,
+        max_returns_per_cell: returns.min(2),
         share_of_idle_hosts: Some(returns as f64 / 18.0),
-        bytes_mean: returns as f64 * GIB,
-        bytes_max: (12.0 * GIB) as i64,
+        mean_reclaimed_bytes: returns as f64 * GIB,
+        max_reclaimed_bytes: (12.0 * GIB) as i64,
     });
 }
 
@@ -109,7 +109,7 @@ fn settings(mode: LendingMode) -> Vec<WhatIf> {
             mean_memory_context_bytes: Some(mib * 1_048_576.0 / 3.5),
             p99_memory_context_bytes: Some(mib * 1_048_576.0),
             memory_context_bytes_per_host_day: Some(gentle * mib * 1_048_576.0),
-            on_frontier: varied != "none",
+            is_on_frontier: varied != "none",
         };
     vec![
         setting("none", 300.0, 0.15, 0.42, 60.0),

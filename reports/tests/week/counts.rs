@@ -3,7 +3,7 @@
 use gleaner_schemas::findings::*;
 
 pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
-    let pairs = points.windows(2).filter(|w| w[1].after_gap);
+    let pairs = points.windows(2).filter(|w| w[1].is_after_gap);
     let gap = |w: &[MemoryPoint]| Gap {
         host: host.into(),
         from_time_ms: w[0].time_ms,
@@ -64,10 +64,10 @@ fn runs(
     let mut runs = Vec::new();
     let mut start: Option<usize> = None;
     for i in 0..=points.len() {
-        let ends = i == points.len() || points[i].after_gap || !holds(&points[i]);
+        let ends = i == points.len() || points[i].is_after_gap || !holds(&points[i]);
         if let Some(from) = start.filter(|_| ends) {
-            let cut_start = from == 0 || points[from].after_gap;
-            let cut_end = i == points.len() || points[i].after_gap;
+            let cut_start = from == 0 || points[from].is_after_gap;
+            let cut_end = i == points.len() || points[i].is_after_gap;
             runs.push((from, i - 1, cut_start, cut_end));
             start = None;
         }
@@ -79,15 +79,15 @@ fn runs(
 }
 
 pub fn idle_periods(points: &[MemoryPoint], host: &str, interval_ms: i64) -> Vec<IdlePeriod> {
-    let period = |(from, to, start_censored, end_censored): (usize, usize, bool, bool)| {
+    let period = |(from, to, is_start_censored, is_end_censored): (usize, usize, bool, bool)| {
         let (from_time_ms, to_time_ms) = (points[from].time_ms, points[to].time_ms + interval_ms);
         IdlePeriod {
             host: host.into(),
             from_time_ms,
             to_time_ms,
             duration_s: (to_time_ms - from_time_ms) as f64 / 1000.0,
-            start_censored,
-            end_censored,
+            is_start_censored,
+            is_end_censored,
         }
     };
     runs(points, |p| p.idle == Some(true))

@@ -169,7 +169,7 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
             host: host.into(),
             time_ms,
             samples_count: 1,
-            after_gap: points
+            is_after_gap: points
                 .last()
                 .is_some_and(|p| time_ms - p.time_ms > INTERVAL_MS),
             idle: Some(!working && job == 0.0),
@@ -275,7 +275,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
         cpu_share: Some(0.000_24),
         max_rss_bytes: 9 << 20,
     });
-    f.not_measured.push(NotMeasured {
+    f.missing_measures.push(MissingMeasure {
         measure: "guest_memory".into(),
         host: host(),
         reason: "no memory daemon ran on it".into(),

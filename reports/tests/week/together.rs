@@ -37,7 +37,7 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
         let mut sum = ClusterPoint {
             time_ms,
             cells_count: 1,
-            after_gap: found.last().is_some_and(|p| time_ms - p.time_ms > CELL_MS),
+            is_after_gap: found.last().is_some_and(|p| time_ms - p.time_ms > CELL_MS),
             hosts_idle_count: Some(0.0),
             harvestable_bytes: Some(0.0),
             idle_available_bytes: Some(0.0),
@@ -55,7 +55,7 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
             };
             let idle = |p: &MemoryPoint| f64::from(u8::from(p.idle == Some(true)));
             sum.hosts_seen_count += 1.0;
-            sum.installed_bytes += physical(&host.host);
+            sum.physical_bytes += physical(&host.host);
             sum.available_bytes += mean(&|p| p.available_bytes);
             sum.available_min_bytes += of_host.iter().map(|p| p.available_min_bytes).min().unwrap();
             *sum.hosts_idle_count.as_mut().unwrap() += mean(&idle);
@@ -78,7 +78,7 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
         .collect();
     bytes.sort_by(f64::total_cmp);
     let cells = bytes.len();
-    let installed: f64 = f.cluster_over_time.iter().map(|p| p.installed_bytes).sum();
+    let installed: f64 = f.cluster_over_time.iter().map(|p| p.physical_bytes).sum();
     let sum: f64 = bytes.iter().sum();
     ClusterAvailable {
         scope,
@@ -89,7 +89,7 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
         p5_bytes: bytes[cells / 20] as i64,
         median_bytes: bytes[cells / 2] as i64,
         max_bytes: bytes[cells - 1] as i64,
-        share_of_installed: sum / installed,
+        share_of_physical: sum / installed,
     }
 }
 

@@ -16,7 +16,7 @@ pub struct Explanation {
     #[serde(default)]
     pub source: Option<TraceSource>,
     /// The requested instant.
-    pub asked_time_ms: i64,
+    pub requested_time_ms: i64,
     /// Time of the explained sample: the last one at or before the requested instant.
     pub time_ms: i64,
     /// Id of the database in which the sample was recorded.

@@ -62,7 +62,7 @@ pub struct TraceSource {
     pub physical: Option<String>,
     /// True where the importer invents sizes because the trace has none: only shares are the trace's own.
     #[serde(default)]
-    pub sizes_are_made_up: bool,
+    pub has_invented_sizes: bool,
     /// Columns that the trace fills; all other columns are absent.
     pub columns: Vec<TraceColumn>,
 }
@@ -232,7 +232,7 @@ impl Finding for AgentCost {
 /// A measure that the dataset cannot give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct NotMeasured {
+pub struct MissingMeasure {
     /// Key of the measure.
     pub measure: String,
     /// Host id, or `all`.
@@ -241,7 +241,7 @@ pub struct NotMeasured {
     pub reason: String,
 }
 
-impl Finding for NotMeasured {
+impl Finding for MissingMeasure {
     const IS_ON_HOST_PAGE: bool = true;
     const PLAIN_TEXT: &'static [&'static str] = &["measure"];
 

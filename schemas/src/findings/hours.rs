@@ -92,8 +92,8 @@ pub struct AvailabilityByHour {
     /// Probability that a region available at an instant of that hour remains available throughout the next
     /// hour, as for [`crate::findings::AvailabilityOdds`]; absent where no instant could be followed that
     /// long.
-    pub still_available_1h: Option<f64>,
-    /// Time in which the region was available and its fate is known: the base of `still_available_1h`.
+    pub available_1h_probability: Option<f64>,
+    /// Time in which the region was available and its fate is known: the base of `available_1h_probability`.
     pub counted_s: f64,
 }
 

@@ -234,7 +234,7 @@ pub struct MemoryPoint {
     /// Number of samples in the stretch.
     pub samples_count: i64,
     /// True if a gap lies between this point and the point before: no line is drawn across.
-    pub after_gap: bool,
+    pub is_after_gap: bool,
     /// True if the host was idle at the end of the stretch; absent if unknown.
     pub idle: Option<bool>,
     /// Mean static kernel; absent where unknown.

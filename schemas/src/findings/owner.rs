@@ -17,9 +17,9 @@ pub struct IdlePeriod {
     /// Length of the absence.
     pub duration_s: f64,
     /// True if a gap or the trace's start cut the start of the absence.
-    pub start_censored: bool,
+    pub is_start_censored: bool,
     /// True if a gap or the trace's end cut the end of the absence.
-    pub end_censored: bool,
+    pub is_end_censored: bool,
 }
 
 impl Finding for IdlePeriod {
@@ -75,7 +75,7 @@ pub enum OwnerState {
 /// Lengths of owners' absences and presences, over the hosts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct AbsenceLengths {
+pub struct OwnerPeriodLengths {
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// State of the owner: away or present.
@@ -100,7 +100,7 @@ pub struct AbsenceLengths {
     pub restricted_mean_s: Option<f64>,
 }
 
-impl Finding for AbsenceLengths {
+impl Finding for OwnerPeriodLengths {
     const PRINTED: Option<TablePlace> = printed(80, "How long owners are away, and there");
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
@@ -148,7 +148,7 @@ pub struct LiveFileCache {
     pub samples_count: i64,
     /// Samples for which a gap, an end of the trace or unknown presence comes before the end of the next
     /// period: their figure is a lower bound.
-    pub cut_samples_count: i64,
+    pub censored_samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
     /// Standard deviation over samples (n − 1); absent with one sample.

@@ -122,9 +122,9 @@ pub struct AvailabilityPeriods {
     /// the more so the fewer periods a trace has.
     pub restricted_mean_start_seen_s: Option<f64>,
     /// Number of periods as leases whose start the trace cut.
-    pub start_cut: i64,
+    pub start_censored_count: i64,
     /// Number of periods as leases whose end the trace cut.
-    pub end_cut: i64,
+    pub end_censored_count: i64,
     /// Number of periods as leases that the owner's return ended.
     pub ended_by_owner: i64,
     /// Number of periods as leases that the load ended.
@@ -219,24 +219,24 @@ pub struct AvailabilityOdds {
     /// Time in which the region was available and its fate is known: the base of the probabilities.
     pub observed_s: f64,
     /// Probability that the region remains available throughout.
-    pub still_available: f64,
+    pub available_probability: f64,
     /// Lower limit of the 95 % interval, by bootstrap over hosts; absent with fewer than two hosts.
     pub low: Option<f64>,
     /// Upper limit of the 95 % interval; absent with fewer than two hosts.
     pub high: Option<f64>,
     /// Probability that the owner's return ends the availability first. The probabilities of all causes and
-    /// `still_available` sum to 1.
-    pub lost_to_owner: f64,
+    /// `available_probability` sum to 1.
+    pub lost_to_owner_probability: f64,
     /// Probability that the load ends the availability first.
-    pub lost_to_load: f64,
+    pub lost_to_load_probability: f64,
     /// Probability that the host's need of memory ends the availability first.
-    pub lost_to_memory: f64,
+    pub lost_to_memory_probability: f64,
     /// Probability that a sleep, a shutdown or a boot ends the availability first.
-    pub lost_to_sleep_or_power: f64,
+    pub lost_to_sleep_or_power_probability: f64,
     /// Probability that the network ends the availability first.
-    pub lost_to_network: f64,
+    pub lost_to_network_probability: f64,
     /// Probability that a silent agent ends the availability first.
-    pub lost_to_agent: f64,
+    pub lost_to_agent_probability: f64,
 }
 
 impl Finding for AvailabilityOdds {

@@ -49,7 +49,7 @@ pub struct WhatIf {
     /// True if no other setting of the same mode and scope lends at least as much at less cost, or more at no
     /// higher cost. The cost is `memory_context_bytes_per_host_day`; where no footprint is known at all,
     /// `reclaimed_bytes_per_host_day`.
-    pub on_frontier: bool,
+    pub is_on_frontier: bool,
 }
 
 impl Finding for WhatIf {

@@ -111,7 +111,7 @@ fn periods_are_those_that_the_analysis_counts() {
             counted.ended_by_sleep_or_power,
             counted.ended_by_network,
             counted.ended_by_agent,
-            counted.end_cut,
+            counted.end_censored_count,
         ];
         let causes = EndCause::ALL.map(Some).into_iter().chain([None]);
         assert!(causes.map(ended).eq(expected), "{name}: {counted:?}");

@@ -278,7 +278,7 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     let source = SourceEntry {
         name: "another tracer".into(),
         available: "Available memory is an upper bound.".into(),
-        sizes_are_made_up: true,
+        has_invented_sizes: true,
         columns: vec![SourceColumn {
             table: "samples".into(),
             column: "physical_bytes".into(),

@@ -92,8 +92,8 @@ fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
     let mean = Curve::of(&start_seen).restricted_mean(i64::MAX);
     to.restricted_mean_start_seen_s = mean.map(|mean| seconds(mean.mean_ms));
     let ended = |end: Option<EndCause>| kept.iter().filter(|l| l.end == end).count() as i64;
-    to.start_cut = (kept.len() - start_seen.len()) as i64;
-    to.end_cut = ended(None);
+    to.start_censored_count = (kept.len() - start_seen.len()) as i64;
+    to.end_censored_count = ended(None);
     to.ended_by_owner = ended(Some(EndCause::Owner));
     to.ended_by_load = ended(Some(EndCause::Load));
     to.ended_by_memory = ended(Some(EndCause::Memory));
@@ -159,15 +159,15 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
             region_bytes: cell.region_bytes,
             ahead_s: seconds(ahead.ahead_ms as f64),
             observed_s: seconds(ahead.counted_ms as f64),
-            still_available: ahead.survival()?,
+            available_probability: ahead.survival()?,
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),
-            lost_to_owner: lost_to(EndCause::Owner)?,
-            lost_to_load: lost_to(EndCause::Load)?,
-            lost_to_memory: lost_to(EndCause::Memory)?,
-            lost_to_sleep_or_power: lost_to(EndCause::SleepOrPower)?,
-            lost_to_network: lost_to(EndCause::Network)?,
-            lost_to_agent: lost_to(EndCause::Agent)?,
+            lost_to_owner_probability: lost_to(EndCause::Owner)?,
+            lost_to_load_probability: lost_to(EndCause::Load)?,
+            lost_to_memory_probability: lost_to(EndCause::Memory)?,
+            lost_to_sleep_or_power_probability: lost_to(EndCause::SleepOrPower)?,
+            lost_to_network_probability: lost_to(EndCause::Network)?,
+            lost_to_agent_probability: lost_to(EndCause::Agent)?,
         })
     };
     all.ahead.iter().enumerate().filter_map(record).collect()

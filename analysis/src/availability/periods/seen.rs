@@ -159,7 +159,7 @@ mod tests {
             samples: 1..4,
             from_ms: 100,
             to_ms: 400,
-            start_cut: false,
+            is_start_censored: false,
             end: Some(EndCause::Owner),
         };
         let windows = [Window::of_idle(&idle)];

@@ -244,7 +244,7 @@ mod tests {
             cluster_over_time: vec![point(0, 4.0), point(600_000, 8.0)],
             ..Findings::default()
         };
-        findings.cluster_over_time[1].after_gap = true;
+        findings.cluster_over_time[1].is_after_gap = true;
         assert_eq!(
             of(&findings, None, |v| figure(v).map(|f| f.plot.times.len())),
             Some(2)

@@ -95,7 +95,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let all = settings(f);
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
     // Settings that lend less at many times the best settings' cost are visible only after zooming out.
-    let told = all.iter().filter(|w| w.on_frontier || is_default(w));
+    let told = all.iter().filter(|w| w.is_on_frontier || is_default(w));
     let most = ROOM * told.map(|w| cost_of(w)).reduce(f64::max)?;
     let beyond = all.iter().filter(|w| cost_of(w) > most && most > 0.0);
     let beyond = beyond.count() as i64;
@@ -136,7 +136,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             let mut best: Vec<&WhatIf> = of_mode
                 .iter()
                 .copied()
-                .filter(|w| w.on_frontier && w.scope == scope)
+                .filter(|w| w.is_on_frontier && w.scope == scope)
                 .collect();
             if best.len() < 2 {
                 continue;
@@ -290,7 +290,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut shown: Vec<&WhatIf> = f
         .what_if
         .iter()
-        .filter(|w| w.on_frontier || is_default(w))
+        .filter(|w| w.is_on_frontier || is_default(w))
         .collect();
     shown.sort_by(|a, b| {
         let rank = |w: &WhatIf| (w.mode == LendingMode::Gentle, w.scope == Scope::All);
@@ -301,7 +301,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut seen = std::collections::HashSet::new();
     shown.retain(|w| seen.insert((w.mode, setting_words(w, &f.parameters))));
     let rows = shown.into_iter().map(|w| {
-        let today = match (is_default(w), w.on_frontier) {
+        let today = match (is_default(w), w.is_on_frontier) {
             (true, true) => "current, best",
             (true, false) => "current",
             _ => "best",
@@ -362,7 +362,7 @@ mod tests {
             mean_memory_context_bytes: None,
             p99_memory_context_bytes: None,
             memory_context_bytes_per_host_day: context,
-            on_frontier: varied != "none",
+            is_on_frontier: varied != "none",
         }
     }
 

@@ -4,7 +4,7 @@ use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
 use crate::view::View;
 use crate::wording::{bytes, count, share, thousands};
-use gleaner_schemas::findings::{Peak, Pooling, RankContribution, Scope};
+use gleaner_schemas::findings::{Peak, PoolingSaving, RankContribution, Scope};
 use plotly::common::{DashType, Line, Mode};
 use plotly::{Scatter, Trace};
 
@@ -113,7 +113,7 @@ fn spread_sentence(ranks: &[RankContribution]) -> String {
     }
 }
 
-fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a Pooling> {
+fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a PoolingSaving> {
     view.findings.pooling.iter().filter(move |p| p.peak == peak)
 }
 

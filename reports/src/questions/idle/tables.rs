@@ -108,7 +108,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
             }));
         }
         cells.push(Cell::or_absent(contribution, |c| {
-            Cell::share(c.installed_share)
+            Cell::share(c.physical_share)
         }));
         cells.push(Cell::or_absent(contribution, |c| {
             Cell::share(c.available_share)

@@ -46,10 +46,10 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
         f.cluster_over_time.push(ClusterPoint {
             time_ms: from_ms + hour * HOUR_MS,
             cells_count: 6,
-            after_gap: hour == 100,
+            is_after_gap: hour == 100,
             hosts_seen_count: 4.0,
             hosts_idle_count: Some(2.0),
-            installed_bytes: 32.0 * GIB,
+            physical_bytes: 32.0 * GIB,
             available_bytes: available * GIB,
             available_min_bytes: ((available - if hour == 34 { 9.0 } else { 1.0 }) * GIB) as i64,
             harvestable_bytes: Some(12.0 * GIB),
@@ -67,7 +67,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             p5_bytes: ((15.5 + more_gib) * GIB) as i64,
             median_bytes: (24.0 * GIB) as i64,
             max_bytes: (25.0 * GIB) as i64,
-            share_of_installed: mean / 32.0,
+            share_of_physical: mean / 32.0,
         });
         for (ahead_s, kept) in [(600.0, 14.0), (3600.0, 12.0), (86_400.0, 6.0)] {
             for (probability, part) in [(0.5, 1.0), (0.9, 0.5), (0.99, 0.0)] {
@@ -76,13 +76,13 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
                 } else {
                     part - 0.5
                 };
-                f.guaranteed.push(Guaranteed {
+                f.guarantees.push(Guarantee {
                     scope,
                     residence: Residence::Stays,
                     ahead_s,
                     probability,
                     bytes: (kept * f64::max(part, 0.0) * GIB) as i64,
-                    now_mean_bytes: 15.0 * GIB,
+                    mean_now_bytes: 15.0 * GIB,
                     share_of_now: None,
                     cells_count: 1000,
                 });
@@ -122,7 +122,7 @@ fn the_answer_says_how_much_and_what_stayed() {
          (available, less a headroom of 15 %) stayed available for an hour, but none of it on hosts whose owners stayed away that long."
     );
     let mut few = findings(START_MS, 0.0);
-    few.guaranteed.clear();
+    few.guarantees.clear();
     assert!(
         plain(&answered(&few, None).answer)
             .ends_with("and at least 15.5 GiB for 95 % of the time.")
@@ -209,7 +209,7 @@ fn where_nobody_knows_which_hosts_were_idle_it_is_one_area() {
         point.idle_available_bytes = None;
     }
     findings.cluster_available.retain(|a| a.scope == Scope::All);
-    findings.guaranteed.retain(|g| g.scope == Scope::All);
+    findings.guarantees.retain(|g| g.scope == Scope::All);
     let section = answered(&findings, None);
     let figure = figure(&section, "cluster-over-time").unwrap();
     let labels: Vec<&str> = figure.key.iter().map(|k| k.label.as_str()).collect();

@@ -171,14 +171,14 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         format!(
             " For {}, {} periods began before the trace. These are long periods of unknown age, so the curve is probably too high.",
             size(p.region_bytes),
-            p.start_cut
+            p.start_censored_count
         )
     });
     let cut = cut.filter(|_| {
         shown
             .first()
             .and_then(|r| of(*r, Scope::All))
-            .is_some_and(|p| 10 * p.start_cut >= p.periods && p.start_cut > 0)
+            .is_some_and(|p| 10 * p.start_censored_count >= p.periods && p.start_censored_count > 0)
     });
     format!("{halves}.{}", cut.unwrap_or_default())
 }

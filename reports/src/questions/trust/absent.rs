@@ -29,7 +29,7 @@ pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
 
 /// Ids of hosts that the dataset lists without samples.
 pub(super) fn without_samples<'a>(view: &View<'a>) -> Vec<&'a str> {
-    let missing = view.findings.not_measured.iter();
+    let missing = view.findings.missing_measures.iter();
     missing
         .filter(|n| n.measure == HOSTS)
         .map(|n| n.host.as_str())
@@ -130,11 +130,11 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
 }
 
 /// Table of missing measures, grouped by reason.
-pub(super) fn not_measured(view: &View) -> Option<Table> {
+pub(super) fn missing_measures(view: &View) -> Option<Table> {
     let mut groups: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for missing in view
         .findings
-        .not_measured
+        .missing_measures
         .iter()
         .filter(|n| n.measure != HOSTS)
     {
@@ -160,7 +160,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        "not-measured".into(),
+        "missing-measures".into(),
         "Measures that could not be calculated",
         vec![
             words_column("measure"),
@@ -174,7 +174,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
 /// Sentence for a report in which nothing is missing.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
-    let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
+    let nothing = f.absences.is_empty() && f.missing_measures.is_empty() && !f.hosts.is_empty();
     nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 
@@ -195,21 +195,21 @@ fn without_numbers(reason: &str) -> String {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use gleaner_schemas::findings::{Findings, NotMeasured};
+    use gleaner_schemas::findings::{Findings, MissingMeasure};
 
     #[test]
     fn a_thousand_hosts_with_one_reason_are_one_row() {
-        let missing = |host: usize| NotMeasured {
+        let missing = |host: usize| MissingMeasure {
             measure: "idle_periods".into(),
             host: host.to_string(),
             reason: format!("the load is unknown in {host} of 6720 samples"),
         };
         let findings = Findings {
-            not_measured: (0..1000).map(missing).collect(),
+            missing_measures: (0..1000).map(missing).collect(),
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let table = not_measured(&View::new(&findings, None, &clock, None)).unwrap();
+        let table = missing_measures(&View::new(&findings, None, &clock, None)).unwrap();
         assert_eq!(table.rows.len(), 1);
         let told: Vec<&str> = table.rows[0].iter().map(|c| c.text.as_str()).collect();
         assert_eq!(

@@ -125,7 +125,7 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
         vec![
             tables::sources(view),
             tables::absences(view),
-            absent::not_measured(view),
+            absent::missing_measures(view),
         ],
     );
     put(

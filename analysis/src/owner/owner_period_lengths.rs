@@ -7,7 +7,7 @@ use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
-use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
+use gleaner_schemas::findings::{OwnerPeriodLengths, Findings, OwnerState, Parameters};
 
 /// The only cause number: the end was seen.
 const ENDED: usize = 0;
@@ -21,7 +21,7 @@ pub(crate) struct Lengths {
 
 impl Measure for Lengths {
     const OUTPUTS: &'static [MeasureOutput] =
-        &[MeasureOutput::of::<AbsenceLengths>(ReadSet::FEW).on_returns()];
+        &[MeasureOutput::of::<OwnerPeriodLengths>(ReadSet::FEW).on_returns()];
 
     fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         if !host.idle_can_be_told() {
@@ -35,10 +35,10 @@ impl Measure for Lengths {
         let busy = host.busy_periods.iter();
         let mut found = Self {
             idle: idle
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end.is_none()))
+                .map(|p| length(p.from_ms, p.to_ms, p.is_start_censored || p.end.is_none()))
                 .collect(),
             busy: busy
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end_cut))
+                .map(|p| length(p.from_ms, p.to_ms, p.is_start_censored || p.is_end_censored))
                 .collect(),
         };
         for lengths in [&mut found.idle, &mut found.busy] {
@@ -60,13 +60,13 @@ impl Measure for Lengths {
         ];
         let records = states.map(|(state, lengths)| record(size_class, state, lengths));
         findings
-            .absence_lengths
+            .owner_period_lengths
             .extend(records.into_iter().flatten());
     }
 }
 
 /// Finding for one state; `None` without lengths.
-fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
+fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<OwnerPeriodLengths> {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
     let whole = Distribution::of(
@@ -76,7 +76,7 @@ fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<Abs
             .map(|l| (l.ms, 0)),
     );
     let seconds = |ms: f64| ms / 1000.0;
-    Some(AbsenceLengths {
+    Some(OwnerPeriodLengths {
         size_class: size_class.to_owned(),
         state,
         periods: lengths.len() as i64,

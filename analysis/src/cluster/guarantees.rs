@@ -10,7 +10,7 @@ use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
-use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
+use gleaner_schemas::findings::{Findings, Guarantee, Residence};
 
 /// Cells of 1000 that have at least the given bytes.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
@@ -88,7 +88,7 @@ impl Guarantees {
             for (at, ahead) in ahead_cells(cell_ms).into_iter().enumerate() {
                 let (mut now, starts) = starts(cells, at, ahead);
                 now.sort_unstable();
-                let now_mean_bytes = now.iter().map(|&b| b as f64).sum::<f64>() / now.len() as f64;
+                let mean_now_bytes = now.iter().map(|&b| b as f64).sum::<f64>() / now.len() as f64;
                 let stays = starts.iter().map(|s| s.0).collect();
                 let somewhere = starts.iter().map(|s| s.1).collect();
                 let forms = [(Residence::Stays, stays), (Residence::Somewhere, somewhere)];
@@ -99,19 +99,19 @@ impl Guarantees {
                     let told = |p: &usize| bytes.len() * (1000 - p) >= 1000;
                     let records = PER_MILLE.into_iter().filter(told).filter_map(|per_mille| {
                         let bytes = reached_by(bytes, per_mille)?;
-                        Some(Guaranteed {
+                        Some(Guarantee {
                             scope,
                             residence,
                             ahead_s: (ahead * cell_ms) as f64 / 1000.0,
                             probability: per_mille as f64 / 1000.0,
                             bytes,
-                            now_mean_bytes,
-                            share_of_now: (now_mean_bytes > 0.0)
-                                .then(|| bytes as f64 / now_mean_bytes),
+                            mean_now_bytes,
+                            share_of_now: (mean_now_bytes > 0.0)
+                                .then(|| bytes as f64 / mean_now_bytes),
                             cells_count: starts.len() as i64,
                         })
                     });
-                    findings.guaranteed.extend(records);
+                    findings.guarantees.extend(records);
                 }
             }
         }
@@ -150,10 +150,10 @@ mod tests {
         all
     }
 
-    fn written(all: &Guarantees) -> Vec<Guaranteed> {
+    fn written(all: &Guarantees) -> Vec<Guarantee> {
         let mut findings = Findings::default();
         all.write(600_000, &mut findings);
-        findings.guaranteed
+        findings.guarantees
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
                     g.residence,
                     g.probability,
                     g.bytes,
-                    g.now_mean_bytes,
+                    g.mean_now_bytes,
                     g.cells_count,
                 )
             })
