@@ -156,7 +156,7 @@ mod tests {
                 host: Some(host.host.clone()),
                 size_class: "all".into(),
                 hosts_count: 1,
-                reclaims: 0,
+                reclaims_count: 0,
                 observed_days: 1.0,
                 reclaims_per_day: host.physical_bytes as f64,
             });

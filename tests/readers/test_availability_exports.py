@@ -118,7 +118,7 @@ def test_lengths_are_the_analysis_where_no_network_was_seen(gleaner, imported, t
     periods = with_polars(exported(gleaner, imported, tmp_path / "out", *how) / "periods.parquet")
     found = of_all(analyzed(gleaner, imported, GIB), "availability_periods", "all")
     seconds = periods["length_ms"] / 1000
-    assert len(seconds) == found["periods"] > 10
+    assert len(seconds) == found["periods_count"] > 10
     assert seconds.mean() == pytest.approx(found["mean_s"])
     assert seconds.median() == pytest.approx(found["median_s"])
     assert seconds.max() == found["longest_s"]

@@ -93,7 +93,7 @@ fn record(
         from_time_ms,
         to_time_ms,
         duration_s: to_time_ms.saturating_sub(from_time_ms) as f64 / 1000.0,
-        intervals: run.len() as i64,
+        intervals_count: run.len() as i64,
         min_available_bytes: samples.available_bytes[sample],
         min_time_ms: samples.time_ms[sample],
         dynamic_kernel_bytes: samples.category(Category::DynamicKernel, sample),

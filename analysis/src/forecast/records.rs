@@ -203,8 +203,8 @@ impl Series {
                     resolution: parts.resolution,
                     uncertainty: parts.uncertainty,
                     calibration_slope: calibration.slope(),
-                    instants: score.instants as i64,
-                    origins: score.origins as i64,
+                    instants_count: score.instants as i64,
+                    origins_count: score.origins as i64,
                     hosts_count: score.hosts_count as i64,
                 })
             });
@@ -228,7 +228,7 @@ impl Series {
                 bin_high: bounds[1],
                 mean_forecast: bin.forecast / bin.instants as f64,
                 observed_share: bin.stayed as f64 / bin.instants as f64,
-                instants: bin.instants as i64,
+                instants_count: bin.instants as i64,
             })
     }
 
@@ -248,7 +248,7 @@ impl Series {
                             low_bin: bins[2].map(i64::from),
                             ahead_s: AHEAD_S[ahead],
                             probability: rounded(1.0 - lost),
-                            instants: share.instants as i64,
+                            instants_count: share.instants as i64,
                         }));
                 }
             };
@@ -297,7 +297,7 @@ impl Series {
                     region_share: self.region_share,
                     host: part.host.clone(),
                     slot: slot.map(i64::from),
-                    instants: shares[0].instants as i64,
+                    instants_count: shares[0].instants as i64,
                     ..ForecastHabit::default()
                 }
                 .with_lost(lost.map(|lost| lost.map(rounded)))
@@ -345,7 +345,7 @@ impl Series {
                 age_bin: Some(bins.age.into()),
                 margin_bin: Some(bins.margin.into()),
                 low_bin: Some(bins.low.into()),
-                instants: shares[0].instants as i64,
+                instants_count: shares[0].instants as i64,
                 ..ForecastHabit::default()
             };
             findings.forecast_habits.push(of_state.with_lost(lost));

@@ -213,7 +213,7 @@ impl ModeSizes {
             size_class: size_class.to_owned(),
             mode,
             mean_quota_bytes: self.lendable.mean(),
-            returns: self.cost.count,
+            returns_count: self.cost.count,
             mean_footprint_bytes: self.footprint.mean()?,
             mean_bytes: self.cost.mean()?,
             median_bytes: self.cost.median()?,

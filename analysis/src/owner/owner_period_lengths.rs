@@ -79,8 +79,8 @@ fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<Own
     Some(OwnerPeriodLengths {
         size_class: size_class.to_owned(),
         state,
-        periods: lengths.len() as i64,
-        censored: lengths.len() as i64 - whole.count,
+        periods_count: lengths.len() as i64,
+        censored_count: lengths.len() as i64 - whole.count,
         mean_s: whole.mean().map(seconds),
         median_s: whole.median().map(seconds),
         p90_s: whole.quantile(0.9).map(seconds),
@@ -109,7 +109,7 @@ mod tests {
         // at 60 the last ends.
         let some = lengths(&[(60, false), (10, false), (30, true), (20, false)]);
         let r = record("all", OwnerState::Busy, &some).unwrap();
-        assert_eq!((r.periods, r.censored), (4, 1));
+        assert_eq!((r.periods_count, r.censored_count), (4, 1));
         assert_eq!((r.mean_s, r.median_s), (Some(30.0), Some(20.0)));
         assert_eq!(
             (r.p90_s, r.p99_s, r.max_s),
@@ -119,7 +119,7 @@ mod tests {
         // Censored lengths alone give only a minimum.
         let r = record("all", OwnerState::Idle, &lengths(&[(30, true)])).unwrap();
         assert_eq!(
-            (r.periods, r.censored, r.mean_s, r.max_s),
+            (r.periods_count, r.censored_count, r.mean_s, r.max_s),
             (1, 1, None, None)
         );
         assert_eq!(r.restricted_mean_s, Some(30.0));

@@ -23,7 +23,7 @@ impl Count {
             host: host.map(str::to_owned),
             size_class: size_class.to_owned(),
             hosts_count: self.hosts,
-            reclaims: self.returns,
+            reclaims_count: self.returns,
             observed_days,
             reclaims_per_day: self.returns as f64 / observed_days,
         })

@@ -114,7 +114,7 @@ fn reclaims_by_hour() {
     let all: Vec<_> = of_all
         .map(|r| {
             let minutes = r.idle_hours_s / 60.0;
-            (r.weekday, r.hour, r.returns, minutes, r.per_idle_hour)
+            (r.weekday, r.hour, r.returns_count, minutes, r.per_idle_hour)
         })
         .collect();
     // One hour ahead of UTC.

@@ -66,7 +66,7 @@ fn one_sample_gives_what_one_sample_can() {
     assert!(
         f.availability_periods
             .iter()
-            .all(|p| p.periods == 0 && p.mean_s.is_none())
+            .all(|p| p.periods_count == 0 && p.mean_s.is_none())
     );
     assert_eq!(
         (f.memory_over_time.len(), f.agent_cost[0].cpu_share),
@@ -84,7 +84,7 @@ fn nothing_but_gaps() {
     let f = r.analyzed(&parameters()).unwrap();
     assert_eq!((f.gaps.len(), f.gaps[0].cause.as_str()), (4, "missing"));
     assert_eq!(f.hosts[0].coverage_share, 0.0);
-    assert!(f.availability_periods.iter().all(|p| p.periods == 0));
+    assert!(f.availability_periods.iter().all(|p| p.periods_count == 0));
     assert!(f.memory_over_time[1..].iter().all(|p| p.is_after_gap));
 }
 
@@ -162,7 +162,7 @@ fn a_recorded_gap_divides_whatever_its_length() {
         .iter()
         .find(|p| p.scope == Scope::All)
         .unwrap();
-    assert_eq!((small.periods, small.mean_s), (2, Some(90.0)));
+    assert_eq!((small.periods_count, small.mean_s), (2, Some(90.0)));
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn what_never_fails_is_forecast_to_last() {
             // From noon to noon: seven calendar days, of which the last three and a half are scored. The last
             // hour's instants have no known outcome.
             assert_eq!(
-                (q.origins, q.instants),
+                (q.origins_count, q.instants_count),
                 (3, 2 * (2 * 144 + 72 - 7)),
                 "{q:?}"
             );

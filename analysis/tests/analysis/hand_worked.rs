@@ -194,7 +194,7 @@ fn dips() {
         .map(|d| {
             (
                 d.threshold_bytes / MIB,
-                d.intervals,
+                d.intervals_count,
                 d.min_available_bytes / MIB,
                 d.min_time_ms,
             )
@@ -214,7 +214,7 @@ fn dips_by_hosts() {
         let all = f.dip_hosts.iter();
         all.filter(|d| d.notion == Notion::Available)
             .filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
-            .map(|d| (d.at_least_intervals, d.hosts_count, d.hosts_in_all))
+            .map(|d| (d.minimum_intervals_count, d.hosts_count, d.known_hosts_count))
             .collect::<Vec<_>>()
     };
     // Host a was below 301 MiB twice, b never.
@@ -233,7 +233,7 @@ fn dips_by_hosts() {
         .iter()
         .filter(|d| d.notion == Notion::Available && d.threshold_share == Some(0.25));
     let quarter: Vec<_> = quarter
-        .map(|d| (d.at_least_intervals, d.hosts_count))
+        .map(|d| (d.minimum_intervals_count, d.hosts_count))
         .collect();
     assert!(
         quarter.ends_with(&[(0, 0), (1, 2), (6, 0), (11, 0), (21, 0), (31, 0)]),
@@ -260,7 +260,7 @@ fn availability_periods() {
     let f = found();
     // 512 MiB on a: 0-180 (cut at the start), 360-540 (cut by the gap), 1000-1090 (cut at both ends).
     let p = periods(&f, "512-1024 MiB", Scope::All, 512);
-    assert_eq!((p.periods, p.censored), (3, 3));
+    assert_eq!((p.periods_count, p.censored_count), (3, 3));
     assert_eq!(
         (p.mean_s, p.median_s, p.longest_s),
         (Some(150.0), Some(180.0), Some(180.0))
@@ -269,18 +269,18 @@ fn availability_periods() {
     assert_eq!(p.available_time_share, Some(450.0 / 630.0));
     // 256 MiB: the first period lasts to 270.
     let p = periods(&f, "512-1024 MiB", Scope::All, 256);
-    assert_eq!((p.periods, p.mean_s), (3, Some(180.0)));
+    assert_eq!((p.periods_count, p.mean_s), (3, Some(180.0)));
     // Including b's 90 s.
     let p = periods(&f, "all", Scope::All, 256);
-    assert_eq!((p.periods, p.censored, p.mean_s), (4, 4, Some(157.5)));
+    assert_eq!((p.periods_count, p.censored_count, p.mean_s), (4, 4, Some(157.5)));
     assert_eq!(p.available_time_share, Some(630.0 / 720.0));
     // Idle from 60 (samples at 90 to 540): 512 MiB from 90 to 180, and from 360 to 540, cut by the gap.
     let p = periods(&f, "512-1024 MiB", Scope::Idle, 512);
-    assert_eq!((p.periods, p.censored), (2, 1));
+    assert_eq!((p.periods_count, p.censored_count), (2, 1));
     assert_eq!((p.mean_s, p.restricted_mean_s), (Some(135.0), Some(135.0)));
     assert_eq!(p.available_time_share, Some(270.0 / 630.0));
     // b's idle time is unknown: class `all` is host a only, and b's class has no idle scope.
-    assert_eq!(periods(&f, "all", Scope::Idle, 512).periods, 2);
+    assert_eq!(periods(&f, "all", Scope::Idle, 512).periods_count, 2);
     let b_idle = |p: &&AvailabilityPeriods| p.size_class == "2-4 GiB" && p.scope == Scope::Idle;
     assert_eq!(f.availability_periods.iter().find(b_idle), None);
 }

@@ -90,17 +90,17 @@ fn ends_and_cuts() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
     // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all are cut by a gap or an end of the trace.
-    assert_eq!((p.periods, p.censored), (5, 5));
+    assert_eq!((p.periods_count, p.censored_count), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
     // As leases, the fourth becomes 200-220 and 240-260.
     assert_eq!((p.start_censored_count, p.end_censored_count), (2, 2));
     let ended = [
-        p.ended_by_owner,
-        p.ended_by_load,
-        p.ended_by_memory,
-        p.ended_by_sleep_or_power,
-        p.ended_by_network,
-        p.ended_by_agent,
+        p.ended_by_owner_count,
+        p.ended_by_load_count,
+        p.ended_by_memory_count,
+        p.ended_by_sleep_or_power_count,
+        p.ended_by_network_count,
+        p.ended_by_agent_count,
     ];
     assert_eq!(ended, [0, 0, 1, 1, 1, 1]);
     // Lengths: 20 (network), 20 censored, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at both ends.
@@ -109,7 +109,7 @@ fn ends_and_cuts() {
     let curve: Vec<_> = curve.filter(|c| c.scope == Scope::All).collect();
     let counts: Vec<_> = curve
         .iter()
-        .map(|c| ((c.age_s / 60.0) as i64, c.at_risk, c.ended, c.censored))
+        .map(|c| ((c.age_s / 60.0) as i64, c.at_risk_count, c.ended_count, c.censored_count))
         .collect();
     assert_eq!(
         counts,
@@ -141,7 +141,7 @@ fn ends_and_cuts() {
         .period_bounds
         .iter()
         .filter(|b| b.size_class == "all" && b.scope == Scope::All)
-        .map(|b| (b.quantile, b.bound_s, b.periods, b.verdict))
+        .map(|b| (b.quantile, b.bound_s, b.periods_count, b.verdict))
         .collect();
     assert_eq!(
         bounds,
@@ -161,7 +161,7 @@ fn the_owner_is_away_all_the_time() {
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
     assert_eq!((idle.start_censored_count, idle.end_censored_count), (all.start_censored_count, all.end_censored_count));
     assert_eq!(idle.restricted_mean_s, all.restricted_mean_s);
-    assert_eq!(idle.ended_by_sleep_or_power, 1);
+    assert_eq!(idle.ended_by_sleep_or_power_count, 1);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn odds_over_calendar_time() {
 fn without_a_collector_the_network_is_not_measured() {
     let f = recorded("a", false).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    assert_eq!((p.ended_by_network, p.end_censored_count), (0, 2));
+    assert_eq!((p.ended_by_network_count, p.end_censored_count), (0, 2));
     let said = |f: &Findings| {
         let all = f.missing_measures.iter();
         all.filter(|n| n.measure == "period_ends").count()

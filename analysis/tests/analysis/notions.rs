@@ -84,8 +84,8 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
     for scope in [Scope::All, Scope::Idle] {
         // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
-        assert_eq!((p.periods, p.censored), (3, 3));
-        assert_eq!((p.start_censored_count, p.end_censored_count, p.ended_by_memory), (2, 2, 1));
+        assert_eq!((p.periods_count, p.censored_count), (3, 3));
+        assert_eq!((p.start_censored_count, p.end_censored_count, p.ended_by_memory_count), (2, 2, 1));
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
         // Known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
@@ -98,7 +98,7 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         assert_eq!((ten.observed_s, ten.available_probability), (1500.0, 0.6));
         assert_eq!(ten.lost_to_memory_probability, 0.4);
         let available = periods(&f, scope, Notion::Available).unwrap();
-        assert_eq!((available.periods, available.longest_s), (1, Some(3600.0)));
+        assert_eq!((available.periods_count, available.longest_s), (1, Some(3600.0)));
         // No file was recorded.
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
@@ -175,7 +175,7 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
         assert_eq!(paper.samples_count, 8);
         assert_eq!(paper.mean_bytes, (200 * MIB) as f64);
         let p = periods(&f, scope, Notion::Paper).unwrap();
-        assert_eq!((p.periods, p.available_time_share), (0, Some(0.0)));
+        assert_eq!((p.periods_count, p.available_time_share), (0, Some(0.0)));
     }
     let small = Parameters {
         region_bytes: vec![200 * MIB],
@@ -184,7 +184,7 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&small).unwrap();
     for (notion, minutes) in [(Notion::Available, 60.0), (Notion::Paper, 35.0)] {
         let p = periods(&f, Scope::All, notion).unwrap();
-        assert_eq!((p.periods, p.start_censored_count, p.end_censored_count), (1, 1, 1));
+        assert_eq!((p.periods_count, p.start_censored_count, p.end_censored_count), (1, 1, 1));
         assert_eq!(p.mean_s, Some(minutes * 60.0));
         assert_eq!(p.available_time_share, Some(1.0));
     }
@@ -201,7 +201,7 @@ fn dips_by_each_notion() {
         let f = with_a_file().analyzed(&parameters).unwrap();
         let all = f.dip_hosts.into_iter();
         all.filter(|d| d.notion == notion && d.size_class == "all" && d.hosts_count > 0)
-            .map(|d| (d.threshold_bytes.unwrap() / MIB, d.at_least_intervals))
+            .map(|d| (d.threshold_bytes.unwrap() / MIB, d.minimum_intervals_count))
             .collect::<Vec<_>>()
     };
     // By memory available now, one sample has 200 MiB; by the paper's notion, eight do, and the others are

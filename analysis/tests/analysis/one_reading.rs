@@ -343,7 +343,7 @@ proptest! {
         let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.is_end_censored).collect();
         let returned = timeline.returns.iter().map(|back| ms(&reading, back.at_ns));
         prop_assert_eq!(returned.collect::<Vec<_>>(), ends.iter().map(|p| p.to_time_ms).collect::<Vec<_>>());
-        prop_assert_eq!(findings.reclaims.first().map_or(0, |r| r.reclaims), ends.len() as i64);
+        prop_assert_eq!(findings.reclaims.first().map_or(0, |r| r.reclaims_count), ends.len() as i64);
         let told = exported(out.path(), "periods", &["end", "ended_by"]);
         let told = told.iter().filter(|row| row[1] == "owner" || row[1] == "load");
         let told: Vec<_> = told.map(|row| (time_ms(&row[0]), row[1].clone())).collect();
@@ -381,7 +381,7 @@ proptest! {
         let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
         let context = contexts.clone().find(|c| c.host.is_some() && c.mode == LendingMode::Paper);
-        prop_assert_eq!(context.map_or(0, |c| c.returns), wanted.len() as i64);
+        prop_assert_eq!(context.map_or(0, |c| c.returns_count), wanted.len() as i64);
         if let Some(context) = context {
             let found = [context.mean_footprint_bytes, context.mean_upper_bound_bytes, context.mean_bytes];
             for (of, found) in found.into_iter().enumerate() {

@@ -57,23 +57,23 @@ fn absences_presences_and_reclaims() {
     // The owner left when the trace began; the gap cut the second absence.
     let idle = lengths(&f, OwnerState::Idle);
     assert_eq!(
-        (idle.periods, idle.censored, idle.mean_s),
+        (idle.periods_count, idle.censored_count, idle.mean_s),
         (2, 1, Some(500.0))
     );
     // 500 to 880 s. The presence at the sample after the gap has no observed length.
     let busy = lengths(&f, OwnerState::Busy);
-    assert_eq!((busy.periods, busy.censored), (1, 0));
+    assert_eq!((busy.periods_count, busy.censored_count), (1, 0));
     assert_eq!((busy.mean_s, busy.p99_s), (Some(380.0), Some(380.0)));
 
     let [of_host, of_class, of_all] = f.reclaims.as_slice() else {
         panic!("{:?}", f.reclaims);
     };
-    assert_eq!((of_host.host.as_deref(), of_host.reclaims), (Some("a"), 1));
+    assert_eq!((of_host.host.as_deref(), of_host.reclaims_count), (Some("a"), 1));
     assert_eq!(of_host.observed_days, 1260.0 / 86_400.0);
     assert_eq!(of_host.reclaims_per_day, 86_400.0 / 1260.0);
     for (pooled, class) in [(of_class, "512-1024 MiB"), (of_all, "all")] {
         assert_eq!((&pooled.host, pooled.size_class.as_str()), (&None, class));
-        assert_eq!((pooled.hosts_count, pooled.reclaims), (1, 1));
+        assert_eq!((pooled.hosts_count, pooled.reclaims_count), (1, 1));
     }
 }
 
@@ -273,7 +273,7 @@ fn memory_context_of_both_modes() {
     let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
     for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
         assert!(expected > 0);
-        assert_eq!((context.returns, context.max_bytes), (1, expected));
+        assert_eq!((context.returns_count, context.max_bytes), (1, expected));
         assert_eq!(
             (context.mean_bytes, context.p99_bytes),
             (expected as f64, expected as f64)
@@ -319,8 +319,8 @@ fn what_a_return_cost_as_measured() {
         let [back, busy] = costs.as_slice() else {
             panic!("{costs:?}");
         };
-        assert_eq!((back.window, back.lent), (CostWindow::Return, lent_mib > 0));
-        assert_eq!((back.windows, back.mean_window_s), (1, 180.0));
+        assert_eq!((back.window, back.had_guests), (CostWindow::Return, lent_mib > 0));
+        assert_eq!((back.windows_count, back.mean_window_s), (1, 180.0));
         assert_eq!(back.mean_guest_bytes, (lent_mib * MIB) as f64);
         assert_eq!(back.mean_memory_context_bytes, Some(context * MIB as f64));
         assert_eq!(back.mean_psi_memory_some_us, Some(24_000.0));
@@ -334,7 +334,7 @@ fn what_a_return_cost_as_measured() {
         assert_eq!(absent, [None; 4]);
         // The presence lasts from 500 to 880 s; from its middle, 690 s, two samples on: 7 to 9.
         assert_eq!(
-            (busy.window, busy.lent, busy.windows),
+            (busy.window, busy.had_guests, busy.windows_count),
             (CostWindow::Busy, false, 1)
         );
         assert_eq!(
@@ -375,19 +375,19 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
     let f = found(r);
     let busy = lengths(&f, OwnerState::Busy);
     assert_eq!(
-        (busy.periods, busy.mean_s, busy.max_s),
+        (busy.periods_count, busy.mean_s, busy.max_s),
         (2, Some(950.0), Some(1900.0))
     );
     // The samples at 1200 s, too late for the window, and at 2400 s stand for the time after the returns: 20
     // and 40 MiB, and the 30 that are shared or file-backed.
     let context = &contexts(&f, "all")[0];
     assert_eq!(
-        (context.returns, context.mean_footprint_bytes),
+        (context.returns_count, context.mean_footprint_bytes),
         (2, (60 * MIB) as f64)
     );
     let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
     let costs: Vec<_> = all
-        .map(|c| (c.window, c.windows, c.mean_psi_memory_some_us))
+        .map(|c| (c.window, c.windows_count, c.mean_psi_memory_some_us))
         .collect();
     // 1000 × (4 − 1) and (16 − 9) µs; from the middle of the presence, 3250 s, 1000 × (36 − 25).
     let expected = [

@@ -54,7 +54,7 @@ fn the_three_deepest_of_each_threshold() {
                 (d.threshold_share, d.threshold_bytes / MIB),
                 (d.from_time_ms - NOON) / 1000,
                 (d.to_time_ms - NOON) / 1000,
-                d.intervals,
+                d.intervals_count,
                 (d.min_available_bytes / MIB, (d.min_time_ms - NOON) / 1000),
             )
         })

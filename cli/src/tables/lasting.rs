@@ -81,7 +81,7 @@ pub(super) fn bounds(findings: &Findings) -> String {
             b.size_class.clone(),
             scope(b.scope).to_owned(),
             Bytes::from(b.region_bytes).to_string(),
-            b.periods.to_string(),
+            b.periods_count.to_string(),
             percent(b.censored_share),
         ];
         row.extend(of_region.iter().map(|b| seconds(b.bound_s)));

@@ -104,8 +104,8 @@ mod tests {
         let lengths = |class: &str, state, minutes: f64| OwnerPeriodLengths {
             size_class: class.to_owned(),
             state,
-            periods: 1,
-            censored: 0,
+            periods_count: 1,
+            censored_count: 0,
             mean_s: Some(minutes * 60.0),
             median_s: None,
             p90_s: None,

@@ -124,7 +124,7 @@ mod tests {
             host: host.map(str::to_owned),
             size_class: "all".to_owned(),
             hosts_count: 1,
-            reclaims: 1,
+            reclaims_count: 1,
             observed_days: 1.0,
             reclaims_per_day,
         };

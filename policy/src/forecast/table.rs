@@ -263,7 +263,7 @@ mod tests {
             low_bin: bins[2],
             ahead_s,
             probability,
-            instants: 1,
+            instants_count: 1,
         }
     }
 

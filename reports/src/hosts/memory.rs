@@ -236,13 +236,13 @@ impl Course<'_> {
     fn dip_words(&self) -> String {
         let dips = || self.view.findings.absolute_dips();
         let crossed = dips()
-            .filter(|d| d.intervals > 0)
+            .filter(|d| d.intervals_count > 0)
             .max_by_key(|d| d.threshold_bytes);
         match (crossed, dips().map(|d| d.threshold_bytes).max()) {
             (Some(dip), _) => format!(
                 "It fell below {} in {}.",
                 size(dip.threshold_bytes),
-                count(dip.intervals, "sample interval")
+                count(dip.intervals_count, "sample interval")
             ),
             (None, Some(highest)) => format!(
                 "It did not dip below any threshold, the highest being {}.",

@@ -36,7 +36,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
         host: host.map(|h| h.host.clone()),
         size_class: size_class.into(),
         hosts_count,
-        reclaims: 7 * hosts_count,
+        reclaims_count: 7 * hosts_count,
         observed_days: 2.0 * hosts_count as f64,
         reclaims_per_day: 3.5,
     });
@@ -47,7 +47,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
             size_class: size_class.into(),
             mode,
             mean_quota_bytes: Some(share * physical),
-            returns: 7 * hosts_count,
+            returns_count: 7 * hosts_count,
             mean_footprint_bytes: 0.2 * physical,
             mean_bytes: 0.01 * share * physical,
             median_bytes: 0.0,
@@ -67,7 +67,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
         size_class: "all".into(),
         weekday,
         hour,
-        returns,
+        returns_count: returns,
         idle_hours_s: 7_200.0,
         // At three at night, no host was idle long enough for a rate.
         per_idle_hour: (hour != 3).then_some(returns as f64 / 2.0),
@@ -130,8 +130,8 @@ fn owner_cost(window: CostWindow) -> OwnerCost {
     OwnerCost {
         size_class: "all".into(),
         window,
-        lent: false,
-        windows: 19,
+        had_guests: false,
+        windows_count: 19,
         mean_window_s: 270.0,
         mean_guest_bytes: 0.0,
         mean_memory_context_bytes: Some(0.0),

@@ -20,7 +20,7 @@ pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> 
         host: host.into(),
         threshold_bytes: *threshold,
         threshold_share: None,
-        intervals: points
+        intervals_count: points
             .iter()
             .filter(|p| p.available_min_bytes < *threshold)
             .count() as i64,
@@ -103,7 +103,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
             let holds = |p: &MemoryPoint| {
                 p.available_min_bytes >= *region && (scope == Scope::All || p.idle == Some(true))
             };
-            let (mut lengths, mut censored, mut held) = (Vec::new(), 0, 0);
+            let (mut lengths, mut censored_count, mut held) = (Vec::new(), 0, 0);
             for host in &f.hosts {
                 let of_host: Vec<MemoryPoint> = f
                     .memory_over_time
@@ -116,7 +116,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                     let length_s = ((to - from + 1) as i64 * interval_ms) as f64 / 1000.0;
                     if length_s >= f.parameters.minimum_period_s {
                         lengths.push(length_s);
-                        censored += i64::from(cut_start || cut_end);
+                        censored_count += i64::from(cut_start || cut_end);
                     }
                 }
             }
@@ -127,14 +127,14 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 size_class: "all".into(),
                 scope,
                 region_bytes: *region,
-                periods: n as i64,
-                censored,
+                periods_count: n as i64,
+                censored_count,
                 mean_s,
                 median_s: lengths.get(n / 2).copied(),
                 longest_s: lengths.last().copied(),
                 // Not a Kaplan-Meier estimate, only a value between the mean and the maximum.
                 restricted_mean_s: mean_s
-                    .map(|m| (m + censored as f64 / n as f64 * (lengths[n - 1] - m)).round()),
+                    .map(|m| (m + censored_count as f64 / n as f64 * (lengths[n - 1] - m)).round()),
                 available_time_share: Some(held as f64 / f.memory_over_time.len() as f64),
                 ..AvailabilityPeriods::default()
             });

@@ -45,7 +45,7 @@ pub fn fill(f: &mut Findings) {
                     quantile,
                     confidence: 0.95,
                     bound_s: (region_bytes < 16 << 30).then_some(share * 9_000.0),
-                    periods: 61,
+                    periods_count: 61,
                     censored_share: 0.08,
                     autocorrelation: Some(0.1),
                     verdict: match region_bytes >> 30 {
@@ -140,9 +140,9 @@ fn point(region_bytes: i64, scope: Scope, age_s: f64) -> SurvivalPoint {
         scope,
         region_bytes,
         age_s,
-        at_risk: (61.0 * survival).ceil() as i64,
-        ended: 1,
-        censored: 0,
+        at_risk_count: (61.0 * survival).ceil() as i64,
+        ended_count: 1,
+        censored_count: 0,
         survival,
         low: survival * 0.8,
         high: 1.0 - 0.8 * (1.0 - survival),
@@ -198,8 +198,8 @@ fn forecasts(f: &mut Findings) {
                     resolution: 0.0084,
                     uncertainty: 0.02,
                     calibration_slope: Some(1.1),
-                    instants: 280,
-                    origins: 1,
+                    instants_count: 280,
+                    origins_count: 1,
                     hosts_count: 3,
                 });
             }
@@ -213,7 +213,7 @@ fn forecasts(f: &mut Findings) {
                     bin_high: f64::from(bin + 1) / 10.0,
                     mean_forecast: f64::from(bin) / 10.0 + 0.05,
                     observed_share: (f64::from(bin) / 10.0 + 0.02) * 1.03,
-                    instants: 20 + i64::from(bin * bin),
+                    instants_count: 20 + i64::from(bin * bin),
                 }));
         }
     }

@@ -115,17 +115,17 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let threshold_bytes = (host.physical_bytes as f64 * SHORT_SHARE) as i64;
     let below = |p: &&MemoryPoint| p.available_min_bytes < threshold_bytes;
     let worst = points.iter().min_by_key(|p| p.available_min_bytes).unwrap();
-    let intervals = points.iter().filter(below).count() as i64;
+    let intervals_count = points.iter().filter(below).count() as i64;
     f.dips.push(Dip {
         host: host.host.clone(),
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
-        intervals,
+        intervals_count,
         samples_count: points.len() as i64,
         min_available_bytes: worst.available_min_bytes,
         min_time_ms: worst.time_ms,
     });
-    if intervals == 0 {
+    if intervals_count == 0 {
         return;
     }
     let first = points.iter().find(below).unwrap();
@@ -135,9 +135,9 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
         from_time_ms: first.time_ms,
-        to_time_ms: first.time_ms + intervals * 90_000,
-        duration_s: intervals as f64 * 90.0,
-        intervals,
+        to_time_ms: first.time_ms + intervals_count * 90_000,
+        duration_s: intervals_count as f64 * 90.0,
+        intervals_count,
         min_available_bytes: worst.available_min_bytes,
         min_time_ms: worst.time_ms,
         dynamic_kernel_bytes: bytes(worst.dynamic_kernel_bytes),
@@ -175,7 +175,7 @@ fn by_hour(f: &Findings) -> Vec<DipsByHour> {
             hour: hour % 24,
             threshold_bytes: None,
             threshold_share: Some(SHORT_SHARE),
-            intervals: points().filter(is_short).count() as i64,
+            intervals_count: points().filter(is_short).count() as i64,
             samples_count: points().count() as i64,
         }
     });

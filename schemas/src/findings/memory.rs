@@ -166,7 +166,7 @@ pub struct WorstDip {
     /// Length of the dip.
     pub duration_s: f64,
     /// Sample intervals below the threshold.
-    pub intervals: i64,
+    pub intervals_count: i64,
     /// Minimum of available memory in the dip.
     pub min_available_bytes: i64,
     /// Time of the dip's deepest sample, from which the categories are taken.
@@ -281,7 +281,7 @@ pub struct Dip {
     /// The requested share of the host's physical memory; absent where bytes were requested.
     pub threshold_share: Option<f64>,
     /// Sample intervals below the threshold.
-    pub intervals: i64,
+    pub intervals_count: i64,
     /// Number of all samples of the host.
     pub samples_count: i64,
     /// Minimum of available memory over all samples.
@@ -312,11 +312,11 @@ pub struct DipHosts {
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
     pub threshold_share: Option<f64>,
     /// Minimum number of sample intervals below the threshold; 0: hosts with none at all.
-    pub at_least_intervals: i64,
+    pub minimum_intervals_count: i64,
     /// Hosts with at least that number of intervals (0: with none).
     pub hosts_count: i64,
     /// Hosts of the class for which the notion is known.
-    pub hosts_in_all: i64,
+    pub known_hosts_count: i64,
 }
 
 impl Finding for DipHosts {

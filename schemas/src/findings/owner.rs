@@ -81,10 +81,10 @@ pub struct OwnerPeriodLengths {
     /// State of the owner: away or present.
     pub state: OwnerState,
     /// Number of periods. A visit between two samples is a period of no length.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Number of periods cut by a gap, by an end of the trace or while the presence was unknown: of the
     /// lengths, only `restricted_mean_s` includes them.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Mean length of the complete periods; absent without any.
     pub mean_s: Option<f64>,
     /// Median length of the complete periods; absent without any.
@@ -117,7 +117,7 @@ pub struct Reclaims {
     /// Hosts whose idleness is known.
     pub hosts_count: i64,
     /// Number of reclaims.
-    pub reclaims: i64,
+    pub reclaims_count: i64,
     /// Time in which the idleness was known, all hosts together.
     pub observed_days: f64,
     /// Reclaims per host and day of that time.
@@ -207,7 +207,7 @@ pub struct MemoryContext {
     /// Memory that could be lent: mean over the samples at which the host was idle.
     pub mean_quota_bytes: Option<f64>,
     /// Returns with a known memory context.
-    pub returns: i64,
+    pub returns_count: i64,
     /// Mean footprint A over the returns.
     pub mean_footprint_bytes: f64,
     /// Mean memory context size over returns.
@@ -258,9 +258,9 @@ pub struct OwnerCost {
     /// Kind of time of the windows.
     pub window: CostWindow,
     /// True if memory was lent at the window's first sample.
-    pub lent: bool,
+    pub had_guests: bool,
     /// Number of windows with any counter.
-    pub windows: i64,
+    pub windows_count: i64,
     /// Mean time between the two samples of a window.
     pub mean_window_s: f64,
     /// Mean memory lent at the window's first sample.

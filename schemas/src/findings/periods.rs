@@ -88,9 +88,9 @@ pub struct AvailabilityPeriods {
     /// Size of the region.
     pub region_bytes: i64,
     /// Number of periods as seen that are not shorter than the minimum.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Number of those periods cut by a gap or an end of the trace: they lasted longer than observed.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Mean length of the periods as seen; absent without any.
     pub mean_s: Option<f64>,
     /// Lower limit of the 95 % interval of `mean_s`, by bootstrap over hosts; absent with fewer than two
@@ -126,17 +126,17 @@ pub struct AvailabilityPeriods {
     /// Number of periods as leases whose end the trace cut.
     pub end_censored_count: i64,
     /// Number of periods as leases that the owner's return ended.
-    pub ended_by_owner: i64,
+    pub ended_by_owner_count: i64,
     /// Number of periods as leases that the load ended.
-    pub ended_by_load: i64,
+    pub ended_by_load_count: i64,
     /// Number of periods as leases that the host's need of memory ended.
-    pub ended_by_memory: i64,
+    pub ended_by_memory_count: i64,
     /// Number of periods as leases that a sleep, a shutdown or a boot ended.
-    pub ended_by_sleep_or_power: i64,
+    pub ended_by_sleep_or_power_count: i64,
     /// Number of periods as leases that the network ended.
-    pub ended_by_network: i64,
+    pub ended_by_network_count: i64,
     /// Number of periods as leases that a silent agent ended.
-    pub ended_by_agent: i64,
+    pub ended_by_agent_count: i64,
     /// Time in which the region was available in this scope, as a share of all covered time in which the
     /// notion is known (also in scope `idle`).
     pub available_time_share: Option<f64>,
@@ -160,11 +160,11 @@ pub struct SurvivalPoint {
     /// Age of the period.
     pub age_s: f64,
     /// Periods that could have ended in this step: those longer than the age of the point before.
-    pub at_risk: i64,
+    pub at_risk_count: i64,
     /// Periods that ended, by any cause.
-    pub ended: i64,
+    pub ended_count: i64,
     /// Periods whose start or end the trace cut: they lasted longer than observed.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Share of the periods that last longer than `age_s`.
     pub survival: f64,
     /// Lower limit of the 95 % interval, by Greenwood's formula on the scale of log(-log).
@@ -277,7 +277,7 @@ pub struct PeriodBound {
     /// The bound; absent with too few periods.
     pub bound_s: Option<f64>,
     /// Number of periods from which the bound is computed.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Share of those periods that the trace cut.
     pub censored_share: f64,
     /// Correlation of the ranks of successive periods on a host; a value beyond 1.96/√n is not chance. Absent

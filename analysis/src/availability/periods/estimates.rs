@@ -94,12 +94,12 @@ fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
     let ended = |end: Option<EndCause>| kept.iter().filter(|l| l.end == end).count() as i64;
     to.start_censored_count = (kept.len() - start_seen.len()) as i64;
     to.end_censored_count = ended(None);
-    to.ended_by_owner = ended(Some(EndCause::Owner));
-    to.ended_by_load = ended(Some(EndCause::Load));
-    to.ended_by_memory = ended(Some(EndCause::Memory));
-    to.ended_by_sleep_or_power = ended(Some(EndCause::SleepOrPower));
-    to.ended_by_network = ended(Some(EndCause::Network));
-    to.ended_by_agent = ended(Some(EndCause::Agent));
+    to.ended_by_owner_count = ended(Some(EndCause::Owner));
+    to.ended_by_load_count = ended(Some(EndCause::Load));
+    to.ended_by_memory_count = ended(Some(EndCause::Memory));
+    to.ended_by_sleep_or_power_count = ended(Some(EndCause::SleepOrPower));
+    to.ended_by_network_count = ended(Some(EndCause::Network));
+    to.ended_by_agent_count = ended(Some(EndCause::Agent));
 }
 
 fn points(curve: &Curve, cell: &Cell<'_>, most: usize) -> Vec<SurvivalPoint> {
@@ -113,9 +113,9 @@ fn points(curve: &Curve, cell: &Cell<'_>, most: usize) -> Vec<SurvivalPoint> {
         scope: cell.scope,
         region_bytes: cell.region_bytes,
         age_s: seconds(step.ms as f64),
-        at_risk: step.at_risk as i64,
-        ended: step.ended as i64,
-        censored: step.censored as i64,
+        at_risk_count: step.at_risk as i64,
+        ended_count: step.ended as i64,
+        censored_count: step.censored as i64,
         survival: step.survival,
         low: step.interval.low,
         high: step.interval.high,
@@ -186,7 +186,7 @@ fn bounds(leases: &Leases, cell: &Cell<'_>) -> Vec<PeriodBound> {
             quantile,
             confidence: CONFIDENCE,
             bound_s: bound_ms.map(|ms| seconds(ms as f64)),
-            periods: lengths.count() as i64,
+            periods_count: lengths.count() as i64,
             censored_share: lengths.censored_share(),
             autocorrelation: lengths.autocorrelation(),
             verdict: match verdict {

@@ -17,7 +17,7 @@ fn of_class<'a>(
     mode: LendingMode,
 ) -> Option<&'a MemoryContext> {
     let mut all = findings.memory_context.iter();
-    all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns > 0)
+    all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0)
 }
 
 /// Sentence that compares both modes.
@@ -49,7 +49,7 @@ pub(super) fn words(view: &View) -> Option<String> {
     Some(format!(
         "{both} These figures are based on {}; the processes active after a return use {} on average. The memory context is a size, not a \
          delay: owners wait only for the pages that they use, at the speed of disk or network.",
-        count(first.returns, "return"),
+        count(first.returns_count, "return"),
         bytes(first.mean_footprint_bytes)
     ))
 }

@@ -195,7 +195,7 @@ pub(super) mod tests {
             host: None,
             size_class: "all".into(),
             hosts_count: 3,
-            reclaims: 42,
+            reclaims_count: 42,
             observed_days: 21.0,
             reclaims_per_day,
         }
@@ -207,7 +207,7 @@ pub(super) mod tests {
             size_class: "all".into(),
             mode: LendingMode::Paper,
             mean_quota_bytes: Some(8.0 * 1_073_741_824.0),
-            returns: 42,
+            returns_count: 42,
             mean_footprint_bytes: 1e9,
             mean_bytes,
             median_bytes: 0.0,

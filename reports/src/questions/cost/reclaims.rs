@@ -32,7 +32,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
             let mut row = vec![
                 class_cell(&r.size_class),
                 Cell::count(r.hosts_count),
-                Cell::count(r.reclaims),
+                Cell::count(r.reclaims_count),
                 decimal(r.observed_days),
                 decimal(r.reclaims_per_day),
             ];

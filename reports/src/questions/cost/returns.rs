@@ -129,7 +129,7 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             view.clock.moment(first.time_ms),
             first.hosts_count,
             count(first.idle_hosts_before_count, "idle host"),
-            bytes(first.bytes as f64)
+            bytes(first.reclaimed_bytes as f64)
         ),
         vec![
             numbers("time").keyed("when"),

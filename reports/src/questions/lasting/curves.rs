@@ -22,7 +22,7 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &SurvivalPoint> {
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
     // If no period was seen to end, there is no curve to draw.
-    pooled(f).find(|p| p.ended > 0)?;
+    pooled(f).find(|p| p.ended_count > 0)?;
     let (from_s, to_s) = ends(pooled(f).map(|p| p.age_s))?;
     let mut sizes: Vec<i64> = pooled(f).map(|p| p.region_bytes).collect();
     sizes.sort_unstable();
@@ -66,7 +66,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                     seconds(p.age_s),
                     share(p.low),
                     share(p.high),
-                    p.at_risk
+                    p.at_risk_count
                 )
             }));
             let trace = Scatter::new(ages.collect(), shares.collect())
@@ -141,7 +141,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         .filter_map(|region| {
             let all = of(*region, Scope::All)?;
             let idle = of(*region, Scope::Idle)
-                .filter(|p| p.periods > 0)
+                .filter(|p| p.periods_count > 0)
                 .map(|p| format!(" ({} if the owner’s return also ends them)", half(p)));
             Some(format!(
                 "of {} last longer than {}{}",
@@ -178,7 +178,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         shown
             .first()
             .and_then(|r| of(*r, Scope::All))
-            .is_some_and(|p| 10 * p.start_censored_count >= p.periods && p.start_censored_count > 0)
+            .is_some_and(|p| 10 * p.start_censored_count >= p.periods_count && p.start_censored_count > 0)
     });
     format!("{halves}.{}", cut.unwrap_or_default())
 }
@@ -209,7 +209,7 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
             bound(0.05),
             bound(0.25),
             bound(0.5),
-            Cell::count(first.periods),
+            Cell::count(first.periods_count),
             Cell::share(first.censored_share),
             Cell::text(verdict(first.verdict)),
         ]
@@ -259,9 +259,9 @@ mod tests {
             scope: Scope::All,
             region_bytes: 1 << 30,
             age_s,
-            at_risk: 10,
-            ended: 1,
-            censored: 0,
+            at_risk_count: 10,
+            ended_count: 1,
+            censored_count: 0,
             survival,
             low: survival - 0.1,
             high: survival + 0.1,
@@ -294,7 +294,7 @@ mod tests {
             quantile: 0.05,
             confidence: 0.95,
             bound_s: None,
-            periods: 7,
+            periods_count: 7,
             censored_share: 0.0,
             autocorrelation: None,
             verdict: BoundVerdict::TooFew,

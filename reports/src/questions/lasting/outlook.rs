@@ -182,7 +182,7 @@ fn quality_of<'a>(
             && q.region_share == Some(HALF)
             && q.ahead_s == ahead_s
             && q.model == model
-            && q.instants > 0
+            && q.instants_count > 0
     })
 }
 
@@ -224,8 +224,8 @@ fn quality_words(f: &Findings) -> Option<String> {
     Some(format!(
         "The forecasts were tested on {}, each from earlier data only ({}, half of a host’s memory, an hour ahead). Their Brier score, the \
          mean square of probability less outcome, was {:.4}{}.{}{}",
-        count(own.origins, "day"),
-        count(own.instants, "instant"),
+        count(own.origins_count, "day"),
+        count(own.instants_count, "instant"),
         own.brier_score,
         against_flat.unwrap_or_default(),
         best.unwrap_or_default(),
@@ -271,7 +271,7 @@ fn quality(view: &View) -> Option<Table> {
             row.push(Cell::or_absent(own.calibration_slope, |slope| {
                 Cell::of(Kind::Number, format!("{slope:.2}"), "", slope)
             }));
-            row.push(Cell::count(own.instants));
+            row.push(Cell::count(own.instants_count));
             Some(row)
         })
     });
@@ -307,7 +307,7 @@ fn calibration(view: &View) -> Option<Figure> {
     ];
     let all = view.findings.forecast_calibration.iter();
     let pooled: Vec<&ForecastCalibration> = all
-        .filter(|c| c.region_bytes.is_none() && c.region_share.is_none() && c.instants > 0)
+        .filter(|c| c.region_bytes.is_none() && c.region_share.is_none() && c.instants_count > 0)
         .collect();
     let scope = if pooled.iter().any(|c| c.scope == Scope::Idle) {
         Scope::Idle
@@ -326,7 +326,7 @@ fn calibration(view: &View) -> Option<Figure> {
             continue;
         }
         let (n, off) = bins.iter().fold((0.0, 0.0), |(n, off), c| {
-            let weight = c.instants as f64;
+            let weight = c.instants_count as f64;
             (
                 n + weight,
                 off + weight * (c.mean_forecast - c.observed_share).abs(),
@@ -335,7 +335,7 @@ fn calibration(view: &View) -> Option<Figure> {
         said.get_or_insert_with(|| {
             let sure = bins
                 .iter()
-                .filter(|c| c.instants >= FEW_INSTANTS || bins.len() == 1)
+                .filter(|c| c.instants_count >= FEW_INSTANTS || bins.len() == 1)
                 .max_by(|a, b| a.bin_low.total_cmp(&b.bin_low));
             let sure = sure.map(|c| {
                 format!(
@@ -365,11 +365,11 @@ fn calibration(view: &View) -> Option<Figure> {
                     (
                         c.mean_forecast,
                         c.observed_share,
-                        c.instants as f64,
+                        c.instants_count as f64,
                         format!(
                             "{} ahead, {}",
                             seconds(ahead_s as f64),
-                            count(c.instants, "instant")
+                            count(c.instants_count, "instant")
                         ),
                     )
                 })
@@ -430,8 +430,8 @@ mod tests {
             resolution: 0.002,
             uncertainty: 0.02,
             calibration_slope: None,
-            instants: 100,
-            origins: 3,
+            instants_count: 100,
+            origins_count: 3,
             hosts_count: 2,
         }
     }

@@ -68,8 +68,8 @@ fn availability_row(periods: &AvailabilityPeriods, one_class: bool) -> Vec<Cell>
     cells.extend([
         Cell::size(periods.region_bytes),
         Cell::text(scope),
-        Cell::count(periods.periods),
-        Cell::count(periods.censored),
+        Cell::count(periods.periods_count),
+        Cell::count(periods.censored_count),
         Cell::or_absent(periods.median_s, Cell::seconds),
         Cell::or_absent(periods.mean_s, Cell::seconds),
         Cell::or_absent(periods.restricted_mean_s, Cell::seconds),

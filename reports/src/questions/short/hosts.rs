@@ -78,7 +78,7 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
             summary,
             memory,
             least_time_ms: dip.map(|d| d.min_time_ms),
-            short_intervals: counted.map(|d| d.intervals).or(never_short.then_some(0)),
+            short_intervals: counted.map(|d| d.intervals_count).or(never_short.then_some(0)),
             worst,
             ran,
             advice: seen.map_or(Advice::Watch, |s| s.advice()),
@@ -96,7 +96,7 @@ fn is_short(threshold_share: Option<f64>) -> bool {
 }
 
 fn short_share(dip: &Dip) -> f64 {
-    dip.intervals as f64 / dip.samples_count.max(1) as f64
+    dip.intervals_count as f64 / dip.samples_count.max(1) as f64
 }
 
 /// Calendar days on which each host has samples.

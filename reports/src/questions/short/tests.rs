@@ -50,7 +50,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
             host: host(),
             threshold_bytes: made.memory_gib * GIB / 10,
             threshold_share: Some(0.1),
-            intervals: made.short_intervals,
+            intervals_count: made.short_intervals,
             samples_count: 1000,
             min_available_bytes: least,
             min_time_ms: WORST_MS,
@@ -150,7 +150,7 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
          used half of their memory and could spare 96.0 GiB in total. 1 host more: traced for too short a time for advice."
     );
     let mut before = fleet();
-    before.dips[0].intervals = 20;
+    before.dips[0].intervals_count = 20;
     assert!(
         answered(&now, Some(&before))
             .answer
@@ -282,7 +282,7 @@ fn hours_of_the_week_in_which_memory_was_short_are_drawn_when_there_are_any() {
             hour,
             threshold_bytes: None,
             threshold_share: Some(threshold_share),
-            intervals,
+            intervals_count: intervals,
             samples_count: 100,
         });
     }
