@@ -86,8 +86,8 @@ pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     let point = points
         .iter()
         .filter(is_whole)
-        .min_by_key(|p| p.available_min_bytes)?;
-    let less = |p: &ClusterPoint| p.available_min_bytes < point.available_min_bytes;
+        .min_by_key(|p| p.min_available_bytes)?;
+    let less = |p: &ClusterPoint| p.min_available_bytes < point.min_available_bytes;
     Some(LeastStretch {
         point,
         caution: match points.iter().any(less) {

@@ -306,9 +306,9 @@ impl Tally {
             .count(point.samples_count, point.harvestable_bytes);
         let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         self.least_available_bytes =
-            least(self.least_available_bytes, Some(point.available_min_bytes));
+            least(self.least_available_bytes, Some(point.min_available_bytes));
         self.least_harvestable_bytes =
-            least(self.least_harvestable_bytes, point.harvestable_min_bytes);
+            least(self.least_harvestable_bytes, point.min_harvestable_bytes);
     }
 
     fn memory(self, physical_bytes: f64) -> Option<Memory> {
@@ -348,7 +348,7 @@ mod tests {
             host: host.into(),
             samples_count,
             available_bytes: available as f64,
-            available_min_bytes: available,
+            min_available_bytes: available,
             ..MemoryPoint::default()
         }
     }

@@ -482,7 +482,7 @@ fn fleet(hosts: i64, points: i64) -> Findings {
             point.samples_count = 6720 / points.max(1);
             point.is_after_gap = at > 0 && at % 700 == 0;
             point.available_bytes -= noise;
-            point.available_min_bytes -= 2 * noise as i64;
+            point.min_available_bytes -= 2 * noise as i64;
             point.process_bytes = point.process_bytes.map(|b| b + noise);
             fleet.memory_over_time.push(point);
         }

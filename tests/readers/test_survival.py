@@ -114,7 +114,7 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     assert record["restricted_mean_s"] == pytest.approx(mean, rel=1e-9)
     # If more than half of the periods outlast the observation, lifelines reports infinity and we report
     # nothing.
-    median = record["survival_median_s"]
+    median = record["median_survival_s"]
     assert fit.median_survival_time_ == (float("inf") if pd.isna(median) else median)
     assert record["mean_s"] == pytest.approx(seconds.mean(), rel=1e-9)
     assert record["periods_count"] == len(found)

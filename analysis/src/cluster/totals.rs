@@ -150,10 +150,10 @@ fn point(time_ms: i64, is_after_gap: bool, totals: &[Total], cell_ms: i64) -> Cl
         hosts_idle_count: told.then(|| mean(|t| t.idle_ms) / cell_ms as f64),
         physical_bytes: mean(|t| t.physical_bytes),
         available_bytes: mean(|t| t.available_bytes),
-        available_min_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
+        min_available_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
         harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
-        idle_available_min_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
+        min_idle_available_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
         idle_paper_quota_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
         idle_harvestable_bytes: idle_harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
     }

@@ -57,7 +57,7 @@ fn totals_are_of_the_hosts_seen() {
                 (p.time_ms - NOON) / 60_000,
                 (p.hosts_seen_count, p.hosts_idle_count),
                 (p.physical_bytes / BYTES, p.available_bytes / BYTES),
-                p.available_min_bytes / MIB,
+                p.min_available_bytes / MIB,
                 (mib(p.idle_available_bytes), mib(p.idle_paper_quota_bytes)),
                 p.is_after_gap,
             )
@@ -341,7 +341,7 @@ fn owners_come_back_together() {
     // it.
     let visit = &f.cluster_over_time[3];
     assert_eq!(visit.hosts_idle_count, Some(3.0));
-    assert_eq!(visit.idle_available_min_bytes, Some(300 * MIB));
+    assert_eq!(visit.min_idle_available_bytes, Some(300 * MIB));
 
     let berlin = Parameters {
         time_zone: "Europe/Berlin".into(),
@@ -541,7 +541,7 @@ proptest! {
             let point = points.next().unwrap();
             prop_assert_eq!(point.time_ms, in_ms(seconds.start));
             prop_assert_eq!(point.available_bytes, (values.iter().sum::<i64>() / 60) as f64);
-            prop_assert_eq!(point.available_min_bytes, *values.iter().min().unwrap());
+            prop_assert_eq!(point.min_available_bytes, *values.iter().min().unwrap());
             let Some(idle_count) = point.hosts_idle_count else { continue };
             let (from, to) = (in_ms(seconds.start), in_ms(seconds.end));
             let idle_ms: i64 = f.idle_periods.iter()
@@ -552,7 +552,7 @@ proptest! {
             returns += i64::from(returned);
             let whole = open.is_some_and(|p| p.to_time_ms >= to) && !returned;
             let least = if whole { *values.iter().min().unwrap() } else { 0 };
-            prop_assert_eq!(point.idle_available_min_bytes, Some(least));
+            prop_assert_eq!(point.min_idle_available_bytes, Some(least));
         }
         prop_assert!(points.next().is_none());
         let found: f64 = f.returns_by_hour.iter()

@@ -104,7 +104,7 @@ fn a_clock_set_back_is_a_gap_and_order_is_kept() {
         .iter()
         .map(|p| {
             (
-                p.available_min_bytes / MIB,
+                p.min_available_bytes / MIB,
                 (p.time_ms - NOON) / 1000,
                 p.is_after_gap,
             )

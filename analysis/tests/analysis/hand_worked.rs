@@ -336,7 +336,7 @@ fn memory_over_time() {
         .filter(|p| p.host == "a")
         .collect();
     assert_eq!(a.len(), 9);
-    let idle: Vec<_> = a.iter().map(|p| p.idle).collect();
+    let idle: Vec<_> = a.iter().map(|p| p.is_idle).collect();
     let expected = [false, true, true, true, true, true, true, false, false];
     assert_eq!(idle, expected.map(Some));
     let after_gap: Vec<_> = a.iter().map(|p| p.is_after_gap).collect();
@@ -344,7 +344,7 @@ fn memory_over_time() {
     assert_eq!(after_gap.iter().filter(|g| **g).count(), 1);
     let b = f.memory_over_time.iter().find(|p| p.host == "b").unwrap();
     assert_eq!(
-        (b.idle, b.static_kernel_bytes, b.harvestable_bytes),
+        (b.is_idle, b.static_kernel_bytes, b.harvestable_bytes),
         (None, None, None)
     );
 }

@@ -119,7 +119,7 @@ fn ends_and_cuts() {
     let survival: Vec<f64> = curve.iter().map(|c| c.survival).collect();
     let expected = [5.0 / 6.0, 0.625, 0.625, 0.3125];
     assert!(survival.iter().zip(expected).all(|(a, b)| near(*a, b)));
-    assert_eq!(p.survival_median_s, Some(3600.0));
+    assert_eq!(p.median_survival_s, Some(3600.0));
     let mean = 20.0 + 5.0 * 5.0 / 6.0 + 35.0 * 0.625;
     assert!(near(p.restricted_mean_s.unwrap(), mean * 60.0));
     // Without 0-30 and 300-360: 20, 20 censored, 25, 60; S = 3/4, 3/8.

@@ -141,7 +141,7 @@ fn worst(view: &View) -> Option<String> {
         return Some(format!(
             "Available memory was lowest around {}: {}{}.",
             view.clock.moment_to_minute(worst.point.time_ms),
-            bytes(worst.point.available_min_bytes as f64),
+            bytes(worst.point.min_available_bytes as f64),
             worst.caution
         ));
     }

@@ -15,7 +15,7 @@ fn fleet(hosts: usize) -> Findings {
                 samples_count,
                 process_bytes: Some(((16 - gib) << 30) as f64),
                 available_bytes: (gib << 30) as f64,
-                available_min_bytes: gib << 30,
+                min_available_bytes: gib << 30,
                 ..MemoryPoint::default()
             });
         }
@@ -53,7 +53,7 @@ fn together(available_gib: f64) -> Findings {
             cells_count: 144,
             hosts_seen_count: 1.25,
             available_bytes: available_gib * GIB,
-            available_min_bytes: 7 << 30,
+            min_available_bytes: 7 << 30,
             harvestable_bytes: Some(available_gib / 2.0 * GIB),
             ..ClusterPoint::default()
         }],

@@ -75,7 +75,7 @@ pub(crate) fn available(view: &View) -> Option<Figure> {
         if buckets {
             let least = run
                 .iter()
-                .map(|p| Some(p.available_min_bytes as f64))
+                .map(|p| Some(p.min_available_bytes as f64))
                 .collect();
             line(
                 least,
@@ -186,7 +186,7 @@ impl Course<'_> {
     fn available_sentence(&self) -> String {
         let memory = &self.memory;
         let points = self.runs.iter().flatten();
-        let lowest = points.min_by_key(|p| p.available_min_bytes);
+        let lowest = points.min_by_key(|p| p.min_available_bytes);
         let when = lowest.map(|p| format!(", around {}", self.view.clock.moment(p.time_ms)));
         let harvestable = match (memory.harvestable_bytes, memory.least_harvestable_bytes) {
             (Some(mean), Some(least)) => format!(

@@ -15,17 +15,17 @@ pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
 }
 
 pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> {
-    let least = points.iter().min_by_key(|p| p.available_min_bytes).unwrap();
+    let least = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
     let dip = |threshold: &i64| Dip {
         host: host.into(),
         threshold_bytes: *threshold,
         threshold_share: None,
         intervals_count: points
             .iter()
-            .filter(|p| p.available_min_bytes < *threshold)
+            .filter(|p| p.min_available_bytes < *threshold)
             .count() as i64,
         samples_count: points.len() as i64,
-        min_available_bytes: least.available_min_bytes,
+        min_available_bytes: least.min_available_bytes,
         min_time_ms: least.time_ms,
     };
     thresholds.iter().map(dip).collect()
@@ -34,8 +34,8 @@ pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> 
 pub fn quota(points: &[MemoryPoint], host: &str, physical: f64) -> Quota {
     let last = points.last().unwrap();
     let paper_quota_bytes = (last.available_bytes - 0.15 * physical).max(0.0) as i64;
-    let idle = last.idle == Some(true);
-    let harvestable = last.harvestable_min_bytes;
+    let idle = last.is_idle == Some(true);
+    let harvestable = last.min_harvestable_bytes;
     Quota {
         host: host.into(),
         time_ms: last.time_ms,
@@ -90,7 +90,7 @@ pub fn idle_periods(points: &[MemoryPoint], host: &str, interval_ms: i64) -> Vec
             is_end_censored,
         }
     };
-    runs(points, |p| p.idle == Some(true))
+    runs(points, |p| p.is_idle == Some(true))
         .into_iter()
         .map(period)
         .collect()
@@ -101,7 +101,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
     for region in &f.parameters.region_bytes {
         for scope in [Scope::All, Scope::Idle] {
             let holds = |p: &MemoryPoint| {
-                p.available_min_bytes >= *region && (scope == Scope::All || p.idle == Some(true))
+                p.min_available_bytes >= *region && (scope == Scope::All || p.is_idle == Some(true))
             };
             let (mut lengths, mut censored_count, mut held) = (Vec::new(), 0, 0);
             for host in &f.hosts {

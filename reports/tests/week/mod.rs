@@ -172,7 +172,7 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
             is_after_gap: points
                 .last()
                 .is_some_and(|p| time_ms - p.time_ms > INTERVAL_MS),
-            idle: Some(!working && job == 0.0),
+            is_idle: Some(!working && job == 0.0),
             static_kernel_bytes: Some(static_kernel),
             balloon_bytes: Some(0.0),
             dynamic_kernel_bytes: Some(dynamic_kernel),
@@ -181,8 +181,8 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
             file_cache_bytes: Some(file_cache),
             guest_bytes: Some(guest),
             available_bytes: available,
-            available_min_bytes: available as i64,
-            harvestable_min_bytes: Some(harvestable as i64),
+            min_available_bytes: available as i64,
+            min_harvestable_bytes: Some(harvestable as i64),
             harvestable_bytes: Some(harvestable),
         });
     }
@@ -190,7 +190,7 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
 }
 
 fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary {
-    let idle = points.iter().filter(|p| p.idle == Some(true)).count();
+    let idle = points.iter().filter(|p| p.is_idle == Some(true)).count();
     let (first, last) = (
         points.first().unwrap().time_ms,
         points.last().unwrap().time_ms,

@@ -53,11 +53,11 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
             let mean = |value: &dyn Fn(&MemoryPoint) -> f64| {
                 of_host.iter().map(|p| value(p)).sum::<f64>() / n
             };
-            let idle = |p: &MemoryPoint| f64::from(u8::from(p.idle == Some(true)));
+            let idle = |p: &MemoryPoint| f64::from(u8::from(p.is_idle == Some(true)));
             sum.hosts_seen_count += 1.0;
             sum.physical_bytes += physical(&host.host);
             sum.available_bytes += mean(&|p| p.available_bytes);
-            sum.available_min_bytes += of_host.iter().map(|p| p.available_min_bytes).min().unwrap();
+            sum.min_available_bytes += of_host.iter().map(|p| p.min_available_bytes).min().unwrap();
             *sum.hosts_idle_count.as_mut().unwrap() += mean(&idle);
             *sum.harvestable_bytes.as_mut().unwrap() += mean(&|p| p.harvestable_bytes.unwrap());
             *sum.idle_available_bytes.as_mut().unwrap() += mean(&|p| idle(p) * p.available_bytes);
@@ -113,8 +113,8 @@ fn ranks(f: &Findings) -> Vec<RankContribution> {
 /// Adds dips below a tenth, the deepest of them, and the programs active then.
 fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let threshold_bytes = (host.physical_bytes as f64 * SHORT_SHARE) as i64;
-    let below = |p: &&MemoryPoint| p.available_min_bytes < threshold_bytes;
-    let worst = points.iter().min_by_key(|p| p.available_min_bytes).unwrap();
+    let below = |p: &&MemoryPoint| p.min_available_bytes < threshold_bytes;
+    let worst = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
     let intervals_count = points.iter().filter(below).count() as i64;
     f.dips.push(Dip {
         host: host.host.clone(),
@@ -122,7 +122,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
         threshold_share: Some(SHORT_SHARE),
         intervals_count,
         samples_count: points.len() as i64,
-        min_available_bytes: worst.available_min_bytes,
+        min_available_bytes: worst.min_available_bytes,
         min_time_ms: worst.time_ms,
     });
     if intervals_count == 0 {
@@ -138,7 +138,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
         to_time_ms: first.time_ms + intervals_count * 90_000,
         duration_s: intervals_count as f64 * 90.0,
         intervals_count,
-        min_available_bytes: worst.available_min_bytes,
+        min_available_bytes: worst.min_available_bytes,
         min_time_ms: worst.time_ms,
         dynamic_kernel_bytes: bytes(worst.dynamic_kernel_bytes),
         process_bytes: bytes(worst.process_bytes),
@@ -166,7 +166,7 @@ fn by_hour(f: &Findings) -> Vec<DipsByHour> {
         let in_hour = |p: &&MemoryPoint| (from..from + 3_600_000).contains(&p.time_ms);
         let is_short = |p: &&MemoryPoint| {
             let host = f.hosts.iter().find(|h| h.host == p.host).unwrap();
-            (p.available_min_bytes as f64) < host.physical_bytes as f64 * SHORT_SHARE
+            (p.min_available_bytes as f64) < host.physical_bytes as f64 * SHORT_SHARE
         };
         let points = || f.memory_over_time.iter().filter(in_hour);
         DipsByHour {

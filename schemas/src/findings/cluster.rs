@@ -30,14 +30,14 @@ pub struct ClusterPoint {
     /// Mean available memory of all hosts together.
     pub available_bytes: f64,
     /// Minimum over the stretch's cells of the sum of each host's minimum of available memory in the cell.
-    pub available_min_bytes: i64,
+    pub min_available_bytes: i64,
     /// Mean harvestable memory of all hosts together; a host without this figure adds nothing. Absent if no
     /// host has it.
     pub harvestable_bytes: Option<f64>,
     /// Mean available memory on idle hosts.
     pub idle_available_bytes: Option<f64>,
-    /// Like `available_min_bytes`, over the hosts that were idle during the whole cell.
-    pub idle_available_min_bytes: Option<i64>,
+    /// Like `min_available_bytes`, over the hosts that were idle during the whole cell.
+    pub min_idle_available_bytes: Option<i64>,
     /// Mean of the paper's quotas of idle hosts, all hosts together.
     pub idle_paper_quota_bytes: Option<f64>,
     /// Mean harvestable memory on idle hosts; a host without this figure adds nothing.

@@ -236,7 +236,7 @@ pub struct MemoryPoint {
     /// True if a gap lies between this point and the point before: no line is drawn across.
     pub is_after_gap: bool,
     /// True if the host was idle at the end of the stretch; absent if unknown.
-    pub idle: Option<bool>,
+    pub is_idle: Option<bool>,
     /// Mean static kernel; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
     /// Mean memory held by the balloon; absent where unknown.
@@ -254,9 +254,9 @@ pub struct MemoryPoint {
     /// Mean available memory.
     pub available_bytes: f64,
     /// Minimum of available memory: shows dips however long the stretch is.
-    pub available_min_bytes: i64,
+    pub min_available_bytes: i64,
     /// Minimum of harvestable memory; absent where unknown.
-    pub harvestable_min_bytes: Option<i64>,
+    pub min_harvestable_bytes: Option<i64>,
     /// Mean harvestable memory; absent where unknown.
     pub harvestable_bytes: Option<f64>,
 }

@@ -116,7 +116,7 @@ pub struct AvailabilityPeriods {
     pub restricted_mean_high_s: Option<f64>,
     /// Age that half the periods outlast, by the same Kaplan-Meier curve; absent where the curve does not
     /// fall to half.
-    pub survival_median_s: Option<f64>,
+    pub median_survival_s: Option<f64>,
     /// Like `restricted_mean_s`, of only the periods with an observed start. A period with a cut start is
     /// likely to be long, and its age is unknown: counting such periods makes `restricted_mean_s` too long,
     /// the more so the fewer periods a trace has.

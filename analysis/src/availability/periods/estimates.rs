@@ -86,7 +86,7 @@ fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
         to.restricted_mean_low_s = Some(seconds(interval.low));
         to.restricted_mean_high_s = Some(seconds(interval.high));
     }
-    to.survival_median_s = curve.median_ms().map(|ms| seconds(ms as f64));
+    to.median_survival_s = curve.median_ms().map(|ms| seconds(ms as f64));
     let start_seen = kept.iter().filter(|lease| lease.start_seen);
     let start_seen: Vec<Length> = start_seen.map(Lease::length).collect();
     let mean = Curve::of(&start_seen).restricted_mean(i64::MAX);

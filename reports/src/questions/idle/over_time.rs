@@ -112,7 +112,7 @@ fn owners(p: &ClusterPoint) -> Option<f64> {
 }
 
 fn least(p: &ClusterPoint) -> Option<f64> {
-    Some(p.available_min_bytes as f64)
+    Some(p.min_available_bytes as f64)
 }
 
 fn harvestable(p: &ClusterPoint) -> Option<f64> {
@@ -208,7 +208,7 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
         format!(
             "Available memory of all hosts was lowest around {} ({}){} and highest around {} ({}).",
             at(least.point),
-            bytes(least.point.available_min_bytes as f64),
+            bytes(least.point.min_available_bytes as f64),
             least.caution,
             at(most),
             bytes(most.available_bytes)

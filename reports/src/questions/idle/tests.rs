@@ -36,7 +36,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             time_ms: from_ms,
             samples_count: 1,
             available_bytes: 5.0 * GIB,
-            available_min_bytes: 1 << 30,
+            min_available_bytes: 1 << 30,
             ..MemoryPoint::default()
         });
     }
@@ -51,7 +51,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             hosts_idle_count: Some(2.0),
             physical_bytes: 32.0 * GIB,
             available_bytes: available * GIB,
-            available_min_bytes: ((available - if hour == 34 { 9.0 } else { 1.0 }) * GIB) as i64,
+            min_available_bytes: ((available - if hour == 34 { 9.0 } else { 1.0 }) * GIB) as i64,
             harvestable_bytes: Some(12.0 * GIB),
             idle_available_bytes: Some(if at_work { 2.0 } else { 22.0 } * GIB),
             ..ClusterPoint::default()
@@ -238,7 +238,7 @@ fn where_nobody_knows_which_hosts_were_idle_it_is_one_area() {
 fn a_hole_in_the_data_is_not_the_worst_moment() {
     let mut findings = findings(START_MS, 0.0);
     findings.cluster_over_time[50].hosts_seen_count = 1.0;
-    findings.cluster_over_time[50].available_min_bytes = 1;
+    findings.cluster_over_time[50].min_available_bytes = 1;
     let section = answered(&findings, None);
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(

@@ -131,7 +131,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         })
     };
     let half = |p: &AvailabilityPeriods| {
-        p.survival_median_s.map_or(
+        p.median_survival_s.map_or(
             "a length that the trace is too short to show".into(),
             seconds,
         )

@@ -42,7 +42,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
                 time_ms: from_time_ms + day * DAY_MS,
                 samples_count: 1,
                 available_bytes: ((made.memory_gib - made.used_gib) * GIB) as f64,
-                available_min_bytes: least,
+                min_available_bytes: least,
                 ..MemoryPoint::default()
             });
         }
