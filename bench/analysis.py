@@ -95,7 +95,7 @@ def comparable(found: dict) -> dict:
     figures = {}
     for dip in found["dips"]:
         if dip.get("threshold_share") is None:
-            figures["dip", dip["host"], dip["threshold_bytes"]] = dip["intervals_count"]
+            figures["dip", dip["host_id"], dip["threshold_bytes"]] = dip["intervals_count"]
     for periods in found["availability_periods"]:
         if periods["scope"] == "all":
             key = ("periods", periods["size_class"], periods["region_bytes"])

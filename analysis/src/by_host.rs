@@ -74,7 +74,7 @@ fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<Ho
     let (first_ms, last_ms) = times.clone().min().zip(times.max())?;
     let is_told = question.scope == Scope::All || host.idle_can_be_told();
     Some(HostAvailability {
-        host: host.id().to_owned(),
+        host_id: host.id().to_owned(),
         host_name: (host.trace.inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),
         physical_bytes: host
             .trace

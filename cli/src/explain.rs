@@ -57,7 +57,7 @@ fn words(e: &Explanation) -> String {
     let mut text = format!(
         "{} ({}), sample of {} (record {} of database {})\n",
         e.host_name,
-        e.host,
+        e.host_id,
         time(e.time_ms),
         e.sequence,
         e.database_id

@@ -128,7 +128,7 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
         }
     };
     let hosts = view.findings.hosts.iter();
-    let parts = hosts.filter_map(|h| Some(memories.get(h.host.as_str())?.times(part(h))));
+    let parts = hosts.filter_map(|h| Some(memories.get(h.host_id.as_str())?.times(part(h))));
     let sum = parts.reduce(|sum, next| sum.add(&next))?;
     match sum.physical_bytes > 0.0 {
         true => Some(sum),

@@ -421,7 +421,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     before.hosts.remove(0);
     // Reasons and details of both weeks may contain a host's name.
     findings.quotas[0].reason = format!("{} sleeps", findings.hosts[0].host_name);
-    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host);
+    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host_id);
     let everything = |anonymous: bool| {
         let options = Options {
             anonymous,
@@ -441,7 +441,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     assert!(told.contains("zygmunt"));
     for host in &findings.hosts {
         assert!(
-            !hidden.contains(&host.host_name) && !hidden.contains(&host.host),
+            !hidden.contains(&host.host_name) && !hidden.contains(&host.host_id),
             "{}",
             host.host_name
         );
@@ -464,20 +464,20 @@ fn fleet(hosts: i64, points: i64) -> Findings {
         let template = &week.hosts[number as usize % week.hosts.len()];
         let id = format!("{number:032x}");
         let mut host = template.clone();
-        host.host = id.clone();
+        host.host_id = id.clone();
         host.host_name = format!("ws-{number:04}");
         let step_ms = 7 * 86_400_000 / points;
         host.to_time_ms = host.from_time_ms + points * step_ms;
         let series: Vec<&MemoryPoint> = week
             .memory_over_time
             .iter()
-            .filter(|p| p.host == template.host)
+            .filter(|p| p.host_id == template.host_id)
             .collect();
         for at in 0..points {
             let mut point = series[at as usize % series.len()].clone();
             // Different from any other host's, so that nothing compresses because of equal values.
             let noise = ((number * 7_919 + at * 104_729) % 1_048_573 * 97) as f64;
-            point.host = id.clone();
+            point.host_id = id.clone();
             point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
             point.samples_count = 6720 / points.max(1);
             point.is_after_gap = at > 0 && at % 700 == 0;
@@ -488,8 +488,8 @@ fn fleet(hosts: i64, points: i64) -> Findings {
         }
         macro_rules! copy {
             ($($list:ident),*) => {
-                $(fleet.$list.extend(week.$list.iter().filter(|x| x.host == template.host).cloned().map(|mut x| {
-                    x.host = id.clone();
+                $(fleet.$list.extend(week.$list.iter().filter(|x| x.host_id == template.host_id).cloned().map(|mut x| {
+                    x.host_id = id.clone();
                     x
                 }));)*
             };
@@ -564,7 +564,7 @@ const AGENTS_ALONE: [&str; 6] = [
 fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
     let mut findings = imported(week::whole(), 3);
     findings.gaps.push(Gap {
-        host: findings.hosts[0].host.clone(),
+        host_id: findings.hosts[0].host_id.clone(),
         from_time_ms: 0,
         to_time_ms: 60_000,
         duration_s: 60.0,
@@ -661,7 +661,7 @@ fn long() -> Findings {
         host.to_time_ms = from_ms + 5 * (host.to_time_ms - from_ms);
         host.coverage_share = 1.0;
         let points = findings.memory_over_time.iter_mut();
-        for point in points.filter(|point| point.host == host.host) {
+        for point in points.filter(|point| point.host_id == host.host_id) {
             point.time_ms = from_ms + 5 * (point.time_ms - from_ms);
         }
     }

@@ -32,7 +32,7 @@ pub struct AvailabilityQuestion {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostAvailability {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// The host's name, or its id where it has none.
     pub host_name: String,
     /// Physical memory at the host's last sample.

@@ -141,7 +141,7 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
             "{version}: so few rows leave much unmeasured"
         );
         told(&["analyze", &text(&golden)]);
-        told(&["explain", &text(&golden), "--host", &found.hosts[0].host]);
+        told(&["explain", &text(&golden), "--host", &found.hosts[0].host_id]);
     }
 }
 
@@ -194,7 +194,7 @@ fn one_instant_of_one_host_is_explained() {
             "explain",
             &dataset,
             "--host",
-            &host.host,
+            &host.host_id,
             "--at",
             "1999-01-01",
         ],

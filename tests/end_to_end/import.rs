@@ -483,7 +483,7 @@ fn what_a_trace_means_is_said_by_every_program() {
     let made_up = hosts
         .iter()
         .find(|host| host["source"] == "synthetic modern");
-    let host = made_up.unwrap()["host"].as_str().unwrap();
+    let host = made_up.unwrap()["host_id"].as_str().unwrap();
     let text = said(&["explain", &both, "--host", host]);
     assert!(
         text.contains("System RAM") && !text.contains("imported from"),

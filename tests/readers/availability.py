@@ -68,7 +68,7 @@ def dips(samples: pd.DataFrame, thresholds: list[int]) -> list[dict]:
         for share, threshold, limit in limits:
             found.append(
                 {
-                    "host": host,
+                    "host_id": host,
                     "threshold_bytes": threshold,
                     "threshold_share": share,
                     "intervals_count": int((available < limit).sum()),

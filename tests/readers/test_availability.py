@@ -27,7 +27,7 @@ def test_dips_equal_pandas(bitbrains):
     found, samples = bitbrains
 
     def order(dip: dict) -> tuple:
-        return dip["host"], dip["threshold_share"] or 0, dip["threshold_bytes"]
+        return dip["host_id"], dip["threshold_share"] or 0, dip["threshold_bytes"]
 
     expected = sorted(availability.dips(samples, DIPS), key=order)
     dips = [{name: dip[name] for name in expected[0]} for dip in sorted(found["dips"], key=order)]

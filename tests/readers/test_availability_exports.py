@@ -140,7 +140,7 @@ def test_samples_are_the_analysis(gleaner, fleet, tmp_path, scope):
         assert sizes.mean() == pytest.approx(record["mean_bytes"])
     last = samples.groupby("host_id").last()
     for quota in found["quotas"]:
-        row = last.loc[quota["host"]]
+        row = last.loc[quota["host_id"]]
         assert row["time"].timestamp() * 1000 == quota["time_ms"]
         assert row["quota_bytes"] == quota["quota_bytes"]
         assert row["paper_quota_bytes"] == quota["paper_quota_bytes"]

@@ -43,7 +43,7 @@ def test_explanations(gleaner, synthetic, imported):
         found = json.loads(gleaner("analyze", dataset, "--json", "--measure", "memory_usage"))
         for host in found["hosts"]:
             for time in ("from_time_ms", "to_time_ms"):
-                asked = ["--host", host["host"], "--at", str(host[time])]
+                asked = ["--host", host["host_id"], "--at", str(host[time])]
                 explained = json.loads(gleaner("explain", dataset, "--json", *asked))
                 assert not wrong(validator, explained)
                 assert wrong(validator, {**explained, "colour": "red"})

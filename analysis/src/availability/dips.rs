@@ -78,7 +78,7 @@ fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let record = |threshold: Threshold| {
         let physical = samples.physical_bytes.iter().copied();
         Dip {
-            host: trace.host().to_owned(),
+            host_id: trace.host().to_owned(),
             threshold_bytes: threshold.on(physical_bytes),
             threshold_share: threshold.asked().1,
             intervals_count: intervals_below(threshold, available().copied().zip(physical)),

@@ -124,7 +124,7 @@ fn record(
     };
     let mut contexts = findings.memory_context.iter();
     let cost =
-        contexts.find(|c| c.host.is_none() && c.size_class == size_class && Some(c.mode) == mode);
+        contexts.find(|c| c.host_id.is_none() && c.size_class == size_class && Some(c.mode) == mode);
     Some(NotionSizes {
         size_class: size_class.to_owned(),
         scope,

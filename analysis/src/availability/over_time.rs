@@ -84,7 +84,7 @@ fn point(
     let harvestable = || stretch.clone().filter_map(|i| samples.harvestable_bytes[i]);
     let available = || samples.available_bytes[stretch.clone()].iter().copied();
     MemoryPoint {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         time_ms: samples.time_ms[stretch.start],
         samples_count: stretch.len() as i64,
         is_after_gap,

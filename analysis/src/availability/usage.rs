@@ -77,7 +77,7 @@ impl Usage {
         let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
         let record = |(name, all): (&str, &Distribution)| {
             Some(HostMemory {
-                host: host.to_owned(),
+                host_id: host.to_owned(),
                 category: name.to_owned(),
                 samples_count: all.count,
                 mean_bytes: all.mean()?,
@@ -186,7 +186,7 @@ fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
     };
     let largest = residuals.iter().map(|(r, _)| r.saturating_abs());
     Some(Residual {
-        host: trace.host().to_owned(),
+        host_id: trace.host().to_owned(),
         mean_bytes,
         max_abs_bytes: largest.max()?,
         max_abs_share: residuals.iter().map(share).fold(0.0, f64::max),

@@ -87,7 +87,7 @@ fn record(
     let to = if ends_a_segment { run.end - 1 } else { run.end };
     let (from_time_ms, to_time_ms) = (samples.time_ms[run.start], samples.time_ms[to]);
     WorstDip {
-        host: trace.host().to_owned(),
+        host_id: trace.host().to_owned(),
         threshold_bytes: threshold.on(samples.physical_bytes[sample]),
         threshold_share: threshold.asked().1,
         from_time_ms,

@@ -16,7 +16,7 @@ pub(crate) fn of_cluster(
     let mut say = |measure: &str, reason: String| {
         missing.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: "all".to_owned(),
+            host_id: "all".to_owned(),
             reason,
         });
     };

@@ -74,7 +74,7 @@ pub fn explain(
         processes,
         files,
         absences,
-        host,
+        host_id: host,
     })
 }
 

@@ -125,7 +125,7 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
                         ahead_s,
                     })?;
                     Some(Forecast {
-                        host: host.host.clone(),
+                        host_id: host.host.clone(),
                         time_ms: host.time_ms,
                         scope: series.scope,
                         region_bytes: state.region_bytes,
@@ -144,7 +144,7 @@ fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
     let mut say = |measure: &str, host: &str, reason: String| {
         findings.missing_measures.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: host.to_owned(),
+            host_id: host.to_owned(),
             reason,
         });
     };
@@ -295,7 +295,7 @@ impl Series {
                     scope: self.scope,
                     region_bytes: self.region_bytes,
                     region_share: self.region_share,
-                    host: part.host.clone(),
+                    host_id: part.host.clone(),
                     slot: slot.map(i64::from),
                     instants_count: shares[0].instants as i64,
                     ..ForecastHabit::default()
@@ -341,7 +341,7 @@ impl Series {
                 scope: self.scope,
                 region_bytes: self.region_bytes,
                 region_share: self.region_share,
-                host: part.host.clone(),
+                host_id: part.host.clone(),
                 age_bin: Some(bins.age.into()),
                 margin_bin: Some(bins.margin.into()),
                 low_bin: Some(bins.low.into()),

@@ -209,7 +209,7 @@ impl ModeSizes {
         mode: LendingMode,
     ) -> Option<findings::MemoryContext> {
         Some(findings::MemoryContext {
-            host: host.map(str::to_owned),
+            host_id: host.map(str::to_owned),
             size_class: size_class.to_owned(),
             mode,
             mean_quota_bytes: self.lendable.mean(),

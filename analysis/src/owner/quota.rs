@@ -66,7 +66,7 @@ fn of_last(
         (_, Verdict::Unknown) => unseen(samples, last, sources),
     };
     Some(Quota {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         time_ms: samples.time_ms[last],
         quota_bytes: stored(found.quota_bytes),
         paper_quota_bytes: stored(found.paper_quota_bytes),
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn each_reason_in_words() {
         let blind = [ActivitySource {
-            host: "h".into(),
+            host_id: "h".into(),
             source: "input".into(),
             state: "denied".into(),
             samples_count: 1,

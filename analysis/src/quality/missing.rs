@@ -33,7 +33,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
     let mut say = |measure: &str, reason: String| {
         missing.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: host.id().to_owned(),
+            host_id: host.id().to_owned(),
             reason,
         });
     };
@@ -177,7 +177,7 @@ fn owner(
 pub(crate) fn no_samples(host: &str, span: Span) -> MissingMeasure {
     MissingMeasure {
         measure: "hosts".to_owned(),
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         reason: if span.is_cut() {
             "it has no samples in the span of time".to_owned()
         } else {
@@ -190,7 +190,7 @@ pub(crate) fn no_samples(host: &str, span: Span) -> MissingMeasure {
 pub(crate) fn no_idle_scope() -> MissingMeasure {
     MissingMeasure {
         measure: "availability_periods".to_owned(),
-        host: "all".to_owned(),
+        host_id: "all".to_owned(),
         reason: "in idle time: of no host can it be told when it was idle".to_owned(),
     }
 }
@@ -199,7 +199,7 @@ pub(crate) fn no_idle_scope() -> MissingMeasure {
 pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> MissingMeasure {
     MissingMeasure {
         measure: "period_ends".to_owned(),
-        host: "all".to_owned(),
+        host_id: "all".to_owned(),
         reason: format!(
             "by the network: of {without} of {hosts_count} hosts no arrivals at a collector are recorded"
         ),

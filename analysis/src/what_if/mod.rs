@@ -90,7 +90,7 @@ impl Measure for WhatIf {
         if records.is_empty() {
             findings.missing_measures.push(MissingMeasure {
                 measure: "what_if".to_owned(),
-                host: "all".to_owned(),
+                host_id: "all".to_owned(),
                 reason: "of no host can it be told both when it was idle and where its memory went"
                     .to_owned(),
             });

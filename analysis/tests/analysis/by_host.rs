@@ -60,7 +60,7 @@ fn periods_with_their_times_and_ends() {
         panic!("{answers:?}")
     };
     assert_eq!(told(answer), ALL);
-    assert_eq!(answer.host, "a");
+    assert_eq!(answer.host_id, "a");
     assert_eq!(answer.host_name, "name of a");
     assert_eq!(
         (answer.physical_bytes, answer.cpus_count),

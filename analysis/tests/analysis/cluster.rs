@@ -464,7 +464,7 @@ fn why_not<'a>(f: &'a Findings, measure: &str) -> Option<&'a str> {
     let found = f
         .missing_measures
         .iter()
-        .find(|n| n.measure == measure && n.host == "all");
+        .find(|n| n.measure == measure && n.host_id == "all");
     found.map(|n| n.reason.as_str())
 }
 

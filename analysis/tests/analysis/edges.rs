@@ -39,7 +39,7 @@ fn a_host_without_samples_is_named_beside_the_others() {
     assert!(
         f.missing_measures
             .iter()
-            .any(|n| n.host == "a" && n.reason == "it has no samples")
+            .any(|n| n.host_id == "a" && n.reason == "it has no samples")
     );
 }
 

@@ -73,7 +73,7 @@ fn what_never_fails_is_forecast_to_last() {
     assert_eq!(half.region_bytes, 512 * MIB);
     let missing: Vec<&str> = (found.missing_measures.iter())
         .filter(|n| n.measure == "forecasts")
-        .map(|n| n.host.as_str())
+        .map(|n| n.host_id.as_str())
         .collect();
     assert_eq!(missing, ["c"]);
     let size = &found.forecast_table_size[0];
@@ -102,7 +102,7 @@ fn habits_of_the_hour_are_learnt() {
     // At the last sample, ten minutes to noon, the hour is within twelve hours but not within six.
     let forecast = |host, ahead_s| {
         let mut such = found.forecasts.iter().filter(|f| {
-            f.host == host
+            f.host_id == host
                 && f.ahead_s == ahead_s
                 && f.scope == Scope::All
                 && f.region_share.is_none()

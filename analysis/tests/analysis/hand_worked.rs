@@ -101,7 +101,7 @@ fn hosts_gaps_and_what_tracing_cost() {
     );
     assert_eq!(f.parameters.region_bytes, [256 * MIB, 512 * MIB]);
     let a = &f.hosts[0];
-    assert_eq!((a.host.as_str(), a.host_name.as_str()), ("a", "name of a"));
+    assert_eq!((a.host_id.as_str(), a.host_name.as_str()), ("a", "name of a"));
     assert_eq!(
         (a.size_class.as_str(), a.cpus_count),
         ("512-1024 MiB", Some(4))
@@ -190,7 +190,7 @@ fn dips() {
     let a: Vec<_> = f
         .dips
         .iter()
-        .filter(|d| d.host == "a")
+        .filter(|d| d.host_id == "a")
         .map(|d| {
             (
                 d.threshold_bytes / MIB,
@@ -333,7 +333,7 @@ fn memory_over_time() {
     let a: Vec<_> = f
         .memory_over_time
         .iter()
-        .filter(|p| p.host == "a")
+        .filter(|p| p.host_id == "a")
         .collect();
     assert_eq!(a.len(), 9);
     let idle: Vec<_> = a.iter().map(|p| p.is_idle).collect();
@@ -342,7 +342,7 @@ fn memory_over_time() {
     let after_gap: Vec<_> = a.iter().map(|p| p.is_after_gap).collect();
     assert_eq!(after_gap.iter().position(|g| *g), Some(7));
     assert_eq!(after_gap.iter().filter(|g| **g).count(), 1);
-    let b = f.memory_over_time.iter().find(|p| p.host == "b").unwrap();
+    let b = f.memory_over_time.iter().find(|p| p.host_id == "b").unwrap();
     assert_eq!(
         (b.is_idle, b.static_kernel_bytes, b.harvestable_bytes),
         (None, None, None)
@@ -355,7 +355,7 @@ fn what_is_not_measured_says_why() {
     let reasons: Vec<String> = f
         .missing_measures
         .iter()
-        .filter(|n| n.host == "b")
+        .filter(|n| n.host_id == "b")
         .map(|n| format!("{}: {}", n.measure, n.reason))
         .collect();
     assert_eq!(

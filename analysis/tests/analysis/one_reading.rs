@@ -380,7 +380,7 @@ proptest! {
         // Footprints and costs agree.
         let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
-        let context = contexts.clone().find(|c| c.host.is_some() && c.mode == LendingMode::Paper);
+        let context = contexts.clone().find(|c| c.host_id.is_some() && c.mode == LendingMode::Paper);
         prop_assert_eq!(context.map_or(0, |c| c.returns_count), wanted.len() as i64);
         if let Some(context) = context {
             let found = [context.mean_footprint_bytes, context.mean_upper_bound_bytes, context.mean_bytes];

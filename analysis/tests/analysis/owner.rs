@@ -68,11 +68,11 @@ fn absences_presences_and_reclaims() {
     let [of_host, of_class, of_all] = f.reclaims.as_slice() else {
         panic!("{:?}", f.reclaims);
     };
-    assert_eq!((of_host.host.as_deref(), of_host.reclaims_count), (Some("a"), 1));
+    assert_eq!((of_host.host_id.as_deref(), of_host.reclaims_count), (Some("a"), 1));
     assert_eq!(of_host.observed_days, 1260.0 / 86_400.0);
     assert_eq!(of_host.reclaims_per_day, 86_400.0 / 1260.0);
     for (pooled, class) in [(of_class, "512-1024 MiB"), (of_all, "all")] {
-        assert_eq!((&pooled.host, pooled.size_class.as_str()), (&None, class));
+        assert_eq!((&pooled.host_id, pooled.size_class.as_str()), (&None, class));
         assert_eq!((pooled.hosts_count, pooled.reclaims_count), (1, 1));
     }
 }
@@ -256,7 +256,7 @@ pub(crate) fn with_processes(lent_mib: i64) -> Recording {
 }
 
 pub(crate) fn contexts(f: &Findings, size_class: &str) -> Vec<MemoryContext> {
-    let of = |m: &&MemoryContext| m.size_class == size_class && m.host.is_none();
+    let of = |m: &&MemoryContext| m.size_class == size_class && m.host_id.is_none();
     f.memory_context.iter().filter(of).cloned().collect()
 }
 
@@ -294,7 +294,7 @@ fn memory_context_of_both_modes() {
     let own = f
         .memory_context
         .iter()
-        .filter(|m| m.host.as_deref() == Some("a"));
+        .filter(|m| m.host_id.as_deref() == Some("a"));
     let own: Vec<i64> = own.map(|m| m.max_bytes).collect();
     assert_eq!(own, [cost(500), cost(300)]);
 }

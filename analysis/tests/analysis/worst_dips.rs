@@ -136,7 +136,7 @@ fn use_of_memory_of_each_host() {
     let f = found(&[]);
     let of = |category: &str| {
         let mut all = f.memory_by_host.iter();
-        all.find(|m| m.host == "a" && m.category == category)
+        all.find(|m| m.host_id == "a" && m.category == category)
             .unwrap()
     };
     let available = of("available");

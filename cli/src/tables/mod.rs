@@ -102,8 +102,8 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
             .iter_mut()
             .find(|(measure, reason, _)| *measure == m.measure && *reason == m.reason);
         match said {
-            Some((_, _, hosts)) => hosts.push(&m.host),
-            None => missing.push((&m.measure, &m.reason, vec![&m.host])),
+            Some((_, _, hosts)) => hosts.push(&m.host_id),
+            None => missing.push((&m.measure, &m.reason, vec![&m.host_id])),
         }
     }
     for (measure, reason, hosts) in missing {
@@ -184,7 +184,7 @@ mod tests {
         let mut findings = Findings::default();
         findings.missing_measures.push(MissingMeasure {
             measure: "reclaims".to_owned(),
-            host: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
+            host_id: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
             reason: "no owner".to_owned(),
         });
         let text = all(&findings, &[], 10).unwrap();

@@ -96,7 +96,7 @@ impl Document {
         Ok(Self {
             parts: lists.parts?,
             host_names: hosts
-                .map(|h| (h.host.clone(), h.host_name.clone()))
+                .map(|h| (h.host_id.clone(), h.host_name.clone()))
                 .collect(),
             zone: TimeZone::get(&findings.parameters.time_zone).unwrap_or(TimeZone::UTC),
         })
@@ -114,9 +114,9 @@ impl Document {
             };
             if records
                 .iter()
-                .any(|r| field(r, "host") == Some(Value::Null))
+                .any(|r| field(r, "host_id") == Some(Value::Null))
             {
-                records.retain(|r| field(r, "host") == Some(Value::Null));
+                records.retain(|r| field(r, "host_id") == Some(Value::Null));
             }
             if records.first().is_some_and(|r| r.0.len() > WIDE) {
                 for record in records.iter_mut() {
@@ -162,7 +162,7 @@ impl Document {
             let cell = |&at: &usize| {
                 let field = record.0.get(at);
                 or_dash(field.and_then(|(name, value)| match value {
-                    Value::String(id) if bears_name && name == "host" => Some(id.clone()),
+                    Value::String(id) if bears_name && name == "host_id" => Some(id.clone()),
                     _ => self.cell(name, value),
                 }))
             };
@@ -184,7 +184,7 @@ impl Document {
         let unit = name.rsplit('_').next().unwrap_or_default();
         Some(match (value, number) {
             (Value::Null, _) => return None,
-            (Value::String(text), _) if name == "host" => {
+            (Value::String(text), _) if name == "host_id" => {
                 self.host_names.get(text).unwrap_or(text).clone()
             }
             (Value::String(text), _) => text.replace('_', " "),
@@ -239,8 +239,10 @@ fn percent(share: f64) -> String {
 
 /// A column's name without its unit, since every cell has it.
 fn heading(name: &str) -> String {
-    if name == "time_ms" {
-        return "time".to_owned();
+    match name {
+        "time_ms" => return "time".to_owned(),
+        "host_id" => return "host".to_owned(), // cells have the host's name where the list has none
+        _ => {}
     }
     let name = &name
         .replace("physical", "physical_memory")

@@ -75,7 +75,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> C
 /// Idle periods of five minutes and more that were ended by owner or load, per host and day.
 pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
-    let pooled = all.find(|r| r.host.is_none() && r.size_class == "all");
+    let pooled = all.find(|r| r.host_id.is_none() && r.size_class == "all");
     pooled.map(|r| r.reclaims_per_day)
 }
 
@@ -121,7 +121,7 @@ mod tests {
             sizes(large, Scope::Idle, paper, 10, 210.0),
         ];
         let record = |host: Option<&str>, reclaims_per_day| Reclaims {
-            host: host.map(str::to_owned),
+            host_id: host.map(str::to_owned),
             size_class: "all".to_owned(),
             hosts_count: 1,
             reclaims_count: 1,

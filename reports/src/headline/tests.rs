@@ -10,7 +10,7 @@ fn fleet(hosts: usize) -> Findings {
     for host in (0..hosts).map(|i| i.to_string()) {
         for (time_ms, samples_count, gib) in [(0, 3, 12_i64), (64_800_000, 1, 4)] {
             findings.memory_over_time.push(MemoryPoint {
-                host: host.clone(),
+                host_id: host.clone(),
                 time_ms,
                 samples_count,
                 process_bytes: Some(((16 - gib) << 30) as f64),
@@ -20,7 +20,7 @@ fn fleet(hosts: usize) -> Findings {
             });
         }
         findings.hosts.push(HostSummary {
-            host,
+            host_id: host,
             physical_bytes: 16 << 30,
             to_time_ms: 86_400_000,
             coverage_share: 1.0,

@@ -33,7 +33,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
     let hosts_count = if host.is_some() { 1 } else { 3 };
     let size_class = host.map_or("all", |h| h.size_class.as_str());
     f.reclaims.push(Reclaims {
-        host: host.map(|h| h.host.clone()),
+        host_id: host.map(|h| h.host_id.clone()),
         size_class: size_class.into(),
         hosts_count,
         reclaims_count: 7 * hosts_count,
@@ -43,7 +43,7 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
     let physical = host.map_or(30.0 * GIB, |h| h.physical_bytes as f64);
     for (mode, share) in MODES.into_iter().zip([0.7, 0.5]) {
         f.memory_context.push(MemoryContext {
-            host: host.map(|h| h.host.clone()),
+            host_id: host.map(|h| h.host_id.clone()),
             size_class: size_class.into(),
             mode,
             mean_quota_bytes: Some(share * physical),

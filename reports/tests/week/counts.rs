@@ -5,7 +5,7 @@ use gleaner_schemas::findings::*;
 pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
     let pairs = points.windows(2).filter(|w| w[1].is_after_gap);
     let gap = |w: &[MemoryPoint]| Gap {
-        host: host.into(),
+        host_id: host.into(),
         from_time_ms: w[0].time_ms,
         to_time_ms: w[1].time_ms,
         duration_s: (w[1].time_ms - w[0].time_ms) as f64 / 1000.0,
@@ -17,7 +17,7 @@ pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
 pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> {
     let least = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
     let dip = |threshold: &i64| Dip {
-        host: host.into(),
+        host_id: host.into(),
         threshold_bytes: *threshold,
         threshold_share: None,
         intervals_count: points
@@ -37,7 +37,7 @@ pub fn quota(points: &[MemoryPoint], host: &str, physical: f64) -> Quota {
     let idle = last.is_idle == Some(true);
     let harvestable = last.min_harvestable_bytes;
     Quota {
-        host: host.into(),
+        host_id: host.into(),
         time_ms: last.time_ms,
         quota_bytes: if idle {
             paper_quota_bytes.min(harvestable.unwrap())
@@ -82,7 +82,7 @@ pub fn idle_periods(points: &[MemoryPoint], host: &str, interval_ms: i64) -> Vec
     let period = |(from, to, is_start_censored, is_end_censored): (usize, usize, bool, bool)| {
         let (from_time_ms, to_time_ms) = (points[from].time_ms, points[to].time_ms + interval_ms);
         IdlePeriod {
-            host: host.into(),
+            host_id: host.into(),
             from_time_ms,
             to_time_ms,
             duration_s: (to_time_ms - from_time_ms) as f64 / 1000.0,
@@ -108,7 +108,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 let of_host: Vec<MemoryPoint> = f
                     .memory_over_time
                     .iter()
-                    .filter(|p| p.host == host.host)
+                    .filter(|p| p.host_id == host.host_id)
                     .cloned()
                     .collect();
                 held += of_host.iter().filter(|p| holds(p)).count();
@@ -166,7 +166,7 @@ pub fn usage(f: &Findings) -> Vec<MemoryUsage> {
             let mut values = Vec::new();
             let mut shares = 0.0;
             for host in &hosts {
-                for p in f.memory_over_time.iter().filter(|p| p.host == host.host) {
+                for p in f.memory_over_time.iter().filter(|p| p.host_id == host.host_id) {
                     let value = match category {
                         "physical" => host.physical_bytes as f64,
                         "static_kernel" => p.static_kernel_bytes.unwrap(),

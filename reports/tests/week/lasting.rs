@@ -171,7 +171,7 @@ fn forecasts(f: &mut Findings) {
         for ahead_s in [3600_i64, 14_400, 86_400] {
             for host in &f.hosts {
                 f.forecasts.push(Forecast {
-                    host: host.host.clone(),
+                    host_id: host.host_id.clone(),
                     time_ms: host.to_time_ms,
                     scope,
                     region_bytes: host.physical_bytes / 2,

@@ -166,7 +166,7 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
         let harvestable = (available * 0.88 - physical * 0.15).max(0.0).floor();
         let time_ms = START_MS + i * INTERVAL_MS;
         points.push(MemoryPoint {
-            host: host.into(),
+            host_id: host.into(),
             time_ms,
             samples_count: 1,
             is_after_gap: points
@@ -196,7 +196,7 @@ fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary
         points.last().unwrap().time_ms,
     );
     HostSummary {
-        host: host.into(),
+        host_id: host.into(),
         host_name: machine.name.into(),
         size_class: format!("{} GiB", machine.physical_gib),
         physical_bytes: (machine.physical_gib * GIB) as i64,
@@ -229,7 +229,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     {
         let mean_bytes = physical * 0.14 / (i + 1) as f64;
         f.top_processes.push(TopProcess {
-            host: host(),
+            host_id: host(),
             name: (*name).into(),
             active_samples_count: 900 - 90 * i as i64,
             mean_bytes,
@@ -240,7 +240,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     for i in 0..5_i64 {
         let mean_cached_bytes = physical * 0.02 / (i + 1) as f64;
         f.top_files.push(TopFile {
-            host: host(),
+            host_id: host(),
             file: format!("{:016x}", 0x51ab_cdef_0123_u64.wrapping_mul(i as u64 + 3)),
             samples_count: 800 - 70 * i,
             mean_cached_bytes,
@@ -248,7 +248,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
         });
     }
     f.absences.push(Absence {
-        host: host(),
+        host_id: host(),
         item: "processes".into(),
         reason: "vanished".into(),
         detail: "No such process (os error 3)".into(),
@@ -256,20 +256,20 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     });
     for (source, state) in [("input", "ok"), ("terminal", "ok")] {
         f.activity_sources.push(ActivitySource {
-            host: host(),
+            host_id: host(),
             source: source.into(),
             state: state.into(),
             samples_count: 1_800,
         });
     }
     f.residuals.push(Residual {
-        host: host(),
+        host_id: host(),
         mean_bytes: 11.2 * 1_048_576.0,
         max_abs_bytes: 84 << 20,
         max_abs_share: (84 << 20) as f64 / physical,
     });
     f.agent_cost.push(AgentCost {
-        host: host(),
+        host_id: host(),
         mean_cpu_ms: 21.4,
         max_cpu_ms: 63.9,
         cpu_share: Some(0.000_24),
@@ -277,7 +277,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     });
     f.missing_measures.push(MissingMeasure {
         measure: "guest_memory".into(),
-        host: host(),
+        host_id: host(),
         reason: "no memory daemon ran on it".into(),
     });
 }

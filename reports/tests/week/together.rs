@@ -14,7 +14,7 @@ pub fn add(f: &mut Findings) {
         let points: Vec<MemoryPoint> = f
             .memory_over_time
             .iter()
-            .filter(|p| p.host == host.host)
+            .filter(|p| p.host_id == host.host_id)
             .cloned()
             .collect();
         short(f, &host, &points);
@@ -24,7 +24,7 @@ pub fn add(f: &mut Findings) {
 
 fn cluster(f: &Findings) -> Vec<ClusterPoint> {
     let physical = |id: &str| {
-        let host = f.hosts.iter().find(|h| h.host == id).unwrap();
+        let host = f.hosts.iter().find(|h| h.host_id == id).unwrap();
         host.physical_bytes as f64
     };
     let mut cells: std::collections::BTreeMap<i64, Vec<&MemoryPoint>> = Default::default();
@@ -45,7 +45,7 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
         };
         for host in &f.hosts {
             let of_host: Vec<&&MemoryPoint> =
-                points.iter().filter(|p| p.host == host.host).collect();
+                points.iter().filter(|p| p.host_id == host.host_id).collect();
             let n = of_host.len() as f64;
             if of_host.is_empty() {
                 continue;
@@ -55,7 +55,7 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
             };
             let idle = |p: &MemoryPoint| f64::from(u8::from(p.is_idle == Some(true)));
             sum.hosts_seen_count += 1.0;
-            sum.physical_bytes += physical(&host.host);
+            sum.physical_bytes += physical(&host.host_id);
             sum.available_bytes += mean(&|p| p.available_bytes);
             sum.min_available_bytes += of_host.iter().map(|p| p.min_available_bytes).min().unwrap();
             *sum.hosts_idle_count.as_mut().unwrap() += mean(&idle);
@@ -95,7 +95,7 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
 
 fn ranks(f: &Findings) -> Vec<RankContribution> {
     let sum = |host: &HostSummary| {
-        let of_host = f.memory_over_time.iter().filter(|p| p.host == host.host);
+        let of_host = f.memory_over_time.iter().filter(|p| p.host_id == host.host_id);
         of_host.map(|p| p.available_bytes).sum::<f64>()
     };
     let mut sums: Vec<f64> = f.hosts.iter().map(sum).collect();
@@ -117,7 +117,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let worst = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
     let intervals_count = points.iter().filter(below).count() as i64;
     f.dips.push(Dip {
-        host: host.host.clone(),
+        host_id: host.host_id.clone(),
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
         intervals_count,
@@ -131,7 +131,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let first = points.iter().find(below).unwrap();
     let bytes = |value: Option<f64>| value.map(|b| b as i64);
     f.worst_dips.push(WorstDip {
-        host: host.host.clone(),
+        host_id: host.host_id.clone(),
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
         from_time_ms: first.time_ms,
@@ -149,7 +149,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     });
     for (rank, name) in [(1, "nightly-fit"), (2, "firefox")] {
         f.dip_processes.push(DipProcess {
-            host: host.host.clone(),
+            host_id: host.host_id.clone(),
             time_ms: worst.time_ms,
             rank,
             name: name.into(),
@@ -165,7 +165,7 @@ fn by_hour(f: &Findings) -> Vec<DipsByHour> {
         let from = super::START_MS + hour * 3_600_000;
         let in_hour = |p: &&MemoryPoint| (from..from + 3_600_000).contains(&p.time_ms);
         let is_short = |p: &&MemoryPoint| {
-            let host = f.hosts.iter().find(|h| h.host == p.host).unwrap();
+            let host = f.hosts.iter().find(|h| h.host_id == p.host_id).unwrap();
             (p.min_available_bytes as f64) < host.physical_bytes as f64 * SHORT_SHARE
         };
         let points = || f.memory_over_time.iter().filter(in_hour);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the host.
     pub host_name: String,
     /// Trace from which the host was imported, with the meaning of the trace's figures; absent where an agent

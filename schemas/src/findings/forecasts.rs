@@ -130,7 +130,7 @@ pub struct ForecastHabit {
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Number of a four-hour slice of the day, in the fleet's time zone: 0 to 5 on working days, 6 to 11 at
     /// the weekend. Absent: any time; this record is used for slices without a record.
     pub slot: Option<i64>,
@@ -168,7 +168,7 @@ impl Finding for ForecastHabit {
     const IN_REPORT: ReportUse = ReportUse::LeftOut;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -299,7 +299,7 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
     /// Time that counts.
@@ -318,6 +318,6 @@ impl Finding for Forecast {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the host.
     pub host_name: String,
     /// Class by memory size, e.g. `16-32 GiB`.
@@ -43,7 +43,7 @@ impl Finding for HostSummary {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             name: Some(&mut self.host_name),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -107,7 +107,7 @@ pub struct TraceColumn {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the last sample before the gap.
     pub from_time_ms: i64,
     /// Time of the first sample after the gap.
@@ -124,7 +124,7 @@ impl Finding for Gap {
     const PLAIN_TEXT: &'static [&'static str] = &["cause"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -133,7 +133,7 @@ impl Finding for Gap {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Absence {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the item that could not be read.
     pub item: String,
     /// Reason, in one word.
@@ -153,7 +153,7 @@ impl Finding for Absence {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.detail),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -163,7 +163,7 @@ impl Finding for Absence {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ActivitySource {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the source, as in the table `activity`.
     pub source: String,
     /// State of the source, as in the table `activity`.
@@ -178,7 +178,7 @@ impl Finding for ActivitySource {
     const PLAIN_TEXT: &'static [&'static str] = &["source", "state"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -187,7 +187,7 @@ impl Finding for ActivitySource {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Residual {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Mean of (`available_bytes` − the sum of its four parts).
     pub mean_bytes: f64,
     /// Largest absolute difference.
@@ -200,7 +200,7 @@ impl Finding for Residual {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -209,7 +209,7 @@ impl Finding for Residual {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AgentCost {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Mean CPU time per sample.
     pub mean_cpu_ms: f64,
     /// Largest CPU time of a sample.
@@ -225,7 +225,7 @@ impl Finding for AgentCost {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -236,7 +236,7 @@ pub struct MissingMeasure {
     /// Key of the measure.
     pub measure: String,
     /// Host id, or `all`.
-    pub host: String,
+    pub host_id: String,
     /// Reason why the measure is missing.
     pub reason: String,
 }
@@ -248,7 +248,7 @@ impl Finding for MissingMeasure {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.reason),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }

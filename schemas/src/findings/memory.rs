@@ -114,7 +114,7 @@ impl Finding for MemoryUsage {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostMemory {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the category, as in [`MemoryUsage`], or `used`: physical memory less the memory available at
     /// the same sample.
     pub category: String,
@@ -143,7 +143,7 @@ impl Finding for HostMemory {
     const PLAIN_TEXT: &'static [&'static str] = &["category"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -153,7 +153,7 @@ impl Finding for HostMemory {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstDip {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Threshold in bytes.
     pub threshold_bytes: i64,
     /// The requested share of the host's physical memory; absent where bytes were requested.
@@ -190,7 +190,7 @@ impl Finding for WorstDip {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -199,7 +199,7 @@ impl Finding for WorstDip {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipProcess {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the dip's deepest sample ([`WorstDip::min_time_ms`]).
     pub time_ms: i64,
     /// Rank by memory; 1 is the largest.
@@ -219,7 +219,7 @@ impl Finding for DipProcess {
     const PLAIN_TEXT: &'static [&'static str] = &["name"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -228,7 +228,7 @@ impl Finding for DipProcess {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryPoint {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Start of the stretch.
     pub time_ms: i64,
     /// Number of samples in the stretch.
@@ -266,7 +266,7 @@ impl Finding for MemoryPoint {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -275,7 +275,7 @@ impl Finding for MemoryPoint {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Dip {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Threshold in bytes.
     pub threshold_bytes: i64,
     /// The requested share of the host's physical memory; absent where bytes were requested.
@@ -294,7 +294,7 @@ impl Finding for Dip {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 

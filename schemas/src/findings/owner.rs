@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdlePeriod {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Start of the absence: the last activity before it.
     pub from_time_ms: i64,
     /// End of the absence.
@@ -26,7 +26,7 @@ impl Finding for IdlePeriod {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -35,7 +35,7 @@ impl Finding for IdlePeriod {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Quota {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
     /// Memory that could be leased: if idle, the smaller of `paper_quota_bytes` and `harvestable_bytes` plus
@@ -56,7 +56,7 @@ impl Finding for Quota {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.reason),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -111,7 +111,7 @@ impl Finding for OwnerPeriodLengths {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Reclaims {
     /// Id of the host; absent where hosts are pooled.
-    pub host: Option<String>,
+    pub host_id: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// Hosts whose idleness is known.
@@ -129,7 +129,7 @@ impl Finding for Reclaims {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -199,7 +199,7 @@ pub enum LendingMode {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryContext {
     /// Id of the host; absent where hosts are pooled.
-    pub host: Option<String>,
+    pub host_id: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// Mode of lending.
@@ -232,7 +232,7 @@ impl Finding for MemoryContext {
     const PRINTED: Option<TablePlace> = printed(100, "What that would cost them: memory context");
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 

@@ -72,7 +72,7 @@ impl Availability {
         };
         let integer = |of: fn(&AvailablePeriod) -> i64| all.iter().map(of).collect::<Int64Array>();
         vec![
-            same(&host.host, all.len()),
+            same(&host.host_id, all.len()),
             same(&host.host_name, all.len()),
             Arc::new(Int64Array::from(vec![self.region_bytes; all.len()])),
             same(scope, all.len()),
@@ -116,7 +116,7 @@ fn samples(host: &HostAvailability) -> Vec<ArrayRef> {
         Arc::new(all.iter().map(of).collect::<Int64Array>())
     };
     vec![
-        same(&host.host, all.len()),
+        same(&host.host_id, all.len()),
         same(&host.host_name, all.len()),
         times(all.iter().map(|s| s.time_ms)),
         flags(all.iter().map(|s| Some(s.follows_gap))),

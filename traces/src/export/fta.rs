@@ -84,7 +84,7 @@ impl ByHost for Fta {
         self.nodes.line(format_args!(
             "{node}\t0\t{name}\t{NULL}\t{NULL}\t0\t{NULL}\t{NULL}\t1\t{cpus}\t{}\t{NULL}\t{NULL}\t{NULL}\t{NULL}\t{}",
             host.physical_bytes,
-            word(&host.host)
+            word(&host.host_id)
         ))?;
         self.components
             .line(format_args!("0\t{node}\t0\t{name}\tmemory\t{from}\t{to}"))?;

@@ -55,7 +55,7 @@ fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSam
 /// later.
 fn hosts() -> [HostAvailability; 3] {
     let host = |host: &str, host_name: &str, from_s: i64, to_s: i64| HostAvailability {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         host_name: host_name.to_owned(),
         physical_bytes: 1000,
         cpus_count: None,

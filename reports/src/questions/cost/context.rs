@@ -17,7 +17,7 @@ fn of_class<'a>(
     mode: LendingMode,
 ) -> Option<&'a MemoryContext> {
     let mut all = findings.memory_context.iter();
-    all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0)
+    all.find(|c| c.host_id.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0)
 }
 
 /// Sentence that compares both modes.
@@ -66,7 +66,7 @@ fn capital(text: &str) -> String {
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let mut classes: Vec<&str> = Vec::new();
-    for c in f.memory_context.iter().filter(|c| c.host.is_none()) {
+    for c in f.memory_context.iter().filter(|c| c.host_id.is_none()) {
         if !classes.contains(&c.size_class.as_str()) {
             classes.push(&c.size_class);
         }
@@ -76,7 +76,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     classes.sort_by_key(|class| *class != "all");
     let before = view
         .before
-        .filter(|b| b.memory_context.iter().any(|c| c.host.is_none()));
+        .filter(|b| b.memory_context.iter().any(|c| c.host_id.is_none()));
     let rows = [LendingMode::Paper, LendingMode::Gentle]
         .into_iter()
         .flat_map(|mode| {

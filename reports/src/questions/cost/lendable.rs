@@ -135,30 +135,30 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     let reclaims: HashMap<&str, &Reclaims> = f
         .reclaims
         .iter()
-        .filter_map(|r| Some((r.host.as_deref()?, r)))
+        .filter_map(|r| Some((r.host_id.as_deref()?, r)))
         .collect();
     if contexts.is_empty() && reclaims.is_empty() {
         return None;
     }
     let rows = f.hosts.iter().map(|host| {
-        let paper = contexts.get(&(host.host.as_str(), true));
-        let gentle = contexts.get(&(host.host.as_str(), false));
+        let paper = contexts.get(&(host.host_id.as_str(), true));
+        let gentle = contexts.get(&(host.host_id.as_str(), false));
         let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_quota_bytes);
         let mut row = vec![
-            view.host_cell(&host.host),
+            view.host_cell(&host.host_id),
             Cell::bytes(host.physical_bytes as f64),
             Cell::or_absent(host.idle_share, Cell::share),
             Cell::or_absent(lendable(paper), Cell::bytes),
         ];
         row.extend(earlier.as_ref().map(|earlier| {
-            let before = lendable(earlier.get(&(host.host.as_str(), true)));
+            let before = lendable(earlier.get(&(host.host_id.as_str(), true)));
             Cell::or_absent(lendable(paper).zip(before), |(now, before)| {
                 Cell::bytes_change(now - before)
             })
         }));
         row.extend([
             Cell::or_absent(lendable(gentle), Cell::bytes),
-            Cell::or_absent(reclaims.get(host.host.as_str()), |r| {
+            Cell::or_absent(reclaims.get(host.host_id.as_str()), |r| {
                 decimal(r.reclaims_per_day)
             }),
             Cell::or_absent(paper, |c| Cell::share(c.share_of_returns_with_any)),
@@ -193,7 +193,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
 /// Contexts by host id and mode; true: the paper's mode.
 fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
     let all = f.memory_context.iter();
-    all.filter_map(|c| Some(((c.host.as_deref()?, c.mode == LendingMode::Paper), c)))
+    all.filter_map(|c| Some(((c.host_id.as_deref()?, c.mode == LendingMode::Paper), c)))
         .collect()
 }
 
@@ -258,14 +258,14 @@ mod tests {
     #[test]
     fn every_host_has_a_row_and_what_is_unknown_is_a_dash() {
         let host = |id: &str| HostSummary {
-            host: id.into(),
+            host_id: id.into(),
             host_name: id.to_uppercase(),
             ..HostSummary::default()
         };
         let findings = Findings {
             hosts: vec![host("a"), host("b")],
             memory_context: vec![MemoryContext {
-                host: Some("a".into()),
+                host_id: Some("a".into()),
                 ..context(0.0, 0.0)
             }],
             ..Findings::default()

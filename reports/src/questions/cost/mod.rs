@@ -192,7 +192,7 @@ pub(super) mod tests {
 
     pub(super) fn reclaims(reclaims_per_day: f64) -> Reclaims {
         Reclaims {
-            host: None,
+            host_id: None,
             size_class: "all".into(),
             hosts_count: 3,
             reclaims_count: 42,
@@ -203,7 +203,7 @@ pub(super) mod tests {
 
     pub(super) fn context(mean_bytes: f64, p99_bytes: f64) -> MemoryContext {
         MemoryContext {
-            host: None,
+            host_id: None,
             size_class: "all".into(),
             mode: LendingMode::Paper,
             mean_quota_bytes: Some(8.0 * 1_073_741_824.0),

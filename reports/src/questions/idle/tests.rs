@@ -24,7 +24,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
     };
     for host in 0..4 {
         f.hosts.push(HostSummary {
-            host: host.to_string(),
+            host_id: host.to_string(),
             physical_bytes: 8 << 30,
             from_time_ms: from_ms,
             to_time_ms: from_ms + WEEK_MS,
@@ -32,7 +32,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             ..HostSummary::default()
         });
         f.memory_over_time.push(MemoryPoint {
-            host: host.to_string(),
+            host_id: host.to_string(),
             time_ms: from_ms,
             samples_count: 1,
             available_bytes: 5.0 * GIB,

@@ -91,7 +91,7 @@ fn sum(current: &[&Forecast], scope: Scope, ahead_s: i64) -> RemainingMemory {
 
 fn stays_words(view: &View) -> Option<String> {
     let current = current(view);
-    let hosts: HashSet<&str> = current.iter().map(|x| x.host.as_str()).collect();
+    let hosts: HashSet<&str> = current.iter().map(|x| x.host_id.as_str()).collect();
     let end_ms = current.iter().map(|x| x.time_ms).max()?;
     let said: Vec<String> = AHEAD_S
         .iter()
@@ -408,7 +408,7 @@ mod tests {
 
     fn forecast(host: &str, hours_ago: i64, probability: f64) -> Forecast {
         Forecast {
-            host: host.into(),
+            host_id: host.into(),
             time_ms: 100 * HOUR_MS - hours_ago * HOUR_MS,
             scope: Scope::All,
             region_bytes: 8 << 30,
@@ -441,7 +441,7 @@ mod tests {
         let findings = Findings {
             hosts: ["a", "b", "c"]
                 .map(|host| HostSummary {
-                    host: host.into(),
+                    host_id: host.into(),
                     to_time_ms: 100 * HOUR_MS,
                     ..HostSummary::default()
                 })

@@ -18,12 +18,12 @@ pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
         .findings
         .hosts
         .iter()
-        .map(|h| h.host.as_str())
+        .map(|h| h.host_id.as_str())
         .collect();
     let listed: HashSet<&str> = without_samples(view).into_iter().collect();
     let before = view.before.into_iter().flat_map(|before| &before.hosts);
     before
-        .filter(|h| !here.contains(h.host.as_str()) && !listed.contains(h.host.as_str()))
+        .filter(|h| !here.contains(h.host_id.as_str()) && !listed.contains(h.host_id.as_str()))
         .collect()
 }
 
@@ -32,7 +32,7 @@ pub(super) fn without_samples<'a>(view: &View<'a>) -> Vec<&'a str> {
     let missing = view.findings.missing_measures.iter();
     missing
         .filter(|n| n.measure == HOSTS)
-        .map(|n| n.host.as_str())
+        .map(|n| n.host_id.as_str())
         .collect()
 }
 
@@ -98,7 +98,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     rows.extend(without_samples(view).into_iter().map(|id| {
         let before = view.before.into_iter().flat_map(|before| &before.hosts);
         let name = before
-            .filter(|h| h.host == id)
+            .filter(|h| h.host_id == id)
             .map(|h| h.host_name.clone())
             .next();
         vec![
@@ -112,7 +112,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     rows.extend(silent.into_iter().filter_map(|time| {
         let since = time.silent_since_ms?;
         Some(vec![
-            view.host_cell(&time.host.host),
+            view.host_cell(&time.host.host_id),
             Cell::text("no samples at the end"),
             Cell::moment(view.clock.moment(since), since),
         ])
@@ -139,7 +139,7 @@ pub(super) fn missing_measures(view: &View) -> Option<Table> {
         .filter(|n| n.measure != HOSTS)
     {
         let key = (missing.measure.as_str(), without_numbers(&missing.reason));
-        let told = (missing.host.as_str(), missing.reason.as_str());
+        let told = (missing.host_id.as_str(), missing.reason.as_str());
         groups.entry(key).or_default().push(told);
     }
     let rows = groups.into_iter().map(|((measure, form), told)| {
@@ -201,7 +201,7 @@ mod tests {
     fn a_thousand_hosts_with_one_reason_are_one_row() {
         let missing = |host: usize| MissingMeasure {
             measure: "idle_periods".into(),
-            host: host.to_string(),
+            host_id: host.to_string(),
             reason: format!("the load is unknown in {host} of 6720 samples"),
         };
         let findings = Findings {

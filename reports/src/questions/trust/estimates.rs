@@ -48,7 +48,7 @@ fn residual(view: &View) -> Option<String> {
     let mean = residuals.iter().map(|r| r.mean_bytes.abs()).sum::<f64>() / residuals.len() as f64;
     let on = match view.only_host() {
         Some(_) => String::new(),
-        None => format!(" on {}", view.host_name(&worst.host)),
+        None => format!(" on {}", view.host_name(&worst.host_id)),
     };
     Some(format!(
         "Available memory is calculated as physical memory less the other categories. The sum of its parts (free, idle processes, unused \

@@ -145,7 +145,7 @@ mod tests {
 
     fn host(name: &str, to_s: i64) -> HostSummary {
         HostSummary {
-            host: format!("id-{name}"),
+            host_id: format!("id-{name}"),
             host_name: name.into(),
             from_time_ms: 0,
             to_time_ms: to_s * 1000,

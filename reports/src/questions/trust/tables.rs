@@ -52,7 +52,7 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     let rows = sorted.iter().map(|t| {
         let h = t.host;
         [
-            Some(view.host_cell(&h.host)),
+            Some(view.host_cell(&h.host_id)),
             recorders.cell(view, h),
             Some(Cell::share(t.covered_share())),
             Some(Cell::share(t.share(t.off_s))),
@@ -137,7 +137,7 @@ pub(super) fn sources(view: &View) -> Option<Table> {
     for source in &view.findings.activity_sources {
         let key = (source.source.as_str(), source.state.as_str());
         let entry = states.entry(key).or_default();
-        entry.0.insert(&source.host);
+        entry.0.insert(&source.host_id);
         entry.1 += source.samples_count;
     }
     let rows = states.iter().map(|((source, state), (hosts, samples))| {
@@ -171,7 +171,7 @@ pub(super) fn absences(view: &View) -> Option<Table> {
             absence.detail.as_str(),
         );
         let entry = reasons.entry(key).or_default();
-        entry.0.insert(&absence.host);
+        entry.0.insert(&absence.host_id);
         entry.1 += absence.samples_count;
     }
     let rows = reasons
