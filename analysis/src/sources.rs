@@ -38,7 +38,7 @@ pub(crate) fn named_of(datasets: &[&Dataset], name: &str, hosts_count: i64) -> O
         None => Some(TraceSource {
             name: name.to_owned(),
             hosts_count,
-            available: NOT_DESCRIBED.to_owned(),
+            available_meaning: NOT_DESCRIBED.to_owned(),
             ..TraceSource::default()
         }),
     }
@@ -48,18 +48,18 @@ fn described(entry: &SourceEntry, hosts_count: i64) -> TraceSource {
     let columns = entry.columns.iter().map(|column| TraceColumn {
         table: column.table.clone(),
         column: column.column.clone(),
-        from: column.from.clone(),
+        origin: column.origin.clone(),
     });
     let source = TraceSource {
         name: entry.name.clone(),
         hosts_count,
-        available: entry.available.clone(),
-        physical: None,
+        available_meaning: entry.available_meaning.clone(),
+        physical_meaning: None,
         has_invented_sizes: entry.has_invented_sizes,
         columns: columns.collect(),
     };
     TraceSource {
-        physical: source.figure_of("physical_bytes").map(str::to_owned),
+        physical_meaning: source.figure_of("physical_bytes").map(str::to_owned),
         ..source
     }
 }

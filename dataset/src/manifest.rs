@@ -42,7 +42,7 @@ pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
     /// Meaning of available memory in the source: a sentence.
-    pub available: String,
+    pub available_meaning: String,
     /// True if the importer invents sizes, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_invented_sizes: bool,
@@ -59,7 +59,7 @@ pub struct SourceColumn {
     /// Name of the column.
     pub column: String,
     /// Figure of the source from which the column is computed.
-    pub from: String,
+    pub origin: String,
 }
 
 /// Entry of one Arrow file.

@@ -111,7 +111,7 @@ pub(crate) fn meaning(view: &View) -> String {
 /// read alone.
 pub(crate) fn caveat(view: &View) -> Option<String> {
     let sources = view.findings.sources.iter();
-    let said = sources.map(|source| of_its_hosts(source, &source.available));
+    let said = sources.map(|source| of_its_hosts(source, &source.available_meaning));
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -146,8 +146,8 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
         vec![
             Cell::text(&source.name),
             Cell::count(source.hosts_count),
-            Cell::text(&source.available),
-            Cell::or_absent(source.physical.as_deref(), Cell::text),
+            Cell::text(&source.available_meaning),
+            Cell::or_absent(source.physical_meaning.as_deref(), Cell::text),
             Cell::text(if source.has_invented_sizes {
                 "invented by the import"
             } else {
@@ -177,7 +177,7 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             vec![
                 Cell::text(&source.name),
                 Cell::text(format!("{}.{}", column.table, column.column)),
-                Cell::text(&column.from),
+                Cell::text(&column.origin),
             ]
         })
     });

@@ -538,13 +538,13 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
     findings.sources = vec![TraceSource {
         name: "a trace".into(),
         hosts_count: count as i64,
-        available: BOUND.into(),
-        physical: Some("what was provisioned".into()),
+        available_meaning: BOUND.into(),
+        physical_meaning: Some("what was provisioned".into()),
         has_invented_sizes: false,
         columns: vec![TraceColumn {
             table: "samples".into(),
             column: "available_bytes".into(),
-            from: "provisioned less used".into(),
+            origin: "provisioned less used".into(),
         }],
     }];
     findings

@@ -157,13 +157,13 @@ fn every_source_says_what_it_fills() {
             let name = format!("{}.{}", word("table"), word("column"));
             let line = text.lines().find(|l| l.trim_start().starts_with(&name));
             let line = line.unwrap_or_else(|| panic!("{name} is not in:\n{text}"));
-            assert!(line.ends_with(&word("from")), "{line}");
+            assert!(line.ends_with(&word("origin")), "{line}");
             assert!(help.contains(&name), "{source} --help lacks {name}");
             let is_bytes = name.ends_with("_bytes");
             assert_eq!(column["unit"] == "bytes", is_bytes, "{column}");
         }
         assert!(columns.len() >= 6);
-        assert!(text.contains(told_json["available"].as_str().unwrap()));
+        assert!(text.contains(told_json["available_meaning"].as_str().unwrap()));
     }
     // Listing columns needs no folder; importing does.
     assert_eq!(gleaner(&["bitbrains"]).status.code(), Some(2));
@@ -397,7 +397,7 @@ fn low_coverage_is_a_warning_with_its_reason() {
         let described = &findings["sources"][0];
         assert_eq!(described["name"], findings["hosts"][0]["source"]);
         assert_eq!(described["hosts_count"], 1);
-        let physical = described["physical"].as_str().unwrap();
+        let physical = described["physical_meaning"].as_str().unwrap();
         assert!(physical.contains("provisioned"), "{physical}");
         let coverage = findings["hosts"][0]["coverage_share"].as_f64().unwrap();
         assert_eq!(coverage > 0.99, is_covered, "{coverage}");
@@ -473,7 +473,7 @@ fn what_a_trace_means_is_said_by_every_program() {
             let out = at(form);
             said(&[&["export", dataset, "--to", form, "-o", &out][..], more].concat());
             let mark = json(&read(&format!("{form}/gleaner-export.json")));
-            let available = mark["sources"][0]["available"].as_str().unwrap();
+            let available = mark["sources"][0]["available_meaning"].as_str().unwrap();
             assert!(available.contains(BOUND), "{form}");
         }
     }

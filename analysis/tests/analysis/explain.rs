@@ -189,14 +189,14 @@ fn an_imported_host_is_explained_by_its_trace() {
     assert_eq!((source.name.as_str(), source.columns.len()), ("a trace", 0));
     assert!(source.meaning().contains("does not say"), "{source:?}");
 
-    let column = |column: &str, from: &str| SourceColumn {
+    let column = |column: &str, origin: &str| SourceColumn {
         table: "samples".into(),
         column: column.into(),
-        from: from.into(),
+        origin: origin.into(),
     };
     let described = SourceEntry {
         name: "a trace".into(),
-        available: "Available memory is an upper bound.".into(),
+        available_meaning: "Available memory is an upper bound.".into(),
         has_invented_sizes: false,
         columns: vec![
             column("physical_bytes", "what was provisioned"),

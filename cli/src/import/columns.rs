@@ -15,24 +15,24 @@ pub(crate) fn told(source: &Source<'_>) -> String {
 
 fn filled(source: &Source<'_>) -> String {
     let mut text = "Columns that it fills, and from what; all others are absent:\n".to_owned();
-    let mut rows = gleaner_terminal::table(&["column", "unit", "from"], 3);
+    let mut rows = gleaner_terminal::table(&["column", "unit", "origin"], 3);
     for f in source.fills {
         let name = format!("{}.{}", f.table, f.column);
-        rows.add_row([name, f.unit().unwrap_or("-").to_owned(), f.from.to_owned()]);
+        rows.add_row([name, f.unit().unwrap_or("-").to_owned(), f.origin.to_owned()]);
     }
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "{}\n{}", rows.trim_fmt(), source.available);
+    let _ = writeln!(text, "{}\n{}", rows.trim_fmt(), source.available_meaning);
     text
 }
 
 /// JSON document for programs.
 pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
     let columns = source.fills.iter().map(|f| {
-        serde_json::json!({"table": f.table, "column": f.column, "unit": f.unit(), "from": f.from})
+        serde_json::json!({"table": f.table, "column": f.column, "unit": f.unit(), "origin": f.origin})
     });
     serde_json::json!({
         "source": source.name,
-        "available": source.available,
+        "available_meaning": source.available_meaning,
         "has_invented_sizes": source.has_invented_sizes,
         "columns": columns.collect::<Vec<_>>(),
     })

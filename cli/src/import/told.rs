@@ -108,7 +108,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
         Bytes::from(imported.files_bytes),
         dataset.display(),
         imported.known_rows_count,
-        imported.available,
+        imported.available_meaning,
     );
     text
 }

@@ -157,12 +157,12 @@ mod tests {
         findings.sources.push(TraceSource {
             name: "a trace".to_owned(),
             hosts_count: 3,
-            available: "Available memory is an upper bound.".to_owned(),
-            physical: Some("what was provisioned".to_owned()),
+            available_meaning: "Available memory is an upper bound.".to_owned(),
+            physical_meaning: Some("what was provisioned".to_owned()),
             columns: vec![TraceColumn {
                 table: "samples".to_owned(),
                 column: "physical_bytes".to_owned(),
-                from: "what was provisioned".to_owned(),
+                origin: "what was provisioned".to_owned(),
             }],
             ..TraceSource::default()
         });

@@ -11,7 +11,7 @@ pub(super) fn columns(findings: &Findings) -> String {
             t.add_row([
                 source.name.clone(),
                 format!("{}.{}", column.table, column.column),
-                column.from.clone(),
+                column.origin.clone(),
             ]);
         }
     }

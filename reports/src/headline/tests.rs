@@ -278,8 +278,8 @@ fn imported_hosts_are_told_by_their_trace() {
     findings.sources.push(TraceSource {
         name: "a trace".into(),
         hosts_count: 2,
-        available: "Available memory is an upper bound.".into(),
-        physical: Some("100 GiB, which stands for all".into()),
+        available_meaning: "Available memory is an upper bound.".into(),
+        physical_meaning: Some("100 GiB, which stands for all".into()),
         ..TraceSource::default()
     });
     let (support, notes) = said(&findings);

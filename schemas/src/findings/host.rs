@@ -57,9 +57,9 @@ pub struct TraceSource {
     /// Number of hosts from this trace.
     pub hosts_count: i64,
     /// Meaning of available memory in this trace, as a sentence.
-    pub available: String,
+    pub available_meaning: String,
     /// Meaning of physical memory in this trace; absent where the trace does not state it.
-    pub physical: Option<String>,
+    pub physical_meaning: Option<String>,
     /// True where the importer invents sizes because the trace has none: only shares are the trace's own.
     #[serde(default)]
     pub has_invented_sizes: bool,
@@ -69,16 +69,23 @@ pub struct TraceSource {
 
 impl Finding for TraceSource {
     const PLAIN_TEXT: &'static [&'static str] =
-        &["name", "available", "physical", "table", "column", "from"];
+        &[
+        "name",
+        "available_meaning",
+        "physical_meaning",
+        "table",
+        "column",
+        "origin",
+    ];
 }
 
 impl TraceSource {
     /// Sentences that state the meaning of available and physical memory in this trace.
     #[must_use]
     pub fn meaning(&self) -> String {
-        let physical = self.physical.as_deref();
-        let physical = physical.map(|from| format!(" Physical memory is: {from}."));
-        format!("{}{}", self.available, physical.unwrap_or_default())
+        let physical = self.physical_meaning.as_deref();
+        let physical = physical.map(|meaning| format!(" Physical memory is: {meaning}."));
+        format!("{}{}", self.available_meaning, physical.unwrap_or_default())
     }
 
     /// Figure of the trace that fills a column of `samples`; `None` where the trace does not fill it.
@@ -86,7 +93,7 @@ impl TraceSource {
     pub fn figure_of(&self, column: &str) -> Option<&str> {
         let mut columns = self.columns.iter();
         let filled = columns.find(|c| c.table == "samples" && c.column == column);
-        filled.map(|c| c.from.as_str())
+        filled.map(|c| c.origin.as_str())
     }
 }
 
@@ -99,7 +106,7 @@ pub struct TraceColumn {
     /// Name of the column.
     pub column: String,
     /// Figure of the trace that fills the column.
-    pub from: String,
+    pub origin: String,
 }
 
 /// A time without samples.

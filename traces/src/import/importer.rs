@@ -75,7 +75,7 @@ pub fn import_at(
     let source = importer.source();
     let mut done = ImportSummary {
         source: source.name.to_owned(),
-        available: source.available.to_owned(),
+        available_meaning: source.available_meaning.to_owned(),
         machines: Vec::with_capacity(listed.machines.len()),
         total: of_no_machine.clone(),
         of_no_machine,

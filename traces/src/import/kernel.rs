@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(values(1000, 600), [1000.0, 600.0, 450.0].map(Some));
         assert_eq!(values(1000, 100)[2], Some(0.0));
         assert_eq!(headroom(), ("headroom_share", Value::Real(0.15)));
-        assert!(HEADROOM_SHARE.from.starts_with("0.15"));
-        assert!(HARVESTABLE_BYTES.from.contains("15 %"));
+        assert!(HEADROOM_SHARE.origin.starts_with("0.15"));
+        assert!(HARVESTABLE_BYTES.origin.contains("15 %"));
     }
 }

@@ -87,7 +87,7 @@ pub struct ImportSummary {
     /// The source's name.
     pub source: String,
     /// Meaning of available memory in this source.
-    pub available: String,
+    pub available_meaning: String,
     /// Every machine, in order.
     pub machines: Vec<Machine>,
     /// Repairs in all rows, including those of no machine.

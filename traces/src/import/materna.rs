@@ -23,7 +23,7 @@ const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static
     Source {
         name,
         host_prefix,
-        available: "Available memory is what the hypervisor does not count as used. The trace does not say how it counts: \
+        available_meaning: "Available memory is what the hypervisor does not count as used. The trace does not say how it counts: \
             where that is memory in active use, as in Bitbrains' traces, it is an upper bound.",
         has_invented_sizes: false,
         fills: FILLS,

@@ -9,7 +9,7 @@ pub struct Source<'a> {
     /// machine's name.
     pub host_prefix: &'a str,
     /// Meaning of available memory: a sentence for people.
-    pub available: &'a str,
+    pub available_meaning: &'a str,
     /// True if the importer invents sizes, since the source has only shares.
     pub has_invented_sizes: bool,
     /// All columns that the source fills.
@@ -27,7 +27,7 @@ pub struct ColumnOrigin<'a> {
     /// Column; its unit is in its name.
     pub column: &'static str,
     /// Field of the source, with the source's unit.
-    pub from: &'a str,
+    pub origin: &'a str,
 }
 
 impl<'a> ColumnOrigin<'a> {
@@ -44,13 +44,13 @@ impl<'a> ColumnOrigin<'a> {
     pub const SOURCE: ColumnOrigin<'static> =
         ColumnOrigin::new("hosts", "source", "the trace's name");
 
-    /// Says that `from` fills `column` of `table`.
+    /// Says that `origin` fills `column` of `table`.
     #[must_use]
-    pub const fn new(table: &'static str, column: &'static str, from: &'a str) -> Self {
+    pub const fn new(table: &'static str, column: &'static str, origin: &'a str) -> Self {
         Self {
             table,
             column,
-            from,
+            origin,
         }
     }
 
@@ -110,7 +110,7 @@ mod tests {
         let [one, other] = ["one", "other"].map(|name| Source {
             name,
             host_prefix: "x",
-            available: "",
+            available_meaning: "",
             has_invented_sizes: false,
             fills: &[],
             columns: &[],

@@ -160,11 +160,11 @@ impl ImportWriter {
         let columns = source.fills.iter().map(|filled| SourceColumn {
             table: filled.table.to_owned(),
             column: filled.column.to_owned(),
-            from: filled.from.to_owned(),
+            origin: filled.origin.to_owned(),
         });
         writer.describe(SourceEntry {
             name: source.name.to_owned(),
-            available: source.available.to_owned(),
+            available_meaning: source.available_meaning.to_owned(),
             has_invented_sizes: source.has_invented_sizes,
             columns: columns.collect(),
         })?;

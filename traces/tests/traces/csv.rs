@@ -78,7 +78,7 @@ fn the_example_of_the_docs() {
     assert_eq!((done.total.rows_count, done.total.samples_count), (2, 2));
     assert_eq!(done.machines[0].host_name, "lab-pc1");
     assert_eq!(done.source, "Lab 2024");
-    assert!(done.available.contains("free(1)"));
+    assert!(done.available_meaning.contains("free(1)"));
     let start = 1_709_294_400_000; // 12:00 UTC
     let samples = place.samples(
         &mapping,
@@ -116,7 +116,7 @@ fn the_example_of_the_docs() {
         .source()
         .fills
         .iter()
-        .map(|f| format!("{}.{}: {}", f.table, f.column, f.from))
+        .map(|f| format!("{}.{}: {}", f.table, f.column, f.origin))
         .collect();
     for part in [
         "samples.physical_bytes: total kB [KiB]",

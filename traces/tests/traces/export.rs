@@ -277,12 +277,12 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     assert!(!mark().contains("sources"));
     let source = SourceEntry {
         name: "another tracer".into(),
-        available: "Available memory is an upper bound.".into(),
+        available_meaning: "Available memory is an upper bound.".into(),
         has_invented_sizes: true,
         columns: vec![SourceColumn {
             table: "samples".into(),
             column: "physical_bytes".into(),
-            from: "100 GiB, which stands for all".into(),
+            origin: "100 GiB, which stands for all".into(),
         }],
     };
     let mut writer = Writer::open(from.path()).unwrap();

@@ -368,7 +368,7 @@ pub(crate) fn the_docs_name_what_it_fills(source: &Source<'_>) {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/import.md");
     let docs = fs::read_to_string(docs).unwrap();
     for f in source.fills {
-        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.from);
+        let line = format!("| `{}.{}` | {} |", f.table, f.column, f.origin);
         assert!(docs.contains(&line), "docs/import.md lacks {line}");
     }
 }
@@ -483,15 +483,15 @@ fn what_a_source_means_travels_with_the_dataset() {
         panic!("{:?}", dataset.manifest().sources);
     };
     assert_eq!(
-        (source.name.as_str(), source.available.as_str()),
-        (RND.name, RND.available)
+        (source.name.as_str(), source.available_meaning.as_str()),
+        (RND.name, RND.available_meaning)
     );
     let columns = source.columns.iter();
-    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.from)).collect();
+    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.origin)).collect();
     let fills: Vec<_> = RND
         .fills
         .iter()
-        .map(|f| (f.table, f.column, f.from))
+        .map(|f| (f.table, f.column, f.origin))
         .collect();
     assert_eq!(columns, fills);
     // A second source is added, and importers continue with both.

@@ -21,7 +21,7 @@ impl Importer for InventedMachine {
         Source {
             name: "invented",
             host_prefix: "",
-            available: kernel::AVAILABLE,
+            available_meaning: kernel::AVAILABLE,
             has_invented_sizes: false,
             fills: &[kernel::AVAILABLE_BYTES, ColumnOrigin::SOURCE],
             columns: &[
@@ -82,7 +82,7 @@ fn what_a_reading_says_beside_memory_is_written_and_what_it_does_not_is_absent()
     let folder = tempfile::tempdir().unwrap();
     let machines = &["mute", "workstation"];
     let imported = import(&mut InventedMachine { machines }, folder.path(), |_| ()).unwrap();
-    assert_eq!(imported.available, kernel::AVAILABLE);
+    assert_eq!(imported.available_meaning, kernel::AVAILABLE);
     assert_eq!(
         (imported.new_rows_count, imported.total.changes_count),
         (3 + 2, 1)

@@ -30,7 +30,7 @@ pub(super) struct File {
     pub(super) name: Spanned<String>,
     #[serde(default)]
     pub(super) host_prefix: String,
-    pub(super) available: Option<String>,
+    pub(super) available_meaning: Option<String>,
     pub(super) separator: Option<Spanned<char>>,
     #[serde(default = "yes")]
     pub(super) header: bool,

@@ -29,7 +29,7 @@ pub struct Mapping {
     pub(super) path: PathBuf,
     pub(super) name: String,
     pub(super) host_prefix: String,
-    pub(super) available_means: String,
+    pub(super) available_meaning: String,
     pub(super) separator: u8,
     pub(super) has_header: bool,
     pub(super) has_decimal_comma: bool,
@@ -106,7 +106,7 @@ impl Mapping {
             time: time(file.time)?,
             name: file.name.into_inner(),
             host_prefix: file.host_prefix,
-            available_means: file.available.unwrap_or_else(|| {
+            available_meaning: file.available_meaning.unwrap_or_else(|| {
                 "Available memory is what the mapping makes of it; what that means, the file's maker knows.".to_owned()
             }),
             machine: file.machine.map(|machine| machine.column),

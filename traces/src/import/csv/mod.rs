@@ -127,7 +127,7 @@ impl Importer for Csv<'_> {
         Source {
             name: &mapping.name,
             host_prefix: &mapping.host_prefix,
-            available: &mapping.available_means,
+            available_meaning: &mapping.available_meaning,
             has_invented_sizes: false,
             fills: &self.fills,
             columns: &self.columns,

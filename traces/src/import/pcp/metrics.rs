@@ -8,7 +8,7 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) metrics: &'static [Metric],
     /// Description for messages.
-    from: &'static str,
+    origin: &'static str,
 }
 
 /// A metric, or one of its instances.
@@ -38,11 +38,11 @@ const fn load(instance: &'static str) -> Metric {
     }
 }
 
-const fn column(name: &'static str, metrics: &'static [Metric], from: &'static str) -> Column {
+const fn column(name: &'static str, metrics: &'static [Metric], origin: &'static str) -> Column {
     Column {
         name,
         metrics,
-        from,
+        origin,
     }
 }
 
@@ -197,7 +197,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + A
     }
     while at < BEFORE.len() + COLUMNS.len() {
         let column = &COLUMNS[at - BEFORE.len()];
-        fills[at] = ColumnOrigin::new("samples", column.name, column.from);
+        fills[at] = ColumnOrigin::new("samples", column.name, column.origin);
         at += 1;
     }
     while at < fills.len() - 1 {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 pub const SOURCE: Source<'static> = Source {
     name: "PCP",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     has_invented_sizes: false,
     fills: &metrics::FILLS,
     columns: &metrics::NAMES,

@@ -34,7 +34,7 @@ use std::path::Path;
 pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     has_invented_sizes: false,
     fills: &series::FILLS,
     columns: &series::COLUMNS,

@@ -120,16 +120,16 @@ impl Figures {
 /// A column of `samples` and its source.
 struct Column {
     name: &'static str,
-    from: &'static str,
+    origin: &'static str,
     value: fn(&Figures) -> Option<f64>,
 }
 
 const fn column(
     name: &'static str,
-    from: &'static str,
+    origin: &'static str,
     value: fn(&Figures) -> Option<f64>,
 ) -> Column {
-    Column { name, from, value }
+    Column { name, origin, value }
 }
 
 use Series as S;
@@ -249,7 +249,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; SHARED.len() + OWN.len()] = {
             SHARED[at]
         } else {
             let own = &OWN[at - SHARED.len()];
-            ColumnOrigin::new("samples", own.name, own.from)
+            ColumnOrigin::new("samples", own.name, own.origin)
         };
         at += 1;
     }

@@ -12,7 +12,7 @@ pub(super) struct Column {
     /// Factor from the figures' unit to the column's.
     scale: f64,
     /// Description for messages.
-    from: &'static str,
+    origin: &'static str,
 }
 
 impl Column {
@@ -21,21 +21,21 @@ impl Column {
     }
 }
 
-const fn kib(name: &'static str, figures: &'static [&'static str], from: &'static str) -> Column {
+const fn kib(name: &'static str, figures: &'static [&'static str], origin: &'static str) -> Column {
     Column {
         name,
         figures,
         scale: 1024.0,
-        from,
+        origin,
     }
 }
 
-const fn plain(name: &'static str, figures: &'static [&'static str], from: &'static str) -> Column {
+const fn plain(name: &'static str, figures: &'static [&'static str], origin: &'static str) -> Column {
     Column {
         name,
         figures,
         scale: 1.0,
-        from,
+        origin,
     }
 }
 
@@ -136,7 +136,7 @@ pub(super) const FILLS: [ColumnOrigin<'static>; BEFORE.len() + COLUMNS.len() + A
             BEFORE[at]
         } else if at < BEFORE.len() + COLUMNS.len() {
             let column = &COLUMNS[at - BEFORE.len()];
-            ColumnOrigin::new("samples", column.name, column.from)
+            ColumnOrigin::new("samples", column.name, column.origin)
         } else {
             AFTER[at - BEFORE.len() - COLUMNS.len()]
         };

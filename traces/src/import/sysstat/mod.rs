@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub const SOURCE: Source<'static> = Source {
     name: "sysstat",
     host_prefix: "",
-    available: kernel::AVAILABLE,
+    available_meaning: kernel::AVAILABLE,
     has_invented_sizes: false,
     fills: &columns::FILLS,
     columns: &columns::NAMES,
