@@ -184,7 +184,7 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
     let columns = vec![
         words("imported from"),
         words("column"),
-        words("source").keyed("made of"),
+        words("source"),
     ];
     let mut table = Table::new(
         "source-columns".into(),

@@ -102,15 +102,15 @@ pub(super) fn table(view: &View) -> Option<Table> {
             })
         });
     let mut columns = vec![
-        table::words("policy").keyed("lending"),
-        numbers("memory size").keyed("hosts of"),
+        table::words("policy"),
+        numbers("memory size"),
         numbers("lent while idle"),
-        numbers("returns with context").keyed("with any"),
+        numbers("returns with context"),
         numbers("mean"),
-        numbers("90th percentile").keyed("9 of 10 up to"),
-        numbers("99th percentile").keyed("99 of 100 up to"),
+        numbers("90th percentile"),
+        numbers("99th percentile"),
     ];
-    columns.extend(before.map(|_| numbers("change of mean").keyed("mean, change")));
+    columns.extend(before.map(|_| numbers("change of mean")));
     let table = Table::new(
         format!("{}memory-context", view.prefix),
         "Memory context: memory to page in again at a return",

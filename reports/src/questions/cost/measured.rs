@@ -70,13 +70,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
         ]);
         row
     });
-    let mut columns = vec![text("time").keyed("time of")];
+    let mut columns = vec![text("time")];
     columns.extend(any_lent.then(|| numbers("lent")));
     columns.extend([
         numbers("windows"),
         numbers("length"),
-        numbers("mean wait").keyed("waited"),
-        numbers("99th percentile of wait").keyed("99 of 100 up to"),
+        numbers("mean wait"),
+        numbers("99th percentile of wait"),
         numbers("file pages read again"),
         numbers("swapped in"),
         numbers("major faults"),

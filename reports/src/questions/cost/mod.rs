@@ -1,8 +1,8 @@
 //! The question "What would lending cost the owners?"
 
 mod context;
-mod lendable;
 mod measured;
+mod quotas;
 mod reclaims;
 mod returns;
 mod settings;
@@ -41,8 +41,8 @@ pub(crate) fn section(view: &View) -> Section {
     add(
         "How much memory would have been lent?",
         parts([
-            lendable::figure(view).map(Part::figure),
-            lendable::by_host(view).map(Part::Table),
+            quotas::figure(view).map(Part::figure),
+            quotas::by_host(view).map(Part::Table),
         ]),
     );
     add(

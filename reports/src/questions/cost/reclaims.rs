@@ -44,11 +44,11 @@ pub(super) fn table(view: &View) -> Option<Table> {
             row
         });
     let mut columns = vec![
-        numbers("memory size").keyed("hosts of"),
+        numbers("memory size"),
         numbers("hosts"),
         numbers("returns"),
         numbers("host-days"),
-        numbers("returns per host and day").keyed("a host and day"),
+        numbers("returns per host and day"),
     ];
     columns.extend(before.map(|_| numbers("change")));
     let table = Table::new(

@@ -132,17 +132,17 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             bytes(first.reclaimed_bytes as f64)
         ),
         vec![
-            numbers("time").keyed("when"),
-            numbers("owners returned").keyed("hosts back"),
-            numbers("hosts idle before").keyed("idle before"),
-            numbers("reclaimed").keyed("taken back"),
-            numbers("share of lendable").keyed("of what was lent"),
+            numbers("time"),
+            numbers("owners returned"),
+            numbers("hosts idle before"),
+            numbers("reclaimed"),
+            numbers("share of quotas"),
         ],
     )
     .with_rows(rows.collect())?;
     let whole = first.share_of_quota.map(|s| {
         format!(
-            "If all lendable memory had been lent, {} of it would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
+            "If all quotas had been lent, {} of them would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
             share(s)
         )
     });

@@ -322,13 +322,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
         "The best limits, and the current ones",
         vec![
             words("limits"),
-            words("policy").keyed("lending"),
-            words("status").keyed("is"),
+            words("policy"),
+            words("status"),
             numbers("lent, of memory"),
-            numbers("lent per host").keyed("lent a host"),
-            numbers("reclaims per day").keyed("reclaims a day"),
-            numbers("reclaimed per day").keyed("taken back a day"),
-            numbers("to page in per day").keyed("to page in a day"),
+            numbers("lent per host"),
+            numbers("reclaims per day"),
+            numbers("reclaimed per day"),
+            numbers("to page in per day"),
         ],
     )
     .with_rows(rows.collect())?;

@@ -38,10 +38,10 @@ pub(super) fn together(view: &View) -> Option<Table> {
         Some(numbers("mean")),
         Some(numbers("share")),
         change("change of mean"),
-        Some(numbers("50 % of the time").keyed("in half of the time")),
-        Some(numbers("95 % of the time").keyed("in 95 %")),
-        change("change at 95 %").map(|column| column.keyed("change in 95 %")),
-        Some(numbers("99 % of the time").keyed("in 99 %")),
+        Some(numbers("50 % of the time")),
+        Some(numbers("95 % of the time")),
+        change("change at 95 %"),
+        Some(numbers("99 % of the time")),
     ];
     let row = |scope| {
         let now = available(view.findings, scope)?;
@@ -93,7 +93,7 @@ pub(super) fn answer(view: &View) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "At nine of ten moments, at least {} of the lendable memory (available, less a headroom of {}) stayed available \
+        "At nine of ten moments, at least {} of the paper’s quota (available, less a headroom of {}) stayed available \
          for an hour{idle}.",
         bytes(all as f64),
         share(view.findings.parameters.headroom_share),
@@ -191,7 +191,7 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
     };
     let all = said(Scope::All).map(|said| {
         format!(
-            "At nine of ten moments, at least this much of the lendable memory stayed available: {said}."
+            "At nine of ten moments, at least this much of the paper’s quota stayed available: {said}."
         )
     });
     let idle = said(Scope::Idle)
@@ -218,11 +218,11 @@ pub(super) fn guarantees(view: &View) -> Option<Table> {
             .map(move |ahead| guaranteed_row(view, scope, ahead))
     });
     let mut columns = vec![
-        words("hosts").keyed("on"),
-        numbers("duration").keyed("for"),
+        words("hosts"),
+        numbers("duration"),
         numbers("at 50 % of moments"),
-        numbers("at 90 % of moments").keyed("at 90 %"),
-        numbers("at 99 % of moments").keyed("at 99 %"),
+        numbers("at 90 % of moments"),
+        numbers("at 99 % of moments"),
     ];
     if view.before.is_some_and(|b| !b.guarantees.is_empty()) {
         columns.push(numbers("change at 90 %"));

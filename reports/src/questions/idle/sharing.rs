@@ -151,10 +151,10 @@ pub(super) fn pooling(view: &View) -> Option<Table> {
         "Memory saved if hosts shared their memory",
         vec![
             numbers("hosts in a pool"),
-            numbers("sum of the hosts’ peaks").keyed("each for its own peak"),
-            numbers("peak if shared").keyed("shared"),
+            numbers("sum of the hosts’ peaks"),
+            numbers("peak if shared"),
             numbers("saved"),
-            numbers("saved, at 99 % of moments").keyed("saved, but for 1 moment in 100"),
+            numbers("saved, at 99 % of moments"),
         ],
     )
     .with_rows(rows.collect())

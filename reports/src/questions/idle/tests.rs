@@ -118,7 +118,7 @@ fn plain(text: &str) -> String {
 fn the_answer_says_how_much_and_what_stayed() {
     assert_eq!(
         plain(&answered(&findings(START_MS, 0.0), None).answer),
-        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the lendable memory \
+        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the paper’s quota \
          (available, less a headroom of 15 %) stayed available for an hour, but none of it on hosts whose owners stayed away that long."
     );
     let mut few = findings(START_MS, 0.0);

@@ -71,11 +71,11 @@ pub(super) fn table(view: &View) -> Option<Table> {
             numbers("later"),
             words("time"),
             numbers("copies"),
-            numbers("given copy lost").keyed("one is lost"),
-            numbers("all lost").keyed("all are lost"),
-            numbers("all lost, if independent").keyed("if independent"),
-            numbers("ratio").keyed("times as likely"),
-            numbers("none lost").keyed("none is lost"),
+            numbers("given copy lost"),
+            numbers("all lost"),
+            numbers("all lost, if independent"),
+            numbers("ratio"),
+            numbers("none lost"),
         ],
     )
     .with_rows(rows.collect())?;

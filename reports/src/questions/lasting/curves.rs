@@ -220,12 +220,12 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
         vec![
             numbers("region"),
             words("time"),
-            numbers("reached by 95 % of periods").keyed("in 95 of 100 cases"),
-            numbers("by 75 %").keyed("in 75"),
-            numbers("by 50 %").keyed("in 50"),
+            numbers("reached by 95 % of periods"),
+            numbers("by 75 %"),
+            numbers("by 50 %"),
             numbers("periods"),
-            numbers("cut short").keyed("cut"),
-            words("validity").keyed("what the bound is worth"),
+            numbers("cut short"),
+            words("validity"),
         ],
     )
     .with_rows(rows.collect())?;

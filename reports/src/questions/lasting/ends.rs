@@ -159,7 +159,7 @@ pub(super) fn losses(view: &View) -> Option<Table> {
             numbers("region"),
             words("time"),
             numbers("later"),
-            numbers("owner returned").keyed("owner back"),
+            numbers("owner returned"),
             numbers("load"),
             numbers("memory"),
             numbers("sleep or power"),

@@ -282,7 +282,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut columns = vec![numbers("region")];
     columns.extend(idle.then(|| words("time")));
     columns.extend(told.iter().map(|(_, label)| numbers(*label)));
-    columns.extend(changed.then(|| numbers("change at 1 h").keyed("1 h, change")));
+    columns.extend(changed.then(|| numbers("change at 1 h")));
     let rows = kinds.into_iter().map(|(scope, region)| {
         let mut row = vec![Cell::size(region)];
         row.extend(idle.then(|| scope_cell(scope)));
@@ -347,11 +347,11 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
         words("time"),
         numbers("later"),
         numbers("still available"),
-        numbers("lower limit").keyed("low"),
-        numbers("upper limit").keyed("high"),
+        numbers("lower limit"),
+        numbers("upper limit"),
     ];
     columns.extend(before.map(|_| numbers("change")));
-    columns.push(numbers("observed time").keyed("rests on"));
+    columns.push(numbers("observed time"));
     let rows = sorted.iter().map(|o| {
         let mut row = vec![
             Cell::size(o.region_bytes),
@@ -447,7 +447,7 @@ pub(super) mod tests {
         let alone = ask(&now, None, table).unwrap();
         assert_eq!(alone.keys(), ["region_bytes", "1_h_later_share"]);
         let both = ask(&now, Some(&now), table).unwrap();
-        assert_eq!(both.keys()[2], "1_h_change_share");
+        assert_eq!(both.keys()[2], "change_at_1_h_share");
         assert_eq!(both.rows[0][2].value, Some(0.0));
     }
 }

@@ -149,13 +149,13 @@ fn stays(view: &View) -> Option<Table> {
         format!("{}outlook", view.prefix),
         "Forecast from the last sample on: half of each host’s memory that stays available throughout",
         vec![
-            numbers("duration").keyed("for"),
+            numbers("duration"),
             words("time"),
-            numbers("hosts").keyed("hosts asked"),
-            numbers("half of their memory").keyed("asked"),
-            numbers("hosts at 90 %").keyed("hosts 90 % sure"),
-            numbers("memory at 90 %").keyed("90 % sure"),
-            numbers("expected").keyed("to be expected"),
+            numbers("hosts"),
+            numbers("half of their memory"),
+            numbers("hosts at 90 %"),
+            numbers("memory at 90 %"),
+            numbers("expected"),
         ],
     )
     .with_rows(rows.collect())?;
@@ -276,10 +276,7 @@ fn quality(view: &View) -> Option<Table> {
         })
     });
     let mut columns = vec![numbers("ahead"), words("time")];
-    columns.extend(MODELS.map(|(model, label)| match model {
-        "climatology" => numbers(label).keyed("one number for all"),
-        _ => numbers(label),
-    }));
+    columns.extend(MODELS.map(|(_, label)| numbers(label)));
     columns.extend(["reliability", "slope", "instants"].map(numbers));
     let table = Table::new(
         format!("{}forecast-quality", view.prefix),

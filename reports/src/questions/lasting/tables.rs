@@ -22,17 +22,17 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![
         numbers("region"),
-        words("time").keyed("counts"),
+        words("time"),
         numbers("periods"),
         numbers("cut short"),
         numbers("median"),
         numbers("mean"),
-        numbers("Kaplan-Meier mean").keyed("mean with cuts"),
+        numbers("Kaplan-Meier mean"),
         numbers("longest"),
-        numbers("share of the time").keyed("of the time"),
+        numbers("share of the time"),
     ];
     if !one_class {
-        columns.insert(0, words("hosts’ memory size").keyed("hosts"));
+        columns.insert(0, words("hosts’ memory size"));
     }
     let mut table = Table::new(
         format!("{}availability", view.prefix),

@@ -57,7 +57,7 @@ pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let columns = [
         Some(words("program")),
         Some(numbers("hosts")),
-        Some(numbers("mean memory").keyed("held on average")),
+        Some(numbers("mean memory")),
         before.as_ref().map(|_| numbers("change")),
         Some(numbers("most on one host")),
         Some(numbers("CPU time")),

@@ -122,7 +122,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
         "Hosts that are missing, or that stopped sending samples",
         vec![
             words_column("host"),
-            words_column("finding").keyed("what"),
+            words_column("finding"),
             words_column("last sample"),
         ],
     )
@@ -165,7 +165,7 @@ pub(super) fn missing_measures(view: &View) -> Option<Table> {
         vec![
             words_column("measure"),
             numbers("hosts"),
-            words_column("reason").keyed("why"),
+            words_column("reason"),
         ],
     )
     .with_rows(rows.collect())

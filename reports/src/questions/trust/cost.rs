@@ -66,10 +66,10 @@ pub(super) fn table(view: &View) -> Option<Table> {
         "The hosts on which the agent used most CPU time",
         vec![
             words_column("host"),
-            numbers("mean CPU time per sample").keyed("mean CPU a sample"),
+            numbers("mean CPU time per sample"),
             numbers("most"),
-            numbers("share of one CPU").keyed("of one CPU"),
-            numbers("highest memory use").keyed("memory, at most"),
+            numbers("share of one CPU"),
+            numbers("highest memory use"),
         ],
     );
     table.rows_shown = ROWS_SHOWN;

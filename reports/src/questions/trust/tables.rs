@@ -81,18 +81,16 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
             Some(numbers("covered")),
             Some(numbers("asleep or off")),
             Some(recorders.choose(
-                numbers("agent not running").keyed("agent not there"),
-                numbers("recorder not running").keyed("recorder not there"),
-                numbers("agent or recorder not running").keyed("agent or recorder not there"),
+                numbers("agent not running"),
+                numbers("recorder not running"),
+                numbers("agent or recorder not running"),
             )),
-            Some(numbers("cause not known").keyed("not known why")),
-            Some(
-                numbers("before first or after last sample").keyed("not heard of yet, or any more"),
-            ),
+            Some(numbers("cause not known")),
+            Some(numbers("before first or after last sample")),
             Some(numbers("samples")),
-            Some(numbers("interval").keyed("every")),
-            Some(words("first sample").keyed("first")),
-            Some(words("last sample").keyed("last")),
+            Some(numbers("interval")),
+            Some(words("first sample")),
+            Some(words("last sample")),
             Some(words("kernel")),
         ]
         .into_iter()
@@ -123,9 +121,9 @@ pub(super) fn gaps(view: &View) -> Option<Table> {
         vec![
             words("cause"),
             numbers("gaps"),
-            numbers("hosts").keyed("on hosts"),
-            numbers("total length").keyed("together"),
-            numbers("share of all gaps").keyed("of all gaps"),
+            numbers("hosts"),
+            numbers("total length"),
+            numbers("share of all gaps"),
         ],
     )
     .with_rows(rows.collect())
@@ -189,9 +187,9 @@ pub(super) fn absences(view: &View) -> Option<Table> {
         "absences".into(),
         "Items that could not be read, and the reason",
         vec![
-            words("item").keyed("what"),
-            words("reason").keyed("why"),
-            words("system error").keyed("the system said"),
+            words("item"),
+            words("reason"),
+            words("system error"),
             numbers("hosts"),
             numbers("samples"),
         ],

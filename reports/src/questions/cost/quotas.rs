@@ -79,7 +79,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
-        id: format!("{}lendable", view.prefix),
+        id: format!("{}quotas", view.prefix),
         title: "Memory that all idle hosts would have lent".into(),
         sentence: sentence(view, of),
         key,
@@ -143,21 +143,21 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     let rows = f.hosts.iter().map(|host| {
         let paper = contexts.get(&(host.host_id.as_str(), true));
         let gentle = contexts.get(&(host.host_id.as_str(), false));
-        let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_quota_bytes);
+        let quota = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_quota_bytes);
         let mut row = vec![
             view.host_cell(&host.host_id),
             Cell::bytes(host.physical_bytes as f64),
             Cell::or_absent(host.idle_share, Cell::share),
-            Cell::or_absent(lendable(paper), Cell::bytes),
+            Cell::or_absent(quota(paper), Cell::bytes),
         ];
         row.extend(earlier.as_ref().map(|earlier| {
-            let before = lendable(earlier.get(&(host.host_id.as_str(), true)));
-            Cell::or_absent(lendable(paper).zip(before), |(now, before)| {
+            let before = quota(earlier.get(&(host.host_id.as_str(), true)));
+            Cell::or_absent(quota(paper).zip(before), |(now, before)| {
                 Cell::bytes_change(now - before)
             })
         }));
         row.extend([
-            Cell::or_absent(lendable(gentle), Cell::bytes),
+            Cell::or_absent(quota(gentle), Cell::bytes),
             Cell::or_absent(reclaims.get(host.host_id.as_str()), |r| {
                 decimal(r.reclaims_per_day)
             }),
@@ -170,17 +170,17 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
         words("host"),
         numbers("memory"),
         numbers("time idle"),
-        numbers("lent, paper’s policy").keyed("lent, paper"),
+        numbers("lent, paper’s policy"),
     ];
     columns.extend(earlier.as_ref().map(|_| numbers("change")));
     columns.extend([
-        numbers("lent, gentle policy").keyed("lent, gentle"),
-        numbers("returns per day").keyed("returns a day"),
-        numbers("returns with context").keyed("with context"),
-        numbers("99th percentile of context").keyed("99 of 100 up to"),
+        numbers("lent, gentle policy"),
+        numbers("returns per day"),
+        numbers("returns with context"),
+        numbers("99th percentile of context"),
     ]);
     let table = Table::new(
-        format!("{}lendable-by-host", view.prefix),
+        format!("{}quotas-by-host", view.prefix),
         "Memory that each host would have lent while idle, and memory that its owner would have had to page in again",
         columns,
     )
