@@ -156,11 +156,7 @@ fn idle(e: &Explanation) -> String {
 
 fn quota(q: &ExplainedQuota, is_idle: bool) -> String {
     let mut text = format!("\nLease quota  {}\n", signed(q.quota_bytes));
-    let _ = writeln!(
-        text,
-        "  paper's quota {}",
-        signed(q.paper_quota_bytes)
-    );
+    let _ = writeln!(text, "  paper's quota {}", signed(q.paper_quota_bytes));
     text += &terms(&q.paper_quota_terms, 4);
     let harvestable = q
         .harvestable_bytes

@@ -181,7 +181,11 @@ mod tests {
             let text = serde_json::to_string(findings).unwrap();
             assert!(!text.contains("id-of") && !text.contains("abc"), "{text}");
             for host in &findings.hosts {
-                let gap = findings.gaps.iter().find(|g| g.host_id == host.host_id).unwrap();
+                let gap = findings
+                    .gaps
+                    .iter()
+                    .find(|g| g.host_id == host.host_id)
+                    .unwrap();
                 assert_eq!(gap.duration_s, host.physical_bytes as f64, "its own");
             }
         }

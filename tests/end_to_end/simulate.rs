@@ -121,9 +121,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         let row = rows
             .iter()
             .find(|r| r["settings"]["recruitment.headroom_share"] == headroom);
-        row.unwrap()["mean_quota_bytes"]["median"]
-            .as_f64()
-            .unwrap()
+        row.unwrap()["mean_quota_bytes"]["median"].as_f64().unwrap()
     };
     assert!(
         lent("0.6") < 0.8 * lent("0.15"),

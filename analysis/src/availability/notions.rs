@@ -123,8 +123,8 @@ fn record(
         _ => None,
     };
     let mut contexts = findings.memory_context.iter();
-    let cost =
-        contexts.find(|c| c.host_id.is_none() && c.size_class == size_class && Some(c.mode) == mode);
+    let cost = contexts
+        .find(|c| c.host_id.is_none() && c.size_class == size_class && Some(c.mode) == mode);
     Some(NotionSizes {
         size_class: size_class.to_owned(),
         scope,

@@ -7,7 +7,7 @@ use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
-use gleaner_schemas::findings::{OwnerPeriodLengths, Findings, OwnerState, Parameters};
+use gleaner_schemas::findings::{Findings, OwnerPeriodLengths, OwnerState, Parameters};
 
 /// The only cause number: the end was seen.
 const ENDED: usize = 0;

@@ -17,7 +17,8 @@ use gleaner_schemas::units::Seconds;
 pub(crate) struct MissingMeasures;
 
 impl HostMeasure for MissingMeasures {
-    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<MissingMeasure>(ReadSet::SAMPLES)];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<MissingMeasure>(ReadSet::SAMPLES)];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let missing = of_host(host, findings, pass);

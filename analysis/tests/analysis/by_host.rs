@@ -40,7 +40,14 @@ type PeriodRow = (i64, i64, bool, Option<EndCause>);
 fn told(answer: &HostAvailability) -> Vec<PeriodRow> {
     let minutes = |ms: i64| (ms - NOON) / 60_000;
     let periods = answer.periods.iter();
-    let told = periods.map(|p| (minutes(p.from_ms), minutes(p.to_ms), p.is_start_known, p.end));
+    let told = periods.map(|p| {
+        (
+            minutes(p.from_ms),
+            minutes(p.to_ms),
+            p.is_start_known,
+            p.end,
+        )
+    });
     told.collect()
 }
 

@@ -242,7 +242,11 @@ fn who_sleeps_has_lost_what_it_lent() {
         (2, 100 * MIB, 600.0)
     );
     assert_eq!(
-        (pair.choices_count, pair.one_lost_probability, pair.all_lost_probability),
+        (
+            pair.choices_count,
+            pair.one_lost_probability,
+            pair.all_lost_probability
+        ),
         (15.0, 1.0 / 3.0, 0.0)
     );
     assert_eq!(pair.all_lost_if_independent_probability, 1.0 / 9.0);
@@ -286,7 +290,10 @@ fn who_is_not_reached_has_lost_what_it_lent() {
     assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
     // From 13 on, b has nothing to lend.
-    assert_eq!((pair.choices_count, pair.none_lost_probability), (13.0, 3.0 / 13.0));
+    assert_eq!(
+        (pair.choices_count, pair.none_lost_probability),
+        (13.0, 3.0 / 13.0)
+    );
 }
 
 /// Six minutes of a host whose owner is away except for one visit, `seconds_before` minute 4.

@@ -230,7 +230,10 @@ fn only_the_measures_that_were_asked_for() {
     assert!(f.memory_usage.is_empty() && f.availability_periods.is_empty());
     assert!(f.memory_over_time.is_empty());
     let measures = |f: &gleaner_schemas::findings::Findings| -> Vec<String> {
-        f.missing_measures.iter().map(|n| n.measure.clone()).collect()
+        f.missing_measures
+            .iter()
+            .map(|n| n.measure.clone())
+            .collect()
     };
     assert!(
         !measures(&f).contains(&"top_processes".to_owned()),

@@ -101,7 +101,10 @@ fn hosts_gaps_and_what_tracing_cost() {
     );
     assert_eq!(f.parameters.region_bytes, [256 * MIB, 512 * MIB]);
     let a = &f.hosts[0];
-    assert_eq!((a.host_id.as_str(), a.host_name.as_str()), ("a", "name of a"));
+    assert_eq!(
+        (a.host_id.as_str(), a.host_name.as_str()),
+        ("a", "name of a")
+    );
     assert_eq!(
         (a.size_class.as_str(), a.cpus_count),
         ("512-1024 MiB", Some(4))
@@ -214,7 +217,13 @@ fn dips_by_hosts() {
         let all = f.dip_hosts.iter();
         all.filter(|d| d.notion == Notion::Available)
             .filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
-            .map(|d| (d.minimum_intervals_count, d.hosts_count, d.known_hosts_count))
+            .map(|d| {
+                (
+                    d.minimum_intervals_count,
+                    d.hosts_count,
+                    d.known_hosts_count,
+                )
+            })
             .collect::<Vec<_>>()
     };
     // Host a was below 301 MiB twice, b never.
@@ -272,7 +281,10 @@ fn availability_periods() {
     assert_eq!((p.periods_count, p.mean_s), (3, Some(180.0)));
     // Including b's 90 s.
     let p = periods(&f, "all", Scope::All, 256);
-    assert_eq!((p.periods_count, p.censored_count, p.mean_s), (4, 4, Some(157.5)));
+    assert_eq!(
+        (p.periods_count, p.censored_count, p.mean_s),
+        (4, 4, Some(157.5))
+    );
     assert_eq!(p.available_time_share, Some(630.0 / 720.0));
     // Idle from 60 (samples at 90 to 540): 512 MiB from 90 to 180, and from 360 to 540, cut by the gap.
     let p = periods(&f, "512-1024 MiB", Scope::Idle, 512);
@@ -295,7 +307,11 @@ fn idle_periods_and_quotas() {
         (NOON + 60_000, NOON + 540_000)
     );
     assert_eq!(
-        (idle.duration_s, idle.is_start_censored, idle.is_end_censored),
+        (
+            idle.duration_s,
+            idle.is_start_censored,
+            idle.is_end_censored
+        ),
         (480.0, false, true)
     );
     assert_eq!(f.hosts[0].idle_share, Some(480.0 / 630.0));
@@ -342,7 +358,11 @@ fn memory_over_time() {
     let after_gap: Vec<_> = a.iter().map(|p| p.is_after_gap).collect();
     assert_eq!(after_gap.iter().position(|g| *g), Some(7));
     assert_eq!(after_gap.iter().filter(|g| **g).count(), 1);
-    let b = f.memory_over_time.iter().find(|p| p.host_id == "b").unwrap();
+    let b = f
+        .memory_over_time
+        .iter()
+        .find(|p| p.host_id == "b")
+        .unwrap();
     assert_eq!(
         (b.is_idle, b.static_kernel_bytes, b.harvestable_bytes),
         (None, None, None)

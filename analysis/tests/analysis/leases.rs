@@ -109,7 +109,14 @@ fn ends_and_cuts() {
     let curve: Vec<_> = curve.filter(|c| c.scope == Scope::All).collect();
     let counts: Vec<_> = curve
         .iter()
-        .map(|c| ((c.age_s / 60.0) as i64, c.at_risk_count, c.ended_count, c.censored_count))
+        .map(|c| {
+            (
+                (c.age_s / 60.0) as i64,
+                c.at_risk_count,
+                c.ended_count,
+                c.censored_count,
+            )
+        })
         .collect();
     assert_eq!(
         counts,
@@ -159,7 +166,10 @@ fn the_owner_is_away_all_the_time() {
     // The owner has been away since before the trace: whatever ends idle time ends all leases, so both
     // scopes agree.
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
-    assert_eq!((idle.start_censored_count, idle.end_censored_count), (all.start_censored_count, all.end_censored_count));
+    assert_eq!(
+        (idle.start_censored_count, idle.end_censored_count),
+        (all.start_censored_count, all.end_censored_count)
+    );
     assert_eq!(idle.restricted_mean_s, all.restricted_mean_s);
     assert_eq!(idle.ended_by_sleep_or_power_count, 1);
 }
@@ -181,13 +191,19 @@ fn odds_over_calendar_time() {
         ],
         [lost; 4]
     );
-    assert_eq!((ten.lost_to_owner_probability, ten.lost_to_load_probability), (0.0, 0.0));
+    assert_eq!(
+        (ten.lost_to_owner_probability, ten.lost_to_load_probability),
+        (0.0, 0.0)
+    );
     assert!((ten.available_probability + 4.0 * lost - 1.0).abs() < 1e-12);
     assert_eq!((ten.low, ten.high), (None, None)); // one host
     // For an hour, nothing of the last run counts, and of the first runs all up to 200: 0-30, 35-60,
     // 120-180; all are lost.
     let hour = odds(&f, 60);
-    assert_eq!((hour.observed_s, hour.available_probability), (115.0 * 60.0, 0.0));
+    assert_eq!(
+        (hour.observed_s, hour.available_probability),
+        (115.0 * 60.0, 0.0)
+    );
     assert_eq!(hour.lost_to_agent_probability, 60.0 / 115.0);
     // No instant can be followed for half a day.
     let half_a_day = f.availability_odds.iter().find(|o| o.ahead_s == 43_200.0);
@@ -211,7 +227,10 @@ fn without_a_collector_the_network_is_not_measured() {
     );
     add(&mut both, "b", false);
     let f = both.analyzed(&parameters()).unwrap();
-    let reason = f.missing_measures.iter().find(|n| n.measure == "period_ends");
+    let reason = f
+        .missing_measures
+        .iter()
+        .find(|n| n.measure == "period_ends");
     assert!(reason.unwrap().reason.contains("of 1 of 2 hosts"));
 }
 
@@ -256,5 +275,8 @@ fn out_of_sight_is_a_cut() {
     let odds = f.availability_odds.iter();
     let mut odds = odds.filter(|o| o.size_class == "all" && o.scope == Scope::Idle);
     let ten = odds.find(|o| o.ahead_s == 600.0).unwrap();
-    assert_eq!((ten.observed_s, ten.available_probability), (25.0 * 60.0, 1.0));
+    assert_eq!(
+        (ten.observed_s, ten.available_probability),
+        (25.0 * 60.0, 1.0)
+    );
 }

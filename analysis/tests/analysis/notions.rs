@@ -85,7 +85,14 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
         assert_eq!((p.periods_count, p.censored_count), (3, 3));
-        assert_eq!((p.start_censored_count, p.end_censored_count, p.ended_by_memory_count), (2, 2, 1));
+        assert_eq!(
+            (
+                p.start_censored_count,
+                p.end_censored_count,
+                p.ended_by_memory_count
+            ),
+            (2, 2, 1)
+        );
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
         // Known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
@@ -98,7 +105,10 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
         assert_eq!((ten.observed_s, ten.available_probability), (1500.0, 0.6));
         assert_eq!(ten.lost_to_memory_probability, 0.4);
         let available = periods(&f, scope, Notion::Available).unwrap();
-        assert_eq!((available.periods_count, available.longest_s), (1, Some(3600.0)));
+        assert_eq!(
+            (available.periods_count, available.longest_s),
+            (1, Some(3600.0))
+        );
         // No file was recorded.
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
@@ -184,7 +194,14 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&small).unwrap();
     for (notion, minutes) in [(Notion::Available, 60.0), (Notion::Paper, 35.0)] {
         let p = periods(&f, Scope::All, notion).unwrap();
-        assert_eq!((p.periods_count, p.start_censored_count, p.end_censored_count), (1, 1, 1));
+        assert_eq!(
+            (
+                p.periods_count,
+                p.start_censored_count,
+                p.end_censored_count
+            ),
+            (1, 1, 1)
+        );
         assert_eq!(p.mean_s, Some(minutes * 60.0));
         assert_eq!(p.available_time_share, Some(1.0));
     }
@@ -226,7 +243,10 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     assert!((harvestable.mean_bytes - mean).abs() < 1.0);
     assert_eq!(harvestable.mean_quota_bytes, gentle.mean_quota_bytes);
     assert!(harvestable.mean_quota_bytes.is_some());
-    assert_eq!(harvestable.mean_memory_context_bytes, Some(gentle.mean_bytes));
+    assert_eq!(
+        harvestable.mean_memory_context_bytes,
+        Some(gentle.mean_bytes)
+    );
     assert_eq!(harvestable.p99_memory_context_bytes, Some(gentle.p99_bytes));
     // No lending mode uses this notion, and none lends in all time.
     for (scope, notion) in [

@@ -12,8 +12,8 @@
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{
-    OwnerPeriodLengths, CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, MissingMeasure,
-    OwnerCost, OwnerState, Parameters,
+    CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, MissingMeasure, OwnerCost,
+    OwnerPeriodLengths, OwnerState, Parameters,
 };
 use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
 
@@ -68,11 +68,17 @@ fn absences_presences_and_reclaims() {
     let [of_host, of_class, of_all] = f.reclaims.as_slice() else {
         panic!("{:?}", f.reclaims);
     };
-    assert_eq!((of_host.host_id.as_deref(), of_host.reclaims_count), (Some("a"), 1));
+    assert_eq!(
+        (of_host.host_id.as_deref(), of_host.reclaims_count),
+        (Some("a"), 1)
+    );
     assert_eq!(of_host.observed_days, 1260.0 / 86_400.0);
     assert_eq!(of_host.reclaims_per_day, 86_400.0 / 1260.0);
     for (pooled, class) in [(of_class, "512-1024 MiB"), (of_all, "all")] {
-        assert_eq!((&pooled.host_id, pooled.size_class.as_str()), (&None, class));
+        assert_eq!(
+            (&pooled.host_id, pooled.size_class.as_str()),
+            (&None, class)
+        );
         assert_eq!((pooled.hosts_count, pooled.reclaims_count), (1, 1));
     }
 }
@@ -284,10 +290,7 @@ fn memory_context_of_both_modes() {
         assert_eq!(context.share_of_returns_with_any, 1.0);
     }
     // By the rule, samples 4, 5 and 14 are idle.
-    assert_eq!(
-        paper.mean_quota_bytes,
-        Some((500 * MIB - HEADROOM) as f64)
-    );
+    assert_eq!(paper.mean_quota_bytes, Some((500 * MIB - HEADROOM) as f64));
     let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
     assert!((gentle.mean_quota_bytes.unwrap() - gentle_mean).abs() < 1.0);
     // The host's own records have the same figures.
@@ -319,7 +322,10 @@ fn what_a_return_cost_as_measured() {
         let [back, busy] = costs.as_slice() else {
             panic!("{costs:?}");
         };
-        assert_eq!((back.window, back.had_guests), (CostWindow::Return, lent_mib > 0));
+        assert_eq!(
+            (back.window, back.had_guests),
+            (CostWindow::Return, lent_mib > 0)
+        );
         assert_eq!((back.windows_count, back.mean_window_s), (1, 180.0));
         assert_eq!(back.mean_guest_bytes, (lent_mib * MIB) as f64);
         assert_eq!(back.mean_memory_context_bytes, Some(context * MIB as f64));

@@ -268,7 +268,8 @@ fn assert_same(found: &Findings, expected: &Findings, span: &Range<i64>) {
         // Sorted: the order of first appearance depends on the rows valid at the first sample.
         f.activity_sources
             .sort_by_key(|a| (a.host_id.clone(), a.source.clone(), a.state.clone()));
-        f.absences.sort_by_key(|a| (a.host_id.clone(), a.item.clone()));
+        f.absences
+            .sort_by_key(|a| (a.host_id.clone(), a.item.clone()));
         serde_json::to_value(f).unwrap()
     };
     let (found, expected) = (lists(found), lists(expected));

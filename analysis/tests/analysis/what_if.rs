@@ -167,5 +167,10 @@ fn a_host_whose_owner_is_out_of_sight_has_none() {
         .row("a", 2, 60, &sample(600));
     let found = r.analyzed(&Parameters::default()).unwrap();
     assert_eq!(found.what_if, []);
-    assert!(found.missing_measures.iter().any(|n| n.measure == "what_if"));
+    assert!(
+        found
+            .missing_measures
+            .iter()
+            .any(|n| n.measure == "what_if")
+    );
 }

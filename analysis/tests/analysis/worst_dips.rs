@@ -128,7 +128,11 @@ fn the_five_largest_names_of_each_worst_sample() {
             (second(7), 1, "ld", 10, 50.0),
         ]
     );
-    assert!(f.missing_measures.iter().all(|n| n.measure != "dip_processes"));
+    assert!(
+        f.missing_measures
+            .iter()
+            .all(|n| n.measure != "dip_processes")
+    );
 }
 
 #[test]

@@ -18,7 +18,11 @@ fn filled(source: &Source<'_>) -> String {
     let mut rows = gleaner_terminal::table(&["column", "unit", "origin"], 3);
     for f in source.fills {
         let name = format!("{}.{}", f.table, f.column);
-        rows.add_row([name, f.unit().unwrap_or("-").to_owned(), f.origin.to_owned()]);
+        rows.add_row([
+            name,
+            f.unit().unwrap_or("-").to_owned(),
+            f.origin.to_owned(),
+        ]);
     }
     // Writing to a String cannot fail.
     let _ = writeln!(text, "{}\n{}", rows.trim_fmt(), source.available_meaning);

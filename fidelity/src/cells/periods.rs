@@ -57,7 +57,7 @@ pub(super) fn mean_busy(findings: &Findings) -> Option<f64> {
 mod tests {
     use super::super::ours;
     use super::*;
-    use gleaner_schemas::findings::{OwnerPeriodLengths, AvailabilityPeriods};
+    use gleaner_schemas::findings::{AvailabilityPeriods, OwnerPeriodLengths};
     use gleaner_traces::published::acharya_setia;
 
     #[test]

@@ -111,7 +111,8 @@ impl Idleness {
                 Verdict::Idle { since_ms } => {
                     let calm = calm.get_or_insert(CalmRun { since_ms: now, cut });
                     let owner_idle_ms = samples[i].owner_idle_ms.unwrap_or(0);
-                    let is_start_censored = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
+                    let is_start_censored =
+                        calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
                     let period = open.get_or_insert_with(|| {
                         let from_ms = since_ms.max(earliest.0);
                         let of_run = &samples[run.clone()];

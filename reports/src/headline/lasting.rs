@@ -39,7 +39,8 @@ pub(super) fn sentence(view: &View) -> String {
     let dependable = usual()
         .filter(|r| r.available_probability >= DEPENDABLE_SHARE)
         .max_by_key(|r| r.bytes);
-    let likeliest = || usual().max_by(|a, b| a.available_probability.total_cmp(&b.available_probability));
+    let likeliest =
+        || usual().max_by(|a, b| a.available_probability.total_cmp(&b.available_probability));
     if let Some(region) = dependable {
         return format!(
             "The memory can be counted on for a while: {}.",

@@ -85,7 +85,9 @@ fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
     let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
     for dip in view.findings.absolute_dips() {
         let share = dip.intervals_count as f64 / dip.samples_count.max(1) as f64;
-        let entry = lowest.entry(dip.host_id.as_str()).or_insert((i64::MAX, 0.0));
+        let entry = lowest
+            .entry(dip.host_id.as_str())
+            .or_insert((i64::MAX, 0.0));
         if dip.intervals_count > 0 && dip.threshold_bytes < entry.0 {
             *entry = (dip.threshold_bytes, share);
         }

@@ -166,7 +166,11 @@ pub fn usage(f: &Findings) -> Vec<MemoryUsage> {
             let mut values = Vec::new();
             let mut shares = 0.0;
             for host in &hosts {
-                for p in f.memory_over_time.iter().filter(|p| p.host_id == host.host_id) {
+                for p in f
+                    .memory_over_time
+                    .iter()
+                    .filter(|p| p.host_id == host.host_id)
+                {
                     let value = match category {
                         "physical" => host.physical_bytes as f64,
                         "static_kernel" => p.static_kernel_bytes.unwrap(),

@@ -44,8 +44,10 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
             ..ClusterPoint::default()
         };
         for host in &f.hosts {
-            let of_host: Vec<&&MemoryPoint> =
-                points.iter().filter(|p| p.host_id == host.host_id).collect();
+            let of_host: Vec<&&MemoryPoint> = points
+                .iter()
+                .filter(|p| p.host_id == host.host_id)
+                .collect();
             let n = of_host.len() as f64;
             if of_host.is_empty() {
                 continue;
@@ -95,7 +97,10 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
 
 fn ranks(f: &Findings) -> Vec<RankContribution> {
     let sum = |host: &HostSummary| {
-        let of_host = f.memory_over_time.iter().filter(|p| p.host_id == host.host_id);
+        let of_host = f
+            .memory_over_time
+            .iter()
+            .filter(|p| p.host_id == host.host_id);
         of_host.map(|p| p.available_bytes).sum::<f64>()
     };
     let mut sums: Vec<f64> = f.hosts.iter().map(sum).collect();

@@ -68,8 +68,7 @@ pub struct TraceSource {
 }
 
 impl Finding for TraceSource {
-    const PLAIN_TEXT: &'static [&'static str] =
-        &[
+    const PLAIN_TEXT: &'static [&'static str] = &[
         "name",
         "available_meaning",
         "physical_meaning",

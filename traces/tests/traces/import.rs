@@ -487,7 +487,9 @@ fn what_a_source_means_travels_with_the_dataset() {
         (RND.name, RND.available_meaning)
     );
     let columns = source.columns.iter();
-    let columns: Vec<_> = columns.map(|c| (&*c.table, &*c.column, &*c.origin)).collect();
+    let columns: Vec<_> = columns
+        .map(|c| (&*c.table, &*c.column, &*c.origin))
+        .collect();
     let fills: Vec<_> = RND
         .fills
         .iter()

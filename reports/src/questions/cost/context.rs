@@ -17,7 +17,9 @@ fn of_class<'a>(
     mode: LendingMode,
 ) -> Option<&'a MemoryContext> {
     let mut all = findings.memory_context.iter();
-    all.find(|c| c.host_id.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0)
+    all.find(|c| {
+        c.host_id.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0
+    })
 }
 
 /// Sentence that compares both modes.

@@ -120,7 +120,11 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             Cell::or_absent(w.share_of_quota, |s| Cell::share(s).bar(s)),
         ]
     });
-    let first = view.findings.worst_returns.iter().max_by_key(|w| w.reclaimed_bytes)?;
+    let first = view
+        .findings
+        .worst_returns
+        .iter()
+        .max_by_key(|w| w.reclaimed_bytes)?;
     let table = Table::new(
         format!("{}worst-returns", view.prefix),
         format!(

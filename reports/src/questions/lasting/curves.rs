@@ -178,7 +178,9 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         shown
             .first()
             .and_then(|r| of(*r, Scope::All))
-            .is_some_and(|p| 10 * p.start_censored_count >= p.periods_count && p.start_censored_count > 0)
+            .is_some_and(|p| {
+                10 * p.start_censored_count >= p.periods_count && p.start_censored_count > 0
+            })
     });
     format!("{halves}.{}", cut.unwrap_or_default())
 }

@@ -207,9 +207,9 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
         text.replace_range(..1, &first);
     }
-    let (kept, cut) = pooled
-        .iter()
-        .fold((0, 0), |(k, c), p| (k + p.periods_count, c + p.censored_count));
+    let (kept, cut) = pooled.iter().fold((0, 0), |(k, c), p| {
+        (k + p.periods_count, c + p.censored_count)
+    });
     let caution = match cut {
         0 => "Every period was observed from start to end.".into(),
         cut => format!(

@@ -52,7 +52,11 @@ pub(super) fn answer(view: &View) -> Option<String> {
         text.push_str(&format!(
             "; the probability for {} is {}",
             seconds(hour.ahead_s),
-            change(view, hour.available_probability, before.available_probability)
+            change(
+                view,
+                hour.available_probability,
+                before.available_probability
+            )
         ));
     }
     text.push('.');
@@ -66,7 +70,11 @@ pub(super) fn answer(view: &View) -> Option<String> {
             .before
             .and_then(|b| odds_of(b, Scope::Idle, region, idle.ahead_s));
         if let Some(before) = before {
-            let change = change(view, idle.available_probability, before.available_probability);
+            let change = change(
+                view,
+                idle.available_probability,
+                before.available_probability,
+            );
             text.push_str(&format!(", {change}"));
         }
         text.push('.');
@@ -124,7 +132,10 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             }
             let trace = Scatter::new(
                 points.iter().map(|o| o.ahead_s).collect(),
-                points.iter().map(|o| percent(o.available_probability)).collect(),
+                points
+                    .iter()
+                    .map(|o| percent(o.available_probability))
+                    .collect(),
             )
             .mode(Mode::LinesMarkers)
             .name(size(*region))

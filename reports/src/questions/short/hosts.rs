@@ -78,7 +78,9 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
             summary,
             memory,
             least_time_ms: dip.map(|d| d.min_time_ms),
-            short_intervals: counted.map(|d| d.intervals_count).or(never_short.then_some(0)),
+            short_intervals: counted
+                .map(|d| d.intervals_count)
+                .or(never_short.then_some(0)),
             worst,
             ran,
             advice: seen.map_or(Advice::Watch, |s| s.advice()),

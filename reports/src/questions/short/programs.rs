@@ -19,7 +19,9 @@ struct Program {
 
 fn programs<'a>(view: &View<'a>) -> HashMap<&'a str, Program> {
     let hosts = view.findings.hosts.iter();
-    let samples: HashMap<&str, i64> = hosts.map(|h| (h.host_id.as_str(), h.samples_count)).collect();
+    let samples: HashMap<&str, i64> = hosts
+        .map(|h| (h.host_id.as_str(), h.samples_count))
+        .collect();
     let mut programs: HashMap<&str, Program> = HashMap::new();
     for process in &view.findings.top_processes {
         let samples = samples.get(process.host_id.as_str()).copied().unwrap_or(0);

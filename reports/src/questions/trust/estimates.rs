@@ -14,7 +14,9 @@ fn cut(view: &View) -> Option<String> {
     let periods = view.findings.availability_periods.iter().filter(|p| {
         p.size_class == "all" && p.scope == Scope::All && p.notion == Notion::Available
     });
-    let (all, cut) = periods.fold((0, 0), |(all, cut), p| (all + p.periods_count, cut + p.censored_count));
+    let (all, cut) = periods.fold((0, 0), |(all, cut), p| {
+        (all + p.periods_count, cut + p.censored_count)
+    });
     (all > 0).then(|| {
         format!(
             "Of {} over all sizes of regions, {} were cut short by a gap or an end of the requested time. Their full length is estimated from the other \

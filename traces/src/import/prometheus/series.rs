@@ -129,7 +129,11 @@ const fn column(
     origin: &'static str,
     value: fn(&Figures) -> Option<f64>,
 ) -> Column {
-    Column { name, origin, value }
+    Column {
+        name,
+        origin,
+        value,
+    }
 }
 
 use Series as S;

@@ -30,7 +30,11 @@ const fn kib(name: &'static str, figures: &'static [&'static str], origin: &'sta
     }
 }
 
-const fn plain(name: &'static str, figures: &'static [&'static str], origin: &'static str) -> Column {
+const fn plain(
+    name: &'static str,
+    figures: &'static [&'static str],
+    origin: &'static str,
+) -> Column {
     Column {
         name,
         figures,
