@@ -124,7 +124,7 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
     (0..samples.len()).map(of).collect()
 }
 
-/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to installed memory.
+/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to physical memory.
 fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     let reserve = |i| samples.category(Category::Lotsfree, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));

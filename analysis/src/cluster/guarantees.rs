@@ -23,9 +23,9 @@ struct KnownSums {
     kept_bytes: i64,
 }
 
-/// Sums over the hosts whose lendable memory in a cell is known.
+/// Sums over the hosts whose quota in a cell is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LendableSums {
+struct QuotaSums {
     /// Number of hosts, missing ones included.
     hosts: i64,
     bytes: i64,
@@ -33,7 +33,7 @@ struct LendableSums {
     ahead: [KnownSums; AHEAD_COUNT],
 }
 
-impl LendableSums {
+impl QuotaSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -48,7 +48,7 @@ impl LendableSums {
 /// Sums by scope and cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guarantees {
-    scopes: [ByCell<LendableSums>; SCOPES.len()],
+    scopes: [ByCell<QuotaSums>; SCOPES.len()],
 }
 
 impl Guarantees {
@@ -79,7 +79,7 @@ impl Guarantees {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
-            mine.merge(theirs, LendableSums::add);
+            mine.merge(theirs, QuotaSums::add);
         }
     }
 
@@ -120,9 +120,8 @@ impl Guarantees {
 
 /// Bytes in each cell that counts as a start; and the bytes that stay for `ahead` cells on their hosts, and
 /// on any hosts. `at` is the index of `ahead` among the horizons.
-fn starts(cells: &ByCell<LendableSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
-    let counts =
-        |sums: &LendableSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
+fn starts(cells: &ByCell<QuotaSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
+    let counts = |sums: &QuotaSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
         // Cells without hosts have no memory: at a start, the hosts' outcomes are known.

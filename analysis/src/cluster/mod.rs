@@ -2,7 +2,7 @@
 //!
 //! A host is put on the grid once ([`grid`]), and each measure adds its sums over hosts by cell, so that
 //! memory use grows with the grid and not with the fleet. The sums are integers: the same dataset gives the
-//! same figures, however it is divided. *Lendable* is the paper's recruited memory (`policy::quota`):
+//! same figures, however it is divided. The *quota* is the paper's (`policy::quota`):
 //! available and lent memory less the headroom.
 
 mod by_cell;

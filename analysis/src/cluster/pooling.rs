@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Each host has 10 installed. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
+        // Each host has 10 bytes. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
         let all = of(&[
             host("a", vec![run(0, &[9, 1], RunEnd::Unknown)]),
             host("b", vec![run(0, &[1, 9], RunEnd::Unknown)]),

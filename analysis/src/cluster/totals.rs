@@ -1,4 +1,4 @@
-//! Cluster totals over time: memory installed, available and lendable on all hosts, and on idle ones
+//! Cluster totals over time: physical and available memory and quotas of all hosts, and of idle ones
 //! (Acharya & Setia, Figure 6), and the distribution of these totals over cells.
 
 use crate::cluster::by_cell::ByCell;
@@ -21,7 +21,7 @@ struct Total {
     idle_ms: i64,
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
-    idle_lendable_bytes: i64,
+    idle_paper_quota_bytes: i64,
     /// Hosts with known harvestable memory.
     hosts_harvestable: i64,
     harvestable_bytes: i64,
@@ -46,7 +46,10 @@ impl Total {
             &mut self.idle_available_least_bytes,
             other.idle_available_least_bytes,
         );
-        add(&mut self.idle_lendable_bytes, other.idle_lendable_bytes);
+        add(
+            &mut self.idle_paper_quota_bytes,
+            other.idle_paper_quota_bytes,
+        );
         add(&mut self.hosts_harvestable, other.hosts_harvestable);
         add(&mut self.harvestable_bytes, other.harvestable_bytes);
         add(
@@ -88,7 +91,7 @@ impl Totals {
                 } else {
                     0
                 },
-                idle_lendable_bytes: cell.idle_lendable_bytes,
+                idle_paper_quota_bytes: cell.idle_paper_quota_bytes,
                 hosts_harvestable: i64::from(cell.harvestable_bytes.is_some()),
                 harvestable_bytes: cell.harvestable_bytes.unwrap_or(0),
                 hosts_idle_harvestable: i64::from(told && cell.idle_harvestable_bytes.is_some()),
@@ -154,15 +157,15 @@ fn point(time_ms: i64, is_after_gap: bool, totals: &[Total], cell_ms: i64) -> Cl
         harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
         min_idle_available_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
-        idle_paper_quota_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
+        idle_paper_quota_bytes: told.then(|| mean(|t| t.idle_paper_quota_bytes)),
         idle_harvestable_bytes: idle_harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
     }
 }
 
-/// Summary of totals, each a pair with the installed memory; `None` without any.
+/// Summary of totals, each a pair with the physical memory; `None` without any.
 fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
     let distribution = Distribution::of(totals.iter().copied());
-    let installed = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;
+    let physical = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;
     let mut bytes: Vec<i64> = totals.into_iter().map(|t| t.0).collect();
     bytes.sort_unstable();
     let mean_bytes = distribution.mean()?;
@@ -175,8 +178,8 @@ fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
         p5_bytes: reached_by(&bytes, 950)?,
         median_bytes: reached_by(&bytes, 500)?,
         max_bytes: distribution.max,
-        share_of_physical: if installed > 0.0 {
-            mean_bytes / installed
+        share_of_physical: if physical > 0.0 {
+            mean_bytes / physical
         } else {
             0.0
         },

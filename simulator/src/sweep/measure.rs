@@ -93,7 +93,7 @@ pub const MEASURES: [Measure; 12] = [
     },
     Measure {
         key: "mean_quota_bytes",
-        label: "lendable",
+        label: "quota",
         unit: Unit::Bytes,
         meaning: "what they could have lent, over time",
         of: |o| Some(o.regions.mean_quota_bytes),
