@@ -181,7 +181,7 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             ]
         })
     });
-    let columns = vec![words("imported from"), words("column"), words("source")];
+    let columns = vec![words("imported from"), words("column"), words("origin")];
     let mut table = Table::new(
         "source-columns".into(),
         "Columns filled from traces of other programs, and their source; all other columns are absent",
