@@ -95,12 +95,12 @@ def comparable(found: dict) -> dict:
     figures = {}
     for dip in found["dips"]:
         if dip.get("threshold_share") is None:
-            figures["dip", dip["host"], dip["threshold_bytes"]] = dip["intervals"]
+            figures["dip", dip["host_id"], dip["threshold_bytes"]] = dip["intervals_count"]
     for periods in found["availability_periods"]:
         if periods["scope"] == "all":
             key = ("periods", periods["size_class"], periods["region_bytes"])
             mean_s = periods["mean_s"]
-            figures[key] = (periods["periods"], periods["censored"], mean_s and round(mean_s, 6))
+            figures[key] = (periods["periods_count"], periods["censored_count"], mean_s and round(mean_s, 6))
     return figures
 
 

@@ -38,7 +38,7 @@ def with_duckdb(folder: pathlib.Path, regions: list[int], dips: list[int]) -> di
     for dip in dips:
         rows = base.execute(f"SELECT host_id, count(*) FILTER (available < {dip}) FROM samples GROUP BY host_id")
         for host, intervals in rows.fetchall():
-            found["dips"].append({"host": host, "threshold_bytes": dip, "intervals": intervals})
+            found["dips"].append({"host_id": host, "threshold_bytes": dip, "intervals_count": intervals})
     for region in regions:
         rows = base.execute(f"""
             WITH next AS (
@@ -72,7 +72,7 @@ def with_pandas(folder: pathlib.Path, regions: list[int], dips: list[int]) -> di
     found = {"dips": [], "availability_periods": []}
     for dip in dips:
         below = (samples["available_bytes"] < dip).groupby(samples["host_id"]).sum()
-        found["dips"] += [{"host": h, "threshold_bytes": dip, "intervals": int(n)} for h, n in below.items()]
+        found["dips"] += [{"host_id": h, "threshold_bytes": dip, "intervals_count": int(n)} for h, n in below.items()]
     upper = by_host["physical_bytes"].last().map(lambda size: 1 << (int(size) - 1).bit_length())
     for region in regions:
         enough = samples["available_bytes"] >= region
@@ -101,8 +101,8 @@ def pooled(region: int, classes: list[tuple]) -> list[dict]:
             "size_class": names.get(row[0], "all"),
             "scope": "all",
             "region_bytes": region,
-            "periods": row[1],
-            "censored": row[2],
+            "periods_count": row[1],
+            "censored_count": row[2],
             "mean_s": row[3] / row[1] / 1000 if row[1] else None,
         }
         for row in [*classes, every]

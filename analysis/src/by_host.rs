@@ -74,7 +74,7 @@ fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<Ho
     let (first_ms, last_ms) = times.clone().min().zip(times.max())?;
     let is_told = question.scope == Scope::All || host.idle_can_be_told();
     Some(HostAvailability {
-        host: host.id().to_owned(),
+        host_id: host.id().to_owned(),
         host_name: (host.trace.inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),
         physical_bytes: host
             .trace
@@ -138,7 +138,7 @@ fn one_after_the_other(
         found.push(AvailablePeriod {
             from_ms: begin_ms,
             to_ms: end_ms,
-            is_start_seen: period.start_seen && begin_ms == period.from_ms,
+            is_start_known: period.start_seen && begin_ms == period.from_ms,
             end: period.end.filter(|_| end_ms == period.to_ms),
         });
     }
@@ -152,7 +152,7 @@ fn samples(
     until_ms: i64,
 ) -> Vec<AvailableSample> {
     let samples = &host.trace.samples;
-    let is_away = host.idleness.by_sample();
+    let is_in_idle_period = host.idleness.by_sample();
     let limits = Limits {
         mode: Mode::Gentle,
         headroom_share,
@@ -178,8 +178,8 @@ fn samples(
             available_bytes: samples.available_bytes[at],
             harvestable_bytes,
             is_idle: (verdict != Verdict::Unknown).then(|| verdict.is_idle()),
-            is_away: is_away[at],
-            recruitable_bytes: quota.map(|q| stored(q.recruitable_bytes)),
+            is_in_idle_period: is_in_idle_period[at],
+            paper_quota_bytes: quota.map(|q| stored(q.paper_quota_bytes)),
             quota_bytes: known.map(|q| stored(q.quota_bytes)),
         }
     };

@@ -70,7 +70,7 @@ impl<'a> Fleet<'a> {
         if parameters.wants(&[AvailabilityPeriods::KEY])
             && !findings.availability_periods.iter().any(idle)
         {
-            findings.not_measured.push(missing::no_idle_scope());
+            findings.missing_measures.push(missing::no_idle_scope());
         }
         findings.findings_version = FINDINGS_VERSION;
         findings.parameters = parameters;

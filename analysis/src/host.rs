@@ -29,7 +29,7 @@ impl HostFindings {
         let Some(mut host) = read else {
             let mut nothing = Self::default();
             let missing = missing::no_samples(id, Span::of(parameters));
-            nothing.records.not_measured.push(missing);
+            nothing.records.missing_measures.push(missing);
             return Ok(nothing);
         };
         let mut records = Findings::default();

@@ -27,7 +27,7 @@
 //! Definitions of all measures, their sources and their limits: docs/analysis.md.
 //!
 //! Invariant: nothing is assumed across a gap; what a host could not observe is in
-//! [`Findings::not_measured`], never a zero.
+//! [`Findings::missing_measures`], never a zero.
 
 // A run of samples is a range: lists of one range are common in tests.
 #![cfg_attr(test, allow(clippy::single_range_in_vec_init))]

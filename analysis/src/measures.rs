@@ -16,11 +16,11 @@ use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::forecast::Forecasts;
 use crate::measure::{HostMeasure, Measure, MeasureOutput, Pass, alone, pools};
-use crate::owner::absence_lengths::Lengths;
 use crate::owner::idle::IdlePeriods;
 use crate::owner::live_file_cache::LiveFileCache;
 use crate::owner::memory_context::MemoryContext;
 use crate::owner::owner_cost::OwnerCost;
+use crate::owner::owner_period_lengths::Lengths;
 use crate::owner::quota::LastQuotas;
 use crate::owner::reclaims_by_hour::ReclaimsByHour;
 use crate::owner::returns;
@@ -65,7 +65,7 @@ pools! {
         hours: Hours,
         availability_by_hour: AvailabilityByHour,
         reclaims_by_hour: ReclaimsByHour,
-        absence_lengths: Lengths,
+        owner_period_lengths: Lengths,
         reclaims: returns::Count,
         live_file_cache: LiveFileCache,
         memory_context: MemoryContext,

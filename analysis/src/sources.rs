@@ -38,7 +38,7 @@ pub(crate) fn named_of(datasets: &[&Dataset], name: &str, hosts_count: i64) -> O
         None => Some(TraceSource {
             name: name.to_owned(),
             hosts_count,
-            available: NOT_DESCRIBED.to_owned(),
+            available_meaning: NOT_DESCRIBED.to_owned(),
             ..TraceSource::default()
         }),
     }
@@ -53,13 +53,13 @@ fn described(entry: &SourceEntry, hosts_count: i64) -> TraceSource {
     let source = TraceSource {
         name: entry.name.clone(),
         hosts_count,
-        available: entry.available.clone(),
-        physical: None,
-        sizes_are_made_up: entry.sizes_are_made_up,
+        available_meaning: entry.available_meaning.clone(),
+        physical_meaning: None,
+        has_invented_sizes: entry.has_invented_sizes,
         columns: columns.collect(),
     };
     TraceSource {
-        physical: source.figure_of("physical_bytes").map(str::to_owned),
+        physical_meaning: source.figure_of("physical_bytes").map(str::to_owned),
         ..source
     }
 }

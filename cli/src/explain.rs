@@ -57,7 +57,7 @@ fn words(e: &Explanation) -> String {
     let mut text = format!(
         "{} ({}), sample of {} (record {} of database {})\n",
         e.host_name,
-        e.host,
+        e.host_id,
         time(e.time_ms),
         e.sequence,
         e.database_id
@@ -156,17 +156,13 @@ fn idle(e: &Explanation) -> String {
 
 fn quota(q: &ExplainedQuota, is_idle: bool) -> String {
     let mut text = format!("\nLease quota  {}\n", signed(q.quota_bytes));
-    let _ = writeln!(
-        text,
-        "  recruitable {} (the paper's)",
-        signed(q.recruitable_bytes)
-    );
-    text += &terms(&q.recruitable_terms, 4);
+    let _ = writeln!(text, "  paper's quota {}", signed(q.paper_quota_bytes));
+    text += &terms(&q.paper_quota_terms, 4);
     let harvestable = q
         .harvestable_bytes
         .map_or_else(|| "not known".into(), signed);
     let lent = q
-        .recruitable_terms
+        .paper_quota_terms
         .iter()
         .find(|t| t.name == "lent already");
     let lent = lent.and_then(|t| t.bytes).filter(|bytes| *bytes > 0);

@@ -42,10 +42,10 @@ pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
     /// Meaning of available memory in the source: a sentence.
-    pub available: String,
+    pub available_meaning: String,
     /// True if the importer invents sizes, since the trace has none; since schema version 5.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sizes_are_made_up: bool,
+    pub has_invented_sizes: bool,
     /// The columns that the source fills.
     pub columns: Vec<SourceColumn>,
 }

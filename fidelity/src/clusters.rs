@@ -112,7 +112,7 @@ const POOLED: [&str; 6] = [
     "dip_hosts",
     "availability_periods",
     "notions",
-    "absence_lengths",
+    "owner_period_lengths",
     "live_file_cache",
 ];
 /// Findings behind Table 1, Figures 6 and 7 and the reclaims.

@@ -166,7 +166,7 @@ mod tests {
             low_bin: None,
             ahead_s,
             probability,
-            instants: 1,
+            instants_count: 1,
         }
     }
 

@@ -1,11 +1,11 @@
 //! Quota of a host: the memory that it may lend (Acharya & Setia, section 5).
 //!
 //! ```text
-//! recruitable = available + guest − headroom                           (the paper's)
-//! gentle      = the smaller of that and MemAvailable + guest − headroom
+//! paper  = available + guest − headroom
+//! gentle = the smaller of that and MemAvailable + guest − headroom
 //! ```
 //!
-//! Lent memory counts as lendable in both: a lease must not shrink the quota that it was granted from. Only
+//! Lent memory counts in both: a lease must not shrink the quota that it was granted from. Only
 //! the final result is clamped to 0: a host that has lent too much has a smaller quota, not a larger one.
 
 use crate::accounting::{Categories, headroom_bytes};
@@ -69,8 +69,8 @@ pub enum Reason {
 pub struct Quota {
     /// Quota now, in bytes.
     pub quota_bytes: u64,
-    /// The paper's recruited memory, as if the host were idle: total − in use − lotsfree − headroom.
-    pub recruitable_bytes: u64,
+    /// The paper's quota, as if the host were idle: total − in use − lotsfree − headroom.
+    pub paper_quota_bytes: u64,
     /// Quota once the host is idle, limited by the mode and the cap.
     pub idle_quota_bytes: u64,
     /// Reason of this quota.
@@ -96,9 +96,9 @@ pub fn quota(
         let harvestable = above(mem_available_bytes?, share);
         Some(harvestable.min(above(categories.available_bytes, share)))
     };
-    let recruitable_bytes = above(categories.available_bytes, limits.headroom_share);
+    let paper_quota_bytes = above(categories.available_bytes, limits.headroom_share);
     let bound = match limits.mode {
-        Mode::Paper => Some(recruitable_bytes),
+        Mode::Paper => Some(paper_quota_bytes),
         Mode::Gentle | Mode::Spare => gentle(limits.headroom_share),
     };
     let capped = |bytes: u64| bytes.min(limits.cap_bytes.unwrap_or(u64::MAX));
@@ -120,7 +120,7 @@ pub fn quota(
     };
     Quota {
         quota_bytes,
-        recruitable_bytes,
+        paper_quota_bytes,
         idle_quota_bytes,
         reason,
     }

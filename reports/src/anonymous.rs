@@ -23,7 +23,7 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
     let mut renamed = numbers(findings, before.as_deref());
     for hosts in [Some(&*findings), before.as_deref()].into_iter().flatten() {
         for host in &hosts.hosts {
-            if let Some(renamed) = renamed.get_mut(&host.host) {
+            if let Some(renamed) = renamed.get_mut(&host.host_id) {
                 renamed.old_name.clone_from(&host.host_name);
             }
         }
@@ -40,8 +40,8 @@ pub(crate) fn rename(findings: &mut Findings, mut before: Option<&mut Findings>)
 fn numbers(findings: &Findings, before: Option<&Findings>) -> HashMap<String, NamePair> {
     // Hosts without samples are listed only as missing.
     let ids = |f: &Findings| -> Vec<String> {
-        let missing = f.not_measured.iter().map(|n| n.host.clone());
-        let hosts = f.hosts.iter().map(|h| h.host.clone());
+        let missing = f.missing_measures.iter().map(|n| n.host_id.clone());
+        let hosts = f.hosts.iter().map(|h| h.host_id.clone());
         hosts.chain(missing.filter(|host| host != "all")).collect()
     };
     let mut all: BTreeSet<String> = ids(findings).into_iter().collect();
@@ -122,12 +122,12 @@ impl Renamer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gleaner_schemas::findings::{Gap, HostSummary, NotMeasured, Quota, Reclaims};
+    use gleaner_schemas::findings::{Gap, HostSummary, MissingMeasure, Quota, Reclaims};
     use serde_json::Value;
 
     fn fleet(names: &[&str]) -> Findings {
         let host = |name: &&str| HostSummary {
-            host: format!("id-of-{name}"),
+            host_id: format!("id-of-{name}"),
             host_name: (*name).to_owned(),
             physical_bytes: name.len() as i64,
             ..HostSummary::default()
@@ -138,32 +138,32 @@ mod tests {
         };
         for host in &f.hosts {
             f.gaps.push(Gap {
-                host: host.host.clone(),
+                host_id: host.host_id.clone(),
                 from_time_ms: 0,
                 to_time_ms: 1,
                 duration_s: host.physical_bytes as f64,
                 cause: "sleep".into(),
             });
             f.quotas.push(Quota {
-                host: host.host.clone(),
+                host_id: host.host_id.clone(),
                 time_ms: 0,
                 quota_bytes: 0,
-                recruitable_bytes: 0,
+                paper_quota_bytes: 0,
                 harvestable_bytes: None,
-                reason: format!("{} ({}) is in use", host.host_name, host.host),
+                reason: format!("{} ({}) is in use", host.host_name, host.host_id),
             });
             f.reclaims.push(Reclaims {
-                host: Some(host.host.clone()),
+                host_id: Some(host.host_id.clone()),
                 size_class: "all".into(),
                 hosts_count: 1,
-                reclaims: 0,
+                reclaims_count: 0,
                 observed_days: 1.0,
                 reclaims_per_day: host.physical_bytes as f64,
             });
         }
-        f.not_measured.push(NotMeasured {
+        f.missing_measures.push(MissingMeasure {
             measure: "hosts".into(),
-            host: "id-of-nobody".into(),
+            host_id: "id-of-nobody".into(),
             reason: "it has no samples".into(),
         });
         f
@@ -181,7 +181,11 @@ mod tests {
             let text = serde_json::to_string(findings).unwrap();
             assert!(!text.contains("id-of") && !text.contains("abc"), "{text}");
             for host in &findings.hosts {
-                let gap = findings.gaps.iter().find(|g| g.host == host.host).unwrap();
+                let gap = findings
+                    .gaps
+                    .iter()
+                    .find(|g| g.host_id == host.host_id)
+                    .unwrap();
                 assert_eq!(gap.duration_s, host.physical_bytes as f64, "its own");
             }
         }

@@ -7,7 +7,7 @@ use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, HostSu
 /// Means over time of the memory of all hosts that were on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Fleet {
-    pub installed_bytes: f64,
+    pub physical_bytes: f64,
     pub available_bytes: f64,
     pub available_share: f64,
     /// Bytes available in at least 95 of 100 stretches of time; absent if the trace is too short.
@@ -27,12 +27,12 @@ impl Fleet {
         let points = &view.findings.cluster_over_time;
         let together = available(view.findings, Scope::All);
         let (available_bytes, available_share) = match together {
-            Some(cells) => (cells.mean_bytes, cells.share_of_installed),
+            Some(cells) => (cells.mean_bytes, cells.share_of_physical),
             None => (memory.available_bytes(), memory.available_share()),
         };
-        let installed_bytes = match together {
-            Some(cells) if cells.share_of_installed > 0.0 => {
-                cells.mean_bytes / cells.share_of_installed
+        let physical_bytes = match together {
+            Some(cells) if cells.share_of_physical > 0.0 => {
+                cells.mean_bytes / cells.share_of_physical
             }
             _ => memory.physical_bytes,
         };
@@ -42,7 +42,7 @@ impl Fleet {
             .or(memory.harvestable_bytes.zip(Some(memory.available_bytes())))
             .map(|(harvestable, available)| harvestable / available.max(1.0));
         Some(Self {
-            installed_bytes,
+            physical_bytes,
             available_bytes,
             available_share,
             dependable_bytes: together.map(|cells| cells.p5_bytes as f64),
@@ -86,8 +86,8 @@ pub(crate) fn least(points: &[ClusterPoint]) -> Option<LeastStretch<'_>> {
     let point = points
         .iter()
         .filter(is_whole)
-        .min_by_key(|p| p.available_min_bytes)?;
-    let less = |p: &ClusterPoint| p.available_min_bytes < point.available_min_bytes;
+        .min_by_key(|p| p.min_available_bytes)?;
+    let less = |p: &ClusterPoint| p.min_available_bytes < point.min_available_bytes;
     Some(LeastStretch {
         point,
         caution: match points.iter().any(less) {
@@ -128,7 +128,7 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
         }
     };
     let hosts = view.findings.hosts.iter();
-    let parts = hosts.filter_map(|h| Some(memories.get(h.host.as_str())?.times(part(h))));
+    let parts = hosts.filter_map(|h| Some(memories.get(h.host_id.as_str())?.times(part(h))));
     let sum = parts.reduce(|sum, next| sum.add(&next))?;
     match sum.physical_bytes > 0.0 {
         true => Some(sum),
@@ -138,7 +138,7 @@ pub(crate) fn while_on(view: &View) -> Option<Memory> {
 
 /// Runs of stretches without a gap.
 pub(crate) fn runs(points: &[ClusterPoint]) -> Vec<&[ClusterPoint]> {
-    points.chunk_by(|_, next| !next.after_gap).collect()
+    points.chunk_by(|_, next| !next.is_after_gap).collect()
 }
 
 /// The points of the week before, and the time by which they are drawn later, so that both weeks' Mondays

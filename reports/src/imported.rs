@@ -111,7 +111,7 @@ pub(crate) fn meaning(view: &View) -> String {
 /// read alone.
 pub(crate) fn caveat(view: &View) -> Option<String> {
     let sources = view.findings.sources.iter();
-    let said = sources.map(|source| of_its_hosts(source, &source.available));
+    let said = sources.map(|source| of_its_hosts(source, &source.available_meaning));
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
@@ -136,7 +136,7 @@ fn of_its_hosts(source: &TraceSource, meaning: &str) -> String {
 /// by the importer.
 pub(crate) fn has_sizes(view: &View, host: &HostSummary) -> bool {
     let sources = view.findings.sources.iter();
-    let mut made_up = sources.filter(|source| source.sizes_are_made_up);
+    let mut made_up = sources.filter(|source| source.has_invented_sizes);
     !made_up.any(|source| host.source.as_ref() == Some(&source.name))
 }
 
@@ -146,9 +146,9 @@ pub(crate) fn sources(view: &View) -> Option<Table> {
         vec![
             Cell::text(&source.name),
             Cell::count(source.hosts_count),
-            Cell::text(&source.available),
-            Cell::or_absent(source.physical.as_deref(), Cell::text),
-            Cell::text(if source.sizes_are_made_up {
+            Cell::text(&source.available_meaning),
+            Cell::or_absent(source.physical_meaning.as_deref(), Cell::text),
+            Cell::text(if source.has_invented_sizes {
                 "invented by the import"
             } else {
                 "from the trace"
@@ -181,11 +181,7 @@ pub(crate) fn columns(view: &View) -> Option<Table> {
             ]
         })
     });
-    let columns = vec![
-        words("imported from"),
-        words("column"),
-        words("source").keyed("made of"),
-    ];
+    let columns = vec![words("imported from"), words("column"), words("origin")];
     let mut table = Table::new(
         "source-columns".into(),
         "Columns filled from traces of other programs, and their source; all other columns are absent",

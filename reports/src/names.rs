@@ -34,7 +34,7 @@ impl<'a> Names<'a> {
                 page = format!("{PREFIX}{slug}-{number}");
             }
             let name = &host.host_name;
-            by_id.insert(host.host.as_str(), Name { name, page });
+            by_id.insert(host.host_id.as_str(), Name { name, page });
         }
         Self { by_id }
     }
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn every_page_has_an_address_of_its_own() {
         let host = |id: &str, name: &str| HostSummary {
-            host: id.into(),
+            host_id: id.into(),
             host_name: name.into(),
             ..HostSummary::default()
         };

@@ -151,7 +151,7 @@ impl<'a> View<'a> {
     /// The analysis' reason for a missing measure; absent if it gives none.
     pub(crate) fn reason_without(&self, measure: &str) -> Option<&str> {
         self.findings
-            .not_measured
+            .missing_measures
             .iter()
             .find(|n| n.measure == measure)
             .map(|n| n.reason.as_str())
@@ -159,7 +159,7 @@ impl<'a> View<'a> {
 
     /// Memory of one host over its whole trace; absent without samples.
     pub(crate) fn memory_of(&self, host: &HostSummary) -> Option<Memory> {
-        memories(self.findings, std::slice::from_ref(host)).remove(host.host.as_str())
+        memories(self.findings, std::slice::from_ref(host)).remove(host.host_id.as_str())
     }
 
     /// Memory of each host that has samples, by id, computed in one pass over the records.
@@ -173,7 +173,7 @@ impl<'a> View<'a> {
         self.findings
             .hosts
             .iter()
-            .filter_map(|host| memories.get(host.host.as_str()).cloned())
+            .filter_map(|host| memories.get(host.host_id.as_str()).cloned())
             .reduce(|sum, next| sum.add(&next))
     }
 
@@ -220,22 +220,22 @@ impl<'a> View<'a> {
 fn memories<'a>(findings: &'a Findings, hosts: &'a [HostSummary]) -> HashMap<&'a str, Memory> {
     let mut tallies: HashMap<&str, Tally> = hosts
         .iter()
-        .map(|h| (h.host.as_str(), Tally::default()))
+        .map(|h| (h.host_id.as_str(), Tally::default()))
         .collect();
     for row in &findings.memory_by_host {
-        if let Some(tally) = tallies.get_mut(row.host.as_str()) {
+        if let Some(tally) = tallies.get_mut(row.host_id.as_str()) {
             tally.count_summary(row);
         }
     }
     for point in &findings.memory_over_time {
-        if let Some(tally) = tallies.get_mut(point.host.as_str()) {
+        if let Some(tally) = tallies.get_mut(point.host_id.as_str()) {
             tally.count_point(point);
         }
     }
     let present = hosts.iter().filter_map(|host| {
-        let tally = tallies.remove(host.host.as_str())?;
+        let tally = tallies.remove(host.host_id.as_str())?;
         Some((
-            host.host.as_str(),
+            host.host_id.as_str(),
             tally.memory(host.physical_bytes as f64)?,
         ))
     });
@@ -306,9 +306,9 @@ impl Tally {
             .count(point.samples_count, point.harvestable_bytes);
         let least = |a: Option<i64>, b: Option<i64>| a.into_iter().chain(b).min();
         self.least_available_bytes =
-            least(self.least_available_bytes, Some(point.available_min_bytes));
+            least(self.least_available_bytes, Some(point.min_available_bytes));
         self.least_harvestable_bytes =
-            least(self.least_harvestable_bytes, point.harvestable_min_bytes);
+            least(self.least_harvestable_bytes, point.min_harvestable_bytes);
     }
 
     fn memory(self, physical_bytes: f64) -> Option<Memory> {
@@ -345,10 +345,10 @@ mod tests {
 
     fn point(host: &str, samples_count: i64, available: i64) -> MemoryPoint {
         MemoryPoint {
-            host: host.into(),
+            host_id: host.into(),
             samples_count,
             available_bytes: available as f64,
-            available_min_bytes: available,
+            min_available_bytes: available,
             ..MemoryPoint::default()
         }
     }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn a_host_s_summary_comes_before_its_points_and_a_host_without_one_has_its_points() {
         let host = |host: &str| HostSummary {
-            host: host.into(),
+            host_id: host.into(),
             physical_bytes: 100,
             ..HostSummary::default()
         };
@@ -364,7 +364,7 @@ mod tests {
             hosts: vec![host("a"), host("b"), host("c")],
             memory_by_host: vec![
                 HostMemory {
-                    host: "a".into(),
+                    host_id: "a".into(),
                     category: "available".into(),
                     samples_count: 10,
                     mean_bytes: 70.0,
@@ -373,7 +373,7 @@ mod tests {
                 },
                 // The host had 30 when 5 were available, and has 100 now.
                 HostMemory {
-                    host: "a".into(),
+                    host_id: "a".into(),
                     category: "used".into(),
                     max_bytes: 40,
                     ..HostMemory::default()

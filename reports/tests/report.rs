@@ -181,7 +181,7 @@ fn a_fleet_without_any_one_list_says_sensible_things() {
 fn how_long_it_lasts_and_what_it_costs_are_answered_from_what_there_is() {
     let (mut now, mut before) = (week::whole(), week::whole());
     for odds in &mut before.availability_odds {
-        odds.still_available *= 0.9;
+        odds.available_probability *= 0.9;
     }
     let said = |findings: &Findings, before: Option<&Findings>| {
         let report = Report::new(findings, before, &Options::default()).unwrap();
@@ -261,7 +261,7 @@ fn hostile_names_stay_text() {
         findings.absences[0].detail = hostile.into();
         findings.memory_usage[0].category = hostile.into();
         findings.memory_usage[0].size_class = hostile.into();
-        findings.not_measured[0].reason = hostile.into();
+        findings.missing_measures[0].reason = hostile.into();
         findings.activity_sources[0].state = hostile.into();
         let options = Options {
             title: hostile.into(),
@@ -365,7 +365,7 @@ fn the_same_input_gives_the_same_page() {
 #[test]
 fn a_gap_starts_a_new_line() {
     let mut findings = demo();
-    findings.memory_over_time[10].after_gap = true;
+    findings.memory_over_time[10].is_after_gap = true;
     let page = html(&findings, &Options::default()).unwrap();
     let plot = plot(&page, "h1-memory-over-time");
     let lengths: Vec<usize> = plot["times"]
@@ -421,7 +421,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     before.hosts.remove(0);
     // Reasons and details of both weeks may contain a host's name.
     findings.quotas[0].reason = format!("{} sleeps", findings.hosts[0].host_name);
-    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host);
+    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host_id);
     let everything = |anonymous: bool| {
         let options = Options {
             anonymous,
@@ -441,7 +441,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     assert!(told.contains("zygmunt"));
     for host in &findings.hosts {
         assert!(
-            !hidden.contains(&host.host_name) && !hidden.contains(&host.host),
+            !hidden.contains(&host.host_name) && !hidden.contains(&host.host_id),
             "{}",
             host.host_name
         );
@@ -464,32 +464,32 @@ fn fleet(hosts: i64, points: i64) -> Findings {
         let template = &week.hosts[number as usize % week.hosts.len()];
         let id = format!("{number:032x}");
         let mut host = template.clone();
-        host.host = id.clone();
+        host.host_id = id.clone();
         host.host_name = format!("ws-{number:04}");
         let step_ms = 7 * 86_400_000 / points;
         host.to_time_ms = host.from_time_ms + points * step_ms;
         let series: Vec<&MemoryPoint> = week
             .memory_over_time
             .iter()
-            .filter(|p| p.host == template.host)
+            .filter(|p| p.host_id == template.host_id)
             .collect();
         for at in 0..points {
             let mut point = series[at as usize % series.len()].clone();
             // Different from any other host's, so that nothing compresses because of equal values.
             let noise = ((number * 7_919 + at * 104_729) % 1_048_573 * 97) as f64;
-            point.host = id.clone();
+            point.host_id = id.clone();
             point.time_ms = host.from_time_ms + at * step_ms + (number * 31 + at * 17) % 900;
             point.samples_count = 6720 / points.max(1);
-            point.after_gap = at > 0 && at % 700 == 0;
+            point.is_after_gap = at > 0 && at % 700 == 0;
             point.available_bytes -= noise;
-            point.available_min_bytes -= 2 * noise as i64;
+            point.min_available_bytes -= 2 * noise as i64;
             point.process_bytes = point.process_bytes.map(|b| b + noise);
             fleet.memory_over_time.push(point);
         }
         macro_rules! copy {
             ($($list:ident),*) => {
-                $(fleet.$list.extend(week.$list.iter().filter(|x| x.host == template.host).cloned().map(|mut x| {
-                    x.host = id.clone();
+                $(fleet.$list.extend(week.$list.iter().filter(|x| x.host_id == template.host_id).cloned().map(|mut x| {
+                    x.host_id = id.clone();
                     x
                 }));)*
             };
@@ -538,9 +538,9 @@ fn imported(mut findings: Findings, count: usize) -> Findings {
     findings.sources = vec![TraceSource {
         name: "a trace".into(),
         hosts_count: count as i64,
-        available: BOUND.into(),
-        physical: Some("what was provisioned".into()),
-        sizes_are_made_up: false,
+        available_meaning: BOUND.into(),
+        physical_meaning: Some("what was provisioned".into()),
+        has_invented_sizes: false,
         columns: vec![TraceColumn {
             table: "samples".into(),
             column: "available_bytes".into(),
@@ -564,7 +564,7 @@ const AGENTS_ALONE: [&str; 6] = [
 fn what_imported_figures_mean_is_in_every_answer_page_and_companion() {
     let mut findings = imported(week::whole(), 3);
     findings.gaps.push(Gap {
-        host: findings.hosts[0].host.clone(),
+        host_id: findings.hosts[0].host_id.clone(),
         from_time_ms: 0,
         to_time_ms: 60_000,
         duration_s: 60.0,
@@ -647,7 +647,7 @@ fn nothing_is_advised_of_sizes_that_an_importer_made_up() {
     let mut findings = imported(long(), 3);
     let (words, _) = advised(&findings);
     assert!(words.iter().any(|word| word != "watch"), "{words:?}");
-    findings.sources[0].sizes_are_made_up = true;
+    findings.sources[0].has_invented_sizes = true;
     let (words, json) = advised(&findings);
     assert!(words.iter().all(|word| word == "watch"), "{words:?}");
     assert!(json.contains("the trace has no sizes"));
@@ -661,7 +661,7 @@ fn long() -> Findings {
         host.to_time_ms = from_ms + 5 * (host.to_time_ms - from_ms);
         host.coverage_share = 1.0;
         let points = findings.memory_over_time.iter_mut();
-        for point in points.filter(|point| point.host == host.host) {
+        for point in points.filter(|point| point.host_id == host.host_id) {
             point.time_ms = from_ms + 5 * (point.time_ms - from_ms);
         }
     }

@@ -32,7 +32,7 @@ pub struct AvailabilityQuestion {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostAvailability {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// The host's name, or its id where it has none.
     pub host_name: String,
     /// Physical memory at the host's last sample.
@@ -61,7 +61,7 @@ pub struct AvailablePeriod {
     pub to_ms: i64,
     /// True if the region became available at `from_ms`; false if it was already available when samples, or
     /// the observation of the owner, began.
-    pub is_start_seen: bool,
+    pub is_start_known: bool,
     /// Cause of the period's end; `None` where the period continued unobserved.
     pub end: Option<EndCause>,
 }
@@ -83,10 +83,10 @@ pub struct AvailableSample {
     pub is_idle: Option<bool>,
     /// True if the sample lies in an idle period. A period begins at the last activity, so that this is known
     /// only later.
-    pub is_away: Option<bool>,
-    /// Memory that the paper would lend if the host were idle; `None` where the trace does not have the
+    pub is_in_idle_period: Option<bool>,
+    /// Quota of mode `paper` if the host were idle; `None` where the trace does not have the
     /// categories.
-    pub recruitable_bytes: Option<i64>,
+    pub paper_quota_bytes: Option<i64>,
     /// Memory that the gentle mode would have lent at this sample: 0 unless idle.
     pub quota_bytes: Option<i64>,
 }

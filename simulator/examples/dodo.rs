@@ -96,7 +96,7 @@ fn print(published: &PublishedWork, cluster: &str, outcome: &Outcome, seconds: f
         owners.median_memory_context_bytes.unwrap_or(0) / 1024,
         kib(owners.mean_upper_bound_bytes),
         outcome.regions.mean_leased_bytes / 1048576.0,
-        outcome.regions.mean_lendable_bytes / 1048576.0,
+        outcome.regions.mean_quota_bytes / 1048576.0,
         outcome.runs.len(),
         outcome.counts.requests_count,
         of_hours(0.05),

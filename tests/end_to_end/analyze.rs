@@ -33,7 +33,7 @@ fn every_measure_can_be_printed_by_its_key_and_the_parts_are_the_whole() {
     let whole: Findings = serde_json::from_str(&told(&["analyze", &dataset, "--json"])).unwrap();
     let whole = serde_json::to_value(&whole).unwrap();
     for key in Findings::keys() {
-        if key == "not_measured" {
+        if key == "missing_measures" {
             continue; // its content depends on the requested measures
         }
         let args = ["analyze", &dataset, "--measure", &key, "--json"];
@@ -137,11 +137,11 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
         let found: Findings = serde_json::from_str(&json).unwrap();
         assert!(!found.hosts.is_empty(), "{version}");
         assert!(
-            !found.not_measured.is_empty(),
+            !found.missing_measures.is_empty(),
             "{version}: so few rows leave much unmeasured"
         );
         told(&["analyze", &text(&golden)]);
-        told(&["explain", &text(&golden), "--host", &found.hosts[0].host]);
+        told(&["explain", &text(&golden), "--host", &found.hosts[0].host_id]);
     }
 }
 
@@ -166,13 +166,13 @@ fn one_instant_of_one_host_is_explained() {
         "MemFree",
         "Idle?",
         "Lease quota",
-        "recruitable",
+        "paper's quota",
     ] {
         assert!(said.contains(word), "{word} is missing in {said}");
     }
     let json = told(&[&args[..], &["--json"]].concat());
     let explained: Explanation = serde_json::from_str(&json).unwrap();
-    assert!(explained.time_ms <= explained.asked_time_ms);
+    assert!(explained.time_ms <= explained.requested_time_ms);
     assert_eq!(
         explained.source, None,
         "a synthetic host has an agent's figures"
@@ -194,7 +194,7 @@ fn one_instant_of_one_host_is_explained() {
             "explain",
             &dataset,
             "--host",
-            &host.host,
+            &host.host_id,
             "--at",
             "1999-01-01",
         ],

@@ -401,7 +401,7 @@ fn low_coverage_is_a_warning_with_its_reason() {
         let described = &findings["sources"][0];
         assert_eq!(described["name"], findings["hosts"][0]["source"]);
         assert_eq!(described["hosts_count"], 1);
-        let physical = described["physical"].as_str().unwrap();
+        let physical = described["physical_meaning"].as_str().unwrap();
         assert!(physical.contains("provisioned"), "{physical}");
         let coverage = findings["hosts"][0]["coverage_share"].as_f64().unwrap();
         assert_eq!(coverage > 0.99, is_covered, "{coverage}");
@@ -482,7 +482,7 @@ fn what_a_trace_means_is_said_by_every_program() {
             let out = at(form);
             said(&[&["export", dataset, "--to", form, "-o", &out][..], more].concat());
             let mark = json(&read(&format!("{form}/gleaner-export.json")));
-            let available = mark["sources"][0]["available"].as_str().unwrap();
+            let available = mark["sources"][0]["available_meaning"].as_str().unwrap();
             assert!(available.contains(BOUND), "{form}");
         }
     }
@@ -492,7 +492,7 @@ fn what_a_trace_means_is_said_by_every_program() {
     let made_up = hosts
         .iter()
         .find(|host| host["source"] == "synthetic modern");
-    let host = made_up.unwrap()["host"].as_str().unwrap();
+    let host = made_up.unwrap()["host_id"].as_str().unwrap();
     let text = said(&["explain", &both, "--host", host]);
     assert!(
         text.contains("System RAM") && !text.contains("imported from"),

@@ -121,9 +121,7 @@ fn a_scenario_is_swept_with_the_same_bytes_on_any_number_of_threads() {
         let row = rows
             .iter()
             .find(|r| r["settings"]["recruitment.headroom_share"] == headroom);
-        row.unwrap()["mean_lendable_bytes"]["median"]
-            .as_f64()
-            .unwrap()
+        row.unwrap()["mean_quota_bytes"]["median"].as_f64().unwrap()
     };
     assert!(
         lent("0.6") < 0.8 * lent("0.15"),
@@ -300,7 +298,7 @@ fn hosts_lend_what_is_expected_to_stay_and_that_is_learnt_from_the_day_before() 
             row["settings"]["recruitment.expected_for_s"] == for_s
                 && row["settings"]["recruitment.confidence"] == confidence
         });
-        let measure = &row.unwrap()["mean_lendable_bytes"]["median"];
+        let measure = &row.unwrap()["mean_quota_bytes"]["median"];
         measure.as_f64().unwrap()
     };
     let all = lendable("0", "0.5");

@@ -68,10 +68,10 @@ def dips(samples: pd.DataFrame, thresholds: list[int]) -> list[dict]:
         for share, threshold, limit in limits:
             found.append(
                 {
-                    "host": host,
+                    "host_id": host,
                     "threshold_bytes": threshold,
                     "threshold_share": share,
-                    "intervals": int((available < limit).sum()),
+                    "intervals_count": int((available < limit).sum()),
                     "samples_count": len(rows),
                     "min_available_bytes": int(available.min()),
                 }
@@ -122,8 +122,8 @@ def availability_periods(samples: pd.DataFrame, regions: list[int]) -> list[dict
                     "size_class": name,
                     "scope": "all",
                     "region_bytes": region,
-                    "periods": len(pooled),
-                    "censored": int(pooled["is_cut"].sum()),
+                    "periods_count": len(pooled),
+                    "censored_count": int(pooled["is_cut"].sum()),
                     "mean_s": lengths.mean() if len(pooled) else None,
                     "median_s": lengths.median() if len(pooled) else None,
                 }

@@ -27,13 +27,13 @@ def test_dips_equal_pandas(bitbrains):
     found, samples = bitbrains
 
     def order(dip: dict) -> tuple:
-        return dip["host"], dip["threshold_share"] or 0, dip["threshold_bytes"]
+        return dip["host_id"], dip["threshold_share"] or 0, dip["threshold_bytes"]
 
     expected = sorted(availability.dips(samples, DIPS), key=order)
     dips = [{name: dip[name] for name in expected[0]} for dip in sorted(found["dips"], key=order)]
     assert dips == expected
     assert len(dips) == 7 * (len(DIPS) + len(availability.SHARES))
-    assert any(0 < dip["intervals"] < dip["samples_count"] for dip in dips)
+    assert any(0 < dip["intervals_count"] < dip["samples_count"] for dip in dips)
 
 
 def test_availability_periods_equal_pandas(bitbrains):
@@ -47,14 +47,14 @@ def test_availability_periods_equal_pandas(bitbrains):
     assert {(r["size_class"], r["region_bytes"]) for r in periods} == set(expected)
     for record in periods:
         other = expected[record["size_class"], record["region_bytes"]]
-        assert record["periods"] == other["periods"], record
-        assert record["censored"] == other["censored"], record
+        assert record["periods_count"] == other["periods_count"], record
+        assert record["censored_count"] == other["censored_count"], record
         for name in ("mean_s", "median_s"):
             if other[name] is None:
                 assert record[name] is None, record
             else:
                 assert math.isclose(record[name], other[name], rel_tol=1e-9), record
-    assert sum(r["periods"] - r["censored"] for r in periods) > 50
+    assert sum(r["periods_count"] - r["censored_count"] for r in periods) > 50
 
 
 def test_what_the_archive_lacks_is_not_measured(bitbrains):

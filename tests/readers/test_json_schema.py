@@ -34,7 +34,7 @@ def test_findings_of_a_synthetic_dataset(findings):
 def test_findings_of_an_imported_dataset(gleaner, imported):
     found = json.loads(gleaner("analyze", imported, "--json"))
     assert not wrong(published("findings"), found)
-    assert found["not_measured"] and found["sources"]
+    assert found["missing_measures"] and found["sources"]
 
 
 def test_explanations(gleaner, synthetic, imported):
@@ -43,7 +43,7 @@ def test_explanations(gleaner, synthetic, imported):
         found = json.loads(gleaner("analyze", dataset, "--json", "--measure", "memory_usage"))
         for host in found["hosts"]:
             for time in ("from_time_ms", "to_time_ms"):
-                asked = ["--host", host["host"], "--at", str(host[time])]
+                asked = ["--host", host["host_id"], "--at", str(host[time])]
                 explained = json.loads(gleaner("explain", dataset, "--json", *asked))
                 assert not wrong(validator, explained)
                 assert wrong(validator, {**explained, "colour": "red"})
@@ -75,7 +75,7 @@ def test_schemas_refuse_what_they_do_not_describe(findings):
         return bool(wrong(validator, other))
 
     assert refused(lambda f: f["dips"][0].update(colour="red"))
-    assert refused(lambda f: f["dips"][0].pop("intervals"))
+    assert refused(lambda f: f["dips"][0].pop("intervals_count"))
     assert refused(lambda f: f["dips"][0].update(intervals=0.5))
     assert refused(lambda f: f["memory_usage"][0].update(mean_bytes=None))
     assert refused(lambda f: f["availability_periods"][0].update(scope="busy"))

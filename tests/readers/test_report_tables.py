@@ -65,8 +65,8 @@ def test_each_host_has_a_row_in_units_that_its_columns_name(week):
     coverage = pd.read_csv(week.table("coverage"))
     assert len(coverage) == HOSTS
     monday = pd.Timestamp("2026-11-16", tz="UTC").timestamp() * 1000
-    assert coverage["first_time_ms"].min() >= monday
-    assert coverage["last_time_ms"].max() < monday + 7 * 86_400_000
+    assert coverage["first_sample_time_ms"].min() >= monday
+    assert coverage["last_sample_time_ms"].max() < monday + 7 * 86_400_000
     assert coverage["covered_share"].between(0, 1).all()
 
 

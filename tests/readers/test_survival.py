@@ -97,9 +97,9 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     table, limits = fit.event_table.iloc[1:], fit.confidence_interval_.iloc[1:]
     curve = ours("survival_curves")
     assert len(curve) == len(table) > 10
-    assert curve["ended"].sum() > 5
+    assert curve["ended_count"].sum() > 5
     assert curve["age_s"].to_list() == table.index.to_list()
-    for ours_name, theirs in {"at_risk": "at_risk", "ended": "observed", "censored": "censored"}.items():
+    for ours_name, theirs in {"at_risk_count": "at_risk", "ended_count": "observed", "censored_count": "censored"}.items():
         assert curve[ours_name].to_list() == table[theirs].to_list()
     for column, theirs in {
         "survival": fit.survival_function_.iloc[1:, 0],
@@ -114,10 +114,10 @@ def test_curves_and_limits_equal_lifelines(programs, root, samples, quantile):
     assert record["restricted_mean_s"] == pytest.approx(mean, rel=1e-9)
     # If more than half of the periods outlast the observation, lifelines reports infinity and we report
     # nothing.
-    median = record["survival_median_s"]
+    median = record["median_survival_s"]
     assert fit.median_survival_time_ == (float("inf") if pd.isna(median) else median)
     assert record["mean_s"] == pytest.approx(seconds.mean(), rel=1e-9)
-    assert record["periods"] == len(found)
+    assert record["periods_count"] == len(found)
 
     # Ended periods, by cause, and survivors sum to 1.
     ends = ours("period_ends").groupby("age_s")["cumulative_incidence"].sum()
@@ -143,6 +143,6 @@ def test_odds_equal_asking_every_five_seconds(programs, root, samples):
             counted += followed.sum()
             survived += (followed & (then_ms < period.from_ms + period.ms)).sum()
         assert record["observed_s"] == pytest.approx(counted * 5, rel=0.001)
-        assert record["still_available"] == pytest.approx(survived / counted, abs=0.001)
-        assert record["still_available"] + sum(record[c] for c in causes) == pytest.approx(1)
-        assert record["low"] <= record["still_available"] <= record["high"]
+        assert record["available_probability"] == pytest.approx(survived / counted, abs=0.001)
+        assert record["available_probability"] + sum(record[c] for c in causes) == pytest.approx(1)
+        assert record["low"] <= record["available_probability"] <= record["high"]

@@ -68,12 +68,12 @@ impl Measure for DipCounts {
                     notion,
                     threshold_bytes,
                     threshold_share,
-                    at_least_intervals: at_least,
+                    minimum_intervals_count: at_least,
                     hosts_count: match at_least {
                         0 => hosts.iter().filter(|n| **n == 0).count(),
                         some => hosts.iter().filter(|n| **n >= some).count(),
                     } as i64,
-                    hosts_in_all: hosts.len() as i64,
+                    known_hosts_count: hosts.len() as i64,
                 };
                 findings.dip_hosts.extend(INTERVALS.map(record));
             }

@@ -78,10 +78,10 @@ fn of_host(trace: &HostTrace<'_>, parameters: &Parameters) -> Vec<Dip> {
     let record = |threshold: Threshold| {
         let physical = samples.physical_bytes.iter().copied();
         Dip {
-            host: trace.host().to_owned(),
+            host_id: trace.host().to_owned(),
             threshold_bytes: threshold.on(physical_bytes),
             threshold_share: threshold.asked().1,
-            intervals: intervals_below(threshold, available().copied().zip(physical)),
+            intervals_count: intervals_below(threshold, available().copied().zip(physical)),
             samples_count: samples.len() as i64,
             min_available_bytes,
             min_time_ms,

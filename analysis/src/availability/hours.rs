@@ -173,7 +173,7 @@ impl Measure for Hours {
                     hour,
                     threshold_bytes,
                     threshold_share,
-                    intervals: share.count,
+                    intervals_count: share.count,
                     samples_count: share.of,
                 }
             }));

@@ -123,8 +123,8 @@ fn record(
         _ => None,
     };
     let mut contexts = findings.memory_context.iter();
-    let cost =
-        contexts.find(|c| c.host.is_none() && c.size_class == size_class && Some(c.mode) == mode);
+    let cost = contexts
+        .find(|c| c.host_id.is_none() && c.size_class == size_class && Some(c.mode) == mode);
     Some(NotionSizes {
         size_class: size_class.to_owned(),
         scope,
@@ -134,9 +134,9 @@ fn record(
         mean_share: sizes.mean_share()?,
         median_bytes: sizes.median()?,
         p5_bytes: sizes.quantile(0.05)?,
-        lendable_mean_bytes: cost.and_then(|c| c.mean_lendable_bytes),
-        context_mean_bytes: cost.map(|c| c.mean_bytes),
-        context_p99_bytes: cost.map(|c| c.p99_bytes),
+        mean_quota_bytes: cost.and_then(|c| c.mean_quota_bytes),
+        mean_memory_context_bytes: cost.map(|c| c.mean_bytes),
+        p99_memory_context_bytes: cost.map(|c| c.p99_bytes),
     })
 }
 

@@ -66,9 +66,9 @@ fn points(
     stretches
         .map(|stretch| {
             let segment = segment_of(stretch.end - 1);
-            let after_gap = segment != segment_before;
+            let is_after_gap = segment != segment_before;
             segment_before = segment;
-            point(host, samples, idle, stretch, after_gap)
+            point(host, samples, idle, stretch, is_after_gap)
         })
         .collect()
 }
@@ -78,17 +78,17 @@ fn point(
     samples: &Samples,
     idle: &[Option<bool>],
     stretch: Range<usize>,
-    after_gap: bool,
+    is_after_gap: bool,
 ) -> MemoryPoint {
     let category = |c: Category| mean(stretch.clone().filter_map(|i| samples.category(c, i)));
     let harvestable = || stretch.clone().filter_map(|i| samples.harvestable_bytes[i]);
     let available = || samples.available_bytes[stretch.clone()].iter().copied();
     MemoryPoint {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         time_ms: samples.time_ms[stretch.start],
         samples_count: stretch.len() as i64,
-        after_gap,
-        idle: idle[stretch.end - 1],
+        is_after_gap,
+        is_idle: idle[stretch.end - 1],
         static_kernel_bytes: category(Category::StaticKernel),
         balloon_bytes: category(Category::Balloon),
         dynamic_kernel_bytes: category(Category::DynamicKernel),
@@ -97,8 +97,8 @@ fn point(
         file_cache_bytes: category(Category::FileCache),
         guest_bytes: category(Category::Guest),
         available_bytes: category(Category::Available).unwrap_or(0.0),
-        available_min_bytes: available().min().unwrap_or(0),
-        harvestable_min_bytes: harvestable().min(),
+        min_available_bytes: available().min().unwrap_or(0),
+        min_harvestable_bytes: harvestable().min(),
         harvestable_bytes: mean(harvestable()),
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         );
         let found: Vec<_> = points
             .iter()
-            .map(|p| (p.time_ms, p.available_bytes, p.after_gap, p.idle))
+            .map(|p| (p.time_ms, p.available_bytes, p.is_after_gap, p.is_idle))
             .collect();
         assert_eq!(
             found,
@@ -149,7 +149,7 @@ mod tests {
             ]
         );
         assert_eq!(points[0].lotsfree_bytes, None);
-        assert_eq!(points[0].harvestable_min_bytes, None);
+        assert_eq!(points[0].min_harvestable_bytes, None);
     }
 
     #[test]
@@ -172,9 +172,9 @@ mod tests {
             );
             let counted: i64 = points.iter().map(|p| p.samples_count).sum();
             assert_eq!(counted, 13_440);
-            let least = points.iter().map(|p| p.available_min_bytes).min();
+            let least = points.iter().map(|p| p.min_available_bytes).min();
             assert_eq!(least, Some(3));
-            let gaps = points.iter().filter(|p| p.after_gap).count();
+            let gaps = points.iter().filter(|p| p.is_after_gap).count();
             assert!(gaps == segments.len() - 1 || run_length < 10, "{gaps}");
         }
     }

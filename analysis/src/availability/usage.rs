@@ -77,7 +77,7 @@ impl Usage {
         let from_samples = named.filter(|(name, _)| !FROM_FILES.contains(name));
         let record = |(name, all): (&str, &Distribution)| {
             Some(HostMemory {
-                host: host.to_owned(),
+                host_id: host.to_owned(),
                 category: name.to_owned(),
                 samples_count: all.count,
                 mean_bytes: all.mean()?,
@@ -124,7 +124,7 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
     (0..samples.len()).map(of).collect()
 }
 
-/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to installed memory.
+/// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to physical memory.
 fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
     let reserve = |i| samples.category(Category::Lotsfree, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
@@ -186,7 +186,7 @@ fn residual(trace: &HostTrace<'_>) -> Option<Residual> {
     };
     let largest = residuals.iter().map(|(r, _)| r.saturating_abs());
     Some(Residual {
-        host: trace.host().to_owned(),
+        host_id: trace.host().to_owned(),
         mean_bytes,
         max_abs_bytes: largest.max()?,
         max_abs_share: residuals.iter().map(share).fold(0.0, f64::max),

@@ -87,13 +87,13 @@ fn record(
     let to = if ends_a_segment { run.end - 1 } else { run.end };
     let (from_time_ms, to_time_ms) = (samples.time_ms[run.start], samples.time_ms[to]);
     WorstDip {
-        host: trace.host().to_owned(),
+        host_id: trace.host().to_owned(),
         threshold_bytes: threshold.on(samples.physical_bytes[sample]),
         threshold_share: threshold.asked().1,
         from_time_ms,
         to_time_ms,
         duration_s: to_time_ms.saturating_sub(from_time_ms) as f64 / 1000.0,
-        intervals: run.len() as i64,
+        intervals_count: run.len() as i64,
         min_available_bytes: samples.available_bytes[sample],
         min_time_ms: samples.time_ms[sample],
         dynamic_kernel_bytes: samples.category(Category::DynamicKernel, sample),

@@ -92,7 +92,7 @@ impl ByClass {
                 findings.class_over_time.push(ClassPoint {
                     size_class: class.to_string(),
                     time_ms: first.saturating_mul(cell_ms),
-                    after_gap: before.is_some_and(|before: i64| first - before > 1),
+                    is_after_gap: before.is_some_and(|before: i64| first - before > 1),
                     hosts_seen_count: hosts as f64 / sums.len() as f64,
                     kernel_bytes: mean(|s| s.kernel),
                     process_bytes: mean(|s| s.process),

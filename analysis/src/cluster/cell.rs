@@ -15,7 +15,7 @@ const LARGEST_BYTES: i64 = 1 << 56;
 /// of the cell counts as 0, so that a sum over hosts is what they have at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub(crate) installed_bytes: i64,
+    pub(crate) physical_bytes: i64,
     pub(crate) available_bytes: i64,
     pub(crate) available_least_bytes: i64,
     /// Static and dynamic; like the other optional sizes absent if unknown in any part of the cell.
@@ -27,8 +27,8 @@ pub(crate) struct Cell {
     pub(crate) demand_most_bytes: i64,
     /// Minimum that the host may lend (available and lent memory less the headroom), idle or not; 0 while the
     /// network cannot reach the host.
-    pub(crate) lendable_least_bytes: i64,
-    pub(crate) lendable_at_start_bytes: i64,
+    pub(crate) least_quota_bytes: i64,
+    pub(crate) quota_at_start_bytes: i64,
     /// True if the host was idle all the time; `None` if idleness was unknown all the time.
     pub(crate) idle: Option<bool>,
     pub(crate) idle_ms: i64,
@@ -36,16 +36,16 @@ pub(crate) struct Cell {
     /// True if the idle period at the cell's start ended in the cell: the owner returned, or the load rose.
     pub(crate) returned: bool,
     pub(crate) idle_available_bytes: i64,
-    pub(crate) idle_lendable_bytes: i64,
+    pub(crate) idle_paper_quota_bytes: i64,
     pub(crate) idle_harvestable_bytes: Option<i64>,
 }
 
 impl Cell {
     /// Memory that the host could lend throughout the cell. In scope `idle`, 0 if the host was not idle all
     /// the time; `None` if that is unknown.
-    pub(crate) fn lendable(&self, scope: Scope) -> Option<i64> {
+    pub(crate) fn quota(&self, scope: Scope) -> Option<i64> {
         match (scope, self.idle) {
-            (Scope::All, _) | (Scope::Idle, Some(true)) => Some(self.lendable_least_bytes),
+            (Scope::All, _) | (Scope::Idle, Some(true)) => Some(self.least_quota_bytes),
             (Scope::Idle, Some(false)) => Some(0),
             (Scope::Idle, None) => None,
         }
@@ -55,9 +55,9 @@ impl Cell {
 /// Figures of one sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Figures {
-    installed: i64,
+    physical: i64,
     available: i64,
-    lendable: i64,
+    quota: i64,
     demand: i64,
     kernel: Option<i64>,
     process: Option<i64>,
@@ -76,7 +76,7 @@ impl Figures {
         let samples = &host.trace.samples;
         let bounded = |bytes: i64| bytes.clamp(0, LARGEST_BYTES);
         let of = |category| samples.category(category, at).map(bounded);
-        let installed = bounded(samples.physical_bytes[at]);
+        let physical = bounded(samples.physical_bytes[at]);
         let available = bounded(samples.available_bytes[at]);
         let limits = Limits {
             mode: Mode::Paper,
@@ -85,7 +85,7 @@ impl Figures {
         };
         // The paper's quota needs only these three categories, which every trace has.
         let categories = derived::Figures {
-            physical_bytes: unsigned(installed),
+            physical_bytes: unsigned(physical),
             available_bytes: Some(unsigned(available)),
             guest_bytes: of(Category::Guest).map(unsigned),
             ..derived::Figures::default()
@@ -93,10 +93,10 @@ impl Figures {
         let verdict = host.idleness.verdicts[at];
         let quota = quota(&categories.known(), None, verdict, &limits);
         Self {
-            installed,
+            physical,
             available,
-            lendable: gleaner_schemas::units::stored(quota.recruitable_bytes),
-            demand: (installed - available).max(0),
+            quota: gleaner_schemas::units::stored(quota.paper_quota_bytes),
+            demand: (physical - available).max(0),
             // As in Table 2: an unknown static part counts in no category.
             kernel: of(Category::DynamicKernel)
                 .map(|dynamic| dynamic + of(Category::StaticKernel).unwrap_or(0)),
@@ -114,17 +114,17 @@ pub(crate) struct PartialCell {
     first: Option<Figures>,
     idle_is_known: bool,
     idle_ms: i64,
-    installed: i128,
+    physical: i128,
     available: i128,
     kernel: Option<i128>,
     process: Option<i128>,
     file_cache: Option<i128>,
     harvestable: Option<i128>,
     idle_available: i128,
-    idle_lendable: i128,
+    idle_quota: i128,
     idle_harvestable: Option<i128>,
     available_least: i64,
-    lendable_least: i64,
+    least_quota: i64,
     demand_most: i64,
 }
 
@@ -134,17 +134,17 @@ impl Default for PartialCell {
             first: None,
             idle_is_known: true,
             idle_ms: 0,
-            installed: 0,
+            physical: 0,
             available: 0,
             kernel: Some(0),
             process: Some(0),
             file_cache: Some(0),
             harvestable: Some(0),
             idle_available: 0,
-            idle_lendable: 0,
+            idle_quota: 0,
             idle_harvestable: Some(0),
             available_least: i64::MAX,
-            lendable_least: i64::MAX,
+            least_quota: i64::MAX,
             demand_most: 0,
         }
     }
@@ -166,17 +166,17 @@ impl PartialCell {
         self.first.get_or_insert(*figures);
         self.idle_is_known &= figures.idle_is_known;
         self.idle_ms += idle_ms;
-        self.installed += times(figures.installed, ms);
+        self.physical += times(figures.physical, ms);
         self.available += times(figures.available, ms);
         add(&mut self.kernel, figures.kernel, ms);
         add(&mut self.process, figures.process, ms);
         add(&mut self.file_cache, figures.file_cache, ms);
         add(&mut self.harvestable, figures.harvestable, ms);
         self.idle_available += times(figures.available, idle_ms);
-        self.idle_lendable += times(figures.lendable, idle_ms);
+        self.idle_quota += times(figures.quota, idle_ms);
         add(&mut self.idle_harvestable, figures.harvestable, idle_ms);
         self.available_least = self.available_least.min(figures.available);
-        self.lendable_least = self.lendable_least.min(figures.lendable);
+        self.least_quota = self.least_quota.min(figures.quota);
         self.demand_most = self.demand_most.max(figures.demand);
     }
 
@@ -190,7 +190,7 @@ impl PartialCell {
         // Two periods that touch are separate: the owner came and went between them.
         let idle = open.is_some_and(|p| p.to_ms >= end_ms && !returned);
         Cell {
-            installed_bytes: mean(self.installed),
+            physical_bytes: mean(self.physical),
             available_bytes: mean(self.available),
             available_least_bytes: self.available_least,
             kernel_bytes: self.kernel.map(mean),
@@ -198,14 +198,14 @@ impl PartialCell {
             file_cache_bytes: self.file_cache.map(mean),
             harvestable_bytes: self.harvestable.map(mean),
             demand_most_bytes: self.demand_most,
-            lendable_least_bytes: self.lendable_least,
-            lendable_at_start_bytes: self.first.map_or(0, |f| f.lendable),
+            least_quota_bytes: self.least_quota,
+            quota_at_start_bytes: self.first.map_or(0, |f| f.quota),
             idle: self.idle_is_known.then_some(idle),
             idle_ms: self.idle_ms,
             idle_at_start: open.is_some(),
             returned,
             idle_available_bytes: mean(self.idle_available),
-            idle_lendable_bytes: mean(self.idle_lendable),
+            idle_paper_quota_bytes: mean(self.idle_quota),
             idle_harvestable_bytes: self.idle_harvestable.map(mean),
         }
     }

@@ -15,7 +15,7 @@ const RANKS: usize = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
     size_class: SizeClass,
-    installed: i128,
+    physical: i128,
     available: i128,
     /// Sums for idle time; `None` if idleness is unknown in every cell.
     idle: Option<Idle>,
@@ -24,7 +24,7 @@ struct Part {
 /// Sums over the cells in which the host's idleness is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Idle {
-    installed: i128,
+    physical: i128,
     available: i128,
 }
 
@@ -38,18 +38,18 @@ impl Contributions {
     pub(crate) fn of_host(host: &HostCells) -> Self {
         let mut part = Part {
             size_class: host.size_class,
-            installed: 0,
+            physical: 0,
             available: 0,
             idle: None,
         };
         let mut is_seen = false;
         for (_, cell) in host.iter() {
             is_seen = true;
-            part.installed += i128::from(cell.installed_bytes);
+            part.physical += i128::from(cell.physical_bytes);
             part.available += i128::from(cell.available_bytes);
             if cell.idle.is_some() {
                 let idle = part.idle.get_or_insert_default();
-                idle.installed += i128::from(cell.installed_bytes);
+                idle.physical += i128::from(cell.physical_bytes);
                 idle.available += i128::from(cell.idle_available_bytes);
             }
         }
@@ -76,15 +76,15 @@ impl Contributions {
     }
 }
 
-/// Class, installed memory, and available memory in a scope.
+/// Class, physical memory, and available memory in a scope.
 type HostContribution = (SizeClass, i128, i128);
 
 fn given(part: &Part, scope: Scope) -> Option<HostContribution> {
     match scope {
-        Scope::All => Some((part.size_class, part.installed, part.available)),
+        Scope::All => Some((part.size_class, part.physical, part.available)),
         Scope::Idle => {
             let idle = part.idle?;
-            Some((part.size_class, idle.installed, idle.available))
+            Some((part.size_class, idle.physical, idle.available))
         }
     }
 }
@@ -99,18 +99,18 @@ fn share(part: i128, all: i128) -> f64 {
 
 fn by_class(scope: Scope, hosts: &[HostContribution]) -> Vec<ClassContribution> {
     let mut classes: BTreeMap<SizeClass, (i64, i128, i128)> = BTreeMap::new();
-    for (class, installed, available) in hosts {
+    for (class, physical, available) in hosts {
         let sums = classes.entry(*class).or_default();
-        *sums = (sums.0 + 1, sums.1 + installed, sums.2 + available);
+        *sums = (sums.0 + 1, sums.1 + physical, sums.2 + available);
     }
-    let all_installed = hosts.iter().map(|h| h.1).sum();
+    let all_physical = hosts.iter().map(|h| h.1).sum();
     let all_available = hosts.iter().map(|h| h.2).sum();
-    let record = |(class, (hosts_count, installed, available)): (SizeClass, _)| ClassContribution {
+    let record = |(class, (hosts_count, physical, available)): (SizeClass, _)| ClassContribution {
         scope,
         size_class: class.to_string(),
         hosts_count,
         available_share: share(available, all_available),
-        installed_share: share(installed, all_installed),
+        physical_share: share(physical, all_physical),
     };
     classes.into_iter().map(record).collect()
 }

@@ -234,7 +234,7 @@ fn cells(
         let first = outage.from_ms.div_euclid(cell_ms).max(wanted.start);
         let last = (outage.to_ms - 1).div_euclid(cell_ms).min(wanted.end - 1);
         for cell in first..=last {
-            cells[(cell - wanted.start) as usize].lendable_least_bytes = 0;
+            cells[(cell - wanted.start) as usize].least_quota_bytes = 0;
         }
     }
     cells

@@ -88,13 +88,14 @@ impl JointFates {
                             region_bytes,
                             ahead_s: (ahead * cell_ms) as f64 / 1000.0,
                             copies_count: i64::from(copies),
-                            one_lost: odds.one_lost,
-                            all_lost: odds.all_lost,
-                            all_lost_if_independent: odds.one_lost.powi(copies as i32),
+                            one_lost_probability: odds.one_lost,
+                            all_lost_probability: odds.all_lost,
+                            all_lost_if_independent_probability: (odds.one_lost)
+                                .powi(copies as i32),
                             all_lost_ratio: (odds.one_lost > 0.0)
                                 .then(|| odds.all_lost / odds.one_lost.powi(copies as i32)),
-                            none_lost: odds.none_lost,
-                            choices: odds.choices,
+                            none_lost_probability: odds.none_lost,
+                            choices_count: odds.choices,
                         });
                     }
                 }

@@ -2,7 +2,7 @@
 
 use crate::cluster::outlook::{SCOPES, ahead_cells};
 use crate::cluster::pooling::Pools;
-use gleaner_schemas::findings::{Findings, NotMeasured, Parameters, Scope};
+use gleaner_schemas::findings::{Findings, MissingMeasure, Parameters, Scope};
 use gleaner_schemas::units::Seconds;
 
 /// Records what is missing; called after all other findings were written.
@@ -11,12 +11,12 @@ pub(crate) fn of_cluster(
     pools: &Pools,
     parameters: &Parameters,
     findings: &Findings,
-) -> Vec<NotMeasured> {
+) -> Vec<MissingMeasure> {
     let mut missing = Vec::new();
     let mut say = |measure: &str, reason: String| {
-        missing.push(NotMeasured {
+        missing.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: "all".to_owned(),
+            host_id: "all".to_owned(),
             reason,
         });
     };
@@ -38,7 +38,7 @@ pub(crate) fn of_cluster(
     if !idle_is_told {
         say(
             "cluster_available",
-            "in idle time: of no host can it be told when it was idle; the same holds for guaranteed, \
+            "in idle time: of no host can it be told when it was idle; the same holds for guarantees, \
              copies and returns"
                 .to_owned(),
         );
@@ -54,12 +54,12 @@ pub(crate) fn of_cluster(
         let too_far: Vec<String> = ahead_cells(cell_ms)
             .into_iter()
             .map(|ahead| Seconds::from_ms(ahead * cell_ms))
-            .filter(|s| !(findings.guaranteed.iter()).any(|g| g.scope == scope && g.ahead_s == s.0))
+            .filter(|s| !(findings.guarantees.iter()).any(|g| g.scope == scope && g.ahead_s == s.0))
             .map(|seconds| seconds.to_string())
             .collect();
         if !too_far.is_empty() {
             say(
-                "guaranteed",
+                "guarantees",
                 format!(
                     "{scope_name}, {} ahead: in too few cells the fate of nine hosts of ten is known",
                     too_far.join(", ")

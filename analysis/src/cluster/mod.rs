@@ -2,7 +2,7 @@
 //!
 //! A host is put on the grid once ([`grid`]), and each measure adds its sums over hosts by cell, so that
 //! memory use grows with the grid and not with the fleet. The sums are integers: the same dataset gives the
-//! same figures, however it is divided. *Lendable* is the paper's recruited memory (`policy::quota`):
+//! same figures, however it is divided. The *quota* is the paper's (`policy::quota`):
 //! available and lent memory less the headroom.
 
 mod by_cell;
@@ -10,7 +10,7 @@ mod by_class;
 mod cell;
 mod contribution;
 pub(crate) mod grid;
-mod guaranteed;
+mod guarantees;
 mod joint;
 mod missing;
 mod outlook;
@@ -27,11 +27,11 @@ use crate::trace::reads::ReadSet;
 use by_class::ByClass;
 use contribution::Contributions;
 use gleaner_schemas::findings::{
-    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guaranteed,
-    Parameters, Pooling, RankContribution, ReturnsByHour, WorstReturn,
+    ClassContribution, ClassPoint, ClusterAvailable, ClusterPoint, Copies, Findings, Guarantee,
+    Parameters, PoolingSaving, RankContribution, ReturnsByHour, WorstReturn,
 };
 use grid::HostCells;
-use guaranteed::Guarantees;
+use guarantees::Guarantees;
 use joint::JointFates;
 use pooling::Pools;
 use returns::Returns;
@@ -70,11 +70,11 @@ impl Measure for Cluster {
         MeasureOutput::of::<ClassPoint>(ReadSet::SAMPLES),
         MeasureOutput::of::<ClassContribution>(ReadSet::SAMPLES),
         MeasureOutput::of::<RankContribution>(ReadSet::SAMPLES),
-        MeasureOutput::of::<Guaranteed>(ReadSet::SAMPLES),
+        MeasureOutput::of::<Guarantee>(ReadSet::SAMPLES),
         MeasureOutput::of::<Copies>(ReadSet::SAMPLES),
         MeasureOutput::of::<ReturnsByHour>(ReadSet::SAMPLES),
         MeasureOutput::of::<WorstReturn>(ReadSet::SAMPLES),
-        MeasureOutput::of::<Pooling>(ReadSet::SAMPLES),
+        MeasureOutput::of::<PoolingSaving>(ReadSet::SAMPLES),
     ];
 
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
@@ -102,7 +102,7 @@ impl Measure for Cluster {
         self.returns.write(cell_ms, findings);
         self.pools.write(findings);
         let missing = missing::of_cluster(cell_ms, &self.pools, parameters, findings);
-        findings.not_measured.extend(missing);
+        findings.missing_measures.extend(missing);
     }
 }
 
@@ -179,7 +179,7 @@ mod tests {
                 prop_assert_eq!(point.time_ms, at * 600_000);
                 prop_assert_eq!(point.hosts_seen_count, cells.len() as f64);
                 prop_assert_eq!(point.available_bytes, sum(|c| c.available_bytes) as f64);
-                prop_assert_eq!(point.installed_bytes, cells.len() as f64 * 10.0);
+                prop_assert_eq!(point.physical_bytes, cells.len() as f64 * 10.0);
                 let idle = sum(|c| c.idle_available_bytes) as f64;
                 prop_assert_eq!(point.idle_available_bytes, told.then_some(idle));
                 let missing = hosts.iter().filter(|h| h.missing().any(|cell| cell == at)).count();
@@ -191,7 +191,7 @@ mod tests {
             prop_assert!(points.next().is_none());
             let hours = found.returns_by_hour.iter();
             let found_returns: f64 = hours
-                .map(|h| h.returns_per_cell_mean * h.cells_count as f64)
+                .map(|h| h.mean_returns_per_cell * h.cells_count as f64)
                 .sum();
             prop_assert!((found_returns - returns as f64).abs() < 1e-9);
             let all = found.cluster_available.iter().find(|c| c.scope == Scope::All);

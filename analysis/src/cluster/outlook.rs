@@ -1,4 +1,4 @@
-//! Outlook of memory that is lent in one cell: the part that stays lendable, by horizon.
+//! Outlook of memory that is lent in one cell: the part that stays within the quota, by horizon.
 //!
 //! Bytes lent in a cell for h cells must be there in that cell and the h after it: a lease that begins at any
 //! time in the cell then has them for h cells. A host that sleeps, is shut down, is unreachable or whose
@@ -27,13 +27,13 @@ pub(crate) fn ahead_cells(cell_ms: i64) -> Vec<i64> {
 /// A host in one cell from which memory could be lent.
 pub(crate) struct Start<'a> {
     pub(crate) cell: i64,
-    /// Bytes lendable in the cell.
+    /// Quota in the cell.
     pub(crate) now_bytes: i64,
-    /// Minimum lendable from the cell to each horizon; `None` if the outcome is unknown.
+    /// Minimum of the quota from the cell to each horizon; `None` if the outcome is unknown.
     pub(crate) kept_bytes: &'a [Option<i64>],
 }
 
-/// Calls `visit` with every cell of the host in which its lendable memory is known.
+/// Calls `visit` with every cell of the host in which its quota is known.
 pub(crate) fn each_start(
     host: &HostCells,
     scope: Scope,
@@ -43,7 +43,7 @@ pub(crate) fn each_start(
     let unknown_from = unknown_from(&host.runs, scope);
     let mut kept = vec![None; ahead_cells.len()];
     for (run, unknown_from) in host.runs.iter().zip(unknown_from) {
-        let values: Vec<_> = run.cells.iter().map(|cell| cell.lendable(scope)).collect();
+        let values: Vec<_> = run.cells.iter().map(|cell| cell.quota(scope)).collect();
         for (at, now) in values.iter().enumerate() {
             let &Some(now_bytes) = now else { continue };
             let cell = run.first + at as i64;
@@ -81,7 +81,7 @@ fn unknown_from(runs: &[Run], scope: Scope) -> Vec<Vec<i64>> {
         };
         let mut of_run = vec![0; run.cells.len()];
         for (at, cell) in run.cells.iter().enumerate().rev() {
-            if cell.lendable(scope).is_none() {
+            if cell.quota(scope).is_none() {
                 unknown = run.first + at as i64;
             }
             of_run[at] = unknown;
@@ -100,23 +100,23 @@ pub(crate) mod tests {
     use crate::sizes::Classes;
     use proptest::prelude::*;
 
-    /// A cell with `lendable` bytes; `idle` may be unknown. In some cells that are not idle, the owner
+    /// A cell with this `quota`; `idle` may be unknown. In some cells that are not idle, the owner
     /// returned.
-    pub(crate) fn cell(lendable: i64, idle: Option<bool>) -> Cell {
+    pub(crate) fn cell(quota: i64, idle: Option<bool>) -> Cell {
         let is_idle = idle == Some(true);
-        let returned = idle == Some(false) && lendable % 2 == 1;
+        let returned = idle == Some(false) && quota % 2 == 1;
         Cell {
-            lendable_least_bytes: lendable,
-            lendable_at_start_bytes: lendable,
-            available_bytes: lendable,
-            available_least_bytes: lendable,
-            installed_bytes: 10,
-            demand_most_bytes: 10 - lendable,
+            least_quota_bytes: quota,
+            quota_at_start_bytes: quota,
+            available_bytes: quota,
+            available_least_bytes: quota,
+            physical_bytes: 10,
+            demand_most_bytes: 10 - quota,
             idle,
             idle_at_start: is_idle || returned,
             returned,
             idle_ms: if is_idle { 600_000 } else { 0 },
-            idle_available_bytes: if is_idle { lendable } else { 0 },
+            idle_available_bytes: if is_idle { quota } else { 0 },
             ..Cell::default()
         }
     }
@@ -130,8 +130,8 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn run(first: i64, lendable: &[i64], after: RunEnd) -> Run {
-        let cells = lendable.iter().map(|&l| cell(l, Some(true))).collect();
+    pub(crate) fn run(first: i64, quota: &[i64], after: RunEnd) -> Run {
+        let cells = quota.iter().map(|&l| cell(l, Some(true))).collect();
         Run {
             first,
             cells,
@@ -251,7 +251,7 @@ pub(crate) mod tests {
     fn slowly(host: &HostCells, scope: Scope, cell: i64) -> Option<i64> {
         for (i, run) in host.runs.iter().enumerate() {
             if (run.first..run.end()).contains(&cell) {
-                return run.cells[(cell - run.first) as usize].lendable(scope);
+                return run.cells[(cell - run.first) as usize].quota(scope);
             }
             let next = host.runs.get(i + 1)?;
             if (run.end()..next.first).contains(&cell) {

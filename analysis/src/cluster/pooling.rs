@@ -9,7 +9,7 @@
 
 use crate::cluster::grid::{HostCells, RunEnd};
 use crate::cluster::quantile::p99;
-use gleaner_schemas::findings::{Findings, Peak, Pooling};
+use gleaner_schemas::findings::{Findings, Peak, PoolingSaving};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -118,7 +118,7 @@ impl Pools {
         }
     }
 
-    fn records(&self) -> Vec<Pooling> {
+    fn records(&self) -> Vec<PoolingSaving> {
         let mut cells: Vec<i64> = (self.hosts.values())
             .flat_map(|demand| &demand.seen)
             .flat_map(|(first, values)| *first..*first + values.len() as i64)
@@ -162,7 +162,7 @@ impl Pools {
             ]
             .map(|(peak, own, pooled)| {
                 let peak_of_sums_bytes = pooled as f64 / regroupings;
-                Pooling {
+                PoolingSaving {
                     pool_hosts_count: size as i64,
                     hosts_count: hosts.len() as i64,
                     peak,
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn worked_by_hand() {
-        // Each host has 10 installed. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
+        // Each host has 10 bytes. With demands 1, 9 and 9, 1 a pool needs 10, and single hosts 18.
         let all = of(&[
             host("a", vec![run(0, &[9, 1], RunEnd::Unknown)]),
             host("b", vec![run(0, &[1, 9], RunEnd::Unknown)]),

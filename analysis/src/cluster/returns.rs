@@ -22,7 +22,7 @@ struct IdleSums {
     hosts: i64,
     hour_of_week: u8,
     idle_before: i64,
-    lendable_bytes: i64,
+    quota_bytes: i64,
     returns: i64,
     bytes: i64,
 }
@@ -33,7 +33,7 @@ impl IdleSums {
         // The hour is the same in both, or 0 in sums without a host.
         self.hour_of_week = self.hour_of_week.max(other.hour_of_week);
         self.idle_before += other.idle_before;
-        self.lendable_bytes = self.lendable_bytes.saturating_add(other.lendable_bytes);
+        self.quota_bytes = self.quota_bytes.saturating_add(other.quota_bytes);
         self.returns += other.returns;
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
@@ -55,20 +55,16 @@ impl Returns {
         let hours = Calendar::new(&parameters.time_zone)?.hours_of_week(&starts_ms);
         let mut found = Self::default();
         for ((at, cell), hour_of_week) in places.into_iter().zip(cells).zip(hours) {
-            let lendable = |counts: bool| {
-                if counts {
-                    cell.lendable_at_start_bytes
-                } else {
-                    0
-                }
+            let quota = |counts: bool| {
+                if counts { cell.quota_at_start_bytes } else { 0 }
             };
             *found.cells.at(at) = IdleSums {
                 hosts: 1,
                 hour_of_week,
                 idle_before: i64::from(cell.idle_at_start),
-                lendable_bytes: lendable(cell.idle_at_start),
+                quota_bytes: quota(cell.idle_at_start),
                 returns: i64::from(cell.returned),
-                bytes: lendable(cell.returned),
+                bytes: quota(cell.returned),
             };
         }
         Ok(found)
@@ -97,15 +93,13 @@ impl Returns {
         let records = worst.into_iter().take(WORST_LISTED);
         findings
             .worst_returns
-            .extend(records.map(|(at, back)| {
-                WorstReturn {
-                    time_ms: at.saturating_mul(cell_ms),
-                    hosts_count: back.returns,
-                    idle_hosts_before_count: back.idle_before,
-                    bytes: back.bytes,
-                    share_of_lendable: (back.lendable_bytes > 0)
-                        .then(|| back.bytes as f64 / back.lendable_bytes as f64),
-                }
+            .extend(records.map(|(at, back)| WorstReturn {
+                time_ms: at.saturating_mul(cell_ms),
+                hosts_count: back.returns,
+                idle_hosts_before_count: back.idle_before,
+                reclaimed_bytes: back.bytes,
+                share_of_quota:
+                    (back.quota_bytes > 0).then(|| back.bytes as f64 / back.quota_bytes as f64),
             }));
     }
 }
@@ -118,10 +112,10 @@ fn in_hour(hour_of_week: i64, cells: &[IdleSums]) -> Option<ReturnsByHour> {
         weekday: hour_of_week / 24 + 1,
         hour: hour_of_week % 24,
         cells_count: cells.len() as i64,
-        returns_per_cell_mean: returns as f64 / n,
-        returns_per_cell_max: cells.iter().map(|b| b.returns).max()?,
+        mean_returns_per_cell: returns as f64 / n,
+        max_returns_per_cell: cells.iter().map(|b| b.returns).max()?,
         share_of_idle_hosts: (idle_before > 0).then(|| returns as f64 / idle_before as f64),
-        bytes_mean: cells.iter().map(|b| b.bytes as f64).sum::<f64>() / n,
-        bytes_max: cells.iter().map(|b| b.bytes).max()?,
+        mean_reclaimed_bytes: cells.iter().map(|b| b.bytes as f64).sum::<f64>() / n,
+        max_reclaimed_bytes: cells.iter().map(|b| b.bytes).max()?,
     })
 }

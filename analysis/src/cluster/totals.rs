@@ -1,4 +1,4 @@
-//! Cluster totals over time: memory installed, available and lendable on all hosts, and on idle ones
+//! Cluster totals over time: physical and available memory and quotas of all hosts, and of idle ones
 //! (Acharya & Setia, Figure 6), and the distribution of these totals over cells.
 
 use crate::cluster::by_cell::ByCell;
@@ -13,7 +13,7 @@ use gleaner_schemas::findings::{ClusterAvailable, ClusterPoint, Findings, Scope}
 struct Total {
     hosts_seen: i64,
     hosts_missing: i64,
-    installed_bytes: i64,
+    physical_bytes: i64,
     available_bytes: i64,
     available_least_bytes: i64,
     /// Hosts whose idleness is known.
@@ -21,7 +21,7 @@ struct Total {
     idle_ms: i64,
     idle_available_bytes: i64,
     idle_available_least_bytes: i64,
-    idle_lendable_bytes: i64,
+    idle_paper_quota_bytes: i64,
     /// Hosts with known harvestable memory.
     hosts_harvestable: i64,
     harvestable_bytes: i64,
@@ -36,7 +36,7 @@ impl Total {
         let add = |mine: &mut i64, theirs: i64| *mine = mine.saturating_add(theirs);
         add(&mut self.hosts_seen, other.hosts_seen);
         add(&mut self.hosts_missing, other.hosts_missing);
-        add(&mut self.installed_bytes, other.installed_bytes);
+        add(&mut self.physical_bytes, other.physical_bytes);
         add(&mut self.available_bytes, other.available_bytes);
         add(&mut self.available_least_bytes, other.available_least_bytes);
         add(&mut self.hosts_told, other.hosts_told);
@@ -46,7 +46,10 @@ impl Total {
             &mut self.idle_available_least_bytes,
             other.idle_available_least_bytes,
         );
-        add(&mut self.idle_lendable_bytes, other.idle_lendable_bytes);
+        add(
+            &mut self.idle_paper_quota_bytes,
+            other.idle_paper_quota_bytes,
+        );
         add(&mut self.hosts_harvestable, other.hosts_harvestable);
         add(&mut self.harvestable_bytes, other.harvestable_bytes);
         add(
@@ -77,7 +80,7 @@ impl Totals {
             *found.cells.at(at) = Total {
                 hosts_seen: 1,
                 hosts_missing: 0,
-                installed_bytes: cell.installed_bytes,
+                physical_bytes: cell.physical_bytes,
                 available_bytes: cell.available_bytes,
                 available_least_bytes: cell.available_least_bytes,
                 hosts_told: i64::from(told),
@@ -88,7 +91,7 @@ impl Totals {
                 } else {
                     0
                 },
-                idle_lendable_bytes: cell.idle_lendable_bytes,
+                idle_paper_quota_bytes: cell.idle_paper_quota_bytes,
                 hosts_harvestable: i64::from(cell.harvestable_bytes.is_some()),
                 harvestable_bytes: cell.harvestable_bytes.unwrap_or(0),
                 hosts_idle_harvestable: i64::from(told && cell.idle_harvestable_bytes.is_some()),
@@ -108,19 +111,19 @@ impl Totals {
         let mut before = None;
         for part in stretches(&cells) {
             let (first, last) = (cells[part.start], cells[part.end - 1]);
-            let after_gap = before.is_some_and(|before: i64| first - before > 1);
+            let is_after_gap = before.is_some_and(|before: i64| first - before > 1);
             let point = point(
                 first.saturating_mul(cell_ms),
-                after_gap,
+                is_after_gap,
                 &totals[part],
                 cell_ms,
             );
             findings.cluster_over_time.push(point);
             before = Some(last);
         }
-        let available = |t: &Total| Some((t.available_bytes, t.installed_bytes));
+        let available = |t: &Total| Some((t.available_bytes, t.physical_bytes));
         let idle =
-            |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.installed_bytes));
+            |t: &Total| (t.hosts_told > 0).then_some((t.idle_available_bytes, t.physical_bytes));
         // If more than one host of ten is missing, the sum is not the cluster's.
         let whole = || {
             totals
@@ -135,7 +138,7 @@ impl Totals {
     }
 }
 
-fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> ClusterPoint {
+fn point(time_ms: i64, is_after_gap: bool, totals: &[Total], cell_ms: i64) -> ClusterPoint {
     let n = totals.len() as f64;
     let mean = |of: fn(&Total) -> i64| totals.iter().map(|t| of(t) as f64).sum::<f64>() / n;
     let told = totals.iter().any(|t| t.hosts_told > 0);
@@ -145,24 +148,24 @@ fn point(time_ms: i64, after_gap: bool, totals: &[Total], cell_ms: i64) -> Clust
     ClusterPoint {
         time_ms,
         cells_count: totals.len() as i64,
-        after_gap,
+        is_after_gap,
         hosts_seen_count: mean(|t| t.hosts_seen),
         hosts_idle_count: told.then(|| mean(|t| t.idle_ms) / cell_ms as f64),
-        installed_bytes: mean(|t| t.installed_bytes),
+        physical_bytes: mean(|t| t.physical_bytes),
         available_bytes: mean(|t| t.available_bytes),
-        available_min_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
+        min_available_bytes: least(|t| t.available_least_bytes).unwrap_or(0),
         harvestable_bytes: harvestable.then(|| mean(|t| t.harvestable_bytes)),
         idle_available_bytes: told.then(|| mean(|t| t.idle_available_bytes)),
-        idle_available_min_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
-        idle_recruitable_bytes: told.then(|| mean(|t| t.idle_lendable_bytes)),
+        min_idle_available_bytes: least(|t| t.idle_available_least_bytes).filter(|_| told),
+        idle_paper_quota_bytes: told.then(|| mean(|t| t.idle_paper_quota_bytes)),
         idle_harvestable_bytes: idle_harvestable.then(|| mean(|t| t.idle_harvestable_bytes)),
     }
 }
 
-/// Summary of totals, each a pair with the installed memory; `None` without any.
+/// Summary of totals, each a pair with the physical memory; `None` without any.
 fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
     let distribution = Distribution::of(totals.iter().copied());
-    let installed = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;
+    let physical = Distribution::of(totals.iter().map(|t| (t.1, t.1))).mean()?;
     let mut bytes: Vec<i64> = totals.into_iter().map(|t| t.0).collect();
     bytes.sort_unstable();
     let mean_bytes = distribution.mean()?;
@@ -175,8 +178,8 @@ fn summary(scope: Scope, totals: Vec<(i64, i64)>) -> Option<ClusterAvailable> {
         p5_bytes: reached_by(&bytes, 950)?,
         median_bytes: reached_by(&bytes, 500)?,
         max_bytes: distribution.max,
-        share_of_installed: if installed > 0.0 {
-            mean_bytes / installed
+        share_of_physical: if physical > 0.0 {
+            mean_bytes / physical
         } else {
             0.0
         },

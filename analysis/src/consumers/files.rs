@@ -48,7 +48,7 @@ fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
         if let Some(mean_cached_bytes) = used.mean() {
             let path = group.iter().rev().find_map(|&row| paths.get(row));
             found.push(TopFile {
-                host: trace.host().to_owned(),
+                host_id: trace.host().to_owned(),
                 file: path.map_or_else(|| file_ids[group[0]].to_string(), str::to_owned),
                 samples_count: used.samples as i64,
                 mean_cached_bytes,

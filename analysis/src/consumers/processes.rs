@@ -110,7 +110,7 @@ impl<'a> Processes<'a> {
     fn top(&self, most: usize) -> Vec<TopProcess> {
         let known = self.by_name.iter().filter_map(|(name, used)| {
             Some(TopProcess {
-                host: self.trace.host().to_owned(),
+                host_id: self.trace.host().to_owned(),
                 name: (*name).to_owned(),
                 active_samples_count: used.samples_count,
                 mean_bytes: used.mean_bytes()?,
@@ -147,7 +147,7 @@ impl<'a> Processes<'a> {
             largest.sort_by_key(|&(name, bytes)| (Reverse(bytes), name));
             let ranked = (1..).zip(largest.into_iter().take(most));
             found.extend(ranked.map(|(rank, (name, bytes))| DipProcess {
-                host: self.trace.host().to_owned(),
+                host_id: self.trace.host().to_owned(),
                 time_ms: self.trace.samples.time_ms[sample],
                 rank,
                 name: name.to_owned(),

@@ -64,7 +64,7 @@ pub fn explain(
     Ok(Explanation {
         source,
         host_name: (trace.inventory.host_name.clone()).unwrap_or_else(|| host.clone()),
-        asked_time_ms: at_ms.unwrap_or(trace.samples.time_ms[at]),
+        requested_time_ms: at_ms.unwrap_or(trace.samples.time_ms[at]),
         time_ms: trace.samples.time_ms[at],
         database_id: rows.text("database_id", at)?,
         sequence: trace.samples.sequence[at],
@@ -74,7 +74,7 @@ pub fn explain(
         processes,
         files,
         absences,
-        host,
+        host_id: host,
     })
 }
 

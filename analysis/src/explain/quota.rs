@@ -27,8 +27,8 @@ pub(super) fn of(host: &HostHistory<'_>, at: usize, headroom_share: f64) -> Opti
     Some(ExplainedQuota {
         quota_bytes: stored(found.quota_bytes),
         idle_quota_bytes: stored(found.idle_quota_bytes),
-        recruitable_bytes: stored(found.recruitable_bytes),
-        recruitable_terms: vec![
+        paper_quota_bytes: stored(found.paper_quota_bytes),
+        paper_quota_terms: vec![
             term("available", Some(stored(categories.available_bytes))),
             term("lent already", Some(stored(categories.guest_bytes))),
             less("headroom", Some(stored(headroom))),

@@ -12,7 +12,7 @@ use gleaner_policy::forecast::table::{self, Question, Table};
 use gleaner_policy::forecast::{AHEAD, AHEAD_S, Bins, SLOTS, TABLE_VERSION};
 use gleaner_schemas::findings::{
     Findings, Forecast, ForecastCalibration, ForecastCell, ForecastHabit, ForecastQuality,
-    ForecastTableSize, ForecastWeight, NotMeasured, Parameters, Scope,
+    ForecastTableSize, ForecastWeight, MissingMeasure, Parameters, Scope,
 };
 use gleaner_schemas::units::Seconds;
 use std::array::from_fn;
@@ -125,7 +125,7 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
                         ahead_s,
                     })?;
                     Some(Forecast {
-                        host: host.host.clone(),
+                        host_id: host.host.clone(),
                         time_ms: host.time_ms,
                         scope: series.scope,
                         region_bytes: state.region_bytes,
@@ -142,9 +142,9 @@ fn forecasts(hosts: &[Arc<HostPart>], all: &[Series], findings: &mut Findings) {
 fn missing(hosts: &[Arc<HostPart>], findings: &mut Findings) {
     let quality_is_empty = findings.forecast_quality.is_empty();
     let mut say = |measure: &str, host: &str, reason: String| {
-        findings.not_measured.push(NotMeasured {
+        findings.missing_measures.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: host.to_owned(),
+            host_id: host.to_owned(),
             reason,
         });
     };
@@ -203,8 +203,8 @@ impl Series {
                     resolution: parts.resolution,
                     uncertainty: parts.uncertainty,
                     calibration_slope: calibration.slope(),
-                    instants: score.instants as i64,
-                    origins: score.origins as i64,
+                    instants_count: score.instants as i64,
+                    origins_count: score.origins as i64,
                     hosts_count: score.hosts_count as i64,
                 })
             });
@@ -228,7 +228,7 @@ impl Series {
                 bin_high: bounds[1],
                 mean_forecast: bin.forecast / bin.instants as f64,
                 observed_share: bin.stayed as f64 / bin.instants as f64,
-                instants: bin.instants as i64,
+                instants_count: bin.instants as i64,
             })
     }
 
@@ -248,7 +248,7 @@ impl Series {
                             low_bin: bins[2].map(i64::from),
                             ahead_s: AHEAD_S[ahead],
                             probability: rounded(1.0 - lost),
-                            instants: share.instants as i64,
+                            instants_count: share.instants as i64,
                         }));
                 }
             };
@@ -295,9 +295,9 @@ impl Series {
                     scope: self.scope,
                     region_bytes: self.region_bytes,
                     region_share: self.region_share,
-                    host: part.host.clone(),
+                    host_id: part.host.clone(),
                     slot: slot.map(i64::from),
-                    instants: shares[0].instants as i64,
+                    instants_count: shares[0].instants as i64,
                     ..ForecastHabit::default()
                 }
                 .with_lost(lost.map(|lost| lost.map(rounded)))
@@ -341,11 +341,11 @@ impl Series {
                 scope: self.scope,
                 region_bytes: self.region_bytes,
                 region_share: self.region_share,
-                host: part.host.clone(),
+                host_id: part.host.clone(),
                 age_bin: Some(bins.age.into()),
                 margin_bin: Some(bins.margin.into()),
                 low_bin: Some(bins.low.into()),
-                instants: shares[0].instants as i64,
+                instants_count: shares[0].instants as i64,
                 ..ForecastHabit::default()
             };
             findings.forecast_habits.push(of_state.with_lost(lost));

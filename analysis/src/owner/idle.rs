@@ -16,12 +16,12 @@ impl HostMeasure for IdlePeriods {
 
     fn write(host: &mut HostHistory<'_>, _: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let record = |period: &IdlePeriod| findings::IdlePeriod {
-            host: host.id().to_owned(),
+            host_id: host.id().to_owned(),
             from_time_ms: period.from_ms,
             to_time_ms: period.to_ms,
             duration_s: (period.to_ms - period.from_ms) as f64 / 1000.0,
-            start_censored: period.start_cut,
-            end_censored: period.end.is_none(),
+            is_start_censored: period.is_start_censored,
+            is_end_censored: period.end.is_none(),
         };
         let periods = host.idleness.periods.iter();
         findings.idle_periods.extend(periods.map(record));

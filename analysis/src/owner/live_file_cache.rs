@@ -71,7 +71,7 @@ impl LiveFileCache {
             size_class: size_class.to_owned(),
             hosts_count: self.bytes.hosts,
             samples_count: self.bytes.count,
-            cut_samples_count: self.cut,
+            censored_samples_count: self.cut,
             mean_bytes: self.bytes.mean()?,
             sd_bytes: self.bytes.deviation(),
             median_bytes: self.bytes.median()?,

@@ -89,7 +89,7 @@ fn footprint(
 }
 
 /// Memory that `mode` would lend at a sample if the host were idle; `None` if unknown.
-fn lendable(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -> Option<u64> {
+fn quota_bytes(samples: &Samples, at: usize, mode: Mode, parameters: &Parameters) -> Option<u64> {
     let limits = Limits {
         mode,
         headroom_share: parameters.headroom_share,
@@ -112,7 +112,7 @@ pub(crate) struct MemoryContext([ModeSizes; 2]);
 #[derive(Clone, Debug, Default)]
 struct ModeSizes {
     /// Mean over samples.
-    lendable: Mean,
+    quota_bytes: Mean,
     /// Mean over returns, like all fields below.
     footprint: Mean,
     cost: Distribution,
@@ -139,7 +139,7 @@ impl Measure for MemoryContext {
 
     fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            mine.lendable.merge(&theirs.lendable);
+            mine.quota_bytes.merge(&theirs.quota_bytes);
             mine.footprint.merge(&theirs.footprint);
             mine.cost.merge(&theirs.cost);
             mine.upper_bound.merge(&theirs.upper_bound);
@@ -174,12 +174,12 @@ impl ModeSizes {
         parameters: &Parameters,
     ) -> Self {
         let samples = &host.trace.samples;
-        let lendable_at = |at| lendable(samples, at, mode, parameters);
+        let quota_at = |at| quota_bytes(samples, at, mode, parameters);
         let idle = (host.idleness.verdicts.iter().enumerate()).filter(|(_, v)| v.is_idle());
-        let while_idle = idle.filter_map(|(at, _)| Some(stored(lendable_at(at)?)));
+        let while_idle = idle.filter_map(|(at, _)| Some(stored(quota_at(at)?)));
         let (mut footprints, mut costs, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for (back, wanted) in host.returns.iter().zip(wanted) {
-            let (Some(wanted), Some(guest_bytes)) = (wanted, lendable_at(back.last_idle)) else {
+            let (Some(wanted), Some(guest_bytes)) = (wanted, quota_at(back.last_idle)) else {
                 continue;
             };
             let demand = Demand {
@@ -193,7 +193,7 @@ impl ModeSizes {
             bounds.push(stored(bound));
         }
         Self {
-            lendable: Mean::of(while_idle),
+            quota_bytes: Mean::of(while_idle),
             with_any: costs.iter().filter(|(bytes, _)| *bytes > 0).count() as i64,
             footprint: Mean::of(footprints.into_iter()),
             cost: Distribution::of(costs.into_iter()),
@@ -209,18 +209,18 @@ impl ModeSizes {
         mode: LendingMode,
     ) -> Option<findings::MemoryContext> {
         Some(findings::MemoryContext {
-            host: host.map(str::to_owned),
+            host_id: host.map(str::to_owned),
             size_class: size_class.to_owned(),
             mode,
-            mean_lendable_bytes: self.lendable.mean(),
-            returns: self.cost.count,
+            mean_quota_bytes: self.quota_bytes.mean(),
+            returns_count: self.cost.count,
             mean_footprint_bytes: self.footprint.mean()?,
             mean_bytes: self.cost.mean()?,
             median_bytes: self.cost.median()?,
             p90_bytes: self.cost.quantile(0.9)?,
             p99_bytes: self.cost.quantile(0.99)?,
             max_bytes: self.cost.max,
-            upper_bound_mean_bytes: self.upper_bound.mean()?,
+            mean_upper_bound_bytes: self.upper_bound.mean()?,
             share_of_returns_with_any: self.with_any as f64 / self.cost.count as f64,
         })
     }

@@ -166,8 +166,8 @@ impl CounterGrowth {
         Some(findings::OwnerCost {
             size_class: size_class.to_owned(),
             window,
-            lent,
-            windows: self.length_ms.count,
+            had_guests: lent,
+            windows_count: self.length_ms.count,
             mean_window_s: self.length_ms.mean()? / 1000.0,
             mean_guest_bytes: self.guest.mean()?,
             mean_memory_context_bytes: self.memory_context.mean(),

@@ -66,10 +66,10 @@ fn of_last(
         (_, Verdict::Unknown) => unseen(samples, last, sources),
     };
     Some(Quota {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         time_ms: samples.time_ms[last],
         quota_bytes: stored(found.quota_bytes),
-        recruitable_bytes: stored(found.recruitable_bytes),
+        paper_quota_bytes: stored(found.paper_quota_bytes),
         harvestable_bytes,
         reason,
     })
@@ -158,14 +158,14 @@ mod tests {
 
     fn said(samples: &Samples, verdict: Verdict, sources: &[ActivitySource]) -> (i64, String) {
         let q = of_last("h", samples, verdict, &Parameters::default(), sources).unwrap();
-        assert_eq!((q.recruitable_bytes, q.time_ms), (450, AT));
+        assert_eq!((q.paper_quota_bytes, q.time_ms), (450, AT));
         (q.quota_bytes, q.reason)
     }
 
     #[test]
     fn each_reason_in_words() {
         let blind = [ActivitySource {
-            host: "h".into(),
+            host_id: "h".into(),
             source: "input".into(),
             state: "denied".into(),
             samples_count: 1,

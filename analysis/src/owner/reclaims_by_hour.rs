@@ -56,7 +56,7 @@ impl Measure for ReclaimsByHour {
                 size_class: size_class.to_owned(),
                 weekday,
                 hour,
-                returns,
+                returns_count: returns,
                 idle_hours_s: idle_ms as f64 / 1000.0,
                 per_idle_hour: (idle_ms > 0)
                     .then(|| returns as f64 / (idle_ms as f64 / 3_600_000.0)),

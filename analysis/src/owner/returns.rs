@@ -20,10 +20,10 @@ impl Count {
     fn record(&self, host: Option<&str>, size_class: &str) -> Option<Reclaims> {
         let observed_days = self.observed_ms as f64 / 86_400_000.0;
         (self.observed_ms > 0).then(|| Reclaims {
-            host: host.map(str::to_owned),
+            host_id: host.map(str::to_owned),
             size_class: size_class.to_owned(),
             hosts_count: self.hosts,
-            reclaims: self.returns,
+            reclaims_count: self.returns,
             observed_days,
             reclaims_per_day: self.returns as f64 / observed_days,
         })

@@ -26,7 +26,7 @@ fn of_host(trace: &HostTrace<'_>) -> Option<AgentCost> {
     let sum_us: f64 = cpu_us.iter().map(|&us| us as f64).sum();
     let mean_cpu_ms = sum_us / cpu_us.len() as f64 / 1000.0;
     Some(AgentCost {
-        host: trace.host().to_owned(),
+        host_id: trace.host().to_owned(),
         max_cpu_ms: *cpu_us.iter().max()? as f64 / 1000.0,
         mean_cpu_ms,
         cpu_share: (trace.intervals.last()).map(|interval| mean_cpu_ms / interval as f64),

@@ -28,7 +28,7 @@ fn summary(host: &HostHistory<'_>, pass: &Pass<'_>) -> HostSummary {
     let physical_bytes = samples.physical_bytes.last().copied().unwrap_or(0);
     let share = host.idleness.share();
     HostSummary {
-        host: host.id().to_owned(),
+        host_id: host.id().to_owned(),
         host_name: (inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),
         size_class: pass.classes.of(physical_bytes).to_string(),
         physical_bytes,
@@ -64,7 +64,7 @@ impl HostMeasure for Gaps {
 
 fn record(host: &str, gap: &Gap) -> findings::Gap {
     findings::Gap {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         from_time_ms: gap.from_ms,
         to_time_ms: gap.to_ms,
         // A clock set back skips no time.

@@ -8,7 +8,7 @@ use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
     Absence, ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
-    LiveFileCache, MemoryContext, MemoryUsage, NotMeasured, NotionSizes, Parameters, TopFile,
+    LiveFileCache, MemoryContext, MemoryUsage, MissingMeasure, NotionSizes, Parameters, TopFile,
     TopProcess,
 };
 use gleaner_schemas::units::Seconds;
@@ -17,23 +17,24 @@ use gleaner_schemas::units::Seconds;
 pub(crate) struct MissingMeasures;
 
 impl HostMeasure for MissingMeasures {
-    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<NotMeasured>(ReadSet::SAMPLES)];
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<MissingMeasure>(ReadSet::SAMPLES)];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
         let missing = of_host(host, findings, pass);
-        findings.not_measured.extend(missing);
+        findings.missing_measures.extend(missing);
         Ok(())
     }
 }
 
-fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<NotMeasured> {
+fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<MissingMeasure> {
     let parameters = pass.parameters;
     let idleness = &host.idleness;
     let mut missing = Vec::new();
     let mut say = |measure: &str, reason: String| {
-        missing.push(NotMeasured {
+        missing.push(MissingMeasure {
             measure: measure.to_owned(),
-            host: host.id().to_owned(),
+            host_id: host.id().to_owned(),
             reason,
         });
     };
@@ -174,10 +175,10 @@ fn owner(
 }
 
 /// Note on a host without samples in the span.
-pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
-    NotMeasured {
+pub(crate) fn no_samples(host: &str, span: Span) -> MissingMeasure {
+    MissingMeasure {
         measure: "hosts".to_owned(),
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         reason: if span.is_cut() {
             "it has no samples in the span of time".to_owned()
         } else {
@@ -187,19 +188,19 @@ pub(crate) fn no_samples(host: &str, span: Span) -> NotMeasured {
 }
 
 /// Note that no host's idle time is known.
-pub(crate) fn no_idle_scope() -> NotMeasured {
-    NotMeasured {
+pub(crate) fn no_idle_scope() -> MissingMeasure {
+    MissingMeasure {
         measure: "availability_periods".to_owned(),
-        host: "all".to_owned(),
+        host_id: "all".to_owned(),
         reason: "in idle time: of no host can it be told when it was idle".to_owned(),
     }
 }
 
 /// Note that `without` of `hosts_count` hosts have not sent their records to a collector.
-pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> NotMeasured {
-    NotMeasured {
+pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> MissingMeasure {
+    MissingMeasure {
         measure: "period_ends".to_owned(),
-        host: "all".to_owned(),
+        host_id: "all".to_owned(),
         reason: format!(
             "by the network: of {without} of {hosts_count} hosts no arrivals at a collector are recorded"
         ),

@@ -62,7 +62,7 @@ fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
                 .map(|(_, span)| span.len().min(most))
                 .sum();
             Ok(Absence {
-                host: trace.host().to_owned(),
+                host_id: trace.host().to_owned(),
                 item: rows.text("item", group[0])?,
                 detail: rows.text("detail", group[0])?,
                 samples_count: samples_count as i64,
@@ -112,7 +112,7 @@ fn activity_sources(trace: &mut HostTrace<'_>) -> Result<Vec<ActivitySource>> {
             match known {
                 Some(known) => known.samples_count += samples_count,
                 None => found.push(ActivitySource {
-                    host: trace.host().to_owned(),
+                    host_id: trace.host().to_owned(),
                     source,
                     state,
                     samples_count,

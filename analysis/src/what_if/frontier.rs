@@ -7,21 +7,21 @@ use gleaner_schemas::findings::WhatIf;
 pub(super) fn mark(records: &mut [WhatIf]) {
     let is_known = records
         .iter()
-        .any(|r| r.context_per_host_day_bytes.is_some());
-    let cost = |r: &WhatIf| match r.context_per_host_day_bytes {
+        .any(|r| r.memory_context_bytes_per_host_day.is_some());
+    let cost = |r: &WhatIf| match r.memory_context_bytes_per_host_day {
         Some(bytes) => bytes,
         // No reclaim occurred.
         None if is_known => 0.0,
-        None => r.returned_per_host_day_bytes,
+        None => r.reclaimed_bytes_per_host_day,
     };
-    let point = |r: &WhatIf| (r.mode, r.scope, r.lent_mean_bytes, cost(r));
+    let point = |r: &WhatIf| (r.mode, r.scope, r.mean_quota_bytes, cost(r));
     let all: Vec<_> = records.iter().map(point).collect();
     for (record, &(mode, scope, lent, cost)) in records.iter_mut().zip(&all) {
         let beats = |&(_, _, more, less): &(_, _, f64, f64)| {
             more >= lent && less <= cost && (more > lent || less < cost)
         };
         let mut alike = all.iter().filter(|(m, s, ..)| (*m, *s) == (mode, scope));
-        record.on_frontier = !alike.any(beats);
+        record.is_on_frontier = !alike.any(beats);
     }
 }
 
@@ -41,15 +41,15 @@ mod tests {
             mode,
             hosts_count: 1,
             observed_s: 1.0,
-            lent_mean_bytes: lent,
-            lent_share: 0.0,
+            mean_quota_bytes: lent,
+            quota_share: 0.0,
             reclaims_per_host_day: 0.0,
-            returned_mean_bytes: None,
-            returned_per_host_day_bytes: returned,
-            context_mean_bytes: None,
-            context_p99_bytes: None,
-            context_per_host_day_bytes: None,
-            on_frontier: false,
+            mean_reclaimed_bytes: None,
+            reclaimed_bytes_per_host_day: returned,
+            mean_memory_context_bytes: None,
+            p99_memory_context_bytes: None,
+            memory_context_bytes_per_host_day: None,
+            is_on_frontier: false,
         }
     }
 
@@ -66,7 +66,7 @@ mod tests {
             record(Gentle, 1.0, 7.0), // the only record of its mode
         ];
         mark(&mut records);
-        let marked = records.map(|r| r.on_frontier);
+        let marked = records.map(|r| r.is_on_frontier);
         assert_eq!(marked, [true, true, false, false, true, true, true]);
         mark(&mut []);
     }
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn what_is_paged_in_again_is_the_cost_where_it_is_known() {
         let with = |lent, context| WhatIf {
-            context_per_host_day_bytes: context,
+            memory_context_bytes_per_host_day: context,
             ..record(LendingMode::Paper, lent, 1.0)
         };
         let mut records = [
@@ -88,7 +88,7 @@ mod tests {
             },
         ];
         mark(&mut records);
-        let marked = records.map(|r| r.on_frontier);
+        let marked = records.map(|r| r.is_on_frontier);
         assert_eq!(marked, [true, false, true, false, true]);
     }
 }

@@ -1,19 +1,19 @@
 //! Effects of other limits: memory gained, and its cost to the owners.
 //!
 //! The trace need not contain any lending. An idle host is taken to lend what `policy::quota` allows
-//! ([`lendable`]), from `minimum_idle_s` after the setting's idle rule held to the end of the idle period. A
+//! ([`quotas`]), from `minimum_idle_s` after the setting's idle rule held to the end of the idle period. A
 //! *reclaim* is an end by the owner or the load while memory is lent; a gap that ends the period reclaims
 //! nothing. A reclaim costs the memory context (`policy::memory_context`), with G the memory lent at the last
 //! idle sample. Quotas also shrink while a host stays idle, and in scope `all` while the owner works:
-//! `returned_per_host_day_bytes` contains that, which is a cost to guests rather than to owners. The two
+//! `reclaimed_bytes_per_host_day` contains that, which is a cost to guests rather than to owners. The two
 //! scopes are therefore not compared with each other.
 //!
 //! The idle rule is evaluated again for each idle threshold and load limit; all other settings need only
 //! differences of sums.
 
 mod frontier;
-mod lendable;
 mod outcome;
+mod quotas;
 mod setting;
 
 use crate::derived::HostHistory;
@@ -24,9 +24,9 @@ use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
 use gleaner_policy::quota::Mode;
-use gleaner_schemas::findings::{self, Findings, NotMeasured, Parameters};
-use lendable::LendableMemory;
+use gleaner_schemas::findings::{self, Findings, MissingMeasure, Parameters};
 use outcome::{Absence, Outcome};
+use quotas::IdleQuotas;
 use setting::Setting;
 use std::ops::Range;
 
@@ -46,7 +46,7 @@ impl Measure for WhatIf {
         }
         let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
         let mut rules: Vec<(IdleRule, Vec<Absence>)> = Vec::new();
-        let mut lendables: Vec<((Mode, f64), LendableMemory)> = Vec::new();
+        let mut all_quotas: Vec<((Mode, f64), IdleQuotas)> = Vec::new();
         let mut outcomes = Vec::with_capacity(settings.len());
         for setting in &settings {
             let rule = setting.rule();
@@ -55,18 +55,18 @@ impl Measure for WhatIf {
                 rules.push((rule, found));
             }
             let limits = (setting.policy_mode(), setting.headroom_share);
-            if !lendables.iter().any(|(l, _)| *l == limits) {
+            if !all_quotas.iter().any(|(l, _)| *l == limits) {
                 let (samples, segments) = (&host.trace.samples, &host.trace.segments);
-                lendables.push((
+                all_quotas.push((
                     limits,
-                    LendableMemory::of(samples, segments, limits.0, limits.1),
+                    IdleQuotas::of(samples, segments, limits.0, limits.1),
                 ));
             }
             let absences = rules.iter().find(|(r, _)| *r == rule);
-            let lendable = lendables.iter().find(|(l, _)| *l == limits);
-            outcomes.push(match (absences, lendable) {
-                (Some((_, absences)), Some((_, lendable))) => {
-                    Outcome::of_host(host, setting, lendable, absences)
+            let quotas = all_quotas.iter().find(|(l, _)| *l == limits);
+            outcomes.push(match (absences, quotas) {
+                (Some((_, absences)), Some((_, quotas))) => {
+                    Outcome::of_host(host, setting, quotas, absences)
                 }
                 _ => Outcome::default(),
             });
@@ -88,9 +88,9 @@ impl Measure for WhatIf {
             .collect();
         frontier::mark(&mut records);
         if records.is_empty() {
-            findings.not_measured.push(NotMeasured {
+            findings.missing_measures.push(MissingMeasure {
                 measure: "what_if".to_owned(),
-                host: "all".to_owned(),
+                host_id: "all".to_owned(),
                 reason: "of no host can it be told both when it was idle and where its memory went"
                     .to_owned(),
             });

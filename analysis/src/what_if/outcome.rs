@@ -1,6 +1,6 @@
 //! Outcome of one setting: memory lent and returned, on one host or several.
 
-use super::lendable::LendableMemory;
+use super::quotas::IdleQuotas;
 use super::setting::Setting;
 use crate::derived::HostHistory;
 use crate::statistics::distribution::Distribution;
@@ -17,10 +17,10 @@ pub(super) struct Outcome {
     pub(super) hosts: i64,
     pub(super) known_ms: i64,
     pub(super) physical_byte_ms: i128,
-    pub(super) lent_byte_ms: i128,
+    pub(super) quota_byte_ms: i128,
     pub(super) reclaims: i64,
     /// Bytes returned by reclaims.
-    pub(super) returned_bytes: i128,
+    pub(super) reclaimed_bytes: i128,
     /// Bytes returned because quotas shrank while memory was lent.
     pub(super) shrunk_bytes: i128,
     /// Memory context sizes of the reclaims with known footprints.
@@ -38,23 +38,23 @@ impl Outcome {
     pub(super) fn of_host(
         host: &HostHistory<'_>,
         setting: &Setting,
-        lendable: &LendableMemory,
+        quotas: &IdleQuotas,
         absences: &[Absence],
     ) -> Self {
-        if lendable.known_ms == 0 {
+        if quotas.known_ms == 0 {
             return Self::default();
         }
         let mut found = Self {
             hosts: 1,
-            known_ms: lendable.known_ms,
-            physical_byte_ms: lendable.physical_byte_ms,
+            known_ms: quotas.known_ms,
+            physical_byte_ms: quotas.physical_byte_ms,
             ..Self::default()
         };
         let time_ms = &host.trace.samples.time_ms;
         if setting.scope == Scope::All {
             for run in &host.trace.segments {
                 if let Some(times @ [from, .., to]) = time_ms.get(run.clone()) {
-                    found.add(lendable, times, run.start, *from, *to);
+                    found.add(quotas, times, run.start, *from, *to);
                 }
             }
             return found;
@@ -74,17 +74,17 @@ impl Outcome {
                 continue;
             };
             found.add(
-                lendable,
+                quotas,
                 &time_ms[run.clone()],
                 run.start,
                 from_ms,
                 period.to_ms,
             );
             let last = period.samples.end.saturating_sub(1);
-            let returned = lendable.bytes[last];
+            let returned = quotas.bytes[last];
             if period.end.is_some() && returned > 0 {
                 found.reclaims += 1;
-                found.returned_bytes += i128::from(returned);
+                found.reclaimed_bytes += i128::from(returned);
                 contexts.extend(demand.map(|demand| {
                     let guest_bytes = u64::try_from(returned).unwrap_or(0);
                     stored(memory_context_bytes(&Demand {
@@ -99,25 +99,18 @@ impl Outcome {
     }
 
     /// Adds lending from one instant of a run to another.
-    fn add(
-        &mut self,
-        lendable: &LendableMemory,
-        run: &[i64],
-        first: usize,
-        from_ms: i64,
-        to_ms: i64,
-    ) {
-        self.lent_byte_ms += lendable.lent_byte_ms(run, first, from_ms, to_ms);
-        self.shrunk_bytes += lendable.shrunk_bytes(run, first, from_ms, to_ms);
+    fn add(&mut self, quotas: &IdleQuotas, run: &[i64], first: usize, from_ms: i64, to_ms: i64) {
+        self.quota_byte_ms += quotas.quota_byte_ms(run, first, from_ms, to_ms);
+        self.shrunk_bytes += quotas.shrunk_bytes(run, first, from_ms, to_ms);
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.hosts += other.hosts;
         self.known_ms = self.known_ms.saturating_add(other.known_ms);
         self.physical_byte_ms += other.physical_byte_ms;
-        self.lent_byte_ms += other.lent_byte_ms;
+        self.quota_byte_ms += other.quota_byte_ms;
         self.reclaims += other.reclaims;
-        self.returned_bytes += other.returned_bytes;
+        self.reclaimed_bytes += other.reclaimed_bytes;
         self.shrunk_bytes += other.shrunk_bytes;
         self.contexts.merge(&other.contexts);
     }
@@ -139,16 +132,17 @@ impl Outcome {
             mode: setting.mode,
             hosts_count: self.hosts,
             observed_s: self.known_ms as f64 / 1000.0,
-            lent_mean_bytes: self.lent_byte_ms as f64 / self.known_ms as f64,
-            lent_share: self.lent_byte_ms as f64 / (self.physical_byte_ms.max(1)) as f64,
+            mean_quota_bytes: self.quota_byte_ms as f64 / self.known_ms as f64,
+            quota_share: self.quota_byte_ms as f64 / (self.physical_byte_ms.max(1)) as f64,
             reclaims_per_host_day: self.reclaims as f64 / days,
-            returned_mean_bytes: is_any.then(|| self.returned_bytes as f64 / self.reclaims as f64),
-            returned_per_host_day_bytes: (self.returned_bytes + self.shrunk_bytes) as f64 / days,
-            context_mean_bytes: self.contexts.mean(),
-            context_per_host_day_bytes: (self.contexts.mean())
+            mean_reclaimed_bytes: is_any
+                .then(|| self.reclaimed_bytes as f64 / self.reclaims as f64),
+            reclaimed_bytes_per_host_day: (self.reclaimed_bytes + self.shrunk_bytes) as f64 / days,
+            mean_memory_context_bytes: self.contexts.mean(),
+            memory_context_bytes_per_host_day: (self.contexts.mean())
                 .map(|m| m * self.reclaims as f64 / days),
-            context_p99_bytes: self.contexts.quantile(0.99),
-            on_frontier: false,
+            p99_memory_context_bytes: self.contexts.quantile(0.99),
+            is_on_frontier: false,
         })
     }
 }

@@ -40,7 +40,14 @@ type PeriodRow = (i64, i64, bool, Option<EndCause>);
 fn told(answer: &HostAvailability) -> Vec<PeriodRow> {
     let minutes = |ms: i64| (ms - NOON) / 60_000;
     let periods = answer.periods.iter();
-    let told = periods.map(|p| (minutes(p.from_ms), minutes(p.to_ms), p.is_start_seen, p.end));
+    let told = periods.map(|p| {
+        (
+            minutes(p.from_ms),
+            minutes(p.to_ms),
+            p.is_start_known,
+            p.end,
+        )
+    });
     told.collect()
 }
 
@@ -60,7 +67,7 @@ fn periods_with_their_times_and_ends() {
         panic!("{answers:?}")
     };
     assert_eq!(told(answer), ALL);
-    assert_eq!(answer.host, "a");
+    assert_eq!(answer.host_id, "a");
     assert_eq!(answer.host_name, "name of a");
     assert_eq!(
         (answer.physical_bytes, answer.cpus_count),
@@ -160,7 +167,7 @@ fn samples_say_what_a_policy_could_know() {
     let samples = &answers[0].samples;
     let known: Vec<_> = samples
         .iter()
-        .map(|s| (s.follows_gap, s.is_idle, s.is_away))
+        .map(|s| (s.follows_gap, s.is_idle, s.is_in_idle_period))
         .collect();
     let expected = [
         (true, Some(false), Some(true)), // the absence began here, which is known only five minutes later
@@ -175,7 +182,7 @@ fn samples_say_what_a_policy_could_know() {
     for (sample, quota) in samples.iter().zip([0, lent, lent, 0, 0]) {
         assert_eq!(sample.available_bytes, 900 * MIB);
         assert_eq!(sample.harvestable_bytes, Some(lent), "{sample:?}");
-        assert_eq!(sample.recruitable_bytes, Some(lent));
+        assert_eq!(sample.paper_quota_bytes, Some(lent));
         assert_eq!(sample.quota_bytes, Some(quota), "{sample:?}");
     }
 }

@@ -49,7 +49,7 @@ fn hours(f: &Findings, scope: Scope, region_mib: i64) -> Vec<Hour> {
         .map(|h| {
             let minutes = (h.available_share * 60.0).round();
             assert!((minutes / 60.0 - h.available_share).abs() < 1e-12);
-            let still = h.still_available_1h;
+            let still = h.available_1h_probability;
             (h.weekday, h.hour, minutes, still, h.counted_s / 60.0)
         })
         .collect()
@@ -114,7 +114,7 @@ fn reclaims_by_hour() {
     let all: Vec<_> = of_all
         .map(|r| {
             let minutes = r.idle_hours_s / 60.0;
-            (r.weekday, r.hour, r.returns, minutes, r.per_idle_hour)
+            (r.weekday, r.hour, r.returns_count, minutes, r.per_idle_hour)
         })
         .collect();
     // One hour ahead of UTC.

@@ -56,10 +56,10 @@ fn totals_are_of_the_hosts_seen() {
             (
                 (p.time_ms - NOON) / 60_000,
                 (p.hosts_seen_count, p.hosts_idle_count),
-                (p.installed_bytes / BYTES, p.available_bytes / BYTES),
-                p.available_min_bytes / MIB,
-                (mib(p.idle_available_bytes), mib(p.idle_recruitable_bytes)),
-                p.after_gap,
+                (p.physical_bytes / BYTES, p.available_bytes / BYTES),
+                p.min_available_bytes / MIB,
+                (mib(p.idle_available_bytes), mib(p.idle_paper_quota_bytes)),
+                p.is_after_gap,
             )
         })
         .collect();
@@ -104,10 +104,10 @@ fn totals_are_of_the_hosts_seen() {
     assert!((all.mean_bytes / BYTES - 2000.0 / 3.0).abs() < 1e-6);
     let sizes = [all.p1_bytes, all.p5_bytes, all.median_bytes, all.max_bytes];
     assert_eq!(sizes.map(|b| b / MIB), [500, 500, 700, 800]);
-    assert!((all.share_of_installed - 2000.0 / 5120.0).abs() < 1e-9);
+    assert!((all.share_of_physical - 2000.0 / 5120.0).abs() < 1e-9);
     assert_eq!((idle.scope, idle.cells_count), (Scope::Idle, 2));
     assert_eq!(idle.mean_bytes / BYTES, 250.0);
-    assert_eq!(idle.share_of_installed, 250.0 / 2048.0);
+    assert_eq!(idle.share_of_physical, 250.0 / 2048.0);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_cell_that_is_cut_is_not_seen() {
     }
     let f = r.analyzed(&parameters()).unwrap();
     let found: Vec<_> = (f.cluster_over_time.iter())
-        .map(|p| ((p.time_ms - NOON) / 60_000, p.after_gap))
+        .map(|p| ((p.time_ms - NOON) / 60_000, p.is_after_gap))
         .collect();
     assert_eq!(found, [(1, false), (2, false), (6, true)]);
 }
@@ -159,7 +159,7 @@ fn years_between_two_clocks_cost_nothing() {
     away(&mut r, "a", &[(0, 500), (60, 500), (120, 500)]);
     away(&mut r, "b", &[(years_s, 300), (years_s + 60, 300)]);
     let f = r.analyzed(&parameters()).unwrap();
-    let found: Vec<_> = f.cluster_over_time.iter().map(|p| p.after_gap).collect();
+    let found: Vec<_> = f.cluster_over_time.iter().map(|p| p.is_after_gap).collect();
     assert_eq!(found, [false, true, false]);
 }
 
@@ -209,10 +209,10 @@ fn one_is_gone_for_three_minutes(cause: &str) -> Findings {
 fn who_sleeps_has_lost_what_it_lent() {
     let found = |cause| -> Vec<(Residence, f64, i64, f64, i64)> {
         let f = one_is_gone_for_three_minutes(cause);
-        let of_ten_minutes = f.guaranteed.into_iter();
+        let of_ten_minutes = f.guarantees.into_iter();
         of_ten_minutes
             .filter(|g| g.scope == Scope::All)
-            .inspect(|g| assert_eq!((g.ahead_s, g.now_mean_bytes), (600.0, 488.0 * BYTES)))
+            .inspect(|g| assert_eq!((g.ahead_s, g.mean_now_bytes), (600.0, 488.0 * BYTES)))
             .map(|g| {
                 let share = g.share_of_now.unwrap();
                 (
@@ -242,12 +242,16 @@ fn who_sleeps_has_lost_what_it_lent() {
         (2, 100 * MIB, 600.0)
     );
     assert_eq!(
-        (pair.choices, pair.one_lost, pair.all_lost),
+        (
+            pair.choices_count,
+            pair.one_lost_probability,
+            pair.all_lost_probability
+        ),
         (15.0, 1.0 / 3.0, 0.0)
     );
-    assert_eq!(pair.all_lost_if_independent, 1.0 / 9.0);
+    assert_eq!(pair.all_lost_if_independent_probability, 1.0 / 9.0);
     assert_eq!(
-        (pair.all_lost_ratio, pair.none_lost),
+        (pair.all_lost_ratio, pair.none_lost_probability),
         (Some(0.0), 1.0 / 3.0)
     );
     assert!(
@@ -279,14 +283,17 @@ fn who_is_not_reached_has_lost_what_it_lent() {
     }
     let f = r.analyzed(&parameters()).unwrap();
     // Ten minutes from each of minutes 0 to 14: from 3 on, b's reach into the silence.
-    let stays: Vec<_> = (f.guaranteed.iter())
+    let stays: Vec<_> = (f.guarantees.iter())
         .filter(|g| g.scope == Scope::All && g.residence == Residence::Stays)
         .map(|g| (g.probability, g.bytes / MIB, g.cells_count))
         .collect();
     assert_eq!(stays, [(0.5, 244, 15), (0.9, 244, 15)]);
     let pair = f.copies.iter().find(|c| c.scope == Scope::All).unwrap();
     // From 13 on, b has nothing to lend.
-    assert_eq!((pair.choices, pair.none_lost), (13.0, 3.0 / 13.0));
+    assert_eq!(
+        (pair.choices_count, pair.none_lost_probability),
+        (13.0, 3.0 / 13.0)
+    );
 }
 
 /// Six minutes of a host whose owner is away except for one visit, `seconds_before` minute 4.
@@ -321,7 +328,7 @@ fn owners_come_back_together() {
     assert_eq!(worst.time_ms, NOON + 180_000);
     assert_eq!((worst.hosts_count, worst.idle_hosts_before_count), (2, 3));
     assert_eq!(
-        (worst.bytes, worst.share_of_lendable),
+        (worst.reclaimed_bytes, worst.share_of_quota),
         (488 * MIB, Some(488.0 / 532.0))
     );
 
@@ -331,17 +338,17 @@ fn owners_come_back_together() {
     // Friday.
     assert_eq!((hour.weekday, hour.hour, hour.cells_count), (5, 12, 6));
     assert_eq!(
-        (hour.returns_per_cell_mean, hour.returns_per_cell_max),
+        (hour.mean_returns_per_cell, hour.max_returns_per_cell),
         (2.0 / 6.0, 2)
     );
     assert_eq!(hour.share_of_idle_hosts, Some(2.0 / 18.0));
-    assert!((hour.bytes_mean / BYTES - 488.0 / 6.0).abs() < 1e-6);
-    assert_eq!(hour.bytes_max, 488 * MIB);
+    assert!((hour.mean_reclaimed_bytes / BYTES - 488.0 / 6.0).abs() < 1e-6);
+    assert_eq!(hour.max_reclaimed_bytes, 488 * MIB);
     // The owners left immediately: all of that minute is idle time, but no lease of these hosts lasts through
     // it.
     let visit = &f.cluster_over_time[3];
     assert_eq!(visit.hosts_idle_count, Some(3.0));
-    assert_eq!(visit.idle_available_min_bytes, Some(300 * MIB));
+    assert_eq!(visit.min_idle_available_bytes, Some(300 * MIB));
 
     let berlin = Parameters {
         time_zone: "Europe/Berlin".into(),
@@ -369,7 +376,7 @@ fn classes_and_hosts_give_their_parts() {
                 c.size_class.as_str(),
                 c.hosts_count,
                 c.available_share,
-                c.installed_share,
+                c.physical_share,
             )
         })
         .collect();
@@ -462,9 +469,9 @@ fn a_host_demands_nothing_while_it_is_off_and_its_memory_while_it_sleeps() {
 
 fn why_not<'a>(f: &'a Findings, measure: &str) -> Option<&'a str> {
     let found = f
-        .not_measured
+        .missing_measures
         .iter()
-        .find(|n| n.measure == measure && n.host == "all");
+        .find(|n| n.measure == measure && n.host_id == "all");
     found.map(|n| n.reason.as_str())
 }
 
@@ -480,7 +487,7 @@ fn one_sample_says_nothing_of_the_cluster() {
     );
     assert!(f.cluster_over_time.is_empty() && f.cluster_available.is_empty());
     assert!(f.class_over_time.is_empty() && f.contribution_by_rank.is_empty());
-    assert!(f.guaranteed.is_empty() && f.copies.is_empty() && f.pooling.is_empty());
+    assert!(f.guarantees.is_empty() && f.copies.is_empty() && f.pooling.is_empty());
 }
 
 #[test]
@@ -495,7 +502,7 @@ fn one_host_alone_has_totals_and_says_what_it_lacks() {
             .unwrap()
             .contains("of no host can it be told")
     );
-    let too_far = why_not(&f, "guaranteed").unwrap();
+    let too_far = why_not(&f, "guarantees").unwrap();
     assert!(
         too_far.starts_with("in all time, 10 min, 1 h, 4 h, 12 h, 1 d ahead"),
         "{too_far}"
@@ -541,22 +548,22 @@ proptest! {
             let point = points.next().unwrap();
             prop_assert_eq!(point.time_ms, in_ms(seconds.start));
             prop_assert_eq!(point.available_bytes, (values.iter().sum::<i64>() / 60) as f64);
-            prop_assert_eq!(point.available_min_bytes, *values.iter().min().unwrap());
+            prop_assert_eq!(point.min_available_bytes, *values.iter().min().unwrap());
             let Some(idle_count) = point.hosts_idle_count else { continue };
             let (from, to) = (in_ms(seconds.start), in_ms(seconds.end));
             let idle_ms: i64 = f.idle_periods.iter()
                 .map(|p| (p.to_time_ms.min(to) - p.from_time_ms.max(from)).max(0)).sum();
             prop_assert_eq!(idle_count, idle_ms as f64 / 60_000.0);
             let open = f.idle_periods.iter().find(|p| p.from_time_ms <= from && from < p.to_time_ms);
-            let returned = open.is_some_and(|p| p.to_time_ms <= to && !p.end_censored);
+            let returned = open.is_some_and(|p| p.to_time_ms <= to && !p.is_end_censored);
             returns += i64::from(returned);
             let whole = open.is_some_and(|p| p.to_time_ms >= to) && !returned;
             let least = if whole { *values.iter().min().unwrap() } else { 0 };
-            prop_assert_eq!(point.idle_available_min_bytes, Some(least));
+            prop_assert_eq!(point.min_idle_available_bytes, Some(least));
         }
         prop_assert!(points.next().is_none());
         let found: f64 = f.returns_by_hour.iter()
-            .map(|h| h.returns_per_cell_mean * h.cells_count as f64).sum();
+            .map(|h| h.mean_returns_per_cell * h.cells_count as f64).sum();
         prop_assert!((found - returns as f64).abs() < 1e-9);
     }
 }

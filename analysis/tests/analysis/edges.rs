@@ -37,9 +37,9 @@ fn a_host_without_samples_is_named_beside_the_others() {
     let f = r.analyzed(&parameters()).unwrap();
     assert_eq!(f.hosts.len(), 1);
     assert!(
-        f.not_measured
+        f.missing_measures
             .iter()
-            .any(|n| n.host == "a" && n.reason == "it has no samples")
+            .any(|n| n.host_id == "a" && n.reason == "it has no samples")
     );
 }
 
@@ -53,7 +53,7 @@ fn one_sample_gives_what_one_sample_can() {
     assert_eq!((host.idle_share, host.sample_interval_s), (None, None));
     assert_eq!(host.host_name, "a");
     let idle = f
-        .not_measured
+        .missing_measures
         .iter()
         .find(|n| n.measure == "idle_periods")
         .unwrap();
@@ -66,7 +66,7 @@ fn one_sample_gives_what_one_sample_can() {
     assert!(
         f.availability_periods
             .iter()
-            .all(|p| p.periods == 0 && p.mean_s.is_none())
+            .all(|p| p.periods_count == 0 && p.mean_s.is_none())
     );
     assert_eq!(
         (f.memory_over_time.len(), f.agent_cost[0].cpu_share),
@@ -84,8 +84,8 @@ fn nothing_but_gaps() {
     let f = r.analyzed(&parameters()).unwrap();
     assert_eq!((f.gaps.len(), f.gaps[0].cause.as_str()), (4, "missing"));
     assert_eq!(f.hosts[0].coverage_share, 0.0);
-    assert!(f.availability_periods.iter().all(|p| p.periods == 0));
-    assert!(f.memory_over_time[1..].iter().all(|p| p.after_gap));
+    assert!(f.availability_periods.iter().all(|p| p.periods_count == 0));
+    assert!(f.memory_over_time[1..].iter().all(|p| p.is_after_gap));
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn a_clock_set_back_is_a_gap_and_order_is_kept() {
         .iter()
         .map(|p| {
             (
-                p.available_min_bytes / MIB,
+                p.min_available_bytes / MIB,
                 (p.time_ms - NOON) / 1000,
-                p.after_gap,
+                p.is_after_gap,
             )
         })
         .collect();
@@ -162,7 +162,7 @@ fn a_recorded_gap_divides_whatever_its_length() {
         .iter()
         .find(|p| p.scope == Scope::All)
         .unwrap();
-    assert_eq!((small.periods, small.mean_s), (2, Some(90.0)));
+    assert_eq!((small.periods_count, small.mean_s), (2, Some(90.0)));
 }
 
 #[test]
@@ -230,7 +230,10 @@ fn only_the_measures_that_were_asked_for() {
     assert!(f.memory_usage.is_empty() && f.availability_periods.is_empty());
     assert!(f.memory_over_time.is_empty());
     let measures = |f: &gleaner_schemas::findings::Findings| -> Vec<String> {
-        f.not_measured.iter().map(|n| n.measure.clone()).collect()
+        f.missing_measures
+            .iter()
+            .map(|n| n.measure.clone())
+            .collect()
     };
     assert!(
         !measures(&f).contains(&"top_processes".to_owned()),

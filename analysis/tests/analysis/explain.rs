@@ -102,7 +102,7 @@ fn each_figure_is_the_sum_of_its_terms() {
     let quota = e.quota.unwrap();
     assert_eq!(quota.quota_bytes, 0);
     let headroom = (1024.0 * 0.15 * MIB as f64) as i64;
-    assert_eq!(quota.recruitable_bytes, 600 * MIB - headroom);
+    assert_eq!(quota.paper_quota_bytes, 600 * MIB - headroom);
     let processes: Vec<_> = e
         .processes
         .iter()
@@ -196,8 +196,8 @@ fn an_imported_host_is_explained_by_its_trace() {
     };
     let described = SourceEntry {
         name: "a trace".into(),
-        available: "Available memory is an upper bound.".into(),
-        sizes_are_made_up: false,
+        available_meaning: "Available memory is an upper bound.".into(),
+        has_invented_sizes: false,
         columns: vec![
             column("physical_bytes", "what was provisioned"),
             column("available_bytes", "provisioned less used"),

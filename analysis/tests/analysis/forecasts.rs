@@ -56,7 +56,7 @@ fn what_never_fails_is_forecast_to_last() {
             // From noon to noon: seven calendar days, of which the last three and a half are scored. The last
             // hour's instants have no known outcome.
             assert_eq!(
-                (q.origins, q.instants),
+                (q.origins_count, q.instants_count),
                 (3, 2 * (2 * 144 + 72 - 7)),
                 "{q:?}"
             );
@@ -71,9 +71,9 @@ fn what_never_fails_is_forecast_to_last() {
         .find(|f| f.region_share.is_some())
         .unwrap();
     assert_eq!(half.region_bytes, 512 * MIB);
-    let missing: Vec<&str> = (found.not_measured.iter())
+    let missing: Vec<&str> = (found.missing_measures.iter())
         .filter(|n| n.measure == "forecasts")
-        .map(|n| n.host.as_str())
+        .map(|n| n.host_id.as_str())
         .collect();
     assert_eq!(missing, ["c"]);
     let size = &found.forecast_table_size[0];
@@ -102,7 +102,7 @@ fn habits_of_the_hour_are_learnt() {
     // At the last sample, ten minutes to noon, the hour is within twelve hours but not within six.
     let forecast = |host, ahead_s| {
         let mut such = found.forecasts.iter().filter(|f| {
-            f.host == host
+            f.host_id == host
                 && f.ahead_s == ahead_s
                 && f.scope == Scope::All
                 && f.region_share.is_none()
@@ -212,7 +212,7 @@ fn too_little_is_no_forecast() {
     assert!(found.forecast_table.is_empty());
     let of = |measure| {
         found
-            .not_measured
+            .missing_measures
             .iter()
             .filter(move |n| n.measure == measure)
             .count()

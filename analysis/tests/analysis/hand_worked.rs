@@ -101,7 +101,10 @@ fn hosts_gaps_and_what_tracing_cost() {
     );
     assert_eq!(f.parameters.region_bytes, [256 * MIB, 512 * MIB]);
     let a = &f.hosts[0];
-    assert_eq!((a.host.as_str(), a.host_name.as_str()), ("a", "name of a"));
+    assert_eq!(
+        (a.host_id.as_str(), a.host_name.as_str()),
+        ("a", "name of a")
+    );
     assert_eq!(
         (a.size_class.as_str(), a.cpus_count),
         ("512-1024 MiB", Some(4))
@@ -190,11 +193,11 @@ fn dips() {
     let a: Vec<_> = f
         .dips
         .iter()
-        .filter(|d| d.host == "a")
+        .filter(|d| d.host_id == "a")
         .map(|d| {
             (
                 d.threshold_bytes / MIB,
-                d.intervals,
+                d.intervals_count,
                 d.min_available_bytes / MIB,
                 d.min_time_ms,
             )
@@ -214,7 +217,13 @@ fn dips_by_hosts() {
         let all = f.dip_hosts.iter();
         all.filter(|d| d.notion == Notion::Available)
             .filter(move |d| d.size_class == "all" && d.threshold_bytes == Some(mib * MIB))
-            .map(|d| (d.at_least_intervals, d.hosts_count, d.hosts_in_all))
+            .map(|d| {
+                (
+                    d.minimum_intervals_count,
+                    d.hosts_count,
+                    d.known_hosts_count,
+                )
+            })
             .collect::<Vec<_>>()
     };
     // Host a was below 301 MiB twice, b never.
@@ -233,7 +242,7 @@ fn dips_by_hosts() {
         .iter()
         .filter(|d| d.notion == Notion::Available && d.threshold_share == Some(0.25));
     let quarter: Vec<_> = quarter
-        .map(|d| (d.at_least_intervals, d.hosts_count))
+        .map(|d| (d.minimum_intervals_count, d.hosts_count))
         .collect();
     assert!(
         quarter.ends_with(&[(0, 0), (1, 2), (6, 0), (11, 0), (21, 0), (31, 0)]),
@@ -260,7 +269,7 @@ fn availability_periods() {
     let f = found();
     // 512 MiB on a: 0-180 (cut at the start), 360-540 (cut by the gap), 1000-1090 (cut at both ends).
     let p = periods(&f, "512-1024 MiB", Scope::All, 512);
-    assert_eq!((p.periods, p.censored), (3, 3));
+    assert_eq!((p.periods_count, p.censored_count), (3, 3));
     assert_eq!(
         (p.mean_s, p.median_s, p.longest_s),
         (Some(150.0), Some(180.0), Some(180.0))
@@ -269,18 +278,21 @@ fn availability_periods() {
     assert_eq!(p.available_time_share, Some(450.0 / 630.0));
     // 256 MiB: the first period lasts to 270.
     let p = periods(&f, "512-1024 MiB", Scope::All, 256);
-    assert_eq!((p.periods, p.mean_s), (3, Some(180.0)));
+    assert_eq!((p.periods_count, p.mean_s), (3, Some(180.0)));
     // Including b's 90 s.
     let p = periods(&f, "all", Scope::All, 256);
-    assert_eq!((p.periods, p.censored, p.mean_s), (4, 4, Some(157.5)));
+    assert_eq!(
+        (p.periods_count, p.censored_count, p.mean_s),
+        (4, 4, Some(157.5))
+    );
     assert_eq!(p.available_time_share, Some(630.0 / 720.0));
     // Idle from 60 (samples at 90 to 540): 512 MiB from 90 to 180, and from 360 to 540, cut by the gap.
     let p = periods(&f, "512-1024 MiB", Scope::Idle, 512);
-    assert_eq!((p.periods, p.censored), (2, 1));
+    assert_eq!((p.periods_count, p.censored_count), (2, 1));
     assert_eq!((p.mean_s, p.restricted_mean_s), (Some(135.0), Some(135.0)));
     assert_eq!(p.available_time_share, Some(270.0 / 630.0));
     // b's idle time is unknown: class `all` is host a only, and b's class has no idle scope.
-    assert_eq!(periods(&f, "all", Scope::Idle, 512).periods, 2);
+    assert_eq!(periods(&f, "all", Scope::Idle, 512).periods_count, 2);
     let b_idle = |p: &&AvailabilityPeriods| p.size_class == "2-4 GiB" && p.scope == Scope::Idle;
     assert_eq!(f.availability_periods.iter().find(b_idle), None);
 }
@@ -295,7 +307,11 @@ fn idle_periods_and_quotas() {
         (NOON + 60_000, NOON + 540_000)
     );
     assert_eq!(
-        (idle.duration_s, idle.start_censored, idle.end_censored),
+        (
+            idle.duration_s,
+            idle.is_start_censored,
+            idle.is_end_censored
+        ),
         (480.0, false, true)
     );
     assert_eq!(f.hosts[0].idle_share, Some(480.0 / 630.0));
@@ -303,7 +319,7 @@ fn idle_periods_and_quotas() {
 
     let a = &f.quotas[0];
     assert_eq!((a.time_ms, a.quota_bytes), (NOON + 1_090_000, 0));
-    assert_eq!(a.recruitable_bytes, 700 * MIB - 161_061_273);
+    assert_eq!(a.paper_quota_bytes, 700 * MIB - 161_061_273);
     // Active at 995 s, but the load before 1000 s is unknown: 1000 + 300.
     assert_eq!(
         a.reason,
@@ -333,18 +349,22 @@ fn memory_over_time() {
     let a: Vec<_> = f
         .memory_over_time
         .iter()
-        .filter(|p| p.host == "a")
+        .filter(|p| p.host_id == "a")
         .collect();
     assert_eq!(a.len(), 9);
-    let idle: Vec<_> = a.iter().map(|p| p.idle).collect();
+    let idle: Vec<_> = a.iter().map(|p| p.is_idle).collect();
     let expected = [false, true, true, true, true, true, true, false, false];
     assert_eq!(idle, expected.map(Some));
-    let after_gap: Vec<_> = a.iter().map(|p| p.after_gap).collect();
+    let after_gap: Vec<_> = a.iter().map(|p| p.is_after_gap).collect();
     assert_eq!(after_gap.iter().position(|g| *g), Some(7));
     assert_eq!(after_gap.iter().filter(|g| **g).count(), 1);
-    let b = f.memory_over_time.iter().find(|p| p.host == "b").unwrap();
+    let b = f
+        .memory_over_time
+        .iter()
+        .find(|p| p.host_id == "b")
+        .unwrap();
     assert_eq!(
-        (b.idle, b.static_kernel_bytes, b.harvestable_bytes),
+        (b.is_idle, b.static_kernel_bytes, b.harvestable_bytes),
         (None, None, None)
     );
 }
@@ -353,9 +373,9 @@ fn memory_over_time() {
 fn what_is_not_measured_says_why() {
     let f = found();
     let reasons: Vec<String> = f
-        .not_measured
+        .missing_measures
         .iter()
-        .filter(|n| n.host == "b")
+        .filter(|n| n.host_id == "b")
         .map(|n| format!("{}: {}", n.measure, n.reason))
         .collect();
     assert_eq!(

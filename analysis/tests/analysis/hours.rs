@@ -61,7 +61,7 @@ fn worked_by_hand() {
                 d.hour,
                 d.threshold_bytes,
                 d.threshold_share,
-                d.intervals,
+                d.intervals_count,
                 d.samples_count,
             )
         })

@@ -90,17 +90,17 @@ fn ends_and_cuts() {
     let f = recorded("a", true).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
     // As seen: 0-30, 35-60, 120-180, 200-260, 300-360; all are cut by a gap or an end of the trace.
-    assert_eq!((p.periods, p.censored), (5, 5));
+    assert_eq!((p.periods_count, p.censored_count), (5, 5));
     assert_eq!(p.mean_s, Some(47.0 * 60.0));
     // As leases, the fourth becomes 200-220 and 240-260.
-    assert_eq!((p.start_cut, p.end_cut), (2, 2));
+    assert_eq!((p.start_censored_count, p.end_censored_count), (2, 2));
     let ended = [
-        p.ended_by_owner,
-        p.ended_by_load,
-        p.ended_by_memory,
-        p.ended_by_sleep_or_power,
-        p.ended_by_network,
-        p.ended_by_agent,
+        p.ended_by_owner_count,
+        p.ended_by_load_count,
+        p.ended_by_memory_count,
+        p.ended_by_sleep_or_power_count,
+        p.ended_by_network_count,
+        p.ended_by_agent_count,
     ];
     assert_eq!(ended, [0, 0, 1, 1, 1, 1]);
     // Lengths: 20 (network), 20 censored, 25 (sleep), 30 cut at its start, 60 (agent), 60 cut at both ends.
@@ -109,7 +109,14 @@ fn ends_and_cuts() {
     let curve: Vec<_> = curve.filter(|c| c.scope == Scope::All).collect();
     let counts: Vec<_> = curve
         .iter()
-        .map(|c| ((c.age_s / 60.0) as i64, c.at_risk, c.ended, c.censored))
+        .map(|c| {
+            (
+                (c.age_s / 60.0) as i64,
+                c.at_risk_count,
+                c.ended_count,
+                c.censored_count,
+            )
+        })
         .collect();
     assert_eq!(
         counts,
@@ -119,7 +126,7 @@ fn ends_and_cuts() {
     let survival: Vec<f64> = curve.iter().map(|c| c.survival).collect();
     let expected = [5.0 / 6.0, 0.625, 0.625, 0.3125];
     assert!(survival.iter().zip(expected).all(|(a, b)| near(*a, b)));
-    assert_eq!(p.survival_median_s, Some(3600.0));
+    assert_eq!(p.median_survival_s, Some(3600.0));
     let mean = 20.0 + 5.0 * 5.0 / 6.0 + 35.0 * 0.625;
     assert!(near(p.restricted_mean_s.unwrap(), mean * 60.0));
     // Without 0-30 and 300-360: 20, 20 censored, 25, 60; S = 3/4, 3/8.
@@ -141,7 +148,7 @@ fn ends_and_cuts() {
         .period_bounds
         .iter()
         .filter(|b| b.size_class == "all" && b.scope == Scope::All)
-        .map(|b| (b.quantile, b.bound_s, b.periods, b.verdict))
+        .map(|b| (b.quantile, b.bound_s, b.periods_count, b.verdict))
         .collect();
     assert_eq!(
         bounds,
@@ -159,9 +166,12 @@ fn the_owner_is_away_all_the_time() {
     // The owner has been away since before the trace: whatever ends idle time ends all leases, so both
     // scopes agree.
     let (all, idle) = (periods(&f, Scope::All), periods(&f, Scope::Idle));
-    assert_eq!((idle.start_cut, idle.end_cut), (all.start_cut, all.end_cut));
+    assert_eq!(
+        (idle.start_censored_count, idle.end_censored_count),
+        (all.start_censored_count, all.end_censored_count)
+    );
     assert_eq!(idle.restricted_mean_s, all.restricted_mean_s);
-    assert_eq!(idle.ended_by_sleep_or_power, 1);
+    assert_eq!(idle.ended_by_sleep_or_power_count, 1);
 }
 
 #[test]
@@ -174,21 +184,27 @@ fn odds_over_calendar_time() {
     let lost = 10.0 / 195.0;
     assert_eq!(
         [
-            ten.lost_to_memory,
-            ten.lost_to_sleep_or_power,
-            ten.lost_to_agent,
-            ten.lost_to_network
+            ten.lost_to_memory_probability,
+            ten.lost_to_sleep_or_power_probability,
+            ten.lost_to_agent_probability,
+            ten.lost_to_network_probability
         ],
         [lost; 4]
     );
-    assert_eq!((ten.lost_to_owner, ten.lost_to_load), (0.0, 0.0));
-    assert!((ten.still_available + 4.0 * lost - 1.0).abs() < 1e-12);
+    assert_eq!(
+        (ten.lost_to_owner_probability, ten.lost_to_load_probability),
+        (0.0, 0.0)
+    );
+    assert!((ten.available_probability + 4.0 * lost - 1.0).abs() < 1e-12);
     assert_eq!((ten.low, ten.high), (None, None)); // one host
     // For an hour, nothing of the last run counts, and of the first runs all up to 200: 0-30, 35-60,
     // 120-180; all are lost.
     let hour = odds(&f, 60);
-    assert_eq!((hour.observed_s, hour.still_available), (115.0 * 60.0, 0.0));
-    assert_eq!(hour.lost_to_agent, 60.0 / 115.0);
+    assert_eq!(
+        (hour.observed_s, hour.available_probability),
+        (115.0 * 60.0, 0.0)
+    );
+    assert_eq!(hour.lost_to_agent_probability, 60.0 / 115.0);
     // No instant can be followed for half a day.
     let half_a_day = f.availability_odds.iter().find(|o| o.ahead_s == 43_200.0);
     assert_eq!(half_a_day, None);
@@ -198,9 +214,9 @@ fn odds_over_calendar_time() {
 fn without_a_collector_the_network_is_not_measured() {
     let f = recorded("a", false).analyzed(&parameters()).unwrap();
     let p = periods(&f, Scope::All);
-    assert_eq!((p.ended_by_network, p.end_cut), (0, 2));
+    assert_eq!((p.ended_by_network_count, p.end_censored_count), (0, 2));
     let said = |f: &Findings| {
-        let all = f.not_measured.iter();
+        let all = f.missing_measures.iter();
         all.filter(|n| n.measure == "period_ends").count()
     };
     assert_eq!(said(&f), 1);
@@ -211,7 +227,10 @@ fn without_a_collector_the_network_is_not_measured() {
     );
     add(&mut both, "b", false);
     let f = both.analyzed(&parameters()).unwrap();
-    let reason = f.not_measured.iter().find(|n| n.measure == "period_ends");
+    let reason = f
+        .missing_measures
+        .iter()
+        .find(|n| n.measure == "period_ends");
     assert!(reason.unwrap().reason.contains("of 1 of 2 hosts"));
 }
 
@@ -224,8 +243,8 @@ fn hosts_that_are_alike_leave_no_doubt_and_none_is_asked_for() {
     };
     let f = fleet().analyzed(&parameters()).unwrap();
     let ten = odds(&f, 10);
-    assert_eq!(ten.low, Some(ten.still_available));
-    assert_eq!(ten.high, Some(ten.still_available));
+    assert_eq!(ten.low, Some(ten.available_probability));
+    assert_eq!(ten.high, Some(ten.available_probability));
     let p = periods(&f, Scope::All);
     assert_eq!((p.mean_low_s, p.mean_high_s), (p.mean_s, p.mean_s));
     let without = Parameters {
@@ -251,10 +270,13 @@ fn out_of_sight_is_a_cut() {
     }
     let f = r.analyzed(&parameters()).unwrap();
     let idle = periods(&f, Scope::Idle);
-    assert_eq!((idle.start_cut, idle.end_cut), (1, 1));
+    assert_eq!((idle.start_censored_count, idle.end_censored_count), (1, 1));
     assert_eq!(idle.restricted_mean_s, Some(35.0 * 60.0));
     let odds = f.availability_odds.iter();
     let mut odds = odds.filter(|o| o.size_class == "all" && o.scope == Scope::Idle);
     let ten = odds.find(|o| o.ahead_s == 600.0).unwrap();
-    assert_eq!((ten.observed_s, ten.still_available), (25.0 * 60.0, 1.0));
+    assert_eq!(
+        (ten.observed_s, ten.available_probability),
+        (25.0 * 60.0, 1.0)
+    );
 }

@@ -84,8 +84,15 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
     for scope in [Scope::All, Scope::Idle] {
         // 0-25, cut where the size is unknown; 35-45, its start cut likewise; 50-60.
         let p = periods(&f, scope, Notion::Harvestable).unwrap();
-        assert_eq!((p.periods, p.censored), (3, 3));
-        assert_eq!((p.start_cut, p.end_cut, p.ended_by_memory), (2, 2, 1));
+        assert_eq!((p.periods_count, p.censored_count), (3, 3));
+        assert_eq!(
+            (
+                p.start_censored_count,
+                p.end_censored_count,
+                p.ended_by_memory_count
+            ),
+            (2, 2, 1)
+        );
         assert_eq!(p.mean_s, Some(15.0 * 60.0));
         // Known for 25 minutes twice.
         assert_eq!(p.available_time_share, Some(45.0 / 50.0));
@@ -95,10 +102,13 @@ fn what_is_unknown_cuts_periods_on_both_sides() {
             is_of_all && (o.scope, o.notion) == (scope, Notion::Harvestable)
         };
         let ten = f.availability_odds.iter().find(of).unwrap();
-        assert_eq!((ten.observed_s, ten.still_available), (1500.0, 0.6));
-        assert_eq!(ten.lost_to_memory, 0.4);
+        assert_eq!((ten.observed_s, ten.available_probability), (1500.0, 0.6));
+        assert_eq!(ten.lost_to_memory_probability, 0.4);
         let available = periods(&f, scope, Notion::Available).unwrap();
-        assert_eq!((available.periods, available.longest_s), (1, Some(3600.0)));
+        assert_eq!(
+            (available.periods_count, available.longest_s),
+            (1, Some(3600.0))
+        );
         // No file was recorded.
         assert_eq!(periods(&f, scope, Notion::Paper), None);
         assert_eq!(sizes(&f, scope, Notion::Paper), None);
@@ -141,7 +151,7 @@ fn what_is_unknown_ends_what_can_be_followed() {
             o.size_class == "all" && o.ahead_s == 1800.0 && o.notion == notion
         };
         let odds = f.availability_odds.iter().find(of).unwrap();
-        (odds.observed_s / 60.0, odds.still_available)
+        (odds.observed_s / 60.0, odds.available_probability)
     };
     // Of 0-20 the state half an hour later is unknown; of 65-120 that of the part before 90 is known.
     assert_eq!(half_an_hour(Notion::Harvestable), (25.0, 1.0));
@@ -163,7 +173,7 @@ fn how_much_there_is_side_by_side() {
     assert_eq!(harvestable.median_bytes, 600.0 * mib - headroom);
     assert_eq!(harvestable.p5_bytes, 300.0 * mib - headroom);
     // No owner returned.
-    assert_eq!(harvestable.context_mean_bytes, None);
+    assert_eq!(harvestable.mean_memory_context_bytes, None);
 }
 
 #[test]
@@ -175,7 +185,7 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
         assert_eq!(paper.samples_count, 8);
         assert_eq!(paper.mean_bytes, (200 * MIB) as f64);
         let p = periods(&f, scope, Notion::Paper).unwrap();
-        assert_eq!((p.periods, p.available_time_share), (0, Some(0.0)));
+        assert_eq!((p.periods_count, p.available_time_share), (0, Some(0.0)));
     }
     let small = Parameters {
         region_bytes: vec![200 * MIB],
@@ -184,7 +194,14 @@ fn the_papers_notion_ends_where_idleness_cannot_be_told() {
     let f = with_a_file().analyzed(&small).unwrap();
     for (notion, minutes) in [(Notion::Available, 60.0), (Notion::Paper, 35.0)] {
         let p = periods(&f, Scope::All, notion).unwrap();
-        assert_eq!((p.periods, p.start_cut, p.end_cut), (1, 1, 1));
+        assert_eq!(
+            (
+                p.periods_count,
+                p.start_censored_count,
+                p.end_censored_count
+            ),
+            (1, 1, 1)
+        );
         assert_eq!(p.mean_s, Some(minutes * 60.0));
         assert_eq!(p.available_time_share, Some(1.0));
     }
@@ -201,7 +218,7 @@ fn dips_by_each_notion() {
         let f = with_a_file().analyzed(&parameters).unwrap();
         let all = f.dip_hosts.into_iter();
         all.filter(|d| d.notion == notion && d.size_class == "all" && d.hosts_count > 0)
-            .map(|d| (d.threshold_bytes.unwrap() / MIB, d.at_least_intervals))
+            .map(|d| (d.threshold_bytes.unwrap() / MIB, d.minimum_intervals_count))
             .collect::<Vec<_>>()
     };
     // By memory available now, one sample has 200 MiB; by the paper's notion, eight do, and the others are
@@ -224,18 +241,21 @@ fn what_lending_would_cost_stands_beside_idle_time() {
     // Ten samples of 500 MiB and one of 300.
     let mean = (5300.0 / 11.0) * MIB as f64 - HEADROOM as f64;
     assert!((harvestable.mean_bytes - mean).abs() < 1.0);
-    assert_eq!(harvestable.lendable_mean_bytes, gentle.mean_lendable_bytes);
-    assert!(harvestable.lendable_mean_bytes.is_some());
-    assert_eq!(harvestable.context_mean_bytes, Some(gentle.mean_bytes));
-    assert_eq!(harvestable.context_p99_bytes, Some(gentle.p99_bytes));
+    assert_eq!(harvestable.mean_quota_bytes, gentle.mean_quota_bytes);
+    assert!(harvestable.mean_quota_bytes.is_some());
+    assert_eq!(
+        harvestable.mean_memory_context_bytes,
+        Some(gentle.mean_bytes)
+    );
+    assert_eq!(harvestable.p99_memory_context_bytes, Some(gentle.p99_bytes));
     // No lending mode uses this notion, and none lends in all time.
     for (scope, notion) in [
         (Scope::Idle, Notion::Available),
         (Scope::All, Notion::Harvestable),
     ] {
         let other = sizes(&f, scope, notion).unwrap();
-        assert_eq!(other.lendable_mean_bytes, None);
-        assert_eq!(other.context_mean_bytes, None);
+        assert_eq!(other.mean_quota_bytes, None);
+        assert_eq!(other.mean_memory_context_bytes, None);
     }
 }
 

@@ -259,7 +259,7 @@ struct LentSample {
     time_ms: i64,
     follows_gap: bool,
     is_idle: bool,
-    recruitable_bytes: u64,
+    paper_quota_bytes: u64,
     /// 0 if the trace does not record harvestable memory.
     quota_bytes: u64,
 }
@@ -269,7 +269,7 @@ fn lent(folder: &Path) -> Vec<LentSample> {
         "time",
         "follows_gap",
         "is_idle",
-        "recruitable_bytes",
+        "paper_quota_bytes",
         "quota_bytes",
     ];
     let rows = exported(folder, "samples", &columns).into_iter();
@@ -277,7 +277,7 @@ fn lent(folder: &Path) -> Vec<LentSample> {
         time_ms: time_ms(&row[0]),
         follows_gap: row[1] == "true",
         is_idle: row[2] == "true",
-        recruitable_bytes: row[3].parse().unwrap(),
+        paper_quota_bytes: row[3].parse().unwrap(),
         quota_bytes: row[4].parse().unwrap_or(0),
     };
     rows.map(sample).collect()
@@ -296,7 +296,7 @@ fn lendable(timeline: &Timeline, reading: &Reading, time_ms: i64) -> LendableByt
 fn lent_until(samples: &[LentSample], returned_ms: i64) -> u64 {
     let until = samples.partition_point(|sample| sample.time_ms <= returned_ms);
     let idle = samples[..until].iter().rev().find(|sample| sample.is_idle);
-    idle.unwrap().recruitable_bytes
+    idle.unwrap().paper_quota_bytes
 }
 
 /// For each return with known figures: footprint, upper bound and memory context size, in bytes.
@@ -340,10 +340,10 @@ proptest! {
         prop_assert_eq!(begins.collect::<Vec<_>>(), runs.iter().map(|run| run.0).collect::<Vec<_>>());
 
         // Ends of idle periods agree.
-        let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.end_censored).collect();
+        let ends: Vec<_> = findings.idle_periods.iter().filter(|p| !p.is_end_censored).collect();
         let returned = timeline.returns.iter().map(|back| ms(&reading, back.at_ns));
         prop_assert_eq!(returned.collect::<Vec<_>>(), ends.iter().map(|p| p.to_time_ms).collect::<Vec<_>>());
-        prop_assert_eq!(findings.reclaims.first().map_or(0, |r| r.reclaims), ends.len() as i64);
+        prop_assert_eq!(findings.reclaims.first().map_or(0, |r| r.reclaims_count), ends.len() as i64);
         let told = exported(out.path(), "periods", &["end", "ended_by"]);
         let told = told.iter().filter(|row| row[1] == "owner" || row[1] == "load");
         let told: Vec<_> = told.map(|row| (time_ms(&row[0]), row[1].clone())).collect();
@@ -371,8 +371,8 @@ proptest! {
             let sample = &pair[0];
             if ends.iter().all(|end| end.to_time_ms != sample.time_ms) {
                 let simulated = lendable(&timeline, &reading, sample.time_ms);
-                let recruitable_bytes = if sample.is_idle { sample.recruitable_bytes } else { 0 };
-                prop_assert_eq!(simulated.paper_bytes, recruitable_bytes, "at {}", sample.time_ms);
+                let paper_quota_bytes = if sample.is_idle { sample.paper_quota_bytes } else { 0 };
+                prop_assert_eq!(simulated.paper_bytes, paper_quota_bytes, "at {}", sample.time_ms);
                 prop_assert_eq!(simulated.gentle_bytes, sample.quota_bytes, "at {}", sample.time_ms);
             }
         }
@@ -380,10 +380,10 @@ proptest! {
         // Footprints and costs agree.
         let wanted = wanted(&timeline, &reading, &samples);
         let contexts = findings.memory_context.iter();
-        let context = contexts.clone().find(|c| c.host.is_some() && c.mode == LendingMode::Paper);
-        prop_assert_eq!(context.map_or(0, |c| c.returns), wanted.len() as i64);
+        let context = contexts.clone().find(|c| c.host_id.is_some() && c.mode == LendingMode::Paper);
+        prop_assert_eq!(context.map_or(0, |c| c.returns_count), wanted.len() as i64);
         if let Some(context) = context {
-            let found = [context.mean_footprint_bytes, context.upper_bound_mean_bytes, context.mean_bytes];
+            let found = [context.mean_footprint_bytes, context.mean_upper_bound_bytes, context.mean_bytes];
             for (of, found) in found.into_iter().enumerate() {
                 let expected = mean(wanted.iter().map(|w| w[of]));
                 prop_assert!((found - expected).abs() <= 1e-6 * expected, "{} of {:?}", of, wanted);

@@ -12,8 +12,8 @@
 
 use crate::recording::{MIB, Recording, sample};
 use gleaner_schemas::findings::{
-    AbsenceLengths, CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, NotMeasured,
-    OwnerCost, OwnerState, Parameters,
+    CostWindow, Findings, LendingMode, MemoryContext, MemoryUsage, MissingMeasure, OwnerCost,
+    OwnerPeriodLengths, OwnerState, Parameters,
 };
 use gleaner_schemas::rows::{FileRow, ProcessRow, SampleRow};
 
@@ -46,9 +46,9 @@ pub(crate) fn found(r: Recording) -> Findings {
     r.analyzed(&Parameters::default()).unwrap()
 }
 
-fn lengths(f: &Findings, state: OwnerState) -> &AbsenceLengths {
-    let of = |l: &&AbsenceLengths| l.size_class == "all" && l.state == state;
-    f.absence_lengths.iter().find(of).unwrap()
+fn lengths(f: &Findings, state: OwnerState) -> &OwnerPeriodLengths {
+    let of = |l: &&OwnerPeriodLengths| l.size_class == "all" && l.state == state;
+    f.owner_period_lengths.iter().find(of).unwrap()
 }
 
 #[test]
@@ -57,23 +57,29 @@ fn absences_presences_and_reclaims() {
     // The owner left when the trace began; the gap cut the second absence.
     let idle = lengths(&f, OwnerState::Idle);
     assert_eq!(
-        (idle.periods, idle.censored, idle.mean_s),
+        (idle.periods_count, idle.censored_count, idle.mean_s),
         (2, 1, Some(500.0))
     );
     // 500 to 880 s. The presence at the sample after the gap has no observed length.
     let busy = lengths(&f, OwnerState::Busy);
-    assert_eq!((busy.periods, busy.censored), (1, 0));
+    assert_eq!((busy.periods_count, busy.censored_count), (1, 0));
     assert_eq!((busy.mean_s, busy.p99_s), (Some(380.0), Some(380.0)));
 
     let [of_host, of_class, of_all] = f.reclaims.as_slice() else {
         panic!("{:?}", f.reclaims);
     };
-    assert_eq!((of_host.host.as_deref(), of_host.reclaims), (Some("a"), 1));
+    assert_eq!(
+        (of_host.host_id.as_deref(), of_host.reclaims_count),
+        (Some("a"), 1)
+    );
     assert_eq!(of_host.observed_days, 1260.0 / 86_400.0);
     assert_eq!(of_host.reclaims_per_day, 86_400.0 / 1260.0);
     for (pooled, class) in [(of_class, "512-1024 MiB"), (of_all, "all")] {
-        assert_eq!((&pooled.host, pooled.size_class.as_str()), (&None, class));
-        assert_eq!((pooled.hosts_count, pooled.reclaims), (1, 1));
+        assert_eq!(
+            (&pooled.host_id, pooled.size_class.as_str()),
+            (&None, class)
+        );
+        assert_eq!((pooled.hosts_count, pooled.reclaims_count), (1, 1));
     }
 }
 
@@ -85,7 +91,7 @@ fn an_owner_out_of_sight_is_neither_away_nor_there() {
         r.row("a", i + 1, i * 90, &sample(500));
     }
     let f = found(r);
-    assert_eq!((f.absence_lengths.len(), f.reclaims.len()), (0, 0));
+    assert_eq!((f.owner_period_lengths.len(), f.reclaims.len()), (0, 0));
 }
 
 fn file(file_id: i64, open_count: i64, cached_mib: Option<i64>) -> FileRow {
@@ -157,7 +163,7 @@ fn live_files_by_lookahead() {
     assert!((share - (650.0 / 16.0 + sd) / 1024.0).abs() < 1e-8);
     assert_eq!(live.within_headroom_share, 1.0);
     // Absence 1 and the time after the gap were not seen whole.
-    assert_eq!(live.cut_samples_count, 6);
+    assert_eq!(live.censored_samples_count, 6);
 
     let usage = |category: &str| {
         let of = |u: &&MemoryUsage| u.size_class == "all" && u.category == category;
@@ -182,8 +188,8 @@ fn live_files_by_lookahead() {
 #[test]
 fn live_files_need_files_and_the_owner_in_sight() {
     let why = |f: &Findings| {
-        let of = |n: &&NotMeasured| n.measure == "live_file_cache";
-        f.not_measured.iter().find(of).map(|n| n.reason.clone())
+        let of = |n: &&MissingMeasure| n.measure == "live_file_cache";
+        f.missing_measures.iter().find(of).map(|n| n.reason.clone())
     };
     let f = found(host());
     assert!(f.live_file_cache.is_empty());
@@ -256,7 +262,7 @@ pub(crate) fn with_processes(lent_mib: i64) -> Recording {
 }
 
 pub(crate) fn contexts(f: &Findings, size_class: &str) -> Vec<MemoryContext> {
-    let of = |m: &&MemoryContext| m.size_class == size_class && m.host.is_none();
+    let of = |m: &&MemoryContext| m.size_class == size_class && m.host_id.is_none();
     f.memory_context.iter().filter(of).cloned().collect()
 }
 
@@ -273,28 +279,25 @@ fn memory_context_of_both_modes() {
     let cost = |lent_mib: i64| (150 + 600 + 50 + lent_mib + 24 + 60 - (1024 - 16)) * MIB - HEADROOM;
     for (context, expected) in [(&paper, cost(500)), (&gentle, cost(300))] {
         assert!(expected > 0);
-        assert_eq!((context.returns, context.max_bytes), (1, expected));
+        assert_eq!((context.returns_count, context.max_bytes), (1, expected));
         assert_eq!(
             (context.mean_bytes, context.p99_bytes),
             (expected as f64, expected as f64)
         );
         assert_eq!(context.mean_footprint_bytes, (800 * MIB) as f64);
         // Only process 1 had been there while the owner was away.
-        assert_eq!(context.upper_bound_mean_bytes, (150 * MIB) as f64);
+        assert_eq!(context.mean_upper_bound_bytes, (150 * MIB) as f64);
         assert_eq!(context.share_of_returns_with_any, 1.0);
     }
     // By the rule, samples 4, 5 and 14 are idle.
-    assert_eq!(
-        paper.mean_lendable_bytes,
-        Some((500 * MIB - HEADROOM) as f64)
-    );
+    assert_eq!(paper.mean_quota_bytes, Some((500 * MIB - HEADROOM) as f64));
     let gentle_mean = (1300 * MIB) as f64 / 3.0 - HEADROOM as f64;
-    assert!((gentle.mean_lendable_bytes.unwrap() - gentle_mean).abs() < 1.0);
+    assert!((gentle.mean_quota_bytes.unwrap() - gentle_mean).abs() < 1.0);
     // The host's own records have the same figures.
     let own = f
         .memory_context
         .iter()
-        .filter(|m| m.host.as_deref() == Some("a"));
+        .filter(|m| m.host_id.as_deref() == Some("a"));
     let own: Vec<i64> = own.map(|m| m.max_bytes).collect();
     assert_eq!(own, [cost(500), cost(300)]);
 }
@@ -304,7 +307,7 @@ fn what_is_lent_already_changes_no_memory_context() {
     let (none, some) = (found(with_processes(0)), found(with_processes(100)));
     for (none, some) in contexts(&none, "all").iter().zip(contexts(&some, "all")) {
         assert_eq!(none.mean_bytes, some.mean_bytes);
-        assert_eq!(none.mean_lendable_bytes, some.mean_lendable_bytes);
+        assert_eq!(none.mean_quota_bytes, some.mean_quota_bytes);
     }
 }
 
@@ -319,8 +322,11 @@ fn what_a_return_cost_as_measured() {
         let [back, busy] = costs.as_slice() else {
             panic!("{costs:?}");
         };
-        assert_eq!((back.window, back.lent), (CostWindow::Return, lent_mib > 0));
-        assert_eq!((back.windows, back.mean_window_s), (1, 180.0));
+        assert_eq!(
+            (back.window, back.had_guests),
+            (CostWindow::Return, lent_mib > 0)
+        );
+        assert_eq!((back.windows_count, back.mean_window_s), (1, 180.0));
         assert_eq!(back.mean_guest_bytes, (lent_mib * MIB) as f64);
         assert_eq!(back.mean_memory_context_bytes, Some(context * MIB as f64));
         assert_eq!(back.mean_psi_memory_some_us, Some(24_000.0));
@@ -334,7 +340,7 @@ fn what_a_return_cost_as_measured() {
         assert_eq!(absent, [None; 4]);
         // The presence lasts from 500 to 880 s; from its middle, 690 s, two samples on: 7 to 9.
         assert_eq!(
-            (busy.window, busy.lent, busy.windows),
+            (busy.window, busy.had_guests, busy.windows_count),
             (CostWindow::Busy, false, 1)
         );
         assert_eq!(
@@ -375,19 +381,19 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
     let f = found(r);
     let busy = lengths(&f, OwnerState::Busy);
     assert_eq!(
-        (busy.periods, busy.mean_s, busy.max_s),
+        (busy.periods_count, busy.mean_s, busy.max_s),
         (2, Some(950.0), Some(1900.0))
     );
     // The samples at 1200 s, too late for the window, and at 2400 s stand for the time after the returns: 20
     // and 40 MiB, and the 30 that are shared or file-backed.
     let context = &contexts(&f, "all")[0];
     assert_eq!(
-        (context.returns, context.mean_footprint_bytes),
+        (context.returns_count, context.mean_footprint_bytes),
         (2, (60 * MIB) as f64)
     );
     let all = f.owner_cost.iter().filter(|c| c.size_class == "all");
     let costs: Vec<_> = all
-        .map(|c| (c.window, c.windows, c.mean_psi_memory_some_us))
+        .map(|c| (c.window, c.windows_count, c.mean_psi_memory_some_us))
         .collect();
     // 1000 × (4 − 1) and (16 − 9) µs; from the middle of the presence, 3250 s, 1000 × (36 − 25).
     let expected = [
@@ -400,8 +406,8 @@ fn a_visit_between_two_samples_costs_but_is_no_base_line() {
 #[test]
 fn what_a_trace_lacks_for_costs_is_said() {
     let why = |f: &Findings, measure: &str| {
-        let of = |n: &&NotMeasured| n.measure == measure;
-        f.not_measured.iter().find(of).map(|n| n.reason.clone())
+        let of = |n: &&MissingMeasure| n.measure == measure;
+        f.missing_measures.iter().find(of).map(|n| n.reason.clone())
     };
     let f = found(host());
     assert!(f.memory_context.is_empty() && f.owner_cost.is_empty());

@@ -254,7 +254,7 @@ fn found_of(span: &Range<i64>) -> Findings {
     let mut found = recorded(span).analyzed(&parameters()).unwrap();
     found.parameters.from_time_ms = Some(NOON + span.start * 1000);
     found.parameters.until_time_ms = Some(NOON + span.end * 1000);
-    for missing in &mut found.not_measured {
+    for missing in &mut found.missing_measures {
         if missing.reason == "it has no samples" {
             missing.reason = "it has no samples in the span of time".to_owned();
         }
@@ -267,8 +267,9 @@ fn assert_same(found: &Findings, expected: &Findings, span: &Range<i64>) {
         let mut f = f.clone();
         // Sorted: the order of first appearance depends on the rows valid at the first sample.
         f.activity_sources
-            .sort_by_key(|a| (a.host.clone(), a.source.clone(), a.state.clone()));
-        f.absences.sort_by_key(|a| (a.host.clone(), a.item.clone()));
+            .sort_by_key(|a| (a.host_id.clone(), a.source.clone(), a.state.clone()));
+        f.absences
+            .sort_by_key(|a| (a.host_id.clone(), a.item.clone()));
         serde_json::to_value(f).unwrap()
     };
     let (found, expected) = (lists(found), lists(expected));
@@ -289,9 +290,9 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
     assert!(found.absences.len() >= 4 && found.activity_sources.len() >= 6);
     // Host c has samples only on the day before.
     let missing: Vec<_> = found
-        .not_measured
+        .missing_measures
         .iter()
-        .filter(|n| n.host == "c")
+        .filter(|n| n.host_id == "c")
         .collect();
     assert_eq!(missing.len(), 1);
     assert_eq!(missing[0].reason, "it has no samples in the span of time");
@@ -320,7 +321,7 @@ fn gaps_over_the_edges_are_cut_there() {
     // From the middle of the sleep to the middle of the stop.
     let span = 5 * HOUR..DAY + 12 * HOUR;
     let found = found_in(&span).unwrap();
-    let gaps: Vec<_> = (found.gaps.iter().filter(|g| g.host == "a"))
+    let gaps: Vec<_> = (found.gaps.iter().filter(|g| g.host_id == "a"))
         .map(|g| {
             (
                 (g.from_time_ms - NOON) / 1000,
@@ -341,7 +342,7 @@ fn gaps_over_the_edges_are_cut_there() {
     let hosts: Vec<_> = found
         .hosts
         .iter()
-        .map(|h| (h.host.as_str(), h.to_time_ms))
+        .map(|h| (h.host_id.as_str(), h.to_time_ms))
         .collect();
     assert_eq!(hosts[0], ("a", NOON + last * 1000));
 }
@@ -371,7 +372,7 @@ fn an_absence_over_the_edges_is_cut_there() {
         (minutes(idle[0].from_time_ms), minutes(idle[0].to_time_ms)),
         (120, 230)
     );
-    assert!(idle[0].start_censored && idle[0].end_censored);
+    assert!(idle[0].is_start_censored && idle[0].is_end_censored);
 }
 
 #[test]

@@ -67,10 +67,10 @@ fn is(
     let (minutes, days) = (11.0, 11.0 / 1440.0);
     let w = such[0];
     assert_eq!((w.hosts_count, w.observed_s), (1, 660.0));
-    close(w.lent_mean_bytes, lent * MIB as f64 / minutes / 2.0);
-    close(w.lent_share, lent / minutes / 2.0 / 1024.0);
+    close(w.mean_quota_bytes, lent * MIB as f64 / minutes / 2.0);
+    close(w.quota_share, lent / minutes / 2.0 / 1024.0);
     close(w.reclaims_per_host_day, reclaims as f64 / days);
-    close(w.returned_per_host_day_bytes, returned * MIB as f64 / days);
+    close(w.reclaimed_bytes_per_host_day, returned * MIB as f64 / days);
 }
 
 #[test]
@@ -145,16 +145,16 @@ fn what_owners_page_in_again() {
     };
     // 500 for the compiler, 444 lent, 84 for the kernel; 1024 less a reserve of 16 are there.
     let paper = of(LendingMode::Paper, "none");
-    assert_eq!(paper.context_mean_bytes, Some((20 * MIB) as f64));
-    assert_eq!(paper.context_p99_bytes, Some((20 * MIB) as f64));
-    assert_eq!(paper.returned_mean_bytes, Some((444 * MIB) as f64));
+    assert_eq!(paper.mean_memory_context_bytes, Some((20 * MIB) as f64));
+    assert_eq!(paper.p99_memory_context_bytes, Some((20 * MIB) as f64));
+    assert_eq!(paper.mean_reclaimed_bytes, Some((444 * MIB) as f64));
     assert_eq!(
-        of(LendingMode::Gentle, "none").context_mean_bytes,
+        of(LendingMode::Gentle, "none").mean_memory_context_bytes,
         Some(0.0)
     );
     let never = all.iter().find(|w| w.minimum_idle_s == 900.0).unwrap();
     assert_eq!(
-        (never.context_mean_bytes, never.returned_mean_bytes),
+        (never.mean_memory_context_bytes, never.mean_reclaimed_bytes),
         (None, None)
     );
 }
@@ -167,5 +167,10 @@ fn a_host_whose_owner_is_out_of_sight_has_none() {
         .row("a", 2, 60, &sample(600));
     let found = r.analyzed(&Parameters::default()).unwrap();
     assert_eq!(found.what_if, []);
-    assert!(found.not_measured.iter().any(|n| n.measure == "what_if"));
+    assert!(
+        found
+            .missing_measures
+            .iter()
+            .any(|n| n.measure == "what_if")
+    );
 }

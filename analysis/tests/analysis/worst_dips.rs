@@ -54,7 +54,7 @@ fn the_three_deepest_of_each_threshold() {
                 (d.threshold_share, d.threshold_bytes / MIB),
                 (d.from_time_ms - NOON) / 1000,
                 (d.to_time_ms - NOON) / 1000,
-                d.intervals,
+                d.intervals_count,
                 (d.min_available_bytes / MIB, (d.min_time_ms - NOON) / 1000),
             )
         })
@@ -85,8 +85,8 @@ fn the_three_deepest_of_each_threshold() {
         // The median of 324, 833, 842, 841, 420, 824, 218, 847, 716, 835, 514, 814, 312.
         assert_eq!(usual(dip.usual_process_bytes), Some(814.0));
     }
-    let not_measured = f.not_measured.iter().map(|n| n.measure.as_str());
-    assert!(not_measured.into_iter().any(|m| m == "dip_processes"));
+    let missing_measures = f.missing_measures.iter().map(|n| n.measure.as_str());
+    assert!(missing_measures.into_iter().any(|m| m == "dip_processes"));
 }
 
 #[test]
@@ -128,7 +128,11 @@ fn the_five_largest_names_of_each_worst_sample() {
             (second(7), 1, "ld", 10, 50.0),
         ]
     );
-    assert!(f.not_measured.iter().all(|n| n.measure != "dip_processes"));
+    assert!(
+        f.missing_measures
+            .iter()
+            .all(|n| n.measure != "dip_processes")
+    );
 }
 
 #[test]
@@ -136,7 +140,7 @@ fn use_of_memory_of_each_host() {
     let f = found(&[]);
     let of = |category: &str| {
         let mut all = f.memory_by_host.iter();
-        all.find(|m| m.host == "a" && m.category == category)
+        all.find(|m| m.host_id == "a" && m.category == category)
             .unwrap()
     };
     let available = of("available");

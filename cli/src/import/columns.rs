@@ -37,7 +37,7 @@ pub(crate) fn json(source: &Source<'_>) -> serde_json::Value {
     serde_json::json!({
         "source": source.name,
         "available_meaning": source.available_meaning,
-        "sizes_are_made_up": source.sizes_are_made_up,
+        "has_invented_sizes": source.has_invented_sizes,
         "columns": columns.collect::<Vec<_>>(),
     })
 }

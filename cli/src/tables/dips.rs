@@ -14,7 +14,7 @@ pub(super) fn hosts(findings: &Findings) -> String {
         &["class", "below"],
         1,
         |d| vec![d.size_class.clone(), threshold(d)],
-        |d| match d.at_least_intervals {
+        |d| match d.minimum_intervals_count {
             0 => "never".to_owned(),
             some => format!("≥ {some}"),
         },

@@ -91,8 +91,8 @@ mod tests {
             resolution: 0.0077,
             uncertainty: 0.02,
             calibration_slope,
-            instants: 100,
-            origins: 3,
+            instants_count: 100,
+            origins_count: 3,
             hosts_count: 2,
         };
         let of = |slope| {

@@ -45,9 +45,9 @@ pub(super) fn odds(findings: &Findings) -> String {
             or_dash(found.map(|o| match (o.low, o.high) {
                 (Some(low), Some(high)) => {
                     let (low, high) = (low * 100.0, high * 100.0);
-                    format!("{} ({low:.0}-{high:.0})", percent(o.still_available))
+                    format!("{} ({low:.0}-{high:.0})", percent(o.available_probability))
                 }
-                _ => percent(o.still_available),
+                _ => percent(o.available_probability),
             }))
         }));
         t.add_row(row);
@@ -81,7 +81,7 @@ pub(super) fn bounds(findings: &Findings) -> String {
             b.size_class.clone(),
             scope(b.scope).to_owned(),
             Bytes::from(b.region_bytes).to_string(),
-            b.periods.to_string(),
+            b.periods_count.to_string(),
             percent(b.censored_share),
         ];
         row.extend(of_region.iter().map(|b| seconds(b.bound_s)));

@@ -57,7 +57,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
 fn idle_quota_bytes(quota: &Quota) -> i64 {
     quota
         .harvestable_bytes
-        .map_or(0, |h| h.min(quota.recruitable_bytes))
+        .map_or(0, |h| h.min(quota.paper_quota_bytes))
 }
 
 fn usage_row(label: &str, usage: &MemoryUsage) -> Vec<String> {

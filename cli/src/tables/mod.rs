@@ -97,13 +97,13 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
         let _ = writeln!(text, "{}\n{body}\n", heading(&key));
     }
     let mut missing: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for m in &findings.not_measured {
+    for m in &findings.missing_measures {
         let said = missing
             .iter_mut()
             .find(|(measure, reason, _)| *measure == m.measure && *reason == m.reason);
         match said {
-            Some((_, _, hosts)) => hosts.push(&m.host),
-            None => missing.push((&m.measure, &m.reason, vec![&m.host])),
+            Some((_, _, hosts)) => hosts.push(&m.host_id),
+            None => missing.push((&m.measure, &m.reason, vec![&m.host_id])),
         }
     }
     for (measure, reason, hosts) in missing {
@@ -147,7 +147,7 @@ fn is_worth_a_row(findings: &Findings, size_class: &str) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use gleaner_schemas::findings::{ClusterPoint, NotMeasured, TraceColumn, TraceSource};
+    use gleaner_schemas::findings::{ClusterPoint, MissingMeasure, TraceColumn, TraceSource};
 
     #[test]
     fn what_imported_figures_mean_comes_before_whatever_is_asked_for() {
@@ -157,8 +157,8 @@ mod tests {
         findings.sources.push(TraceSource {
             name: "a trace".to_owned(),
             hosts_count: 3,
-            available: "Available memory is an upper bound.".to_owned(),
-            physical: Some("what was provisioned".to_owned()),
+            available_meaning: "Available memory is an upper bound.".to_owned(),
+            physical_meaning: Some("what was provisioned".to_owned()),
             columns: vec![TraceColumn {
                 table: "samples".to_owned(),
                 column: "physical_bytes".to_owned(),
@@ -182,9 +182,9 @@ mod tests {
     #[test]
     fn names_that_a_terminal_would_obey_are_shown_as_text() {
         let mut findings = Findings::default();
-        findings.not_measured.push(NotMeasured {
+        findings.missing_measures.push(MissingMeasure {
             measure: "reclaims".to_owned(),
-            host: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
+            host_id: "\x1b[2J\x1b]0;desk\x07\u{9b}1m".to_owned(),
             reason: "no owner".to_owned(),
         });
         let text = all(&findings, &[], 10).unwrap();

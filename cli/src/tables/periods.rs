@@ -34,8 +34,8 @@ pub(super) fn periods(findings: &Findings) -> String {
             }
             .to_owned(),
             Bytes::from(p.region_bytes).to_string(),
-            p.periods.to_string(),
-            p.censored.to_string(),
+            p.periods_count.to_string(),
+            p.censored_count.to_string(),
             seconds(p.mean_s),
             seconds(p.median_s),
             seconds(p.longest_s),

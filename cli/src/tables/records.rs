@@ -11,18 +11,17 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fmt;
 
-/// Columns that are shares without ending in `_share`.
-const SHARES: [&str; 9] = [
-    "probability",
+/// Columns that are shares, though their names end neither in `_share` nor in `probability`.
+const SHARES: [&str; 5] = [
     "survival",
     "low",
     "high",
-    "still_available",
-    "still_available_low",
-    "still_available_high",
     "cumulative_incidence",
     "quantile",
 ];
+
+/// Part of the name of a column with a rate of bytes, such as `reclaimed_bytes_per_host_day`.
+const BYTES_PER: &str = "_bytes_per_";
 
 /// Number of fields of a record that fit into a line.
 const WIDE: usize = 16;
@@ -97,7 +96,7 @@ impl Document {
         Ok(Self {
             parts: lists.parts?,
             host_names: hosts
-                .map(|h| (h.host.clone(), h.host_name.clone()))
+                .map(|h| (h.host_id.clone(), h.host_name.clone()))
                 .collect(),
             zone: TimeZone::get(&findings.parameters.time_zone).unwrap_or(TimeZone::UTC),
         })
@@ -115,9 +114,9 @@ impl Document {
             };
             if records
                 .iter()
-                .any(|r| field(r, "host") == Some(Value::Null))
+                .any(|r| field(r, "host_id") == Some(Value::Null))
             {
-                records.retain(|r| field(r, "host") == Some(Value::Null));
+                records.retain(|r| field(r, "host_id") == Some(Value::Null));
             }
             if records.first().is_some_and(|r| r.0.len() > WIDE) {
                 for record in records.iter_mut() {
@@ -126,8 +125,8 @@ impl Document {
                         .retain(|(name, _)| !name.contains("median_") && !name.contains("p99_"));
                 }
             }
-            if records.iter().any(|r| field(r, "on_frontier").is_some()) {
-                records.retain(|r| field(r, "on_frontier") == Some(Value::Bool(true)));
+            if records.iter().any(|r| field(r, "is_on_frontier").is_some()) {
+                records.retain(|r| field(r, "is_on_frontier") == Some(Value::Bool(true)));
             }
         }
     }
@@ -163,7 +162,7 @@ impl Document {
             let cell = |&at: &usize| {
                 let field = record.0.get(at);
                 or_dash(field.and_then(|(name, value)| match value {
-                    Value::String(id) if bears_name && name == "host" => Some(id.clone()),
+                    Value::String(id) if bears_name && name == "host_id" => Some(id.clone()),
                     _ => self.cell(name, value),
                 }))
             };
@@ -185,7 +184,7 @@ impl Document {
         let unit = name.rsplit('_').next().unwrap_or_default();
         Some(match (value, number) {
             (Value::Null, _) => return None,
-            (Value::String(text), _) if name == "host" => {
+            (Value::String(text), _) if name == "host_id" => {
                 self.host_names.get(text).unwrap_or(text).clone()
             }
             (Value::String(text), _) => text.replace('_', " "),
@@ -196,6 +195,8 @@ impl Document {
                 "s" => Seconds(number).to_string(),
                 "ms" => format!("{number:.1} ms"),
                 "us" => format!("{number:.0} us"),
+                "probability" => percent(number),
+                _ if name.contains(BYTES_PER) => Bytes(number).to_string(),
                 _ if name.contains("share") => percent(number),
                 _ if SHARES.contains(&name) => percent(number),
                 _ if value.is_i64() || value.is_u64() => value.to_string(),
@@ -238,11 +239,14 @@ fn percent(share: f64) -> String {
 
 /// A column's name without its unit, since every cell has it.
 fn heading(name: &str) -> String {
-    if name == "time_ms" {
-        return "time".to_owned();
+    match name {
+        "time_ms" => return "time".to_owned(),
+        "host_id" => return "host".to_owned(), // cells have the host's name where the list has none
+        _ => {}
     }
-    // For imported hosts this is the physical memory in their trace.
-    let name = &name.replace("installed", "physical_memory");
+    let name = &name
+        .replace("physical", "physical_memory")
+        .replace(BYTES_PER, "_per_");
     let units = ["_time_ms", "_bytes", "_ms", "_us", "_s", "_share", "_count"];
     let bare = units
         .iter()
@@ -260,7 +264,11 @@ mod tests {
         assert_eq!(percent(0.5), "50.0 %");
         assert_eq!(percent(0.9996), "99.960 %");
         assert_eq!(percent(1.0), "100.0 %");
-        assert_eq!(heading("share_of_installed"), "share of physical memory");
+        assert_eq!(heading("share_of_physical"), "share of physical memory");
+        assert_eq!(
+            heading("reclaimed_bytes_per_host_day"),
+            "reclaimed per host day"
+        );
         assert_eq!(significant(12.3456), "12.35");
         assert_eq!(significant(123_456.0), "123456");
         assert_eq!(significant(0.001_234_5), "0.001234");

@@ -70,7 +70,7 @@ fn hosts_that_dip(findings: &Findings, below_mib: i64, at_least: i64) -> Option<
     let found = all.find(|d| {
         (d.size_class.as_str(), d.notion) == ("all", Notion::Paper)
             && d.threshold_bytes == Some(below_mib * MIB)
-            && d.at_least_intervals == at_least
+            && d.minimum_intervals_count == at_least
     });
     found.map(|d| d.hosts_count as f64)
 }
@@ -201,9 +201,9 @@ mod tests {
                 notion,
                 threshold_bytes: Some(mib * MIB),
                 threshold_share: None,
-                at_least_intervals: at_least,
+                minimum_intervals_count: at_least,
                 hosts_count: hosts,
-                hosts_in_all: 52,
+                known_hosts_count: 52,
             });
         }
         let cell = |place| ours(&published, place, &observed);

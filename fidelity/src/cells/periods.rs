@@ -48,7 +48,7 @@ pub(super) fn least(figure: &Figure, part: i64, observed: &SeedResults) -> CellR
 
 /// Mean length of the busy periods that were seen from start to end.
 pub(super) fn mean_busy(findings: &Findings) -> Option<f64> {
-    let mut all = findings.absence_lengths.iter();
+    let mut all = findings.owner_period_lengths.iter();
     let busy = all.find(|l| l.size_class == "all" && l.state == OwnerState::Busy);
     busy.and_then(|l| l.mean_s)
 }
@@ -57,7 +57,7 @@ pub(super) fn mean_busy(findings: &Findings) -> Option<f64> {
 mod tests {
     use super::super::ours;
     use super::*;
-    use gleaner_schemas::findings::{AbsenceLengths, AvailabilityPeriods};
+    use gleaner_schemas::findings::{AvailabilityPeriods, OwnerPeriodLengths};
     use gleaner_traces::published::acharya_setia;
 
     #[test]
@@ -101,11 +101,11 @@ mod tests {
 
     #[test]
     fn busy_periods_are_those_of_all_hosts() {
-        let lengths = |class: &str, state, minutes: f64| AbsenceLengths {
+        let lengths = |class: &str, state, minutes: f64| OwnerPeriodLengths {
             size_class: class.to_owned(),
             state,
-            periods: 1,
-            censored: 0,
+            periods_count: 1,
+            censored_count: 0,
             mean_s: Some(minutes * 60.0),
             median_s: None,
             p90_s: None,
@@ -114,7 +114,7 @@ mod tests {
             restricted_mean_s: None,
         };
         let findings = Findings {
-            absence_lengths: vec![
+            owner_period_lengths: vec![
                 lengths("32-64 MiB", OwnerState::Busy, 1.0),
                 lengths("all", OwnerState::Idle, 2.0),
                 lengths("all", OwnerState::Busy, 3.0),

@@ -75,7 +75,7 @@ pub(super) fn share_of_large_hosts(figure: &Figure, observed: &SeedResults) -> C
 /// Idle periods of five minutes and more that were ended by owner or load, per host and day.
 pub(super) fn reclaims_per_day(name: Name, observed: &SeedResults) -> Option<f64> {
     let mut all = observed.of(name).reclaims.iter();
-    let pooled = all.find(|r| r.host.is_none() && r.size_class == "all");
+    let pooled = all.find(|r| r.host_id.is_none() && r.size_class == "all");
     pooled.map(|r| r.reclaims_per_day)
 }
 
@@ -103,9 +103,9 @@ mod tests {
             mean_share: 0.0,
             median_bytes: 0.0,
             p5_bytes: 0.0,
-            lendable_mean_bytes: None,
-            context_mean_bytes: None,
-            context_p99_bytes: None,
+            mean_quota_bytes: None,
+            mean_memory_context_bytes: None,
+            p99_memory_context_bytes: None,
         };
         // One host of 300 MiB with 200 available, and two of 100 with 50 each; a third of the large host's
         // samples are idle.
@@ -121,10 +121,10 @@ mod tests {
             sizes(large, Scope::Idle, paper, 10, 210.0),
         ];
         let record = |host: Option<&str>, reclaims_per_day| Reclaims {
-            host: host.map(str::to_owned),
+            host_id: host.map(str::to_owned),
             size_class: "all".to_owned(),
             hosts_count: 1,
-            reclaims: 1,
+            reclaims_count: 1,
             observed_days: 1.0,
             reclaims_per_day,
         };

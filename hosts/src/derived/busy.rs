@@ -20,9 +20,9 @@ pub struct BusyPeriod {
     /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
     /// True if the period's begin was not seen.
-    pub start_cut: bool,
+    pub is_start_censored: bool,
     /// True if the period's end was not seen.
-    pub end_cut: bool,
+    pub is_end_censored: bool,
 }
 
 /// Busy periods of one host, in order; `idleness` must be by the same rule.
@@ -40,23 +40,23 @@ pub fn busy_periods(
             samples: run.start..run.start,
             from_ms: time_ms[run.start],
             to_ms: time_ms[run.start],
-            start_cut: true,
-            end_cut: true,
+            is_start_censored: true,
+            is_end_censored: true,
         };
         while let Some(away) = idle.next_if(|p| p.samples.start < run.end) {
             open.samples.end = away.samples.start;
             open.to_ms = away.from_ms;
-            open.end_cut = false;
+            open.is_end_censored = false;
             // If the run begins with an absence, no busy period precedes it.
-            if !open.start_cut || open.to_ms > open.from_ms {
+            if !open.is_start_censored || open.to_ms > open.from_ms {
                 found.push(open);
             }
             open = BusyPeriod {
                 samples: away.samples.end..away.samples.end,
                 from_ms: away.to_ms,
                 to_ms: away.to_ms,
-                start_cut: false,
-                end_cut: true,
+                is_start_censored: false,
+                is_end_censored: true,
             };
         }
         if open.samples.start < run.end {
@@ -117,7 +117,7 @@ mod tests {
     ) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
         let of_minutes = |p: BusyPeriod| {
             let (from, to) = (p.from_ms / MIN, p.to_ms / MIN);
-            (from, to, p.start_cut, p.end_cut, p.samples)
+            (from, to, p.is_start_censored, p.is_end_censored, p.samples)
         };
         let (_, busy) = of(rows, runs);
         busy.into_iter().map(of_minutes).collect()
@@ -190,10 +190,10 @@ mod tests {
             }
             for period in &busy {
                 prop_assert!(period.from_ms <= period.to_ms);
-                if !period.start_cut {
+                if !period.is_start_censored {
                     prop_assert!(idleness.periods.iter().any(|p| p.to_ms == period.from_ms && p.end.is_some()));
                 }
-                if !period.end_cut {
+                if !period.is_end_censored {
                     prop_assert!(idleness.periods.iter().any(|p| p.from_ms == period.to_ms));
                 }
             }

@@ -19,7 +19,7 @@ pub struct IdlePeriod {
     /// End of the period, ms since 1970-01-01 UTC.
     pub to_ms: i64,
     /// True if the period's begin was not seen.
-    pub start_cut: bool,
+    pub is_start_censored: bool,
     /// Cause of the period's end; absent if the end was not seen.
     pub end: Option<EndCause>,
 }
@@ -111,7 +111,8 @@ impl Idleness {
                 Verdict::Idle { since_ms } => {
                     let calm = calm.get_or_insert(CalmRun { since_ms: now, cut });
                     let owner_idle_ms = samples[i].owner_idle_ms.unwrap_or(0);
-                    let start_cut = calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
+                    let is_start_censored =
+                        calm.cut && now.saturating_sub(owner_idle_ms) < calm.since_ms;
                     let period = open.get_or_insert_with(|| {
                         let from_ms = since_ms.max(earliest.0);
                         let of_run = &samples[run.clone()];
@@ -120,7 +121,7 @@ impl Idleness {
                             samples: (run.start + first).max(earliest.1)..i,
                             from_ms,
                             to_ms: now,
-                            start_cut,
+                            is_start_censored,
                             end: None, // until an end is seen
                         }
                     });
@@ -177,7 +178,7 @@ mod tests {
                 (
                     p.from_ms / MIN,
                     p.to_ms / MIN,
-                    p.start_cut,
+                    p.is_start_censored,
                     p.end.is_none(),
                     p.samples,
                 )
@@ -280,7 +281,7 @@ mod tests {
             .map(|p| (p.from_ms / MIN, p.to_ms / MIN))
             .collect();
         assert_eq!(ends, [(0, 6), (30, 36)]);
-        assert!(periods[1].start_cut);
+        assert!(periods[1].is_start_censored);
     }
 
     proptest! {

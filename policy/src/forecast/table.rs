@@ -143,7 +143,7 @@ impl Table {
         for habit in habits {
             let region = table.region(habit.scope, habit.region_bytes, habit.region_share);
             if let Some(region) = region {
-                let of_host = region.hosts.entry(habit.host.clone()).or_default();
+                let of_host = region.hosts.entry(habit.host_id.clone()).or_default();
                 match [habit.age_bin, habit.margin_bin, habit.low_bin].map(bin) {
                     [Some(age), Some(margin), Some(low)] => {
                         let bins = Bins { age, margin, low };
@@ -263,13 +263,13 @@ mod tests {
             low_bin: bins[2],
             ahead_s,
             probability,
-            instants: 1,
+            instants_count: 1,
         }
     }
 
     fn habit(host: &str, slot: Option<i64>, hour: f64) -> ForecastHabit {
         ForecastHabit {
-            host: host.into(),
+            host_id: host.into(),
             slot,
             region_bytes: Some(GIB),
             lost_in_1_h: Some(hour),

@@ -334,7 +334,7 @@ fn forecasts_tell_how_long_a_quota_stays() {
         low_bin: None,
         ahead_s,
         probability,
-        instants: 100,
+        instants_count: 100,
     };
     let table = Table::new(&[cell(3600, 0.95), cell(14_400, 0.6)], &[], &[]);
     let mut registry = registry();

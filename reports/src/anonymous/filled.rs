@@ -38,7 +38,7 @@ impl<'de> Deserializer<'de> for Field {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            "host" => visitor.visit_str(ID),
+            "host_id" => visitor.visit_str(ID),
             "host_name" => visitor.visit_str(NAME),
             _ => visitor.visit_str(TEXT),
         }

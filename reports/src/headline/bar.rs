@@ -23,7 +23,7 @@ const REST_SHARE: f64 = 0.005;
 /// Segments with the proportions of `memory`, scaled to the available memory of the headline, which excludes
 /// some times that `memory` includes.
 pub(super) fn segments(memory: &Memory, fleet: &Fleet) -> Vec<Segment> {
-    let installed = fleet.installed_bytes.max(1.0);
+    let installed = fleet.physical_bytes.max(1.0);
     let used = memory.physical_bytes - memory.available_bytes();
     let part = (installed - fleet.available_bytes) / used.max(1.0);
     let scaled = |category: Category, mean: f64| match category {

@@ -53,7 +53,7 @@ pub(super) fn cards(view: &View, now: &Fleet, before: Option<&Fleet>) -> Vec<Car
             format!(
                 "{} of {}, on average",
                 share(now.available_share),
-                bytes(now.installed_bytes)
+                bytes(now.physical_bytes)
             ),
             change(|f| Some(f.available_bytes)),
         ),

@@ -16,7 +16,7 @@ struct Region {
     bytes: i64,
     time_share: f64,
     ahead_s: f64,
-    still_available: f64,
+    available_probability: f64,
 }
 
 pub(super) fn sentence(view: &View) -> String {
@@ -37,9 +37,10 @@ pub(super) fn sentence(view: &View) -> String {
     let regions = regions(view);
     let usual = || regions.iter().filter(|r| r.time_share >= USUAL_SHARE);
     let dependable = usual()
-        .filter(|r| r.still_available >= DEPENDABLE_SHARE)
+        .filter(|r| r.available_probability >= DEPENDABLE_SHARE)
         .max_by_key(|r| r.bytes);
-    let likeliest = || usual().max_by(|a, b| a.still_available.total_cmp(&b.still_available));
+    let likeliest =
+        || usual().max_by(|a, b| a.available_probability.total_cmp(&b.available_probability));
     if let Some(region) = dependable {
         return format!(
             "The memory can be counted on for a while: {}.",
@@ -69,7 +70,7 @@ impl Region {
             "a region of {}{on_each} was available {} of the time; once available, it was still available {later} {share_of} {} of cases",
             size(self.bytes),
             share(self.time_share),
-            share(self.still_available)
+            share(self.available_probability)
         )
     }
 }
@@ -90,7 +91,7 @@ fn regions(view: &View) -> Vec<Region> {
             bytes: o.region_bytes,
             time_share: of.available_time_share?,
             ahead_s: o.ahead_s,
-            still_available: o.still_available,
+            available_probability: o.available_probability,
         })
     };
     odds()

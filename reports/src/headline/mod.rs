@@ -91,7 +91,7 @@ fn lead(view: &View, fleet: &Fleet, before: Option<&Fleet>) -> String {
         "On average, {} of {whose} memory was available: {} of {}{}{}.",
         share(fleet.available_share),
         bytes(fleet.available_bytes),
-        bytes(fleet.installed_bytes),
+        bytes(fleet.physical_bytes),
         dependable.unwrap_or_default(),
         change.map(|c| format!("; {c}")).unwrap_or_default(),
     )
@@ -141,7 +141,7 @@ fn worst(view: &View) -> Option<String> {
         return Some(format!(
             "Available memory was lowest around {}: {}{}.",
             view.clock.moment_to_minute(worst.point.time_ms),
-            bytes(worst.point.available_min_bytes as f64),
+            bytes(worst.point.min_available_bytes as f64),
             worst.caution
         ));
     }

@@ -10,17 +10,17 @@ fn fleet(hosts: usize) -> Findings {
     for host in (0..hosts).map(|i| i.to_string()) {
         for (time_ms, samples_count, gib) in [(0, 3, 12_i64), (64_800_000, 1, 4)] {
             findings.memory_over_time.push(MemoryPoint {
-                host: host.clone(),
+                host_id: host.clone(),
                 time_ms,
                 samples_count,
                 process_bytes: Some(((16 - gib) << 30) as f64),
                 available_bytes: (gib << 30) as f64,
-                available_min_bytes: gib << 30,
+                min_available_bytes: gib << 30,
                 ..MemoryPoint::default()
             });
         }
         findings.hosts.push(HostSummary {
-            host,
+            host_id: host,
             physical_bytes: 16 << 30,
             to_time_ms: 86_400_000,
             coverage_share: 1.0,
@@ -41,7 +41,7 @@ fn together(available_gib: f64) -> Findings {
         p5_bytes: (8.0 * GIB) as i64,
         median_bytes: 0,
         max_bytes: 0,
-        share_of_installed: gib / 32.0,
+        share_of_physical: gib / 32.0,
     };
     Findings {
         cluster_available: vec![
@@ -53,7 +53,7 @@ fn together(available_gib: f64) -> Findings {
             cells_count: 144,
             hosts_seen_count: 1.25,
             available_bytes: available_gib * GIB,
-            available_min_bytes: 7 << 30,
+            min_available_bytes: 7 << 30,
             harvestable_bytes: Some(available_gib / 2.0 * GIB),
             ..ClusterPoint::default()
         }],
@@ -72,7 +72,7 @@ fn region(gib: i64, time_share: f64) -> AvailabilityPeriods {
     }
 }
 
-fn odds(gib: i64, ahead_s: f64, still_available: f64) -> AvailabilityOdds {
+fn odds(gib: i64, ahead_s: f64, available_probability: f64) -> AvailabilityOdds {
     AvailabilityOdds {
         size_class: "all".into(),
         scope: Scope::All,
@@ -80,15 +80,15 @@ fn odds(gib: i64, ahead_s: f64, still_available: f64) -> AvailabilityOdds {
         region_bytes: gib << 30,
         ahead_s,
         observed_s: 1e6,
-        still_available,
+        available_probability,
         low: None,
         high: None,
-        lost_to_owner: 0.0,
-        lost_to_load: 0.0,
-        lost_to_memory: 1.0 - still_available,
-        lost_to_sleep_or_power: 0.0,
-        lost_to_network: 0.0,
-        lost_to_agent: 0.0,
+        lost_to_owner_probability: 0.0,
+        lost_to_load_probability: 0.0,
+        lost_to_memory_probability: 1.0 - available_probability,
+        lost_to_sleep_or_power_probability: 0.0,
+        lost_to_network_probability: 0.0,
+        lost_to_agent_probability: 0.0,
     }
 }
 
@@ -204,7 +204,7 @@ fn what_can_be_counted_on_is_the_largest_region_that_nearly_always_stays() {
         "a region of 4 GiB was available 96 % of the time; once available, it was still available an hour later in 96 % of cases.",
     );
     for odds in &mut findings.availability_odds {
-        odds.still_available -= 0.2;
+        odds.available_probability -= 0.2;
     }
     supports(
         &findings,
@@ -278,8 +278,8 @@ fn imported_hosts_are_told_by_their_trace() {
     findings.sources.push(TraceSource {
         name: "a trace".into(),
         hosts_count: 2,
-        available: "Available memory is an upper bound.".into(),
-        physical: Some("100 GiB, which stands for all".into()),
+        available_meaning: "Available memory is an upper bound.".into(),
+        physical_meaning: Some("100 GiB, which stands for all".into()),
         ..TraceSource::default()
     });
     let (support, notes) = said(&findings);

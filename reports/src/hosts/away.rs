@@ -99,7 +99,7 @@ fn traced(view: &View) -> Vec<DayPart> {
     let mut stretches: Vec<(i64, i64)> = Vec::new();
     for point in &view.findings.memory_over_time {
         match stretches.last_mut() {
-            Some(last) if !point.after_gap => last.1 = point.time_ms,
+            Some(last) if !point.is_after_gap => last.1 = point.time_ms,
             _ => stretches.push((point.time_ms, point.time_ms)),
         }
     }
@@ -172,7 +172,7 @@ fn sentence(view: &View, periods: &[IdlePeriod]) -> String {
     });
     let cut = periods
         .iter()
-        .filter(|p| p.start_censored || p.end_censored)
+        .filter(|p| p.is_start_censored || p.is_end_censored)
         .count() as i64;
     let caution = match cut {
         0 => String::new(),

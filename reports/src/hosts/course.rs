@@ -29,10 +29,10 @@ impl<'a> Course<'a> {
             .findings
             .memory_over_time
             .iter()
-            .filter(|p| p.host == host.host)
+            .filter(|p| p.host_id == host.host_id)
         {
             match runs.last_mut() {
-                Some(run) if !point.after_gap => run.push(point),
+                Some(run) if !point.is_after_gap => run.push(point),
                 _ => runs.push(vec![point]),
             }
         }

@@ -12,7 +12,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     let mut parts: Vec<Part> = said.into_iter().flatten().map(Part::Say).collect();
     let tables = [gaps(view), absences(view)];
     parts.extend(tables.into_iter().flatten().map(Part::Table));
-    let missing = &view.findings.not_measured;
+    let missing = &view.findings.missing_measures;
     parts.extend(missing.iter().map(|n| {
         let measure = n.measure.replace('_', " ");
         Part::Say(format!("Not measured: {measure}. {}", sentence(&n.reason)))

@@ -95,8 +95,8 @@ pub(super) fn counted(view: &View) -> Option<Table> {
     let rows = view.findings.absolute_dips().map(|dip| {
         vec![
             Cell::size(dip.threshold_bytes),
-            Cell::count(dip.intervals),
-            Cell::share(dip.intervals as f64 / dip.samples_count.max(1) as f64),
+            Cell::count(dip.intervals_count),
+            Cell::share(dip.intervals_count as f64 / dip.samples_count.max(1) as f64),
         ]
     });
     let mut table = Table::new(

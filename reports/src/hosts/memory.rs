@@ -75,7 +75,7 @@ pub(crate) fn available(view: &View) -> Option<Figure> {
         if buckets {
             let least = run
                 .iter()
-                .map(|p| Some(p.available_min_bytes as f64))
+                .map(|p| Some(p.min_available_bytes as f64))
                 .collect();
             line(
                 least,
@@ -186,7 +186,7 @@ impl Course<'_> {
     fn available_sentence(&self) -> String {
         let memory = &self.memory;
         let points = self.runs.iter().flatten();
-        let lowest = points.min_by_key(|p| p.available_min_bytes);
+        let lowest = points.min_by_key(|p| p.min_available_bytes);
         let when = lowest.map(|p| format!(", around {}", self.view.clock.moment(p.time_ms)));
         let harvestable = match (memory.harvestable_bytes, memory.least_harvestable_bytes) {
             (Some(mean), Some(least)) => format!(
@@ -236,13 +236,13 @@ impl Course<'_> {
     fn dip_words(&self) -> String {
         let dips = || self.view.findings.absolute_dips();
         let crossed = dips()
-            .filter(|d| d.intervals > 0)
+            .filter(|d| d.intervals_count > 0)
             .max_by_key(|d| d.threshold_bytes);
         match (crossed, dips().map(|d| d.threshold_bytes).max()) {
             (Some(dip), _) => format!(
                 "It fell below {} in {}.",
                 size(dip.threshold_bytes),
-                count(dip.intervals, "sample interval")
+                count(dip.intervals_count, "sample interval")
             ),
             (None, Some(highest)) => format!(
                 "It did not dip below any threshold, the highest being {}.",

@@ -35,7 +35,7 @@ pub(crate) fn pages(view: &View) -> Vec<HostPage> {
     let before = view.before.map(split::by_host).unwrap_or_default();
     let before: HashMap<&str, &Findings> = before
         .iter()
-        .filter_map(|findings| Some((findings.hosts.first()?.host.as_str(), findings)))
+        .filter_map(|findings| Some((findings.hosts.first()?.host_id.as_str(), findings)))
         .collect();
     let hosts = split::by_host(view.findings);
     let page = |(index, findings)| page(view, index, findings, &before);
@@ -48,7 +48,7 @@ fn page(
     findings: &Findings,
     before: &HashMap<&str, &Findings>,
 ) -> Option<HostPage> {
-    let id = findings.hosts.first()?.host.as_str();
+    let id = findings.hosts.first()?.host_id.as_str();
     let view = View {
         // Not `host-`, with which the anchors of the pages begin.
         prefix: format!("h{}-", index + 1),
@@ -147,7 +147,7 @@ fn lending(view: &View) -> Vec<Part> {
             view.clock.moment(quota.time_ms),
             stored_bytes(quota.quota_bytes),
             quota.reason,
-            stored_bytes(quota.recruitable_bytes.max(0)),
+            stored_bytes(quota.paper_quota_bytes.max(0)),
         ))
     });
     said.collect()

@@ -137,7 +137,7 @@ fn dips(findings: &Findings) -> impl Iterator<Item = Figure> {
                 size(dip.threshold_bytes)
             ),
             Kind::Share,
-            Some(dip.intervals as f64 / dip.samples_count.max(1) as f64),
+            Some(dip.intervals_count as f64 / dip.samples_count.max(1) as f64),
         )
     })
 }

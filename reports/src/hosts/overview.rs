@@ -32,8 +32,8 @@ fn table(view: &View) -> Option<Table> {
     let dips = worst_shares(view);
     let recorders = Recorders::of(view);
     let row = |host: &HostSummary| {
-        let memory = now.get(host.host.as_str());
-        let mut cells = vec![view.host_cell(&host.host)];
+        let memory = now.get(host.host_id.as_str());
+        let mut cells = vec![view.host_cell(&host.host_id)];
         cells.extend(recorders.cell(view, host));
         cells.extend([
             Cell::size(host.physical_bytes),
@@ -44,7 +44,7 @@ fn table(view: &View) -> Option<Table> {
             }),
         ]);
         if let Some(before) = &before {
-            let then = before.get(host.host.as_str());
+            let then = before.get(host.host_id.as_str());
             let change = memory
                 .zip(then)
                 .map(|(now, then)| now.available_share() - then.available_share());
@@ -52,7 +52,7 @@ fn table(view: &View) -> Option<Table> {
         }
         cells.extend([
             Cell::or_absent(memory, |m| Cell::bytes(m.least_available_bytes)),
-            Cell::or_absent(dips.get(host.host.as_str()).copied(), Cell::share),
+            Cell::or_absent(dips.get(host.host_id.as_str()).copied(), Cell::share),
             Cell::or_absent(host.idle_share, Cell::share),
             Cell::share(host.coverage_share),
         ]);
@@ -84,9 +84,11 @@ fn table(view: &View) -> Option<Table> {
 fn worst_shares<'a>(view: &View<'a>) -> HashMap<&'a str, f64> {
     let mut lowest: HashMap<&str, (i64, f64)> = HashMap::new();
     for dip in view.findings.absolute_dips() {
-        let share = dip.intervals as f64 / dip.samples_count.max(1) as f64;
-        let entry = lowest.entry(dip.host.as_str()).or_insert((i64::MAX, 0.0));
-        if dip.intervals > 0 && dip.threshold_bytes < entry.0 {
+        let share = dip.intervals_count as f64 / dip.samples_count.max(1) as f64;
+        let entry = lowest
+            .entry(dip.host_id.as_str())
+            .or_insert((i64::MAX, 0.0));
+        if dip.intervals_count > 0 && dip.threshold_bytes < entry.0 {
             *entry = (dip.threshold_bytes, share);
         }
     }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// over each list, however many hosts there are.
 pub(super) fn by_host(all: &Findings) -> Vec<Findings> {
     let ids = all.hosts.iter().enumerate();
-    let at: HashMap<&str, usize> = ids.map(|(at, host)| (host.host.as_str(), at)).collect();
+    let at: HashMap<&str, usize> = ids.map(|(at, host)| (host.host_id.as_str(), at)).collect();
     let alone = |host: &HostSummary| Findings {
         findings_version: all.findings_version,
         parameters: all.parameters.clone(),

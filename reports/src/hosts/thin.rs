@@ -28,7 +28,7 @@ fn thin_run<'a>(run: &[&'a MemoryPoint], stretch_points: usize) -> Vec<&'a Memor
         let (mut least, mut most, mut busiest) = (start, start, start);
         for at in stretch {
             let point = run[at];
-            if point.available_min_bytes < run[least].available_min_bytes {
+            if point.min_available_bytes < run[least].min_available_bytes {
                 least = at;
             }
             if point.available_bytes > run[most].available_bytes {
@@ -56,7 +56,7 @@ mod tests {
         let point = |(at, (available, process)): (usize, &(i64, i64))| MemoryPoint {
             time_ms: at as i64,
             available_bytes: (available + 3) as f64,
-            available_min_bytes: *available,
+            min_available_bytes: *available,
             process_bytes: (*process >= 0).then_some(*process as f64),
             ..MemoryPoint::default()
         };
@@ -76,7 +76,7 @@ mod tests {
             prop_assert!(drawn <= most + 5 * runs.len(), "{drawn} of at most {most}");
             prop_assert_eq!(thinned.len(), runs.len());
             for (run, kept) in runs.iter().zip(&thinned) {
-                let least = |points: &[&MemoryPoint]| points.iter().map(|p| p.available_min_bytes).min();
+                let least = |points: &[&MemoryPoint]| points.iter().map(|p| p.min_available_bytes).min();
                 let peak = |points: &[&MemoryPoint]| points.iter().filter_map(|p| p.process_bytes).fold(-1.0, f64::max);
                 prop_assert_eq!(least(run), least(kept));
                 prop_assert_eq!(peak(run), peak(kept));

@@ -16,7 +16,7 @@ pub(crate) fn processes(view: &View) -> Option<Table> {
             Cell::count(p.active_samples_count),
             Cell::seconds(p.cpu_s),
         ];
-        host_cell(many, view.host_cell(&p.host), cells)
+        host_cell(many, view.host_cell(&p.host_id), cells)
     });
     Table::new(
         format!("{}processes", view.prefix),
@@ -62,7 +62,7 @@ pub(crate) fn files(view: &View) -> Option<Table> {
             Cell::bytes(f.max_cached_bytes as f64),
             Cell::count(f.samples_count),
         ];
-        host_cell(many, view.host_cell(&f.host), cells)
+        host_cell(many, view.host_cell(&f.host_id), cells)
     });
     Table::new(
         format!("{}files", view.prefix),

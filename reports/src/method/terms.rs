@@ -119,7 +119,7 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "A share of physical memory that is never lent, so that the owner has room on returning.",
             ),
             term(
-                "lendable",
+                "paper’s quota",
                 PAPER,
                 "Memory that the paper recruits: available and lent memory, less the headroom.",
             ),

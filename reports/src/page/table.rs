@@ -31,8 +31,6 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub label: Cow<'static, str>,
-    /// Words from which the column's name for programs is made; absent if these are the label's.
-    pub key: Option<&'static str>,
     pub is_number: bool,
 }
 
@@ -202,19 +200,10 @@ impl From<String> for Cell {
     }
 }
 
-impl Column {
-    /// Returns the column with a name for programs that is independent of its label.
-    pub(crate) fn keyed(mut self, key: &'static str) -> Self {
-        self.key = Some(key);
-        self
-    }
-}
-
 /// Returns a column of words.
 pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
-        key: None,
         is_number: false,
     }
 }
@@ -223,7 +212,6 @@ pub(crate) fn words(label: impl Into<Cow<'static, str>>) -> Column {
 pub(crate) fn numbers(label: impl Into<Cow<'static, str>>) -> Column {
     Column {
         label: label.into(),
-        key: None,
         is_number: true,
     }
 }
@@ -278,10 +266,11 @@ impl Table {
         })
     }
 
-    /// Names of the columns for programs: key or label with the unit, such as `mean_share`.
+    /// Names of the columns for programs: the label and the unit, such as `mean_share`.
     pub(crate) fn keys(&self) -> Vec<String> {
         let key = |(at, column): (usize, &Column)| {
-            let label = column.key.unwrap_or(&column.label).to_lowercase();
+            let label = column.label.to_lowercase().replace('’', "");
+            let label = label.replace('%', "percent");
             let words = label.split(|c: char| !c.is_ascii_alphanumeric());
             let stem = words
                 .filter(|w| !w.is_empty())
@@ -289,7 +278,10 @@ impl Table {
                 .join("_");
             let kinds = self.rows.iter().filter_map(|row| row.get(at));
             let kind = kinds.map(|cell| cell.kind).find(|kind| *kind != Kind::Text);
-            format!("{stem}{}", kind.unwrap_or_default().suffix())
+            match (stem.as_str(), kind.unwrap_or_default()) {
+                ("time", Kind::Moment) => "time_ms".to_owned(),
+                (stem, kind) => format!("{stem}{}", kind.suffix()),
+            }
         };
         let mut keys: Vec<String> = Vec::with_capacity(self.columns.len());
         for key in self.columns.iter().enumerate().map(key) {
@@ -334,19 +326,29 @@ mod tests {
     #[test]
     fn columns_are_named_by_their_units_for_programs() {
         let columns = vec![
-            words("name of the host").keyed("host"),
+            words("host’s name"),
             numbers("mean, of memory"),
-            numbers("when"),
+            numbers("95 % of the time"),
+            numbers("time"),
+            numbers("first"),
         ];
         let row = vec![
             Cell::text("otter"),
             Cell::share(0.5),
+            Cell::bytes(1.0),
             Cell::moment("now".into(), 7),
+            Cell::moment("then".into(), 3),
         ];
         let table = Table::new("t".into(), "T", columns).with_rows(vec![row]);
         assert_eq!(
             table.unwrap().keys(),
-            ["host", "mean_of_memory_share", "when_time_ms"]
+            [
+                "hosts_name",
+                "mean_of_memory_share",
+                "95_percent_of_the_time_bytes",
+                "time_ms",
+                "first_time_ms"
+            ]
         );
     }
 

@@ -21,8 +21,8 @@ pub fn fill(f: &mut Findings) {
         time_ms: START_MS + 9 * 3_600_000,
         hosts_count: 2,
         idle_hosts_before_count: 3,
-        bytes: (23.0 * GIB) as i64,
-        share_of_lendable: Some(0.4),
+        reclaimed_bytes: (23.0 * GIB) as i64,
+        share_of_quota: Some(0.4),
     }];
     f.owner_cost = [CostWindow::Return, CostWindow::Busy]
         .map(owner_cost)
@@ -33,28 +33,28 @@ fn reclaims(f: &mut Findings, host: Option<&HostSummary>) {
     let hosts_count = if host.is_some() { 1 } else { 3 };
     let size_class = host.map_or("all", |h| h.size_class.as_str());
     f.reclaims.push(Reclaims {
-        host: host.map(|h| h.host.clone()),
+        host_id: host.map(|h| h.host_id.clone()),
         size_class: size_class.into(),
         hosts_count,
-        reclaims: 7 * hosts_count,
+        reclaims_count: 7 * hosts_count,
         observed_days: 2.0 * hosts_count as f64,
         reclaims_per_day: 3.5,
     });
     let physical = host.map_or(30.0 * GIB, |h| h.physical_bytes as f64);
     for (mode, share) in MODES.into_iter().zip([0.7, 0.5]) {
         f.memory_context.push(MemoryContext {
-            host: host.map(|h| h.host.clone()),
+            host_id: host.map(|h| h.host_id.clone()),
             size_class: size_class.into(),
             mode,
-            mean_lendable_bytes: Some(share * physical),
-            returns: 7 * hosts_count,
+            mean_quota_bytes: Some(share * physical),
+            returns_count: 7 * hosts_count,
             mean_footprint_bytes: 0.2 * physical,
             mean_bytes: 0.01 * share * physical,
             median_bytes: 0.0,
             p90_bytes: 0.02 * share * physical,
             p99_bytes: 0.2 * share * physical,
             max_bytes: (0.2 * physical) as i64,
-            upper_bound_mean_bytes: 0.15 * physical,
+            mean_upper_bound_bytes: 0.15 * physical,
             share_of_returns_with_any: 0.12,
         });
     }
@@ -67,7 +67,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
         size_class: "all".into(),
         weekday,
         hour,
-        returns,
+        returns_count: returns,
         idle_hours_s: 7_200.0,
         // At three at night, no host was idle long enough for a rate.
         per_idle_hour: (hour != 3).then_some(returns as f64 / 2.0),
@@ -76,11 +76,11 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
         weekday,
         hour,
         cells_count: 6,
-        returns_per_cell_mean: returns as f64 / 6.0,
-        returns_per_cell_max: returns.min(2),
+        mean_returns_per_cell: returns as f64 / 6.0,
+        max_returns_per_cell: returns.min(2),
         share_of_idle_hosts: Some(returns as f64 / 18.0),
-        bytes_mean: returns as f64 * GIB,
-        bytes_max: (12.0 * GIB) as i64,
+        mean_reclaimed_bytes: returns as f64 * GIB,
+        max_reclaimed_bytes: (12.0 * GIB) as i64,
     });
 }
 
@@ -101,15 +101,15 @@ fn settings(mode: LendingMode) -> Vec<WhatIf> {
             mode,
             hosts_count: 3,
             observed_s: 518_400.0,
-            lent_mean_bytes: gentle * lent * 30.0 * GIB,
-            lent_share: gentle * lent,
+            mean_quota_bytes: gentle * lent * 30.0 * GIB,
+            quota_share: gentle * lent,
             reclaims_per_host_day: 1050.0 / idle_after_s,
-            returned_mean_bytes: Some(4.0 * GIB),
-            returned_per_host_day_bytes: 14.0 * GIB,
-            context_mean_bytes: Some(mib * 1_048_576.0 / 3.5),
-            context_p99_bytes: Some(mib * 1_048_576.0),
-            context_per_host_day_bytes: Some(gentle * mib * 1_048_576.0),
-            on_frontier: varied != "none",
+            mean_reclaimed_bytes: Some(4.0 * GIB),
+            reclaimed_bytes_per_host_day: 14.0 * GIB,
+            mean_memory_context_bytes: Some(mib * 1_048_576.0 / 3.5),
+            p99_memory_context_bytes: Some(mib * 1_048_576.0),
+            memory_context_bytes_per_host_day: Some(gentle * mib * 1_048_576.0),
+            is_on_frontier: varied != "none",
         };
     vec![
         setting("none", 300.0, 0.15, 0.42, 60.0),
@@ -130,8 +130,8 @@ fn owner_cost(window: CostWindow) -> OwnerCost {
     OwnerCost {
         size_class: "all".into(),
         window,
-        lent: false,
-        windows: 19,
+        had_guests: false,
+        windows_count: 19,
         mean_window_s: 270.0,
         mean_guest_bytes: 0.0,
         mean_memory_context_bytes: Some(0.0),

@@ -3,9 +3,9 @@
 use gleaner_schemas::findings::*;
 
 pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
-    let pairs = points.windows(2).filter(|w| w[1].after_gap);
+    let pairs = points.windows(2).filter(|w| w[1].is_after_gap);
     let gap = |w: &[MemoryPoint]| Gap {
-        host: host.into(),
+        host_id: host.into(),
         from_time_ms: w[0].time_ms,
         to_time_ms: w[1].time_ms,
         duration_s: (w[1].time_ms - w[0].time_ms) as f64 / 1000.0,
@@ -15,17 +15,17 @@ pub fn gaps(points: &[MemoryPoint], host: &str) -> Vec<Gap> {
 }
 
 pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> {
-    let least = points.iter().min_by_key(|p| p.available_min_bytes).unwrap();
+    let least = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
     let dip = |threshold: &i64| Dip {
-        host: host.into(),
+        host_id: host.into(),
         threshold_bytes: *threshold,
         threshold_share: None,
-        intervals: points
+        intervals_count: points
             .iter()
-            .filter(|p| p.available_min_bytes < *threshold)
+            .filter(|p| p.min_available_bytes < *threshold)
             .count() as i64,
         samples_count: points.len() as i64,
-        min_available_bytes: least.available_min_bytes,
+        min_available_bytes: least.min_available_bytes,
         min_time_ms: least.time_ms,
     };
     thresholds.iter().map(dip).collect()
@@ -33,18 +33,18 @@ pub fn dips(points: &[MemoryPoint], host: &str, thresholds: &[i64]) -> Vec<Dip> 
 
 pub fn quota(points: &[MemoryPoint], host: &str, physical: f64) -> Quota {
     let last = points.last().unwrap();
-    let recruitable = (last.available_bytes - 0.15 * physical).max(0.0) as i64;
-    let idle = last.idle == Some(true);
-    let harvestable = last.harvestable_min_bytes;
+    let paper_quota_bytes = (last.available_bytes - 0.15 * physical).max(0.0) as i64;
+    let idle = last.is_idle == Some(true);
+    let harvestable = last.min_harvestable_bytes;
     Quota {
-        host: host.into(),
+        host_id: host.into(),
         time_ms: last.time_ms,
         quota_bytes: if idle {
-            recruitable.min(harvestable.unwrap())
+            paper_quota_bytes.min(harvestable.unwrap())
         } else {
             0
         },
-        recruitable_bytes: recruitable,
+        paper_quota_bytes,
         harvestable_bytes: harvestable,
         reason: if idle {
             "the host is idle"
@@ -64,10 +64,10 @@ fn runs(
     let mut runs = Vec::new();
     let mut start: Option<usize> = None;
     for i in 0..=points.len() {
-        let ends = i == points.len() || points[i].after_gap || !holds(&points[i]);
+        let ends = i == points.len() || points[i].is_after_gap || !holds(&points[i]);
         if let Some(from) = start.filter(|_| ends) {
-            let cut_start = from == 0 || points[from].after_gap;
-            let cut_end = i == points.len() || points[i].after_gap;
+            let cut_start = from == 0 || points[from].is_after_gap;
+            let cut_end = i == points.len() || points[i].is_after_gap;
             runs.push((from, i - 1, cut_start, cut_end));
             start = None;
         }
@@ -79,18 +79,18 @@ fn runs(
 }
 
 pub fn idle_periods(points: &[MemoryPoint], host: &str, interval_ms: i64) -> Vec<IdlePeriod> {
-    let period = |(from, to, start_censored, end_censored): (usize, usize, bool, bool)| {
+    let period = |(from, to, is_start_censored, is_end_censored): (usize, usize, bool, bool)| {
         let (from_time_ms, to_time_ms) = (points[from].time_ms, points[to].time_ms + interval_ms);
         IdlePeriod {
-            host: host.into(),
+            host_id: host.into(),
             from_time_ms,
             to_time_ms,
             duration_s: (to_time_ms - from_time_ms) as f64 / 1000.0,
-            start_censored,
-            end_censored,
+            is_start_censored,
+            is_end_censored,
         }
     };
-    runs(points, |p| p.idle == Some(true))
+    runs(points, |p| p.is_idle == Some(true))
         .into_iter()
         .map(period)
         .collect()
@@ -101,14 +101,14 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
     for region in &f.parameters.region_bytes {
         for scope in [Scope::All, Scope::Idle] {
             let holds = |p: &MemoryPoint| {
-                p.available_min_bytes >= *region && (scope == Scope::All || p.idle == Some(true))
+                p.min_available_bytes >= *region && (scope == Scope::All || p.is_idle == Some(true))
             };
-            let (mut lengths, mut censored, mut held) = (Vec::new(), 0, 0);
+            let (mut lengths, mut censored_count, mut held) = (Vec::new(), 0, 0);
             for host in &f.hosts {
                 let of_host: Vec<MemoryPoint> = f
                     .memory_over_time
                     .iter()
-                    .filter(|p| p.host == host.host)
+                    .filter(|p| p.host_id == host.host_id)
                     .cloned()
                     .collect();
                 held += of_host.iter().filter(|p| holds(p)).count();
@@ -116,7 +116,7 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                     let length_s = ((to - from + 1) as i64 * interval_ms) as f64 / 1000.0;
                     if length_s >= f.parameters.minimum_period_s {
                         lengths.push(length_s);
-                        censored += i64::from(cut_start || cut_end);
+                        censored_count += i64::from(cut_start || cut_end);
                     }
                 }
             }
@@ -127,14 +127,14 @@ pub fn availability(f: &Findings, interval_ms: i64) -> Vec<AvailabilityPeriods> 
                 size_class: "all".into(),
                 scope,
                 region_bytes: *region,
-                periods: n as i64,
-                censored,
+                periods_count: n as i64,
+                censored_count,
                 mean_s,
                 median_s: lengths.get(n / 2).copied(),
                 longest_s: lengths.last().copied(),
                 // Not a Kaplan-Meier estimate, only a value between the mean and the maximum.
                 restricted_mean_s: mean_s
-                    .map(|m| (m + censored as f64 / n as f64 * (lengths[n - 1] - m)).round()),
+                    .map(|m| (m + censored_count as f64 / n as f64 * (lengths[n - 1] - m)).round()),
                 available_time_share: Some(held as f64 / f.memory_over_time.len() as f64),
                 ..AvailabilityPeriods::default()
             });
@@ -166,7 +166,11 @@ pub fn usage(f: &Findings) -> Vec<MemoryUsage> {
             let mut values = Vec::new();
             let mut shares = 0.0;
             for host in &hosts {
-                for p in f.memory_over_time.iter().filter(|p| p.host == host.host) {
+                for p in f
+                    .memory_over_time
+                    .iter()
+                    .filter(|p| p.host_id == host.host_id)
+                {
                     let value = match category {
                         "physical" => host.physical_bytes as f64,
                         "static_kernel" => p.static_kernel_bytes.unwrap(),

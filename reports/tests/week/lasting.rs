@@ -45,7 +45,7 @@ pub fn fill(f: &mut Findings) {
                     quantile,
                     confidence: 0.95,
                     bound_s: (region_bytes < 16 << 30).then_some(share * 9_000.0),
-                    periods: 61,
+                    periods_count: 61,
                     censored_share: 0.08,
                     autocorrelation: Some(0.1),
                     verdict: match region_bytes >> 30 {
@@ -99,7 +99,7 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
             hour,
             available_share: 1.0 - large - 0.4 * busy,
             // Instants in the last hour cannot be followed for an hour.
-            still_available_1h: (weekday == 1 || hour < 23)
+            available_1h_probability: (weekday == 1 || hour < 23)
                 .then(|| stays(region_bytes, scope, 3600.0) * (1.0 - 0.5 * busy)),
             counted_s: 9_000.0,
         });
@@ -107,8 +107,8 @@ fn by_hour(f: &mut Findings, weekday: i64, hour: i64) {
 }
 
 fn odds(region_bytes: i64, scope: Scope, ahead_s: f64) -> AvailabilityOdds {
-    let still_available = stays(region_bytes, scope, ahead_s);
-    let lost = 1.0 - still_available;
+    let available_probability = stays(region_bytes, scope, ahead_s);
+    let lost = 1.0 - available_probability;
     let owner = if scope == Scope::Idle {
         0.6 * lost
     } else {
@@ -121,15 +121,15 @@ fn odds(region_bytes: i64, scope: Scope, ahead_s: f64) -> AvailabilityOdds {
         region_bytes,
         ahead_s,
         observed_s: 400_000.0,
-        still_available,
-        low: Some(still_available * 0.9),
+        available_probability,
+        low: Some(available_probability * 0.9),
         high: Some(1.0 - 0.8 * lost),
-        lost_to_owner: owner,
-        lost_to_load: 0.0,
-        lost_to_memory: 0.7 * (lost - owner),
-        lost_to_sleep_or_power: 0.3 * (lost - owner),
-        lost_to_network: 0.0,
-        lost_to_agent: 0.0,
+        lost_to_owner_probability: owner,
+        lost_to_load_probability: 0.0,
+        lost_to_memory_probability: 0.7 * (lost - owner),
+        lost_to_sleep_or_power_probability: 0.3 * (lost - owner),
+        lost_to_network_probability: 0.0,
+        lost_to_agent_probability: 0.0,
     }
 }
 
@@ -140,9 +140,9 @@ fn point(region_bytes: i64, scope: Scope, age_s: f64) -> SurvivalPoint {
         scope,
         region_bytes,
         age_s,
-        at_risk: (61.0 * survival).ceil() as i64,
-        ended: 1,
-        censored: 0,
+        at_risk_count: (61.0 * survival).ceil() as i64,
+        ended_count: 1,
+        censored_count: 0,
         survival,
         low: survival * 0.8,
         high: 1.0 - 0.8 * (1.0 - survival),
@@ -150,19 +150,19 @@ fn point(region_bytes: i64, scope: Scope, age_s: f64) -> SurvivalPoint {
 }
 
 fn copies(region_bytes: i64, scope: Scope, copies_count: i64) -> Copies {
-    let one_lost = 1.0 - stays(region_bytes, scope, 3600.0);
-    let independent = one_lost.powi(copies_count as i32);
+    let one_lost_probability = 1.0 - stays(region_bytes, scope, 3600.0);
+    let independent = one_lost_probability.powi(copies_count as i32);
     Copies {
         scope,
         region_bytes,
         ahead_s: 3600.0,
         copies_count,
-        one_lost,
-        all_lost: 1.5 * independent,
-        all_lost_if_independent: independent,
+        one_lost_probability,
+        all_lost_probability: 1.5 * independent,
+        all_lost_if_independent_probability: independent,
         all_lost_ratio: Some(1.5),
-        none_lost: (1.0 - one_lost).powi(copies_count as i32),
-        choices: 800.0,
+        none_lost_probability: (1.0 - one_lost_probability).powi(copies_count as i32),
+        choices_count: 800.0,
     }
 }
 
@@ -171,7 +171,7 @@ fn forecasts(f: &mut Findings) {
         for ahead_s in [3600_i64, 14_400, 86_400] {
             for host in &f.hosts {
                 f.forecasts.push(Forecast {
-                    host: host.host.clone(),
+                    host_id: host.host_id.clone(),
                     time_ms: host.to_time_ms,
                     scope,
                     region_bytes: host.physical_bytes / 2,
@@ -198,8 +198,8 @@ fn forecasts(f: &mut Findings) {
                     resolution: 0.0084,
                     uncertainty: 0.02,
                     calibration_slope: Some(1.1),
-                    instants: 280,
-                    origins: 1,
+                    instants_count: 280,
+                    origins_count: 1,
                     hosts_count: 3,
                 });
             }
@@ -213,7 +213,7 @@ fn forecasts(f: &mut Findings) {
                     bin_high: f64::from(bin + 1) / 10.0,
                     mean_forecast: f64::from(bin) / 10.0 + 0.05,
                     observed_share: (f64::from(bin) / 10.0 + 0.02) * 1.03,
-                    instants: 20 + i64::from(bin * bin),
+                    instants_count: 20 + i64::from(bin * bin),
                 }));
         }
     }

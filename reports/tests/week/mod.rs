@@ -166,13 +166,13 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
         let harvestable = (available * 0.88 - physical * 0.15).max(0.0).floor();
         let time_ms = START_MS + i * INTERVAL_MS;
         points.push(MemoryPoint {
-            host: host.into(),
+            host_id: host.into(),
             time_ms,
             samples_count: 1,
-            after_gap: points
+            is_after_gap: points
                 .last()
                 .is_some_and(|p| time_ms - p.time_ms > INTERVAL_MS),
-            idle: Some(!working && job == 0.0),
+            is_idle: Some(!working && job == 0.0),
             static_kernel_bytes: Some(static_kernel),
             balloon_bytes: Some(0.0),
             dynamic_kernel_bytes: Some(dynamic_kernel),
@@ -181,8 +181,8 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
             file_cache_bytes: Some(file_cache),
             guest_bytes: Some(guest),
             available_bytes: available,
-            available_min_bytes: available as i64,
-            harvestable_min_bytes: Some(harvestable as i64),
+            min_available_bytes: available as i64,
+            min_harvestable_bytes: Some(harvestable as i64),
             harvestable_bytes: Some(harvestable),
         });
     }
@@ -190,13 +190,13 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
 }
 
 fn summary(machine: &Machine, host: &str, points: &[MemoryPoint]) -> HostSummary {
-    let idle = points.iter().filter(|p| p.idle == Some(true)).count();
+    let idle = points.iter().filter(|p| p.is_idle == Some(true)).count();
     let (first, last) = (
         points.first().unwrap().time_ms,
         points.last().unwrap().time_ms,
     );
     HostSummary {
-        host: host.into(),
+        host_id: host.into(),
         host_name: machine.name.into(),
         size_class: format!("{} GiB", machine.physical_gib),
         physical_bytes: (machine.physical_gib * GIB) as i64,
@@ -229,7 +229,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     {
         let mean_bytes = physical * 0.14 / (i + 1) as f64;
         f.top_processes.push(TopProcess {
-            host: host(),
+            host_id: host(),
             name: (*name).into(),
             active_samples_count: 900 - 90 * i as i64,
             mean_bytes,
@@ -240,7 +240,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     for i in 0..5_i64 {
         let mean_cached_bytes = physical * 0.02 / (i + 1) as f64;
         f.top_files.push(TopFile {
-            host: host(),
+            host_id: host(),
             file: format!("{:016x}", 0x51ab_cdef_0123_u64.wrapping_mul(i as u64 + 3)),
             samples_count: 800 - 70 * i,
             mean_cached_bytes,
@@ -248,7 +248,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
         });
     }
     f.absences.push(Absence {
-        host: host(),
+        host_id: host(),
         item: "processes".into(),
         reason: "vanished".into(),
         detail: "No such process (os error 3)".into(),
@@ -256,28 +256,28 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
     });
     for (source, state) in [("input", "ok"), ("terminal", "ok")] {
         f.activity_sources.push(ActivitySource {
-            host: host(),
+            host_id: host(),
             source: source.into(),
             state: state.into(),
             samples_count: 1_800,
         });
     }
     f.residuals.push(Residual {
-        host: host(),
+        host_id: host(),
         mean_bytes: 11.2 * 1_048_576.0,
         max_abs_bytes: 84 << 20,
         max_abs_share: (84 << 20) as f64 / physical,
     });
     f.agent_cost.push(AgentCost {
-        host: host(),
+        host_id: host(),
         mean_cpu_ms: 21.4,
         max_cpu_ms: 63.9,
         cpu_share: Some(0.000_24),
         max_rss_bytes: 9 << 20,
     });
-    f.not_measured.push(NotMeasured {
+    f.missing_measures.push(MissingMeasure {
         measure: "guest_memory".into(),
-        host: host(),
+        host_id: host(),
         reason: "no memory daemon ran on it".into(),
     });
 }

@@ -14,7 +14,7 @@ pub fn add(f: &mut Findings) {
         let points: Vec<MemoryPoint> = f
             .memory_over_time
             .iter()
-            .filter(|p| p.host == host.host)
+            .filter(|p| p.host_id == host.host_id)
             .cloned()
             .collect();
         short(f, &host, &points);
@@ -24,7 +24,7 @@ pub fn add(f: &mut Findings) {
 
 fn cluster(f: &Findings) -> Vec<ClusterPoint> {
     let physical = |id: &str| {
-        let host = f.hosts.iter().find(|h| h.host == id).unwrap();
+        let host = f.hosts.iter().find(|h| h.host_id == id).unwrap();
         host.physical_bytes as f64
     };
     let mut cells: std::collections::BTreeMap<i64, Vec<&MemoryPoint>> = Default::default();
@@ -37,15 +37,17 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
         let mut sum = ClusterPoint {
             time_ms,
             cells_count: 1,
-            after_gap: found.last().is_some_and(|p| time_ms - p.time_ms > CELL_MS),
+            is_after_gap: found.last().is_some_and(|p| time_ms - p.time_ms > CELL_MS),
             hosts_idle_count: Some(0.0),
             harvestable_bytes: Some(0.0),
             idle_available_bytes: Some(0.0),
             ..ClusterPoint::default()
         };
         for host in &f.hosts {
-            let of_host: Vec<&&MemoryPoint> =
-                points.iter().filter(|p| p.host == host.host).collect();
+            let of_host: Vec<&&MemoryPoint> = points
+                .iter()
+                .filter(|p| p.host_id == host.host_id)
+                .collect();
             let n = of_host.len() as f64;
             if of_host.is_empty() {
                 continue;
@@ -53,11 +55,11 @@ fn cluster(f: &Findings) -> Vec<ClusterPoint> {
             let mean = |value: &dyn Fn(&MemoryPoint) -> f64| {
                 of_host.iter().map(|p| value(p)).sum::<f64>() / n
             };
-            let idle = |p: &MemoryPoint| f64::from(u8::from(p.idle == Some(true)));
+            let idle = |p: &MemoryPoint| f64::from(u8::from(p.is_idle == Some(true)));
             sum.hosts_seen_count += 1.0;
-            sum.installed_bytes += physical(&host.host);
+            sum.physical_bytes += physical(&host.host_id);
             sum.available_bytes += mean(&|p| p.available_bytes);
-            sum.available_min_bytes += of_host.iter().map(|p| p.available_min_bytes).min().unwrap();
+            sum.min_available_bytes += of_host.iter().map(|p| p.min_available_bytes).min().unwrap();
             *sum.hosts_idle_count.as_mut().unwrap() += mean(&idle);
             *sum.harvestable_bytes.as_mut().unwrap() += mean(&|p| p.harvestable_bytes.unwrap());
             *sum.idle_available_bytes.as_mut().unwrap() += mean(&|p| idle(p) * p.available_bytes);
@@ -78,7 +80,7 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
         .collect();
     bytes.sort_by(f64::total_cmp);
     let cells = bytes.len();
-    let installed: f64 = f.cluster_over_time.iter().map(|p| p.installed_bytes).sum();
+    let installed: f64 = f.cluster_over_time.iter().map(|p| p.physical_bytes).sum();
     let sum: f64 = bytes.iter().sum();
     ClusterAvailable {
         scope,
@@ -89,13 +91,16 @@ fn available(f: &Findings, scope: Scope) -> ClusterAvailable {
         p5_bytes: bytes[cells / 20] as i64,
         median_bytes: bytes[cells / 2] as i64,
         max_bytes: bytes[cells - 1] as i64,
-        share_of_installed: sum / installed,
+        share_of_physical: sum / installed,
     }
 }
 
 fn ranks(f: &Findings) -> Vec<RankContribution> {
     let sum = |host: &HostSummary| {
-        let of_host = f.memory_over_time.iter().filter(|p| p.host == host.host);
+        let of_host = f
+            .memory_over_time
+            .iter()
+            .filter(|p| p.host_id == host.host_id);
         of_host.map(|p| p.available_bytes).sum::<f64>()
     };
     let mut sums: Vec<f64> = f.hosts.iter().map(sum).collect();
@@ -113,32 +118,32 @@ fn ranks(f: &Findings) -> Vec<RankContribution> {
 /// Adds dips below a tenth, the deepest of them, and the programs active then.
 fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     let threshold_bytes = (host.physical_bytes as f64 * SHORT_SHARE) as i64;
-    let below = |p: &&MemoryPoint| p.available_min_bytes < threshold_bytes;
-    let worst = points.iter().min_by_key(|p| p.available_min_bytes).unwrap();
-    let intervals = points.iter().filter(below).count() as i64;
+    let below = |p: &&MemoryPoint| p.min_available_bytes < threshold_bytes;
+    let worst = points.iter().min_by_key(|p| p.min_available_bytes).unwrap();
+    let intervals_count = points.iter().filter(below).count() as i64;
     f.dips.push(Dip {
-        host: host.host.clone(),
+        host_id: host.host_id.clone(),
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
-        intervals,
+        intervals_count,
         samples_count: points.len() as i64,
-        min_available_bytes: worst.available_min_bytes,
+        min_available_bytes: worst.min_available_bytes,
         min_time_ms: worst.time_ms,
     });
-    if intervals == 0 {
+    if intervals_count == 0 {
         return;
     }
     let first = points.iter().find(below).unwrap();
     let bytes = |value: Option<f64>| value.map(|b| b as i64);
     f.worst_dips.push(WorstDip {
-        host: host.host.clone(),
+        host_id: host.host_id.clone(),
         threshold_bytes,
         threshold_share: Some(SHORT_SHARE),
         from_time_ms: first.time_ms,
-        to_time_ms: first.time_ms + intervals * 90_000,
-        duration_s: intervals as f64 * 90.0,
-        intervals,
-        min_available_bytes: worst.available_min_bytes,
+        to_time_ms: first.time_ms + intervals_count * 90_000,
+        duration_s: intervals_count as f64 * 90.0,
+        intervals_count,
+        min_available_bytes: worst.min_available_bytes,
         min_time_ms: worst.time_ms,
         dynamic_kernel_bytes: bytes(worst.dynamic_kernel_bytes),
         process_bytes: bytes(worst.process_bytes),
@@ -149,7 +154,7 @@ fn short(f: &mut Findings, host: &HostSummary, points: &[MemoryPoint]) {
     });
     for (rank, name) in [(1, "nightly-fit"), (2, "firefox")] {
         f.dip_processes.push(DipProcess {
-            host: host.host.clone(),
+            host_id: host.host_id.clone(),
             time_ms: worst.time_ms,
             rank,
             name: name.into(),
@@ -165,8 +170,8 @@ fn by_hour(f: &Findings) -> Vec<DipsByHour> {
         let from = super::START_MS + hour * 3_600_000;
         let in_hour = |p: &&MemoryPoint| (from..from + 3_600_000).contains(&p.time_ms);
         let is_short = |p: &&MemoryPoint| {
-            let host = f.hosts.iter().find(|h| h.host == p.host).unwrap();
-            (p.available_min_bytes as f64) < host.physical_bytes as f64 * SHORT_SHARE
+            let host = f.hosts.iter().find(|h| h.host_id == p.host_id).unwrap();
+            (p.min_available_bytes as f64) < host.physical_bytes as f64 * SHORT_SHARE
         };
         let points = || f.memory_over_time.iter().filter(in_hour);
         DipsByHour {
@@ -175,7 +180,7 @@ fn by_hour(f: &Findings) -> Vec<DipsByHour> {
             hour: hour % 24,
             threshold_bytes: None,
             threshold_share: Some(SHORT_SHARE),
-            intervals: points().filter(is_short).count() as i64,
+            intervals_count: points().filter(is_short).count() as i64,
             samples_count: points().count() as i64,
         }
     });

@@ -1,9 +1,9 @@
 //! All hosts together, on a grid of time with cells of [`crate::findings::Parameters::cluster_cell_s`].
 //!
 //! A host counts in the cells that its samples cover without a gap; in other cells the host contributes
-//! nothing, and `hosts_seen_count` is the number of hosts that did. *Lendable* is the memory that the paper
-//! recruits: available and lent memory less the headroom. In scope `idle` only hosts that were idle during a
-//! whole cell lend.
+//! nothing, and `hosts_seen_count` is the number of hosts that did. The *quota* of a host is the paper's:
+//! available and lent memory less the headroom. In scope `idle` only hosts that were idle during a whole cell
+//! lend.
 
 use super::finding::{Finding, TablePlace, printed};
 use crate::findings::Scope;
@@ -19,27 +19,27 @@ pub struct ClusterPoint {
     /// Cells of the stretch in which at least one host was observed.
     pub cells_count: i64,
     /// True if cells without any host lie between this point and the point before.
-    pub after_gap: bool,
+    pub is_after_gap: bool,
     /// Mean number of hosts observed.
     pub hosts_seen_count: f64,
     /// Mean number of idle hosts among those observed. All figures of idle hosts are absent if idleness is
     /// known of no host.
     pub hosts_idle_count: Option<f64>,
     /// Mean physical memory of the hosts observed, all hosts together.
-    pub installed_bytes: f64,
+    pub physical_bytes: f64,
     /// Mean available memory of all hosts together.
     pub available_bytes: f64,
     /// Minimum over the stretch's cells of the sum of each host's minimum of available memory in the cell.
-    pub available_min_bytes: i64,
+    pub min_available_bytes: i64,
     /// Mean harvestable memory of all hosts together; a host without this figure adds nothing. Absent if no
     /// host has it.
     pub harvestable_bytes: Option<f64>,
     /// Mean available memory on idle hosts.
     pub idle_available_bytes: Option<f64>,
-    /// Like `available_min_bytes`, over the hosts that were idle during the whole cell.
-    pub idle_available_min_bytes: Option<i64>,
-    /// Mean lendable memory on idle hosts, as the paper counts.
-    pub idle_recruitable_bytes: Option<f64>,
+    /// Like `min_available_bytes`, over the hosts that were idle during the whole cell.
+    pub min_idle_available_bytes: Option<i64>,
+    /// Mean of the paper's quotas of idle hosts, all hosts together.
+    pub idle_paper_quota_bytes: Option<f64>,
     /// Mean harvestable memory on idle hosts; a host without this figure adds nothing.
     pub idle_harvestable_bytes: Option<f64>,
 }
@@ -68,7 +68,7 @@ pub struct ClusterAvailable {
     /// Maximum over the cells.
     pub max_bytes: i64,
     /// The mean as a share of the mean physical memory of the hosts observed.
-    pub share_of_installed: f64,
+    pub share_of_physical: f64,
 }
 
 impl Finding for ClusterAvailable {
@@ -84,7 +84,7 @@ pub struct ClassPoint {
     /// Start of the stretch.
     pub time_ms: i64,
     /// True if cells without any host of the class lie between this point and the point before.
-    pub after_gap: bool,
+    pub is_after_gap: bool,
     /// Mean number of hosts observed.
     pub hosts_seen_count: f64,
     /// Mean static and dynamic kernel memory; absent where unknown.
@@ -111,8 +111,8 @@ pub struct ClassContribution {
     pub hosts_count: i64,
     /// The class's part of the memory available over time.
     pub available_share: f64,
-    /// The class's part of the memory installed in the hosts observed.
-    pub installed_share: f64,
+    /// The class's part of the physical memory of the hosts observed.
+    pub physical_share: f64,
 }
 
 impl Finding for ClassContribution {
@@ -146,14 +146,14 @@ pub enum Residence {
     Somewhere,
 }
 
-/// Lendable bytes that the hosts together keep for a given time, from a cell chosen at random.
+/// Bytes of their quotas that the hosts together keep for a given time, from a cell chosen at random.
 ///
 /// A host loses all if, within that time, the host sleeps, shuts down or becomes unreachable, or its agent
 /// falls silent. A host whose fate is unknown is left out, also from the amount at the start. Cells are not
 /// independent: the figures describe the trace and do not bound the future.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct Guaranteed {
+pub struct Guarantee {
     /// All hosts, or only those that stay idle.
     pub scope: Scope,
     /// Sense in which the bytes remain available.
@@ -164,15 +164,15 @@ pub struct Guaranteed {
     pub probability: f64,
     /// Minimum number of bytes that remain.
     pub bytes: i64,
-    /// Mean lendable memory at the start, on the hosts whose fate is known.
-    pub now_mean_bytes: f64,
-    /// `bytes` as a share of `now_mean_bytes`; absent where `now_mean_bytes` is 0.
+    /// Mean quota at the start, of the hosts whose fate is known, all hosts together.
+    pub mean_now_bytes: f64,
+    /// `bytes` as a share of `mean_now_bytes`; absent where `mean_now_bytes` is 0.
     pub share_of_now: Option<f64>,
     /// Start cells: those in which the fate of at least nine hosts in ten is known.
     pub cells_count: i64,
 }
 
-impl Finding for Guaranteed {
+impl Finding for Guarantee {
     const PRINTED: Option<TablePlace> =
         printed(140, "What is there for so long, with so much probability");
 }
@@ -191,18 +191,19 @@ pub struct Copies {
     /// Number of copies, each on a host of its own.
     pub copies_count: i64,
     /// Probability that a given copy is lost.
-    pub one_lost: f64,
+    pub one_lost_probability: f64,
     /// Probability that all copies are lost.
-    pub all_lost: f64,
-    /// Probability that all copies would be lost if hosts were independent: `one_lost` to the power of
-    /// `copies_count`.
-    pub all_lost_if_independent: f64,
-    /// Ratio of `all_lost` to `all_lost_if_independent`; absent where no copy is ever lost.
+    pub all_lost_probability: f64,
+    /// Probability that all copies would be lost if hosts were independent: `one_lost_probability` to the
+    /// power of `copies_count`.
+    pub all_lost_if_independent_probability: f64,
+    /// Ratio of `all_lost_probability` to `all_lost_if_independent_probability`; absent where no copy is ever
+    /// lost.
     pub all_lost_ratio: Option<f64>,
     /// Probability that no copy is lost.
-    pub none_lost: f64,
+    pub none_lost_probability: f64,
     /// Number of choices of hosts, over all cells.
-    pub choices: f64,
+    pub choices_count: f64,
 }
 
 impl Finding for Copies {
@@ -220,15 +221,15 @@ pub struct ReturnsByHour {
     /// Cells in that hour in which a host was observed.
     pub cells_count: i64,
     /// Mean number of hosts whose owners return in a cell.
-    pub returns_per_cell_mean: f64,
+    pub mean_returns_per_cell: f64,
     /// Maximum number of returns in a cell.
-    pub returns_per_cell_max: i64,
+    pub max_returns_per_cell: i64,
     /// Returns as a share of the hosts that were idle before; absent where none was idle.
     pub share_of_idle_hosts: Option<f64>,
-    /// Mean of the lendable bytes that these hosts reclaim in a cell.
-    pub bytes_mean: f64,
-    /// Maximum of the lendable bytes reclaimed in a cell.
-    pub bytes_max: i64,
+    /// Mean of the bytes that these hosts reclaim in a cell, if their quotas were lent.
+    pub mean_reclaimed_bytes: f64,
+    /// Maximum of the bytes reclaimed in a cell.
+    pub max_reclaimed_bytes: i64,
 }
 
 impl Finding for ReturnsByHour {}
@@ -243,10 +244,10 @@ pub struct WorstReturn {
     pub hosts_count: i64,
     /// Hosts that were idle at the start of the cell.
     pub idle_hosts_before_count: i64,
-    /// Lendable bytes that were reclaimed.
-    pub bytes: i64,
-    /// The bytes as a share of the memory that all idle hosts could lend; absent if they could lend none.
-    pub share_of_lendable: Option<f64>,
+    /// Bytes that were reclaimed, if the hosts' quotas were lent.
+    pub reclaimed_bytes: i64,
+    /// These bytes as a share of the quotas of all idle hosts; absent if these are 0.
+    pub share_of_quota: Option<f64>,
 }
 
 impl Finding for WorstReturn {
@@ -267,7 +268,7 @@ pub enum Peak {
 /// Memory that hosts could save by sharing their memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct Pooling {
+pub struct PoolingSaving {
     /// Hosts in a pool; the last pool may have fewer.
     pub pool_hosts_count: i64,
     /// Hosts in all pools.
@@ -283,6 +284,6 @@ pub struct Pooling {
     pub saved_share: f64,
 }
 
-impl Finding for Pooling {
+impl Finding for PoolingSaving {
     const PRINTED: Option<TablePlace> = printed(170, "What pooling memory would save");
 }

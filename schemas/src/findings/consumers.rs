@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopProcess {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the program (comm).
     pub name: String,
     /// Samples in which a process of that name was active.
@@ -26,7 +26,7 @@ impl Finding for TopProcess {
     const PLAIN_TEXT: &'static [&'static str] = &["name"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -35,7 +35,7 @@ impl Finding for TopProcess {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct TopFile {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Path where the host's owner allows it, else the file's id.
     pub file: String,
     /// Samples in which the file was in use.
@@ -51,6 +51,6 @@ impl Finding for TopFile {
     const PLAIN_TEXT: &'static [&'static str] = &["file"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the host.
     pub host_name: String,
     /// Trace from which the host was imported, with the meaning of the trace's figures; absent where an agent
@@ -16,7 +16,7 @@ pub struct Explanation {
     #[serde(default)]
     pub source: Option<TraceSource>,
     /// The requested instant.
-    pub asked_time_ms: i64,
+    pub requested_time_ms: i64,
     /// Time of the explained sample: the last one at or before the requested instant.
     pub time_ms: i64,
     /// Id of the database in which the sample was recorded.
@@ -93,13 +93,13 @@ pub struct ExplainedIdle {
 pub struct ExplainedQuota {
     /// Bytes that could be leased at the sample.
     pub quota_bytes: i64,
-    /// Quota if the host were idle: the smaller of `recruitable_bytes` and `harvestable_bytes` plus lent
+    /// Quota if the host were idle: the smaller of `paper_quota_bytes` and `harvestable_bytes` plus lent
     /// memory; 0 where `harvestable_bytes` is unknown.
     pub idle_quota_bytes: i64,
     /// The paper's quota: available + lent − headroom.
-    pub recruitable_bytes: i64,
-    /// The terms of `recruitable_bytes`.
-    pub recruitable_terms: Vec<Term>,
+    pub paper_quota_bytes: i64,
+    /// The terms of `paper_quota_bytes`.
+    pub paper_quota_terms: Vec<Term>,
     /// Harvestable memory at the sample: MemAvailable − headroom; absent where unknown.
     pub harvestable_bytes: Option<i64>,
 }

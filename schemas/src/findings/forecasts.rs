@@ -43,9 +43,9 @@ pub struct ForecastQuality {
     /// forecasts are all alike, or no forecast was on the wrong side.
     pub calibration_slope: Option<f64>,
     /// Forecast instants whose fate is known.
-    pub instants: i64,
+    pub instants_count: i64,
     /// Number of days forecast, each from all earlier records.
-    pub origins: i64,
+    pub origins_count: i64,
     /// Hosts with such instants.
     pub hosts_count: i64,
 }
@@ -77,7 +77,7 @@ pub struct ForecastCalibration {
     /// Share of the regions that remained available.
     pub observed_share: f64,
     /// Number of instants in the bin.
-    pub instants: i64,
+    pub instants_count: i64,
 }
 
 impl Finding for ForecastCalibration {
@@ -109,7 +109,7 @@ pub struct ForecastCell {
     /// Probability that the region remains available, drawn towards the coarser cell where instants are few.
     pub probability: f64,
     /// Instants from which the probability is computed.
-    pub instants: i64,
+    pub instants_count: i64,
 }
 
 impl Finding for ForecastCell {
@@ -130,7 +130,7 @@ pub struct ForecastHabit {
     /// Size of the region as a share of physical memory; absent where it is in bytes.
     pub region_share: Option<f64>,
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Number of a four-hour slice of the day, in the fleet's time zone: 0 to 5 on working days, 6 to 11 at
     /// the weekend. Absent: any time; this record is used for slices without a record.
     pub slot: Option<i64>,
@@ -142,7 +142,7 @@ pub struct ForecastHabit {
     /// Bin of the lowest available memory of the last 24 hours divided by the region's size; absent: any bin.
     pub low_bin: Option<i64>,
     /// Instants, with a horizon of ten minutes, from which the probabilities are computed.
-    pub instants: i64,
+    pub instants_count: i64,
     /// Probability that the region is lost within 10 minutes; absent where no instant could be followed that
     /// long.
     pub lost_in_10_min: Option<f64>,
@@ -168,7 +168,7 @@ impl Finding for ForecastHabit {
     const IN_REPORT: ReportUse = ReportUse::LeftOut;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -299,7 +299,7 @@ fn json_bytes(list: &[impl Serialize]) -> i64 {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Forecast {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
     /// Time that counts.
@@ -318,6 +318,6 @@ impl Finding for Forecast {
     const IN_REPORT: ReportUse = ReportUse::Alone;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostSummary {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the host.
     pub host_name: String,
     /// Class by memory size, e.g. `16-32 GiB`.
@@ -43,7 +43,7 @@ impl Finding for HostSummary {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             name: Some(&mut self.host_name),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -57,28 +57,34 @@ pub struct TraceSource {
     /// Number of hosts from this trace.
     pub hosts_count: i64,
     /// Meaning of available memory in this trace, as a sentence.
-    pub available: String,
+    pub available_meaning: String,
     /// Meaning of physical memory in this trace; absent where the trace does not state it.
-    pub physical: Option<String>,
+    pub physical_meaning: Option<String>,
     /// True where the importer invents sizes because the trace has none: only shares are the trace's own.
     #[serde(default)]
-    pub sizes_are_made_up: bool,
+    pub has_invented_sizes: bool,
     /// Columns that the trace fills; all other columns are absent.
     pub columns: Vec<TraceColumn>,
 }
 
 impl Finding for TraceSource {
-    const PLAIN_TEXT: &'static [&'static str] =
-        &["name", "available", "physical", "table", "column", "origin"];
+    const PLAIN_TEXT: &'static [&'static str] = &[
+        "name",
+        "available_meaning",
+        "physical_meaning",
+        "table",
+        "column",
+        "origin",
+    ];
 }
 
 impl TraceSource {
     /// Sentences that state the meaning of available and physical memory in this trace.
     #[must_use]
     pub fn meaning(&self) -> String {
-        let physical = self.physical.as_deref();
-        let physical = physical.map(|origin| format!(" Physical memory is: {origin}."));
-        format!("{}{}", self.available, physical.unwrap_or_default())
+        let physical = self.physical_meaning.as_deref();
+        let physical = physical.map(|meaning| format!(" Physical memory is: {meaning}."));
+        format!("{}{}", self.available_meaning, physical.unwrap_or_default())
     }
 
     /// Figure of the trace that fills a column of `samples`; `None` where the trace does not fill it.
@@ -107,7 +113,7 @@ pub struct TraceColumn {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Gap {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the last sample before the gap.
     pub from_time_ms: i64,
     /// Time of the first sample after the gap.
@@ -124,7 +130,7 @@ impl Finding for Gap {
     const PLAIN_TEXT: &'static [&'static str] = &["cause"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -133,7 +139,7 @@ impl Finding for Gap {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Absence {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the item that could not be read.
     pub item: String,
     /// Reason, in one word.
@@ -153,7 +159,7 @@ impl Finding for Absence {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.detail),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -163,7 +169,7 @@ impl Finding for Absence {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct ActivitySource {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the source, as in the table `activity`.
     pub source: String,
     /// State of the source, as in the table `activity`.
@@ -178,7 +184,7 @@ impl Finding for ActivitySource {
     const PLAIN_TEXT: &'static [&'static str] = &["source", "state"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -187,7 +193,7 @@ impl Finding for ActivitySource {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Residual {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Mean of (`available_bytes` − the sum of its four parts).
     pub mean_bytes: f64,
     /// Largest absolute difference.
@@ -200,7 +206,7 @@ impl Finding for Residual {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -209,7 +215,7 @@ impl Finding for Residual {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct AgentCost {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Mean CPU time per sample.
     pub mean_cpu_ms: f64,
     /// Largest CPU time of a sample.
@@ -225,30 +231,30 @@ impl Finding for AgentCost {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
 /// A measure that the dataset cannot give.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct NotMeasured {
+pub struct MissingMeasure {
     /// Key of the measure.
     pub measure: String,
     /// Host id, or `all`.
-    pub host: String,
+    pub host_id: String,
     /// Reason why the measure is missing.
     pub reason: String,
 }
 
-impl Finding for NotMeasured {
+impl Finding for MissingMeasure {
     const IS_ON_HOST_PAGE: bool = true;
     const PLAIN_TEXT: &'static [&'static str] = &["measure"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.reason),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }

@@ -46,7 +46,7 @@ pub struct DipsByHour {
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
     pub threshold_share: Option<f64>,
     /// Sample intervals with less memory available than the threshold.
-    pub intervals: i64,
+    pub intervals_count: i64,
     /// Samples taken in that hour.
     pub samples_count: i64,
 }
@@ -92,8 +92,8 @@ pub struct AvailabilityByHour {
     /// Probability that a region available at an instant of that hour remains available throughout the next
     /// hour, as for [`crate::findings::AvailabilityOdds`]; absent where no instant could be followed that
     /// long.
-    pub still_available_1h: Option<f64>,
-    /// Time in which the region was available and its fate is known: the base of `still_available_1h`.
+    pub available_1h_probability: Option<f64>,
+    /// Time in which the region was available and its fate is known: the base of `available_1h_probability`.
     pub counted_s: f64,
 }
 
@@ -110,7 +110,7 @@ pub struct ReclaimsByHour {
     /// Hour of the day, 0 to 23.
     pub hour: i64,
     /// Returns in that hour, over hosts and weeks.
-    pub returns: i64,
+    pub returns_count: i64,
     /// Idle time observed in that hour, over hosts and weeks.
     pub idle_hours_s: f64,
     /// Returns per hour of that idle time; absent without idle time.

@@ -114,7 +114,7 @@ impl Finding for MemoryUsage {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct HostMemory {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Name of the category, as in [`MemoryUsage`], or `used`: physical memory less the memory available at
     /// the same sample.
     pub category: String,
@@ -143,7 +143,7 @@ impl Finding for HostMemory {
     const PLAIN_TEXT: &'static [&'static str] = &["category"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -153,7 +153,7 @@ impl Finding for HostMemory {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct WorstDip {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Threshold in bytes.
     pub threshold_bytes: i64,
     /// The requested share of the host's physical memory; absent where bytes were requested.
@@ -166,7 +166,7 @@ pub struct WorstDip {
     /// Length of the dip.
     pub duration_s: f64,
     /// Sample intervals below the threshold.
-    pub intervals: i64,
+    pub intervals_count: i64,
     /// Minimum of available memory in the dip.
     pub min_available_bytes: i64,
     /// Time of the dip's deepest sample, from which the categories are taken.
@@ -190,7 +190,7 @@ impl Finding for WorstDip {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -199,7 +199,7 @@ impl Finding for WorstDip {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct DipProcess {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the dip's deepest sample ([`WorstDip::min_time_ms`]).
     pub time_ms: i64,
     /// Rank by memory; 1 is the largest.
@@ -219,7 +219,7 @@ impl Finding for DipProcess {
     const PLAIN_TEXT: &'static [&'static str] = &["name"];
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -228,15 +228,15 @@ impl Finding for DipProcess {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryPoint {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Start of the stretch.
     pub time_ms: i64,
     /// Number of samples in the stretch.
     pub samples_count: i64,
     /// True if a gap lies between this point and the point before: no line is drawn across.
-    pub after_gap: bool,
+    pub is_after_gap: bool,
     /// True if the host was idle at the end of the stretch; absent if unknown.
-    pub idle: Option<bool>,
+    pub is_idle: Option<bool>,
     /// Mean static kernel; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
     /// Mean memory held by the balloon; absent where unknown.
@@ -254,9 +254,9 @@ pub struct MemoryPoint {
     /// Mean available memory.
     pub available_bytes: f64,
     /// Minimum of available memory: shows dips however long the stretch is.
-    pub available_min_bytes: i64,
+    pub min_available_bytes: i64,
     /// Minimum of harvestable memory; absent where unknown.
-    pub harvestable_min_bytes: Option<i64>,
+    pub min_harvestable_bytes: Option<i64>,
     /// Mean harvestable memory; absent where unknown.
     pub harvestable_bytes: Option<f64>,
 }
@@ -266,7 +266,7 @@ impl Finding for MemoryPoint {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -275,13 +275,13 @@ impl Finding for MemoryPoint {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Dip {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Threshold in bytes.
     pub threshold_bytes: i64,
     /// The requested share of the host's physical memory; absent where bytes were requested.
     pub threshold_share: Option<f64>,
     /// Sample intervals below the threshold.
-    pub intervals: i64,
+    pub intervals_count: i64,
     /// Number of all samples of the host.
     pub samples_count: i64,
     /// Minimum of available memory over all samples.
@@ -294,7 +294,7 @@ impl Finding for Dip {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -312,11 +312,11 @@ pub struct DipHosts {
     /// Threshold as a share of each host's physical memory; absent where it is absolute.
     pub threshold_share: Option<f64>,
     /// Minimum number of sample intervals below the threshold; 0: hosts with none at all.
-    pub at_least_intervals: i64,
+    pub minimum_intervals_count: i64,
     /// Hosts with at least that number of intervals (0: with none).
     pub hosts_count: i64,
     /// Hosts of the class for which the notion is known.
-    pub hosts_in_all: i64,
+    pub known_hosts_count: i64,
 }
 
 impl Finding for DipHosts {

@@ -1,7 +1,7 @@
 //! Findings of the analysis: typed results, one JSON document.
 //!
 //! Each measure's key has a list of flat records with units in the fields' names, so that any reader of JSON
-//! can make a table of it. A measure that the dataset cannot give is in `not_measured`, with the reason,
+//! can make a table of it. A measure that the dataset cannot give is in `missing_measures`, with the reason,
 //! instead of being a list of zeroes.
 
 mod cluster;
@@ -138,7 +138,7 @@ findings! {
     /// Part of the hosts with the largest contributions in the available memory.
     contribution_by_rank: RankContribution,
     /// Bytes that the hosts together keep for a given time, with a probability.
-    guaranteed: Guaranteed,
+    guarantees: Guarantee,
     /// Fates of copies of a region on several hosts.
     copies: Copies,
     /// Owners who return in the same cell of time, by hour of the week.
@@ -146,11 +146,11 @@ findings! {
     /// The moments at which most memory was reclaimed.
     worst_returns: WorstReturn,
     /// Memory that hosts could save by sharing their memory.
-    pooling: Pooling,
+    pooling: PoolingSaving,
     /// Periods in which owners were away.
     idle_periods: IdlePeriod,
     /// Lengths of owners' absences, and of their presences.
-    absence_lengths: AbsenceLengths,
+    owner_period_lengths: OwnerPeriodLengths,
     /// Rate at which lent memory would be reclaimed, by host and pooled.
     reclaims: Reclaims,
     /// Page cache of files that are used again soon.
@@ -194,7 +194,7 @@ findings! {
     /// Cost of tracing on each host.
     agent_cost: AgentCost,
     /// Measures that this dataset cannot give.
-    not_measured: NotMeasured,
+    missing_measures: MissingMeasure,
 }
 
 impl Findings {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct IdlePeriod {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Start of the absence: the last activity before it.
     pub from_time_ms: i64,
     /// End of the absence.
@@ -17,16 +17,16 @@ pub struct IdlePeriod {
     /// Length of the absence.
     pub duration_s: f64,
     /// True if a gap or the trace's start cut the start of the absence.
-    pub start_censored: bool,
+    pub is_start_censored: bool,
     /// True if a gap or the trace's end cut the end of the absence.
-    pub end_censored: bool,
+    pub is_end_censored: bool,
 }
 
 impl Finding for IdlePeriod {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -35,14 +35,14 @@ impl Finding for IdlePeriod {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Quota {
     /// Id of the host.
-    pub host: String,
+    pub host_id: String,
     /// Time of the host's last sample.
     pub time_ms: i64,
-    /// Memory that could be leased: if idle, the smaller of `recruitable_bytes` and `harvestable_bytes` plus
+    /// Memory that could be leased: if idle, the smaller of `paper_quota_bytes` and `harvestable_bytes` plus
     /// lent memory; else 0.
     pub quota_bytes: i64,
-    /// The paper's recruited memory if the host were idle: total − in use − reserve − headroom.
-    pub recruitable_bytes: i64,
+    /// The paper's quota if the host were idle: total − in use − reserve − headroom.
+    pub paper_quota_bytes: i64,
     /// Memory that could be taken without paging out the owner's pages: MemAvailable less the headroom.
     pub harvestable_bytes: Option<i64>,
     /// Reason of the quota, in words.
@@ -56,7 +56,7 @@ impl Finding for Quota {
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields {
             text: Some(&mut self.reason),
-            ..HostFields::id(&mut self.host)
+            ..HostFields::id(&mut self.host_id)
         }
     }
 }
@@ -75,16 +75,16 @@ pub enum OwnerState {
 /// Lengths of owners' absences and presences, over the hosts of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct AbsenceLengths {
+pub struct OwnerPeriodLengths {
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// State of the owner: away or present.
     pub state: OwnerState,
     /// Number of periods. A visit between two samples is a period of no length.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Number of periods cut by a gap, by an end of the trace or while the presence was unknown: of the
     /// lengths, only `restricted_mean_s` includes them.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Mean length of the complete periods; absent without any.
     pub mean_s: Option<f64>,
     /// Median length of the complete periods; absent without any.
@@ -100,7 +100,7 @@ pub struct AbsenceLengths {
     pub restricted_mean_s: Option<f64>,
 }
 
-impl Finding for AbsenceLengths {
+impl Finding for OwnerPeriodLengths {
     const PRINTED: Option<TablePlace> = printed(80, "How long owners are away, and there");
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
@@ -111,13 +111,13 @@ impl Finding for AbsenceLengths {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct Reclaims {
     /// Id of the host; absent where hosts are pooled.
-    pub host: Option<String>,
+    pub host_id: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// Hosts whose idleness is known.
     pub hosts_count: i64,
     /// Number of reclaims.
-    pub reclaims: i64,
+    pub reclaims_count: i64,
     /// Time in which the idleness was known, all hosts together.
     pub observed_days: f64,
     /// Reclaims per host and day of that time.
@@ -129,7 +129,7 @@ impl Finding for Reclaims {
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -148,7 +148,7 @@ pub struct LiveFileCache {
     pub samples_count: i64,
     /// Samples for which a gap, an end of the trace or unknown presence comes before the end of the next
     /// period: their figure is a lower bound.
-    pub cut_samples_count: i64,
+    pub censored_samples_count: i64,
     /// Mean over samples.
     pub mean_bytes: f64,
     /// Standard deviation over samples (n − 1); absent with one sample.
@@ -199,15 +199,15 @@ pub enum LendingMode {
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 pub struct MemoryContext {
     /// Id of the host; absent where hosts are pooled.
-    pub host: Option<String>,
+    pub host_id: Option<String>,
     /// Class by memory size, or `all`.
     pub size_class: String,
     /// Mode of lending.
     pub mode: LendingMode,
     /// Memory that could be lent: mean over the samples at which the host was idle.
-    pub mean_lendable_bytes: Option<f64>,
+    pub mean_quota_bytes: Option<f64>,
     /// Returns with a known memory context.
-    pub returns: i64,
+    pub returns_count: i64,
     /// Mean footprint A over the returns.
     pub mean_footprint_bytes: f64,
     /// Mean memory context size over returns.
@@ -223,7 +223,7 @@ pub struct MemoryContext {
     /// Mean of the paper's loose upper bound: the part of A that was cached while the host was idle. This
     /// part is the footprint of those processes of A that had started before the return, limited to available
     /// memory.
-    pub upper_bound_mean_bytes: f64,
+    pub mean_upper_bound_bytes: f64,
     /// Share of the returns with a memory context above 0.
     pub share_of_returns_with_any: f64,
 }
@@ -232,7 +232,7 @@ impl Finding for MemoryContext {
     const PRINTED: Option<TablePlace> = printed(100, "What that would cost them: memory context");
 
     fn host_fields(&mut self) -> HostFields<'_> {
-        HostFields::id(&mut self.host)
+        HostFields::id(&mut self.host_id)
     }
 }
 
@@ -258,9 +258,9 @@ pub struct OwnerCost {
     /// Kind of time of the windows.
     pub window: CostWindow,
     /// True if memory was lent at the window's first sample.
-    pub lent: bool,
+    pub had_guests: bool,
     /// Number of windows with any counter.
-    pub windows: i64,
+    pub windows_count: i64,
     /// Mean time between the two samples of a window.
     pub mean_window_s: f64,
     /// Mean memory lent at the window's first sample.

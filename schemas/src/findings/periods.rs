@@ -88,9 +88,9 @@ pub struct AvailabilityPeriods {
     /// Size of the region.
     pub region_bytes: i64,
     /// Number of periods as seen that are not shorter than the minimum.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Number of those periods cut by a gap or an end of the trace: they lasted longer than observed.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Mean length of the periods as seen; absent without any.
     pub mean_s: Option<f64>,
     /// Lower limit of the 95 % interval of `mean_s`, by bootstrap over hosts; absent with fewer than two
@@ -116,27 +116,27 @@ pub struct AvailabilityPeriods {
     pub restricted_mean_high_s: Option<f64>,
     /// Age that half the periods outlast, by the same Kaplan-Meier curve; absent where the curve does not
     /// fall to half.
-    pub survival_median_s: Option<f64>,
+    pub median_survival_s: Option<f64>,
     /// Like `restricted_mean_s`, of only the periods with an observed start. A period with a cut start is
     /// likely to be long, and its age is unknown: counting such periods makes `restricted_mean_s` too long,
     /// the more so the fewer periods a trace has.
     pub restricted_mean_start_seen_s: Option<f64>,
     /// Number of periods as leases whose start the trace cut.
-    pub start_cut: i64,
+    pub start_censored_count: i64,
     /// Number of periods as leases whose end the trace cut.
-    pub end_cut: i64,
+    pub end_censored_count: i64,
     /// Number of periods as leases that the owner's return ended.
-    pub ended_by_owner: i64,
+    pub ended_by_owner_count: i64,
     /// Number of periods as leases that the load ended.
-    pub ended_by_load: i64,
+    pub ended_by_load_count: i64,
     /// Number of periods as leases that the host's need of memory ended.
-    pub ended_by_memory: i64,
+    pub ended_by_memory_count: i64,
     /// Number of periods as leases that a sleep, a shutdown or a boot ended.
-    pub ended_by_sleep_or_power: i64,
+    pub ended_by_sleep_or_power_count: i64,
     /// Number of periods as leases that the network ended.
-    pub ended_by_network: i64,
+    pub ended_by_network_count: i64,
     /// Number of periods as leases that a silent agent ended.
-    pub ended_by_agent: i64,
+    pub ended_by_agent_count: i64,
     /// Time in which the region was available in this scope, as a share of all covered time in which the
     /// notion is known (also in scope `idle`).
     pub available_time_share: Option<f64>,
@@ -160,11 +160,11 @@ pub struct SurvivalPoint {
     /// Age of the period.
     pub age_s: f64,
     /// Periods that could have ended in this step: those longer than the age of the point before.
-    pub at_risk: i64,
+    pub at_risk_count: i64,
     /// Periods that ended, by any cause.
-    pub ended: i64,
+    pub ended_count: i64,
     /// Periods whose start or end the trace cut: they lasted longer than observed.
-    pub censored: i64,
+    pub censored_count: i64,
     /// Share of the periods that last longer than `age_s`.
     pub survival: f64,
     /// Lower limit of the 95 % interval, by Greenwood's formula on the scale of log(-log).
@@ -219,24 +219,24 @@ pub struct AvailabilityOdds {
     /// Time in which the region was available and its fate is known: the base of the probabilities.
     pub observed_s: f64,
     /// Probability that the region remains available throughout.
-    pub still_available: f64,
+    pub available_probability: f64,
     /// Lower limit of the 95 % interval, by bootstrap over hosts; absent with fewer than two hosts.
     pub low: Option<f64>,
     /// Upper limit of the 95 % interval; absent with fewer than two hosts.
     pub high: Option<f64>,
     /// Probability that the owner's return ends the availability first. The probabilities of all causes and
-    /// `still_available` sum to 1.
-    pub lost_to_owner: f64,
+    /// `available_probability` sum to 1.
+    pub lost_to_owner_probability: f64,
     /// Probability that the load ends the availability first.
-    pub lost_to_load: f64,
+    pub lost_to_load_probability: f64,
     /// Probability that the host's need of memory ends the availability first.
-    pub lost_to_memory: f64,
+    pub lost_to_memory_probability: f64,
     /// Probability that a sleep, a shutdown or a boot ends the availability first.
-    pub lost_to_sleep_or_power: f64,
+    pub lost_to_sleep_or_power_probability: f64,
     /// Probability that the network ends the availability first.
-    pub lost_to_network: f64,
+    pub lost_to_network_probability: f64,
     /// Probability that a silent agent ends the availability first.
-    pub lost_to_agent: f64,
+    pub lost_to_agent_probability: f64,
 }
 
 impl Finding for AvailabilityOdds {
@@ -277,7 +277,7 @@ pub struct PeriodBound {
     /// The bound; absent with too few periods.
     pub bound_s: Option<f64>,
     /// Number of periods from which the bound is computed.
-    pub periods: i64,
+    pub periods_count: i64,
     /// Share of those periods that the trace cut.
     pub censored_share: f64,
     /// Correlation of the ranks of successive periods on a host; a value beyond 1.96/√n is not chance. Absent
@@ -315,11 +315,11 @@ pub struct NotionSizes {
     /// Mean of the memory that a mode of lending lends ([`crate::findings::MemoryContext`]): mode `paper` for
     /// the notion `paper`, mode `gentle` for `harvestable`. Only in scope `idle`; absent for other notions
     /// and without a return.
-    pub lendable_mean_bytes: Option<f64>,
-    /// Mean memory that would have to be paged in again at a return; absent where `lendable_mean_bytes` is.
-    pub context_mean_bytes: Option<f64>,
-    /// Quantile of 99 % of that memory; absent where `lendable_mean_bytes` is.
-    pub context_p99_bytes: Option<f64>,
+    pub mean_quota_bytes: Option<f64>,
+    /// Mean memory that would have to be paged in again at a return; absent where `mean_quota_bytes` is.
+    pub mean_memory_context_bytes: Option<f64>,
+    /// Quantile of 99 % of that memory; absent where `mean_quota_bytes` is.
+    pub p99_memory_context_bytes: Option<f64>,
 }
 
 impl Finding for NotionSizes {

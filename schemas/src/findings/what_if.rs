@@ -30,26 +30,26 @@ pub struct WhatIf {
     /// Time observed on these hosts.
     pub observed_s: f64,
     /// Mean memory that can be lent, over the observed time and hosts.
-    pub lent_mean_bytes: f64,
+    pub mean_quota_bytes: f64,
     /// Mean memory that can be lent, as a share of physical memory.
-    pub lent_share: f64,
+    pub quota_share: f64,
     /// Reclaims per host and observed day: a host that lends reclaims its memory when it is no longer idle.
     pub reclaims_per_host_day: f64,
     /// Mean of the bytes that a reclaim returns; absent without reclaims.
-    pub returned_mean_bytes: Option<f64>,
+    pub mean_reclaimed_bytes: Option<f64>,
     /// Bytes returned per host and day: by reclaims, and by quotas that shrink while the host stays idle.
-    pub returned_per_host_day_bytes: f64,
+    pub reclaimed_bytes_per_host_day: f64,
     /// Mean memory context size of a reclaim: memory that the owner has to page in again. Absent where
     /// footprints are unknown.
-    pub context_mean_bytes: Option<f64>,
+    pub mean_memory_context_bytes: Option<f64>,
     /// Quantile of 99 % of the memory context size; absent where footprints are unknown.
-    pub context_p99_bytes: Option<f64>,
+    pub p99_memory_context_bytes: Option<f64>,
     /// Memory that owners have to page in again per host and day; absent where footprints are unknown.
-    pub context_per_host_day_bytes: Option<f64>,
+    pub memory_context_bytes_per_host_day: Option<f64>,
     /// True if no other setting of the same mode and scope lends at least as much at less cost, or more at no
-    /// higher cost. The cost is `context_per_host_day_bytes`; where no footprint is known at all,
-    /// `returned_per_host_day_bytes`.
-    pub on_frontier: bool,
+    /// higher cost. The cost is `memory_context_bytes_per_host_day`; where no footprint is known at all,
+    /// `reclaimed_bytes_per_host_day`.
+    pub is_on_frontier: bool,
 }
 
 impl Finding for WhatIf {

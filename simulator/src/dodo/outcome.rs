@@ -136,7 +136,7 @@ pub struct Regions {
     /// Number of times that the manager found no host.
     pub refusals: u64,
     /// Mean over time of the memory that the hosts could have lent.
-    pub mean_lendable_bytes: f64,
+    pub mean_quota_bytes: f64,
     /// Mean over time of the memory that the hosts lent.
     pub mean_leased_bytes: f64,
 }

@@ -564,7 +564,7 @@ proptest! {
             let counts = outcome.counts;
             let unanswered = counts.requests_count - answered(&counts).iter().sum::<u64>();
             prop_assert!(unanswered <= u64::from(program.processes));
-            prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);
+            prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_quota_bytes);
             prop_assert!(outcome.runs.windows(2).all(|r| r[0].end_ns <= r[1].begin_ns));
             let again = simulate_program(&scenario, &program, &hosts).unwrap();
             prop_assert_eq!(outcome, again);

@@ -92,11 +92,11 @@ pub const MEASURES: [Measure; 12] = [
         of: |o| Some(o.regions.mean_leased_bytes),
     },
     Measure {
-        key: "mean_lendable_bytes",
-        label: "lendable",
+        key: "mean_quota_bytes",
+        label: "quota",
         unit: Unit::Bytes,
         meaning: "what they could have lent, over time",
-        of: |o| Some(o.regions.mean_lendable_bytes),
+        of: |o| Some(o.regions.mean_quota_bytes),
     },
     Measure {
         key: "reclaims_per_host_day",

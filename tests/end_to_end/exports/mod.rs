@@ -105,13 +105,13 @@ fn periods_are_those_that_the_analysis_counts() {
             exported.iter().filter(|p| p.ended_by == name).count() as i64
         };
         let expected = [
-            counted.ended_by_owner,
-            counted.ended_by_load,
-            counted.ended_by_memory,
-            counted.ended_by_sleep_or_power,
-            counted.ended_by_network,
-            counted.ended_by_agent,
-            counted.end_cut,
+            counted.ended_by_owner_count,
+            counted.ended_by_load_count,
+            counted.ended_by_memory_count,
+            counted.ended_by_sleep_or_power_count,
+            counted.ended_by_network_count,
+            counted.ended_by_agent_count,
+            counted.end_censored_count,
         ];
         let causes = EndCause::ALL.map(Some).into_iter().chain([None]);
         assert!(causes.map(ended).eq(expected), "{name}: {counted:?}");

@@ -32,8 +32,8 @@ fn coverage(report: &Value) -> (i64, i64, i64) {
     let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key}: {row}")) as i64;
     (
         number("samples"),
-        number("first_time_ms"),
-        number("last_time_ms"),
+        number("first_sample_time_ms"),
+        number("last_sample_time_ms"),
     )
 }
 

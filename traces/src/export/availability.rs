@@ -72,14 +72,14 @@ impl Availability {
         };
         let integer = |of: fn(&AvailablePeriod) -> i64| all.iter().map(of).collect::<Int64Array>();
         vec![
-            same(&host.host, all.len()),
+            same(&host.host_id, all.len()),
             same(&host.host_name, all.len()),
             Arc::new(Int64Array::from(vec![self.region_bytes; all.len()])),
             same(scope, all.len()),
             times(all.iter().map(|p| p.from_ms)),
             times(all.iter().map(|p| p.to_ms)),
             Arc::new(integer(|p| p.to_ms.saturating_sub(p.from_ms))),
-            flags(all.iter().map(|p| Some(p.is_start_seen))),
+            flags(all.iter().map(|p| Some(p.is_start_known))),
             Arc::new(StringArray::from_iter(all.iter().map(|p| p.end.map(cause)))),
         ]
     }
@@ -116,7 +116,7 @@ fn samples(host: &HostAvailability) -> Vec<ArrayRef> {
         Arc::new(all.iter().map(of).collect::<Int64Array>())
     };
     vec![
-        same(&host.host, all.len()),
+        same(&host.host_id, all.len()),
         same(&host.host_name, all.len()),
         times(all.iter().map(|s| s.time_ms)),
         flags(all.iter().map(|s| Some(s.follows_gap))),
@@ -124,8 +124,8 @@ fn samples(host: &HostAvailability) -> Vec<ArrayRef> {
         integer(|s| Some(s.available_bytes)),
         integer(|s| s.harvestable_bytes),
         flags(all.iter().map(|s| s.is_idle)),
-        flags(all.iter().map(|s| s.is_away)),
-        integer(|s| s.recruitable_bytes),
+        flags(all.iter().map(|s| s.is_in_idle_period)),
+        integer(|s| s.paper_quota_bytes),
         integer(|s| s.quota_bytes),
     ]
 }
@@ -139,7 +139,7 @@ fn periods_schema() -> SchemaRef {
         Field::new("begin", time_type(), false),
         Field::new("end", time_type(), false),
         unit(Field::new("length_ms", DataType::Int64, false), "ms"),
-        Field::new("is_begin_seen", DataType::Boolean, false),
+        Field::new("is_start_known", DataType::Boolean, false),
         Field::new("ended_by", DataType::Utf8, true),
     ])
 }
@@ -154,8 +154,8 @@ fn samples_schema() -> SchemaRef {
         bytes("available_bytes", false),
         bytes("harvestable_bytes", true),
         Field::new("is_idle", DataType::Boolean, true),
-        Field::new("is_away", DataType::Boolean, true),
-        bytes("recruitable_bytes", true),
+        Field::new("is_in_idle_period", DataType::Boolean, true),
+        bytes("paper_quota_bytes", true),
         bytes("quota_bytes", true),
     ])
 }

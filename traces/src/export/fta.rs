@@ -84,7 +84,7 @@ impl ByHost for Fta {
         self.nodes.line(format_args!(
             "{node}\t0\t{name}\t{NULL}\t{NULL}\t0\t{NULL}\t{NULL}\t1\t{cpus}\t{}\t{NULL}\t{NULL}\t{NULL}\t{NULL}\t{}",
             host.physical_bytes,
-            word(&host.host)
+            word(&host.host_id)
         ))?;
         self.components
             .line(format_args!("0\t{node}\t0\t{name}\tmemory\t{from}\t{to}"))?;
@@ -207,7 +207,7 @@ mod tests {
         let period = |&(from_ms, to_ms): &(i64, i64)| AvailablePeriod {
             from_ms,
             to_ms,
-            is_start_seen: true,
+            is_start_known: true,
             end: Some(EndCause::Owner),
         };
         HostAvailability {

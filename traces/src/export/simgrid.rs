@@ -152,7 +152,7 @@ impl ByHost for SimGrid {
         let [state, share] = ENDINGS;
         self.platform.line(format_args!(
             "    <host id=\"{}\" speed=\"{}f\" state_file=\"{PROFILES}/{number:05}.{state}\" speed_file=\"{PROFILES}/{number:05}.{share}\">",
-            Attribute(&host.host),
+            Attribute(&host.host_id),
             host.physical_bytes.max(1)
         ))?;
         self.platform

@@ -109,7 +109,7 @@ impl Importer for Alibaba {
             available_meaning: "Memory is normalised: 100 GiB stands for all memory of a machine, whatever it has, and sizes say \
                 nothing. Available memory is what is not in use; a lower bound where use holds page cache. The time of \
                 day and the day of the week are the trace's only if --start is.",
-            sizes_are_made_up: true,
+            has_invented_sizes: true,
             fills: FILLS,
             columns: &[],
         }

@@ -23,7 +23,7 @@ pub const RND: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains rnd",
     host_prefix: "bitbrains-rnd",
     available_meaning: "Available memory is an upper bound: use is what the hypervisor saw in active use.",
-    sizes_are_made_up: false,
+    has_invented_sizes: false,
     fills: FILLS,
     columns: &[],
 };

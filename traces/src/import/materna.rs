@@ -25,7 +25,7 @@ const fn source(name: &'static str, host_prefix: &'static str) -> Source<'static
         host_prefix,
         available_meaning: "Available memory is what the hypervisor does not count as used. The trace does not say how it counts: \
             where that is memory in active use, as in Bitbrains' traces, it is an upper bound.",
-        sizes_are_made_up: false,
+        has_invented_sizes: false,
         fills: FILLS,
         columns: &[],
     }

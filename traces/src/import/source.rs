@@ -11,7 +11,7 @@ pub struct Source<'a> {
     /// Meaning of available memory: a sentence for people.
     pub available_meaning: &'a str,
     /// True if the importer invents sizes, since the source has only shares.
-    pub sizes_are_made_up: bool,
+    pub has_invented_sizes: bool,
     /// All columns that the source fills.
     pub fills: &'a [ColumnOrigin<'a>],
     /// Columns of `samples` in the source's readings besides [`super::Reading`], in their
@@ -111,7 +111,7 @@ mod tests {
             name,
             host_prefix: "x",
             available_meaning: "",
-            sizes_are_made_up: false,
+            has_invented_sizes: false,
             fills: &[],
             columns: &[],
         });

@@ -165,7 +165,7 @@ impl ImportWriter {
         writer.describe(SourceEntry {
             name: source.name.to_owned(),
             available_meaning: source.available_meaning.to_owned(),
-            sizes_are_made_up: source.sizes_are_made_up,
+            has_invented_sizes: source.has_invented_sizes,
             columns: columns.collect(),
         })?;
         let compaction = Compaction {

@@ -34,7 +34,7 @@ fn period(from_s: i64, to_s: i64, end: Option<EndCause>) -> AvailablePeriod {
     AvailablePeriod {
         from_ms: START_MS + from_s * 1000,
         to_ms: START_MS + to_s * 1000,
-        is_start_seen: from_s > 0,
+        is_start_known: from_s > 0,
         end,
     }
 }
@@ -55,7 +55,7 @@ fn sample(seconds: i64, follows_gap: bool, available_bytes: i64) -> AvailableSam
 /// later.
 fn hosts() -> [HostAvailability; 3] {
     let host = |host: &str, host_name: &str, from_s: i64, to_s: i64| HostAvailability {
-        host: host.to_owned(),
+        host_id: host.to_owned(),
         host_name: host_name.to_owned(),
         physical_bytes: 1000,
         cpus_count: None,
@@ -187,7 +187,7 @@ fn columns_as_text() {
     assert_eq!((exported.files, exported.rows), (2, 3 + 8));
     let periods = read(to.path(), "periods.csv");
     let expected = [
-        "host_id,host_name,region_bytes,scope,begin,end,length_ms,is_begin_seen,ended_by",
+        "host_id,host_name,region_bytes,scope,begin,end,length_ms,is_start_known,ended_by",
         "aa,\"Ada's \"\"box\"\"\",512,idle,2026-11-20T12:00:00Z,2026-11-20T12:01:30Z,90000,false,sleep_or_power",
         "aa,\"Ada's \"\"box\"\"\",512,idle,2026-11-20T12:05:00Z,2026-11-20T12:06:30Z,90000,true,owner",
         "aa,\"Ada's \"\"box\"\"\",512,idle,2026-11-20T12:06:30Z,2026-11-20T12:08:00Z,90000,true,",
@@ -197,7 +197,7 @@ fn columns_as_text() {
     let lines: Vec<&str> = samples.lines().collect();
     assert_eq!(
         lines[0],
-        "host_id,host_name,time,follows_gap,physical_bytes,available_bytes,harvestable_bytes,is_idle,is_away,recruitable_bytes,quota_bytes"
+        "host_id,host_name,time,follows_gap,physical_bytes,available_bytes,harvestable_bytes,is_idle,is_in_idle_period,paper_quota_bytes,quota_bytes"
     );
     assert_eq!(lines.len(), 1 + 8);
     assert!(lines[2].ends_with(",2026-11-20T12:01:30Z,false,1000,900,,,,,"));

@@ -277,8 +277,8 @@ fn an_export_says_what_the_figures_of_imported_hosts_mean() {
     assert!(!mark().contains("sources"));
     let source = SourceEntry {
         name: "another tracer".into(),
-        available: "Available memory is an upper bound.".into(),
-        sizes_are_made_up: true,
+        available_meaning: "Available memory is an upper bound.".into(),
+        has_invented_sizes: true,
         columns: vec![SourceColumn {
             table: "samples".into(),
             column: "physical_bytes".into(),

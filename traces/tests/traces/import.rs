@@ -483,7 +483,7 @@ fn what_a_source_means_travels_with_the_dataset() {
         panic!("{:?}", dataset.manifest().sources);
     };
     assert_eq!(
-        (source.name.as_str(), source.available.as_str()),
+        (source.name.as_str(), source.available_meaning.as_str()),
         (RND.name, RND.available_meaning)
     );
     let columns = source.columns.iter();

@@ -22,7 +22,7 @@ impl Importer for InventedMachine {
             name: "invented",
             host_prefix: "",
             available_meaning: kernel::AVAILABLE,
-            sizes_are_made_up: false,
+            has_invented_sizes: false,
             fills: &[kernel::AVAILABLE_BYTES, ColumnOrigin::SOURCE],
             columns: &[
                 "mem_total_bytes",

@@ -205,7 +205,7 @@ impl ByRegion {
             weekday,
             hour,
             available_share: share(ms(&hours.available), ms(&self.covered))?,
-            still_available_1h: share(ms(&hours.survived), ms(&hours.counted)),
+            available_1h_probability: share(ms(&hours.survived), ms(&hours.counted)),
             counted_s: ms(&hours.counted) / 1000.0,
         })
     }

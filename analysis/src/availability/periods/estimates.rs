@@ -86,20 +86,20 @@ fn describe(kept: &[Lease], curve: &Curve, to: &mut AvailabilityPeriods) {
         to.restricted_mean_low_s = Some(seconds(interval.low));
         to.restricted_mean_high_s = Some(seconds(interval.high));
     }
-    to.survival_median_s = curve.median_ms().map(|ms| seconds(ms as f64));
+    to.median_survival_s = curve.median_ms().map(|ms| seconds(ms as f64));
     let start_seen = kept.iter().filter(|lease| lease.start_seen);
     let start_seen: Vec<Length> = start_seen.map(Lease::length).collect();
     let mean = Curve::of(&start_seen).restricted_mean(i64::MAX);
     to.restricted_mean_start_seen_s = mean.map(|mean| seconds(mean.mean_ms));
     let ended = |end: Option<EndCause>| kept.iter().filter(|l| l.end == end).count() as i64;
-    to.start_cut = (kept.len() - start_seen.len()) as i64;
-    to.end_cut = ended(None);
-    to.ended_by_owner = ended(Some(EndCause::Owner));
-    to.ended_by_load = ended(Some(EndCause::Load));
-    to.ended_by_memory = ended(Some(EndCause::Memory));
-    to.ended_by_sleep_or_power = ended(Some(EndCause::SleepOrPower));
-    to.ended_by_network = ended(Some(EndCause::Network));
-    to.ended_by_agent = ended(Some(EndCause::Agent));
+    to.start_censored_count = (kept.len() - start_seen.len()) as i64;
+    to.end_censored_count = ended(None);
+    to.ended_by_owner_count = ended(Some(EndCause::Owner));
+    to.ended_by_load_count = ended(Some(EndCause::Load));
+    to.ended_by_memory_count = ended(Some(EndCause::Memory));
+    to.ended_by_sleep_or_power_count = ended(Some(EndCause::SleepOrPower));
+    to.ended_by_network_count = ended(Some(EndCause::Network));
+    to.ended_by_agent_count = ended(Some(EndCause::Agent));
 }
 
 fn points(curve: &Curve, cell: &Cell<'_>, most: usize) -> Vec<SurvivalPoint> {
@@ -113,9 +113,9 @@ fn points(curve: &Curve, cell: &Cell<'_>, most: usize) -> Vec<SurvivalPoint> {
         scope: cell.scope,
         region_bytes: cell.region_bytes,
         age_s: seconds(step.ms as f64),
-        at_risk: step.at_risk as i64,
-        ended: step.ended as i64,
-        censored: step.censored as i64,
+        at_risk_count: step.at_risk as i64,
+        ended_count: step.ended as i64,
+        censored_count: step.censored as i64,
         survival: step.survival,
         low: step.interval.low,
         high: step.interval.high,
@@ -159,15 +159,15 @@ fn odds(leases: &Leases, cell: &Cell<'_>, resamples: &Resamples) -> Vec<Availabi
             region_bytes: cell.region_bytes,
             ahead_s: seconds(ahead.ahead_ms as f64),
             observed_s: seconds(ahead.counted_ms as f64),
-            still_available: ahead.survival()?,
+            available_probability: ahead.survival()?,
             low: interval.map(|i| i.low),
             high: interval.map(|i| i.high),
-            lost_to_owner: lost_to(EndCause::Owner)?,
-            lost_to_load: lost_to(EndCause::Load)?,
-            lost_to_memory: lost_to(EndCause::Memory)?,
-            lost_to_sleep_or_power: lost_to(EndCause::SleepOrPower)?,
-            lost_to_network: lost_to(EndCause::Network)?,
-            lost_to_agent: lost_to(EndCause::Agent)?,
+            lost_to_owner_probability: lost_to(EndCause::Owner)?,
+            lost_to_load_probability: lost_to(EndCause::Load)?,
+            lost_to_memory_probability: lost_to(EndCause::Memory)?,
+            lost_to_sleep_or_power_probability: lost_to(EndCause::SleepOrPower)?,
+            lost_to_network_probability: lost_to(EndCause::Network)?,
+            lost_to_agent_probability: lost_to(EndCause::Agent)?,
         })
     };
     all.ahead.iter().enumerate().filter_map(record).collect()
@@ -186,7 +186,7 @@ fn bounds(leases: &Leases, cell: &Cell<'_>) -> Vec<PeriodBound> {
             quantile,
             confidence: CONFIDENCE,
             bound_s: bound_ms.map(|ms| seconds(ms as f64)),
-            periods: lengths.count() as i64,
+            periods_count: lengths.count() as i64,
             censored_share: lengths.censored_share(),
             autocorrelation: lengths.autocorrelation(),
             verdict: match verdict {

@@ -96,7 +96,8 @@ impl<'a> LeaseWindows<'a> {
             let reaches_end = period.samples.end == run.end;
             let from_start = period.from_ms <= time[run.start];
             let window = Window {
-                start_seen: !period.start_cut || (from_start && self.starts_after_an_end(i)),
+                start_seen: !period.is_start_censored
+                    || (from_start && self.starts_after_an_end(i)),
                 end: period.end.or(self.breaks[i].end.filter(|_| reaches_end)),
                 observed_to_ms: observed_to_ms(time, &blind_ends, period.samples.end),
                 ..Window::of_idle(period)

@@ -104,7 +104,7 @@ impl Measure for Periods {
         if size_class == "all" && self.hosts_without_arrivals_count > 0 {
             let without = self.hosts_without_arrivals_count;
             findings
-                .not_measured
+                .missing_measures
                 .push(missing::no_arrivals(without, self.hosts_count));
         }
     }

@@ -84,8 +84,8 @@ impl SeenPeriods {
             .iter()
             .map(|&(sum_ms, n)| (sum_ms as f64, n as f64));
         let interval = resamples.ratio_interval(&hosts.collect::<Vec<_>>());
-        to.periods = n as i64;
-        to.censored = lengths.iter().filter(|l| l.is_cut).count() as i64;
+        to.periods_count = n as i64;
+        to.censored_count = lengths.iter().filter(|l| l.is_cut).count() as i64;
         to.mean_s = (n > 0).then(|| seconds(total_ms / n as f64));
         to.mean_low_s = interval.map(|i| seconds(i.low));
         to.mean_high_s = interval.map(|i| seconds(i.high));
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(lengths(&of(6, 0.0)), []);
 
         let finding = finding(&of(4, 0.0));
-        assert_eq!((finding.periods, finding.censored), (3, 2));
+        assert_eq!((finding.periods_count, finding.censored_count), (3, 2));
         assert_eq!(finding.mean_s, Some(0.12));
         assert_eq!(finding.median_s, Some(0.09));
         assert_eq!((finding.p5_s, finding.p95_s), (Some(0.09), Some(0.18)));
@@ -159,7 +159,7 @@ mod tests {
             samples: 1..4,
             from_ms: 100,
             to_ms: 400,
-            start_cut: false,
+            is_start_censored: false,
             end: Some(EndCause::Owner),
         };
         let windows = [Window::of_idle(&idle)];

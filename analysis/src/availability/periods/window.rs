@@ -51,7 +51,7 @@ impl Window {
         Self {
             samples: period.samples.clone(),
             end_ms: period.to_ms,
-            start_seen: !period.start_cut,
+            start_seen: !period.is_start_censored,
             end: period.end,
             observed_to_ms: period.to_ms,
         }

@@ -125,23 +125,23 @@ mod tests {
         let idle: Vec<IdlePeriod> = all
             .iter()
             .filter(|s| s.1)
-            .map(|(samples, _, end_cut)| IdlePeriod {
+            .map(|(samples, _, is_end_censored)| IdlePeriod {
                 samples: samples.clone(),
                 from_ms: 0,
                 to_ms: 0,
-                start_cut: false,
-                end: (!end_cut).then_some(EndCause::Owner),
+                is_start_censored: false,
+                end: (!is_end_censored).then_some(EndCause::Owner),
             })
             .collect();
         let busy: Vec<BusyPeriod> = all
             .iter()
             .filter(|s| !s.1)
-            .map(|(samples, _, end_cut)| BusyPeriod {
+            .map(|(samples, _, is_end_censored)| BusyPeriod {
                 samples: samples.clone(),
                 from_ms: 0,
                 to_ms: 0,
-                start_cut: false,
-                end_cut: *end_cut,
+                is_start_censored: false,
+                is_end_censored: *is_end_censored,
             })
             .collect();
         Stretches::new(count, &idle, &busy)

@@ -5,7 +5,7 @@
 //! which an active process has it open or mapped, or if it was opened since the sample before. Pages that
 //! active processes map count as process memory, not as file cache. No state is carried across a gap: for an
 //! idle period at the end of a run of samples no busy period is known to follow, and its figures are lower
-//! bounds ([`gleaner_schemas::findings::LiveFileCache::cut_samples_count`]).
+//! bounds ([`gleaner_schemas::findings::LiveFileCache::censored_samples_count`]).
 //!
 //! Cached bytes of a file that is not in use are an estimate (`cached.rs`). The sum is limited to plausible
 //! values: at least the page cache of files in use, which are live by definition, and at most that and all

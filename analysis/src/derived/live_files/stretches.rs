@@ -28,12 +28,12 @@ impl Stretches {
         let away = idle.iter().map(|p| Stretch {
             samples: p.samples.clone(),
             leads: p.end.is_some(),
-            cut: p.start_cut || p.end.is_none(),
+            cut: p.is_start_censored || p.end.is_none(),
         });
         let there = busy.iter().map(|p| Stretch {
             samples: p.samples.clone(),
             leads: false,
-            cut: p.start_cut || p.end_cut,
+            cut: p.is_start_censored || p.is_end_censored,
         });
         let mut all: Vec<Stretch> = away.chain(there).collect();
         // A visit between two samples has no samples, and comes before the idle period that begins there.
@@ -107,23 +107,23 @@ mod tests {
     use super::*;
     use gleaner_schemas::findings::EndCause;
 
-    fn idle(samples: Range<usize>, end_cut: bool) -> IdlePeriod {
+    fn idle(samples: Range<usize>, is_end_censored: bool) -> IdlePeriod {
         IdlePeriod {
             samples,
             from_ms: 0,
             to_ms: 0,
-            start_cut: false,
-            end: (!end_cut).then_some(EndCause::Owner),
+            is_start_censored: false,
+            end: (!is_end_censored).then_some(EndCause::Owner),
         }
     }
 
-    fn busy(samples: Range<usize>, end_cut: bool) -> BusyPeriod {
+    fn busy(samples: Range<usize>, is_end_censored: bool) -> BusyPeriod {
         BusyPeriod {
             samples,
             from_ms: 0,
             to_ms: 0,
-            start_cut: false,
-            end_cut,
+            is_start_censored: false,
+            is_end_censored,
         }
     }
 

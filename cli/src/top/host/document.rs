@@ -47,7 +47,7 @@ struct Owner {
 struct QuotaDocument {
     quota_bytes: u64,
     idle_quota_bytes: u64,
-    recruitable_bytes: u64,
+    paper_quota_bytes: u64,
     reason: &'static str,
 }
 
@@ -93,7 +93,7 @@ fn of_quota(quota: &Quota) -> QuotaDocument {
     QuotaDocument {
         quota_bytes: quota.quota_bytes,
         idle_quota_bytes: quota.idle_quota_bytes,
-        recruitable_bytes: quota.recruitable_bytes,
+        paper_quota_bytes: quota.paper_quota_bytes,
         reason: match quota.reason {
             Reason::Idle => "idle",
             Reason::Spare => "spare",

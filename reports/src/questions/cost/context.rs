@@ -17,7 +17,9 @@ fn of_class<'a>(
     mode: LendingMode,
 ) -> Option<&'a MemoryContext> {
     let mut all = findings.memory_context.iter();
-    all.find(|c| c.host.is_none() && c.size_class == class && c.mode == mode && c.returns > 0)
+    all.find(|c| {
+        c.host_id.is_none() && c.size_class == class && c.mode == mode && c.returns_count > 0
+    })
 }
 
 /// Sentence that compares both modes.
@@ -28,7 +30,7 @@ pub(super) fn words(view: &View) -> Option<String> {
     let first = paper.or(gentle)?;
     let of = |c: &MemoryContext| {
         let lent = c
-            .mean_lendable_bytes
+            .mean_quota_bytes
             .map(bytes)
             .unwrap_or_else(|| "an unknown amount".into());
         format!(
@@ -49,7 +51,7 @@ pub(super) fn words(view: &View) -> Option<String> {
     Some(format!(
         "{both} These figures are based on {}; the processes active after a return use {} on average. The memory context is a size, not a \
          delay: owners wait only for the pages that they use, at the speed of disk or network.",
-        count(first.returns, "return"),
+        count(first.returns_count, "return"),
         bytes(first.mean_footprint_bytes)
     ))
 }
@@ -66,7 +68,7 @@ fn capital(text: &str) -> String {
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let mut classes: Vec<&str> = Vec::new();
-    for c in f.memory_context.iter().filter(|c| c.host.is_none()) {
+    for c in f.memory_context.iter().filter(|c| c.host_id.is_none()) {
         if !classes.contains(&c.size_class.as_str()) {
             classes.push(&c.size_class);
         }
@@ -76,7 +78,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     classes.sort_by_key(|class| *class != "all");
     let before = view
         .before
-        .filter(|b| b.memory_context.iter().any(|c| c.host.is_none()));
+        .filter(|b| b.memory_context.iter().any(|c| c.host_id.is_none()));
     let rows = [LendingMode::Paper, LendingMode::Gentle]
         .into_iter()
         .flat_map(|mode| {
@@ -87,7 +89,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
                 let mut row = vec![
                     Cell::text(mode_words(mode)),
                     class_cell(&c.size_class),
-                    Cell::or_absent(c.mean_lendable_bytes, Cell::bytes),
+                    Cell::or_absent(c.mean_quota_bytes, Cell::bytes),
                     Cell::share(c.share_of_returns_with_any),
                     Cell::bytes(c.mean_bytes),
                     Cell::bytes(c.p90_bytes),
@@ -102,15 +104,15 @@ pub(super) fn table(view: &View) -> Option<Table> {
             })
         });
     let mut columns = vec![
-        table::words("policy").keyed("lending"),
-        numbers("memory size").keyed("hosts of"),
+        table::words("policy"),
+        numbers("memory size"),
         numbers("lent while idle"),
-        numbers("returns with context").keyed("with any"),
+        numbers("returns with context"),
         numbers("mean"),
-        numbers("90th percentile").keyed("9 of 10 up to"),
-        numbers("99th percentile").keyed("99 of 100 up to"),
+        numbers("90th percentile"),
+        numbers("99th percentile"),
     ];
-    columns.extend(before.map(|_| numbers("change of mean").keyed("mean, change")));
+    columns.extend(before.map(|_| numbers("change of mean")));
     let table = Table::new(
         format!("{}memory-context", view.prefix),
         "Memory context: memory to page in again at a return",

@@ -8,14 +8,14 @@ use gleaner_schemas::findings::{CostWindow, Findings, OwnerCost};
 
 fn pooled(f: &Findings) -> impl Iterator<Item = &OwnerCost> {
     let all = f.owner_cost.iter();
-    all.filter(|c| c.size_class == "all" && c.windows > 0)
+    all.filter(|c| c.size_class == "all" && c.windows_count > 0)
 }
 
 /// Sentences on whether memory was lent, and on its effect on returns.
 pub(super) fn words(view: &View) -> Option<String> {
     let of = |lent| {
         let mut all = pooled(view.findings);
-        all.find(|c| c.window == CostWindow::Return && c.lent == lent)
+        all.find(|c| c.window == CostWindow::Return && c.had_guests == lent)
     };
     let stall = |c: &OwnerCost| match c.mean_psi_memory_some_us {
         Some(us) if us < 50.0 => "less than 0.1\u{a0}ms".into(),
@@ -28,19 +28,19 @@ pub(super) fn words(view: &View) -> Option<String> {
             "No memory was lent in the traced time, so these are the costs of returns without lending, for later comparison: in the \
              first {} or so after each of {}, tasks waited for memory for {} on average.",
             seconds(c.mean_window_s.round()),
-            count(c.windows, "return"),
+            count(c.windows_count, "return"),
             stall(c)
         )),
         (Some(lent), other) => Some(format!(
             "With memory lent, tasks waited for memory for {} on average after each of {}{}. Hosts and hours also differ, so lending need \
              not be the cause of a difference.",
             stall(lent),
-            count(lent.windows, "return"),
+            count(lent.windows_count, "return"),
             other
                 .map(|c| format!(
                     "; without memory lent, for {} ({})",
                     stall(c),
-                    count(c.windows, "return")
+                    count(c.windows_count, "return")
                 ))
                 .unwrap_or_default()
         )),
@@ -49,7 +49,7 @@ pub(super) fn words(view: &View) -> Option<String> {
 
 /// Table of returns and of the busy time that follows, with and without lent memory.
 pub(super) fn table(view: &View) -> Option<Table> {
-    let any_lent = pooled(view.findings).any(|c| c.lent);
+    let any_lent = pooled(view.findings).any(|c| c.had_guests);
     let rows = pooled(view.findings).map(|c| {
         let window = match c.window {
             CostWindow::Return => "after a return",
@@ -60,7 +60,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
         let mut row = vec![Cell::text(window)];
         row.extend(any_lent.then(|| Cell::bytes(c.mean_guest_bytes)));
         row.extend([
-            Cell::count(c.windows),
+            Cell::count(c.windows_count),
             Cell::seconds(c.mean_window_s.round()),
             ms(c.mean_psi_memory_some_us),
             ms(c.p99_psi_memory_some_us),
@@ -70,13 +70,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
         ]);
         row
     });
-    let mut columns = vec![text("time").keyed("time of")];
+    let mut columns = vec![text("time")];
     columns.extend(any_lent.then(|| numbers("lent")));
     columns.extend([
         numbers("windows"),
         numbers("length"),
-        numbers("mean wait").keyed("waited"),
-        numbers("99th percentile of wait").keyed("99 of 100 up to"),
+        numbers("mean wait"),
+        numbers("99th percentile of wait"),
         numbers("file pages read again"),
         numbers("swapped in"),
         numbers("major faults"),
@@ -102,8 +102,8 @@ mod tests {
         OwnerCost {
             size_class: "all".into(),
             window: CostWindow::Return,
-            lent,
-            windows: 12,
+            had_guests: lent,
+            windows_count: 12,
             mean_window_s: 270.0,
             mean_guest_bytes: 0.0,
             mean_memory_context_bytes: None,

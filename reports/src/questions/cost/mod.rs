@@ -1,8 +1,8 @@
 //! The question "What would lending cost the owners?"
 
 mod context;
-mod lendable;
 mod measured;
+mod quotas;
 mod reclaims;
 mod returns;
 mod settings;
@@ -41,8 +41,8 @@ pub(crate) fn section(view: &View) -> Section {
     add(
         "How much memory would have been lent?",
         parts([
-            lendable::figure(view).map(Part::figure),
-            lendable::by_host(view).map(Part::Table),
+            quotas::figure(view).map(Part::figure),
+            quotas::by_host(view).map(Part::Table),
         ]),
     );
     add(
@@ -105,7 +105,7 @@ fn answer(view: &View) -> String {
     text.push('.');
     let paper = context::pooled(f, LendingMode::Paper).or(context::pooled(f, LendingMode::Gentle));
     if let Some(context) = paper {
-        let lent = context.mean_lendable_bytes.map(|lent| {
+        let lent = context.mean_quota_bytes.map(|lent| {
             format!(
                 "If idle hosts had lent all they may ({} each on average),",
                 bytes(lent)
@@ -192,10 +192,10 @@ pub(super) mod tests {
 
     pub(super) fn reclaims(reclaims_per_day: f64) -> Reclaims {
         Reclaims {
-            host: None,
+            host_id: None,
             size_class: "all".into(),
             hosts_count: 3,
-            reclaims: 42,
+            reclaims_count: 42,
             observed_days: 21.0,
             reclaims_per_day,
         }
@@ -203,18 +203,18 @@ pub(super) mod tests {
 
     pub(super) fn context(mean_bytes: f64, p99_bytes: f64) -> MemoryContext {
         MemoryContext {
-            host: None,
+            host_id: None,
             size_class: "all".into(),
             mode: LendingMode::Paper,
-            mean_lendable_bytes: Some(8.0 * 1_073_741_824.0),
-            returns: 42,
+            mean_quota_bytes: Some(8.0 * 1_073_741_824.0),
+            returns_count: 42,
             mean_footprint_bytes: 1e9,
             mean_bytes,
             median_bytes: 0.0,
             p90_bytes: 0.0,
             p99_bytes,
             max_bytes: 1 << 30,
-            upper_bound_mean_bytes: 1e9,
+            mean_upper_bound_bytes: 1e9,
             share_of_returns_with_any: 0.02,
         }
     }

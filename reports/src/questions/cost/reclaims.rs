@@ -15,14 +15,14 @@ pub(super) fn pooled(findings: &Findings) -> Option<&Reclaims> {
 
 fn of_class<'a>(findings: &'a Findings, class: &str) -> Option<&'a Reclaims> {
     let mut all = findings.reclaims.iter();
-    all.find(|r| r.host.is_none() && r.size_class == class && r.observed_days > 0.0)
+    all.find(|r| r.host_id.is_none() && r.size_class == class && r.observed_days > 0.0)
 }
 
 /// Table by class of hosts, including all hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     let f = view.findings;
     let before = view.before.filter(|b| pooled(b).is_some());
-    let classes: Vec<&Reclaims> = f.reclaims.iter().filter(|r| r.host.is_none()).collect();
+    let classes: Vec<&Reclaims> = f.reclaims.iter().filter(|r| r.host_id.is_none()).collect();
     // A single class has the same values as all hosts.
     let one = classes.len() <= 2;
     let rows = classes
@@ -32,7 +32,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
             let mut row = vec![
                 class_cell(&r.size_class),
                 Cell::count(r.hosts_count),
-                Cell::count(r.reclaims),
+                Cell::count(r.reclaims_count),
                 decimal(r.observed_days),
                 decimal(r.reclaims_per_day),
             ];
@@ -44,11 +44,11 @@ pub(super) fn table(view: &View) -> Option<Table> {
             row
         });
     let mut columns = vec![
-        numbers("memory size").keyed("hosts of"),
+        numbers("memory size"),
         numbers("hosts"),
         numbers("returns"),
         numbers("host-days"),
-        numbers("returns per host and day").keyed("a host and day"),
+        numbers("returns per host and day"),
     ];
     columns.extend(before.map(|_| numbers("change")));
     let table = Table::new(

@@ -23,9 +23,9 @@ fn by_hour(view: &View) -> Vec<(i64, f64, i64)> {
             let cells: i64 = of_hour.clone().map(|r| r.cells_count).sum();
             let returns: f64 = of_hour
                 .clone()
-                .map(|r| r.returns_per_cell_mean * r.cells_count as f64)
+                .map(|r| r.mean_returns_per_cell * r.cells_count as f64)
                 .sum();
-            let most = of_hour.map(|r| r.returns_per_cell_max).max()?;
+            let most = of_hour.map(|r| r.max_returns_per_cell).max()?;
             Some((hour, returns / cells as f64, most))
         })
         .collect()
@@ -116,11 +116,15 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             Cell::moment(view.clock.moment(w.time_ms), w.time_ms),
             Cell::count(w.hosts_count),
             Cell::count(w.idle_hosts_before_count),
-            Cell::bytes(w.bytes as f64),
-            Cell::or_absent(w.share_of_lendable, |s| Cell::share(s).bar(s)),
+            Cell::bytes(w.reclaimed_bytes as f64),
+            Cell::or_absent(w.share_of_quota, |s| Cell::share(s).bar(s)),
         ]
     });
-    let first = view.findings.worst_returns.iter().max_by_key(|w| w.bytes)?;
+    let first = view
+        .findings
+        .worst_returns
+        .iter()
+        .max_by_key(|w| w.reclaimed_bytes)?;
     let table = Table::new(
         format!("{}worst-returns", view.prefix),
         format!(
@@ -129,20 +133,20 @@ pub(super) fn worst(view: &View) -> Option<Table> {
             view.clock.moment(first.time_ms),
             first.hosts_count,
             count(first.idle_hosts_before_count, "idle host"),
-            bytes(first.bytes as f64)
+            bytes(first.reclaimed_bytes as f64)
         ),
         vec![
-            numbers("time").keyed("when"),
-            numbers("owners returned").keyed("hosts back"),
-            numbers("hosts idle before").keyed("idle before"),
-            numbers("reclaimed").keyed("taken back"),
-            numbers("share of lendable").keyed("of what was lent"),
+            numbers("time"),
+            numbers("owners returned"),
+            numbers("hosts idle before"),
+            numbers("reclaimed"),
+            numbers("share of quotas"),
         ],
     )
     .with_rows(rows.collect())?;
-    let whole = first.share_of_lendable.map(|s| {
+    let whole = first.share_of_quota.map(|s| {
         format!(
-            "If all lendable memory had been lent, {} of it would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
+            "If all quotas had been lent, {} of them would have been reclaimed at once: keep copies on hosts whose owners keep different hours.",
             share(s)
         )
     });
@@ -160,11 +164,11 @@ mod tests {
             weekday,
             hour,
             cells_count: 6,
-            returns_per_cell_mean: mean,
-            returns_per_cell_max: most,
+            mean_returns_per_cell: mean,
+            max_returns_per_cell: most,
             share_of_idle_hosts: None,
-            bytes_mean: 0.0,
-            bytes_max: 0,
+            mean_reclaimed_bytes: 0.0,
+            max_reclaimed_bytes: 0,
         }
     }
 
@@ -199,8 +203,8 @@ mod tests {
                 time_ms: 0,
                 hosts_count: 14,
                 idle_hosts_before_count: 29,
-                bytes: 23 << 30,
-                share_of_lendable: Some(0.48),
+                reclaimed_bytes: 23 << 30,
+                share_of_quota: Some(0.48),
             }],
             ..Findings::default()
         };

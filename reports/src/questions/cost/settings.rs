@@ -22,15 +22,15 @@ impl Cost {
             is_context: findings
                 .what_if
                 .iter()
-                .any(|w| w.context_per_host_day_bytes.is_some()),
+                .any(|w| w.memory_context_bytes_per_host_day.is_some()),
         }
     }
 
     fn bytes(self, setting: &WhatIf) -> Option<f64> {
         if self.is_context {
-            setting.context_per_host_day_bytes
+            setting.memory_context_bytes_per_host_day
         } else {
-            Some(setting.returned_per_host_day_bytes)
+            Some(setting.reclaimed_bytes_per_host_day)
         }
     }
 
@@ -95,7 +95,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let all = settings(f);
     let cost_of = |w: &WhatIf| cost.bytes(w).unwrap_or(0.0);
     // Settings that lend less at many times the best settings' cost are visible only after zooming out.
-    let told = all.iter().filter(|w| w.on_frontier || is_default(w));
+    let told = all.iter().filter(|w| w.is_on_frontier || is_default(w));
     let most = ROOM * told.map(|w| cost_of(w)).reduce(f64::max)?;
     let beyond = all.iter().filter(|w| cost_of(w) > most && most > 0.0);
     let beyond = beyond.count() as i64;
@@ -107,7 +107,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             .map(|w| {
                 (
                     unit.number(cost_of(w)),
-                    (w.lent_share * 1000.0).round() / 10.0,
+                    (w.quota_share * 1000.0).round() / 10.0,
                 )
             })
             .unzip()
@@ -136,7 +136,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             let mut best: Vec<&WhatIf> = of_mode
                 .iter()
                 .copied()
-                .filter(|w| w.on_frontier && w.scope == scope)
+                .filter(|w| w.is_on_frontier && w.scope == scope)
                 .collect();
             if best.len() < 2 {
                 continue;
@@ -157,7 +157,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                 "{}{}<br>lends {} of memory<br>{} {}<br>{:.1} reclaims per host and day",
                 setting_words(w, &f.parameters),
                 if is_default(w) { " (current)" } else { "" },
-                share(w.lent_share),
+                share(w.quota_share),
                 bytes(cost_of(w)),
                 cost.words(),
                 w.reclaims_per_host_day
@@ -250,7 +250,7 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
         all.find(|w| is_default(w) && w.mode == today.mode)
     });
     let change = before.map(
-        |b| match share_words(today.lent_share, b.lent_share).as_str() {
+        |b| match share_words(today.quota_share, b.quota_share).as_str() {
             "no change" => format!(" (as in {})", view.before_label()),
             words => format!(" ({words} than in {})", view.before_label()),
         },
@@ -260,15 +260,15 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
         .filter(|w| {
             w.mode == today.mode
                 && w.scope == today.scope
-                && w.lent_share > today.lent_share + 0.001
+                && w.quota_share > today.quota_share + 0.001
                 && cost_of(w) <= cost_of(today)
         })
-        .max_by(|a, b| a.lent_share.total_cmp(&b.lent_share));
+        .max_by(|a, b| a.quota_share.total_cmp(&b.quota_share));
     let advice = match better {
         Some(w) => format!(
             "To lend more at no higher cost: {}, which lends {} at {}.",
             setting_words(w, &f.parameters),
-            share(w.lent_share),
+            share(w.quota_share),
             bytes(cost_of(w))
         ),
         None => "No other limits that were tried lend more at the same or a lower cost.".into(),
@@ -276,7 +276,7 @@ fn sentence(view: &View, all: &[&WhatIf], cost: Cost) -> String {
     format!(
         "The current limits ({}) lend {} of all memory over the week{} at {} {}. {advice} {caution}",
         setting_words(today, &f.parameters),
-        share(today.lent_share),
+        share(today.quota_share),
         change.unwrap_or_default(),
         bytes(cost_of(today)),
         cost.words()
@@ -290,18 +290,18 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut shown: Vec<&WhatIf> = f
         .what_if
         .iter()
-        .filter(|w| w.on_frontier || is_default(w))
+        .filter(|w| w.is_on_frontier || is_default(w))
         .collect();
     shown.sort_by(|a, b| {
         let rank = |w: &WhatIf| (w.mode == LendingMode::Gentle, w.scope == Scope::All);
         rank(a)
             .cmp(&rank(b))
-            .then(b.lent_share.total_cmp(&a.lent_share))
+            .then(b.quota_share.total_cmp(&a.quota_share))
     });
     let mut seen = std::collections::HashSet::new();
     shown.retain(|w| seen.insert((w.mode, setting_words(w, &f.parameters))));
     let rows = shown.into_iter().map(|w| {
-        let today = match (is_default(w), w.on_frontier) {
+        let today = match (is_default(w), w.is_on_frontier) {
             (true, true) => "current, best",
             (true, false) => "current",
             _ => "best",
@@ -310,11 +310,11 @@ pub(super) fn table(view: &View) -> Option<Table> {
             Cell::text(setting_words(w, &f.parameters)),
             Cell::text(mode_words(w.mode)),
             Cell::text(today),
-            Cell::share(w.lent_share),
-            Cell::bytes(w.lent_mean_bytes),
+            Cell::share(w.quota_share),
+            Cell::bytes(w.mean_quota_bytes),
             decimal(w.reclaims_per_host_day),
-            Cell::bytes(w.returned_per_host_day_bytes),
-            Cell::or_absent(w.context_per_host_day_bytes, Cell::bytes),
+            Cell::bytes(w.reclaimed_bytes_per_host_day),
+            Cell::or_absent(w.memory_context_bytes_per_host_day, Cell::bytes),
         ]
     });
     let table = Table::new(
@@ -322,13 +322,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
         "The best limits, and the current ones",
         vec![
             words("limits"),
-            words("policy").keyed("lending"),
-            words("status").keyed("is"),
+            words("policy"),
+            words("status"),
             numbers("lent, of memory"),
-            numbers("lent per host").keyed("lent a host"),
-            numbers("reclaims per day").keyed("reclaims a day"),
-            numbers("reclaimed per day").keyed("taken back a day"),
-            numbers("to page in per day").keyed("to page in a day"),
+            numbers("lent per host"),
+            numbers("reclaims per day"),
+            numbers("reclaimed per day"),
+            numbers("to page in per day"),
         ],
     )
     .with_rows(rows.collect())?;
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use crate::view::ask as of;
 
-    fn setting(varied: &str, lent_share: f64, context: Option<f64>) -> WhatIf {
+    fn setting(varied: &str, quota_share: f64, context: Option<f64>) -> WhatIf {
         WhatIf {
             varied: varied.into(),
             idle_after_s: 300.0,
@@ -354,15 +354,15 @@ mod tests {
             mode: LendingMode::Paper,
             hosts_count: 3,
             observed_s: 1e6,
-            lent_mean_bytes: 1e9,
-            lent_share,
+            mean_quota_bytes: 1e9,
+            quota_share,
             reclaims_per_host_day: 4.0,
-            returned_mean_bytes: None,
-            returned_per_host_day_bytes: 8e9,
-            context_mean_bytes: None,
-            context_p99_bytes: None,
-            context_per_host_day_bytes: context,
-            on_frontier: varied != "none",
+            mean_reclaimed_bytes: None,
+            reclaimed_bytes_per_host_day: 8e9,
+            mean_memory_context_bytes: None,
+            p99_memory_context_bytes: None,
+            memory_context_bytes_per_host_day: context,
+            is_on_frontier: varied != "none",
         }
     }
 

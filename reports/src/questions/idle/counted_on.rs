@@ -5,7 +5,7 @@ use crate::page::figure::{Figure, Key, Plot, Unit, axis, layout};
 use crate::page::table::{Cell, Table, numbers, words};
 use crate::view::View;
 use crate::wording::{bytes, seconds, share};
-use gleaner_schemas::findings::{ClusterAvailable, Guaranteed, Residence, Scope};
+use gleaner_schemas::findings::{ClusterAvailable, Guarantee, Residence, Scope};
 use plotly::common::{DashType, Line, Mode};
 use plotly::layout::{AxisType, RangeMode};
 use plotly::{Scatter, Trace};
@@ -38,10 +38,10 @@ pub(super) fn together(view: &View) -> Option<Table> {
         Some(numbers("mean")),
         Some(numbers("share")),
         change("change of mean"),
-        Some(numbers("50 % of the time").keyed("in half of the time")),
-        Some(numbers("95 % of the time").keyed("in 95 %")),
-        change("change at 95 %").map(|column| column.keyed("change in 95 %")),
-        Some(numbers("99 % of the time").keyed("in 99 %")),
+        Some(numbers("50 % of the time")),
+        Some(numbers("95 % of the time")),
+        change("change at 95 %"),
+        Some(numbers("99 % of the time")),
     ];
     let row = |scope| {
         let now = available(view.findings, scope)?;
@@ -52,7 +52,7 @@ pub(super) fn together(view: &View) -> Option<Table> {
         let cells = [
             Some(Cell::text(scope_label(scope))),
             Some(Cell::bytes(now.mean_bytes)),
-            Some(Cell::share(now.share_of_installed)),
+            Some(Cell::share(now.share_of_physical)),
             change(|a| a.mean_bytes),
             Some(Cell::bytes(now.median_bytes as f64)),
             Some(Cell::bytes(now.p5_bytes as f64)),
@@ -69,8 +69,8 @@ pub(super) fn together(view: &View) -> Option<Table> {
     .with_rows(SCOPES.into_iter().filter_map(row).collect())
 }
 
-fn stays<'a>(view: &View<'a>, scope: Scope) -> impl Iterator<Item = &'a Guaranteed> {
-    let all = view.findings.guaranteed.iter();
+fn stays<'a>(view: &View<'a>, scope: Scope) -> impl Iterator<Item = &'a Guarantee> {
+    let all = view.findings.guarantees.iter();
     all.filter(move |g| g.scope == scope && g.residence == Residence::Stays)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn answer(view: &View) -> Option<String> {
         None => String::new(),
     };
     Some(format!(
-        "At nine of ten moments, at least {} of the lendable memory (available, less a headroom of {}) stayed available \
+        "At nine of ten moments, at least {} of the paper’s quota (available, less a headroom of {}) stayed available \
          for an hour{idle}.",
         bytes(all as f64),
         share(view.findings.parameters.headroom_share),
@@ -162,7 +162,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         .range_mode(RangeMode::ToZero)
         .tick_format(",~r");
     Some(Figure {
-        id: format!("{}guaranteed", view.prefix),
+        id: format!("{}guarantees", view.prefix),
         title: "Lendable memory that stayed available, by duration".into(),
         sentence: sentence(view, &aheads),
         key,
@@ -191,7 +191,7 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
     };
     let all = said(Scope::All).map(|said| {
         format!(
-            "At nine of ten moments, at least this much of the lendable memory stayed available: {said}."
+            "At nine of ten moments, at least this much of the paper’s quota stayed available: {said}."
         )
     });
     let idle = said(Scope::Idle)
@@ -205,7 +205,7 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
 }
 
 /// Table of the figure's numbers.
-pub(super) fn guaranteed(view: &View) -> Option<Table> {
+pub(super) fn guarantees(view: &View) -> Option<Table> {
     let aheads = aheads(view);
     let rows = SCOPES.into_iter().flat_map(|scope| {
         let known: Vec<f64> = aheads
@@ -218,17 +218,17 @@ pub(super) fn guaranteed(view: &View) -> Option<Table> {
             .map(move |ahead| guaranteed_row(view, scope, ahead))
     });
     let mut columns = vec![
-        words("hosts").keyed("on"),
-        numbers("duration").keyed("for"),
+        words("hosts"),
+        numbers("duration"),
         numbers("at 50 % of moments"),
-        numbers("at 90 % of moments").keyed("at 90 %"),
-        numbers("at 99 % of moments").keyed("at 99 %"),
+        numbers("at 90 % of moments"),
+        numbers("at 99 % of moments"),
     ];
-    if view.before.is_some_and(|b| !b.guaranteed.is_empty()) {
+    if view.before.is_some_and(|b| !b.guarantees.is_empty()) {
         columns.push(numbers("change at 90 %"));
     }
     let mut table = Table::new(
-        format!("{}guaranteed-table", view.prefix),
+        format!("{}guarantees-table", view.prefix),
         "Lendable memory that stayed available for a duration: the amount reached at a share of the moments",
         columns,
     )
@@ -248,7 +248,7 @@ fn guaranteed_row(view: &View, scope: Scope, ahead_s: f64) -> Vec<Cell> {
     };
     let mut cells = vec![Cell::text(scope_label(scope)), Cell::seconds(ahead_s)];
     cells.extend(PROBABILITIES.map(|(probability, _)| cell(probability)));
-    if let Some(earlier) = view.earlier().filter(|e| !e.findings.guaranteed.is_empty()) {
+    if let Some(earlier) = view.earlier().filter(|e| !e.findings.guarantees.is_empty()) {
         let now = at(view, scope, ahead_s, USUAL_PROBABILITY);
         let then = at(&earlier, scope, ahead_s, USUAL_PROBABILITY);
         cells.push(Cell::or_absent(now.zip(then), |(now, then)| {

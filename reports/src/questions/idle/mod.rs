@@ -24,7 +24,7 @@ pub(crate) fn section(view: &View) -> Section {
         "How much memory stayed available, and for how long?",
         [
             counted_on::figure(view).map(Part::figure),
-            counted_on::guaranteed(view).map(Part::Table),
+            counted_on::guarantees(view).map(Part::Table),
         ],
     );
     under(
@@ -76,7 +76,7 @@ fn answer(view: &View) -> String {
     let much = format!(
         "{} of {} was available on average ({})",
         bytes(fleet.available_bytes),
-        bytes(fleet.installed_bytes),
+        bytes(fleet.physical_bytes),
         share(fleet.available_share)
     );
     match (counted_on::answer(view), fleet.dependable_bytes) {

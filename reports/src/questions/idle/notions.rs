@@ -50,12 +50,12 @@ pub(super) fn table(view: &View) -> Option<Table> {
         cells
     });
     let mut columns = vec![
-        words("definition").keyed("what counts"),
-        words("time").keyed("when"),
+        words("definition"),
+        words("time"),
         numbers("mean"),
         numbers("share"),
         numbers("median"),
-        numbers("5th percentile").keyed("95 % had"),
+        numbers("5th percentile"),
     ];
     if has_before {
         columns.push(numbers("change"));

@@ -25,7 +25,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         return None;
     }
     let before = earlier_points(view);
-    let largest = points.iter().map(|p| p.installed_bytes).fold(0.0, f64::max);
+    let largest = points.iter().map(|p| p.physical_bytes).fold(0.0, f64::max);
     let unit = Unit::of(largest);
     let areas = areas(points);
     let mut data: Vec<Box<dyn Trace>> = Vec::new();
@@ -108,11 +108,11 @@ fn on_in_use(p: &ClusterPoint) -> Option<f64> {
 }
 
 fn owners(p: &ClusterPoint) -> Option<f64> {
-    Some((p.installed_bytes - p.available_bytes).max(0.0))
+    Some((p.physical_bytes - p.available_bytes).max(0.0))
 }
 
 fn least(p: &ClusterPoint) -> Option<f64> {
-    Some(p.available_min_bytes as f64)
+    Some(p.min_available_bytes as f64)
 }
 
 fn harvestable(p: &ClusterPoint) -> Option<f64> {
@@ -208,7 +208,7 @@ fn sentence(view: &View, points: &[ClusterPoint]) -> String {
         format!(
             "Available memory of all hosts was lowest around {} ({}){} and highest around {} ({}).",
             at(least.point),
-            bytes(least.point.available_min_bytes as f64),
+            bytes(least.point.min_available_bytes as f64),
             least.caution,
             at(most),
             bytes(most.available_bytes)

@@ -4,7 +4,7 @@ use crate::page::figure::{Figure, Key, Plot, axis, layout};
 use crate::page::table::{Cell, Table, numbers};
 use crate::view::View;
 use crate::wording::{bytes, count, share, thousands};
-use gleaner_schemas::findings::{Peak, Pooling, RankContribution, Scope};
+use gleaner_schemas::findings::{Peak, PoolingSaving, RankContribution, Scope};
 use plotly::common::{DashType, Line, Mode};
 use plotly::{Scatter, Trace};
 
@@ -113,7 +113,7 @@ fn spread_sentence(ranks: &[RankContribution]) -> String {
     }
 }
 
-fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a Pooling> {
+fn of_peak<'a>(view: &View<'a>, peak: Peak) -> impl Iterator<Item = &'a PoolingSaving> {
     view.findings.pooling.iter().filter(move |p| p.peak == peak)
 }
 
@@ -151,10 +151,10 @@ pub(super) fn pooling(view: &View) -> Option<Table> {
         "Memory saved if hosts shared their memory",
         vec![
             numbers("hosts in a pool"),
-            numbers("sum of the hosts’ peaks").keyed("each for its own peak"),
-            numbers("peak if shared").keyed("shared"),
+            numbers("sum of the hosts’ peaks"),
+            numbers("peak if shared"),
             numbers("saved"),
-            numbers("saved, at 99 % of moments").keyed("saved, but for 1 moment in 100"),
+            numbers("saved, at 99 % of moments"),
         ],
     )
     .with_rows(rows.collect())

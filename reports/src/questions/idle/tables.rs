@@ -108,7 +108,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
             }));
         }
         cells.push(Cell::or_absent(contribution, |c| {
-            Cell::share(c.installed_share)
+            Cell::share(c.physical_share)
         }));
         cells.push(Cell::or_absent(contribution, |c| {
             Cell::share(c.available_share)
@@ -116,7 +116,7 @@ pub(super) fn classes(view: &View) -> Option<Table> {
         cells
     });
     let mut columns = vec![
-        words("memory size").keyed("hosts of"),
+        words("memory size"),
         numbers("hosts"),
         numbers("mean"),
         numbers("kernel"),
@@ -128,8 +128,8 @@ pub(super) fn classes(view: &View) -> Option<Table> {
     if before.is_some() {
         columns.push(numbers("change"));
     }
-    columns.push(numbers("of all memory").keyed("of memory"));
-    columns.push(numbers("of all available").keyed("of available"));
+    columns.push(numbers("of all memory"));
+    columns.push(numbers("of all available"));
     Table::new(
         format!("{}classes", view.prefix),
         "Memory by size of the hosts: mean shares, and each size’s share of all memory and of all available memory",

@@ -24,7 +24,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
     };
     for host in 0..4 {
         f.hosts.push(HostSummary {
-            host: host.to_string(),
+            host_id: host.to_string(),
             physical_bytes: 8 << 30,
             from_time_ms: from_ms,
             to_time_ms: from_ms + WEEK_MS,
@@ -32,11 +32,11 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             ..HostSummary::default()
         });
         f.memory_over_time.push(MemoryPoint {
-            host: host.to_string(),
+            host_id: host.to_string(),
             time_ms: from_ms,
             samples_count: 1,
             available_bytes: 5.0 * GIB,
-            available_min_bytes: 1 << 30,
+            min_available_bytes: 1 << 30,
             ..MemoryPoint::default()
         });
     }
@@ -46,12 +46,12 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
         f.cluster_over_time.push(ClusterPoint {
             time_ms: from_ms + hour * HOUR_MS,
             cells_count: 6,
-            after_gap: hour == 100,
+            is_after_gap: hour == 100,
             hosts_seen_count: 4.0,
             hosts_idle_count: Some(2.0),
-            installed_bytes: 32.0 * GIB,
+            physical_bytes: 32.0 * GIB,
             available_bytes: available * GIB,
-            available_min_bytes: ((available - if hour == 34 { 9.0 } else { 1.0 }) * GIB) as i64,
+            min_available_bytes: ((available - if hour == 34 { 9.0 } else { 1.0 }) * GIB) as i64,
             harvestable_bytes: Some(12.0 * GIB),
             idle_available_bytes: Some(if at_work { 2.0 } else { 22.0 } * GIB),
             ..ClusterPoint::default()
@@ -67,7 +67,7 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
             p5_bytes: ((15.5 + more_gib) * GIB) as i64,
             median_bytes: (24.0 * GIB) as i64,
             max_bytes: (25.0 * GIB) as i64,
-            share_of_installed: mean / 32.0,
+            share_of_physical: mean / 32.0,
         });
         for (ahead_s, kept) in [(600.0, 14.0), (3600.0, 12.0), (86_400.0, 6.0)] {
             for (probability, part) in [(0.5, 1.0), (0.9, 0.5), (0.99, 0.0)] {
@@ -76,13 +76,13 @@ fn findings(from_ms: i64, more_gib: f64) -> Findings {
                 } else {
                     part - 0.5
                 };
-                f.guaranteed.push(Guaranteed {
+                f.guarantees.push(Guarantee {
                     scope,
                     residence: Residence::Stays,
                     ahead_s,
                     probability,
                     bytes: (kept * f64::max(part, 0.0) * GIB) as i64,
-                    now_mean_bytes: 15.0 * GIB,
+                    mean_now_bytes: 15.0 * GIB,
                     share_of_now: None,
                     cells_count: 1000,
                 });
@@ -118,11 +118,11 @@ fn plain(text: &str) -> String {
 fn the_answer_says_how_much_and_what_stayed() {
     assert_eq!(
         plain(&answered(&findings(START_MS, 0.0), None).answer),
-        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the lendable memory \
+        "22.0 GiB of 32.0 GiB was available on average (69 %). At nine of ten moments, at least 6.0 GiB of the paper’s quota \
          (available, less a headroom of 15 %) stayed available for an hour, but none of it on hosts whose owners stayed away that long."
     );
     let mut few = findings(START_MS, 0.0);
-    few.guaranteed.clear();
+    few.guarantees.clear();
     assert!(
         plain(&answered(&few, None).answer)
             .ends_with("and at least 15.5 GiB for 95 % of the time.")
@@ -209,7 +209,7 @@ fn where_nobody_knows_which_hosts_were_idle_it_is_one_area() {
         point.idle_available_bytes = None;
     }
     findings.cluster_available.retain(|a| a.scope == Scope::All);
-    findings.guaranteed.retain(|g| g.scope == Scope::All);
+    findings.guarantees.retain(|g| g.scope == Scope::All);
     let section = answered(&findings, None);
     let figure = figure(&section, "cluster-over-time").unwrap();
     let labels: Vec<&str> = figure.key.iter().map(|k| k.label.as_str()).collect();
@@ -238,7 +238,7 @@ fn where_nobody_knows_which_hosts_were_idle_it_is_one_area() {
 fn a_hole_in_the_data_is_not_the_worst_moment() {
     let mut findings = findings(START_MS, 0.0);
     findings.cluster_over_time[50].hosts_seen_count = 1.0;
-    findings.cluster_over_time[50].available_min_bytes = 1;
+    findings.cluster_over_time[50].min_available_bytes = 1;
     let section = answered(&findings, None);
     let sentence = plain(&figure(&section, "cluster-over-time").unwrap().sentence);
     assert!(

@@ -258,8 +258,8 @@ fn table(view: &View, rules: &[Rule]) -> Option<Table> {
         vec![
             words("forecast of"),
             numbers("hours"),
-            numbers("error by hour").keyed("by the hour"),
-            numbers("error by week’s mean").keyed("by the week’s mean"),
+            numbers("error by hour"),
+            numbers("error by week’s mean"),
         ],
     )
     .with_rows(rows.collect())

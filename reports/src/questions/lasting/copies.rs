@@ -41,8 +41,8 @@ pub(super) fn sentence(view: &View) -> Option<String> {
         "Two copies of a region of {} on two random hosts: {} later, a given copy is lost with a probability of {}, and both are lost with a probability of {}{ratio}.",
         size(hour.region_bytes),
         seconds(hour.ahead_s),
-        share(hour.one_lost),
-        share(hour.all_lost)
+        share(hour.one_lost_probability),
+        share(hour.all_lost_probability)
     ))
 }
 
@@ -55,13 +55,13 @@ pub(super) fn table(view: &View) -> Option<Table> {
             Cell::seconds(c.ahead_s),
             scope_cell(c.scope),
             Cell::count(c.copies_count),
-            Cell::share(c.one_lost),
-            Cell::share(c.all_lost),
-            Cell::share(c.all_lost_if_independent),
+            Cell::share(c.one_lost_probability),
+            Cell::share(c.all_lost_probability),
+            Cell::share(c.all_lost_if_independent_probability),
             Cell::or_absent(c.all_lost_ratio, |ratio| {
                 Cell::of(Kind::Number, format!("{ratio:.1}"), "", ratio)
             }),
-            Cell::share(c.none_lost),
+            Cell::share(c.none_lost_probability),
         ]
     });
     let table = Table::new(
@@ -71,11 +71,11 @@ pub(super) fn table(view: &View) -> Option<Table> {
             numbers("later"),
             words("time"),
             numbers("copies"),
-            numbers("given copy lost").keyed("one is lost"),
-            numbers("all lost").keyed("all are lost"),
-            numbers("all lost, if independent").keyed("if independent"),
-            numbers("ratio").keyed("times as likely"),
-            numbers("none lost").keyed("none is lost"),
+            numbers("given copy lost"),
+            numbers("all lost"),
+            numbers("all lost, if independent"),
+            numbers("ratio"),
+            numbers("none lost"),
         ],
     )
     .with_rows(rows.collect())?;

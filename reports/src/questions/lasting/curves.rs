@@ -22,7 +22,7 @@ fn pooled(findings: &Findings) -> impl Iterator<Item = &SurvivalPoint> {
 pub(super) fn figure(view: &View) -> Option<Figure> {
     let f = view.findings;
     // If no period was seen to end, there is no curve to draw.
-    pooled(f).find(|p| p.ended > 0)?;
+    pooled(f).find(|p| p.ended_count > 0)?;
     let (from_s, to_s) = ends(pooled(f).map(|p| p.age_s))?;
     let mut sizes: Vec<i64> = pooled(f).map(|p| p.region_bytes).collect();
     sizes.sort_unstable();
@@ -66,7 +66,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
                     seconds(p.age_s),
                     share(p.low),
                     share(p.high),
-                    p.at_risk
+                    p.at_risk_count
                 )
             }));
             let trace = Scatter::new(ages.collect(), shares.collect())
@@ -131,7 +131,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         })
     };
     let half = |p: &AvailabilityPeriods| {
-        p.survival_median_s.map_or(
+        p.median_survival_s.map_or(
             "a length that the trace is too short to show".into(),
             seconds,
         )
@@ -141,7 +141,7 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         .filter_map(|region| {
             let all = of(*region, Scope::All)?;
             let idle = of(*region, Scope::Idle)
-                .filter(|p| p.periods > 0)
+                .filter(|p| p.periods_count > 0)
                 .map(|p| format!(" ({} if the owner’s return also ends them)", half(p)));
             Some(format!(
                 "of {} last longer than {}{}",
@@ -171,14 +171,16 @@ fn sentence(f: &Findings, shown: &[i64]) -> String {
         format!(
             " For {}, {} periods began before the trace. These are long periods of unknown age, so the curve is probably too high.",
             size(p.region_bytes),
-            p.start_cut
+            p.start_censored_count
         )
     });
     let cut = cut.filter(|_| {
         shown
             .first()
             .and_then(|r| of(*r, Scope::All))
-            .is_some_and(|p| 10 * p.start_cut >= p.periods && p.start_cut > 0)
+            .is_some_and(|p| {
+                10 * p.start_censored_count >= p.periods_count && p.start_censored_count > 0
+            })
     });
     format!("{halves}.{}", cut.unwrap_or_default())
 }
@@ -209,7 +211,7 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
             bound(0.05),
             bound(0.25),
             bound(0.5),
-            Cell::count(first.periods),
+            Cell::count(first.periods_count),
             Cell::share(first.censored_share),
             Cell::text(verdict(first.verdict)),
         ]
@@ -220,12 +222,12 @@ pub(super) fn bounds(view: &View) -> Option<Table> {
         vec![
             numbers("region"),
             words("time"),
-            numbers("reached by 95 % of periods").keyed("in 95 of 100 cases"),
-            numbers("by 75 %").keyed("in 75"),
-            numbers("by 50 %").keyed("in 50"),
+            numbers("reached by 95 % of periods"),
+            numbers("by 75 %"),
+            numbers("by 50 %"),
             numbers("periods"),
-            numbers("cut short").keyed("cut"),
-            words("validity").keyed("what the bound is worth"),
+            numbers("cut short"),
+            words("validity"),
         ],
     )
     .with_rows(rows.collect())?;
@@ -259,9 +261,9 @@ mod tests {
             scope: Scope::All,
             region_bytes: 1 << 30,
             age_s,
-            at_risk: 10,
-            ended: 1,
-            censored: 0,
+            at_risk_count: 10,
+            ended_count: 1,
+            censored_count: 0,
             survival,
             low: survival - 0.1,
             high: survival + 0.1,
@@ -294,7 +296,7 @@ mod tests {
             quantile: 0.05,
             confidence: 0.95,
             bound_s: None,
-            periods: 7,
+            periods_count: 7,
             censored_share: 0.0,
             autocorrelation: None,
             verdict: BoundVerdict::TooFew,

@@ -27,12 +27,12 @@ const CAUSES: [(EndCause, &str, &str); 6] = [
 
 fn lost(odds: &AvailabilityOdds, cause: EndCause) -> f64 {
     match cause {
-        EndCause::Owner => odds.lost_to_owner,
-        EndCause::Load => odds.lost_to_load,
-        EndCause::Memory => odds.lost_to_memory,
-        EndCause::SleepOrPower => odds.lost_to_sleep_or_power,
-        EndCause::Network => odds.lost_to_network,
-        EndCause::Agent => odds.lost_to_agent,
+        EndCause::Owner => odds.lost_to_owner_probability,
+        EndCause::Load => odds.lost_to_load_probability,
+        EndCause::Memory => odds.lost_to_memory_probability,
+        EndCause::SleepOrPower => odds.lost_to_sleep_or_power_probability,
+        EndCause::Network => odds.lost_to_network_probability,
+        EndCause::Agent => odds.lost_to_agent_probability,
     }
 }
 
@@ -72,7 +72,7 @@ pub(super) fn causes(view: &View) -> Option<Figure> {
             value: String::new(),
         });
     };
-    add("available", "still available", &|o| o.still_available);
+    add("available", "still available", &|o| o.available_probability);
     for (cause, label, colour) in CAUSES {
         add(colour, label, &|o| lost(o, cause));
     }
@@ -128,7 +128,7 @@ fn causes_sentence(hour: &AvailabilityOdds) -> String {
     format!(
         "{} later, {} is still available. Lost: {}.",
         seconds(hour.ahead_s),
-        share(hour.still_available),
+        share(hour.available_probability),
         list(&said)
     )
 }
@@ -159,7 +159,7 @@ pub(super) fn losses(view: &View) -> Option<Table> {
             numbers("region"),
             words("time"),
             numbers("later"),
-            numbers("owner returned").keyed("owner back"),
+            numbers("owner returned"),
             numbers("load"),
             numbers("memory"),
             numbers("sleep or power"),

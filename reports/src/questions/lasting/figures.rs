@@ -20,7 +20,7 @@ pub(crate) fn periods(view: &View) -> Option<Figure> {
         .filter(|p| {
             p.size_class == "all"
                 && p.notion == Notion::Available
-                && p.periods > 0
+                && p.periods_count > 0
                 && length_s(p).is_some()
         })
         .collect();
@@ -154,7 +154,7 @@ fn other_mean_s(periods: &AvailabilityPeriods) -> Option<f64> {
 
 /// Returns true if so many periods were cut that the mean is a lower bound.
 fn is_cut(periods: &AvailabilityPeriods) -> bool {
-    2 * periods.censored >= periods.periods
+    2 * periods.censored_count >= periods.periods_count
 }
 
 fn hover(periods: &AvailabilityPeriods) -> String {
@@ -167,8 +167,8 @@ fn hover(periods: &AvailabilityPeriods) -> String {
     format!(
         "{}, {scope}: {at_least}{mean} on average<br>{}, {} cut short",
         size(periods.region_bytes),
-        count(periods.periods, "period"),
-        periods.censored
+        count(periods.periods_count, "period"),
+        periods.censored_count
     )
 }
 
@@ -207,9 +207,9 @@ fn sentence(pooled: &[&AvailabilityPeriods], regions: &[i64]) -> String {
     if let Some(first) = text.get(..1).map(str::to_uppercase) {
         text.replace_range(..1, &first);
     }
-    let (kept, cut) = pooled
-        .iter()
-        .fold((0, 0), |(k, c), p| (k + p.periods, c + p.censored));
+    let (kept, cut) = pooled.iter().fold((0, 0), |(k, c), p| {
+        (k + p.periods_count, c + p.censored_count)
+    });
     let caution = match cut {
         0 => "Every period was observed from start to end.".into(),
         cut => format!(

@@ -128,7 +128,7 @@ pub(super) fn maps(view: &View) -> Vec<Part> {
         add(
             "hours-stays",
             format!("A region of {name} is still available an hour later{until}"),
-            region(f, scope, middle, |a| a.still_available_1h),
+            region(f, scope, middle, |a| a.available_1h_probability),
             Measure::Share,
             &format!(
                 "Probability that a region of {name} available at that hour is still available an hour later{until}"

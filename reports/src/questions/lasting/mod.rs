@@ -77,7 +77,7 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
         .collect();
     let minimum_s = view.findings.parameters.minimum_period_s;
     let longest_s = view.longest_trace_s();
-    let kept = periods.iter().filter(|p| p.periods > 0);
+    let kept = periods.iter().filter(|p| p.periods_count > 0);
     let largest = kept.clone().max_by_key(|p| p.region_bytes);
     let words = match largest {
         None if longest_s < minimum_s => Some(format!(
@@ -91,12 +91,14 @@ fn stays(view: &View) -> (Option<String>, Vec<Part>) {
             "No region stayed available for {}, the shortest period that counts.",
             seconds(minimum_s)
         )),
-        Some(largest) if kept.clone().all(|p| p.censored >= p.periods) => Some(format!(
-            "No period was observed from start to end: each touches a gap or an end of the trace. The trace therefore does not show how long a \
+        Some(largest) if kept.clone().all(|p| p.censored_count >= p.periods_count) => {
+            Some(format!(
+                "No period was observed from start to end: each touches a gap or an end of the trace. The trace therefore does not show how long a \
              region stays available. A region of {} was available for at least {} without interruption.",
-            size(largest.region_bytes),
-            largest.longest_s.map(seconds).unwrap_or_default()
-        )),
+                size(largest.region_bytes),
+                largest.longest_s.map(seconds).unwrap_or_default()
+            ))
+        }
         Some(_) => None,
     };
     let figure = words.is_none().then(|| figures::periods(view)).flatten();

@@ -35,13 +35,13 @@ pub(super) fn answer(view: &View) -> Option<String> {
         "A region of {} that is available now is still available {} later with a probability of {}{}",
         size(region),
         seconds(hour.ahead_s),
-        share(hour.still_available),
+        share(hour.available_probability),
         interval(hour).unwrap_or_default()
     );
     if let Some(day) = of(Scope::All, DAY_S).filter(|_| hour.ahead_s < DAY_S) {
         text.push_str(&format!(
             " and a day later with {}",
-            share(day.still_available)
+            share(day.available_probability)
         ));
     }
     text.push_str(", whether or not the owner is away");
@@ -52,7 +52,11 @@ pub(super) fn answer(view: &View) -> Option<String> {
         text.push_str(&format!(
             "; the probability for {} is {}",
             seconds(hour.ahead_s),
-            change(view, hour.still_available, before.still_available)
+            change(
+                view,
+                hour.available_probability,
+                before.available_probability
+            )
         ));
     }
     text.push('.');
@@ -60,13 +64,17 @@ pub(super) fn answer(view: &View) -> Option<String> {
         text.push_str(&format!(
             " If it is lent only while the owner is away, it stays available for {} with {}",
             seconds(idle.ahead_s),
-            share(idle.still_available)
+            share(idle.available_probability)
         ));
         let before = view
             .before
             .and_then(|b| odds_of(b, Scope::Idle, region, idle.ahead_s));
         if let Some(before) = before {
-            let change = change(view, idle.still_available, before.still_available);
+            let change = change(
+                view,
+                idle.available_probability,
+                before.available_probability,
+            );
             text.push_str(&format!(", {change}"));
         }
         text.push('.');
@@ -124,7 +132,10 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             }
             let trace = Scatter::new(
                 points.iter().map(|o| o.ahead_s).collect(),
-                points.iter().map(|o| percent(o.still_available)).collect(),
+                points
+                    .iter()
+                    .map(|o| percent(o.available_probability))
+                    .collect(),
             )
             .mode(Mode::LinesMarkers)
             .name(size(*region))
@@ -151,7 +162,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
         let last = *of(Scope::All, *region).last()?;
         Some(format!(
             "{} after {} for {}",
-            share(last.still_available),
+            share(last.available_probability),
             seconds(last.ahead_s),
             size(*region)
         ))
@@ -230,7 +241,7 @@ fn hover(odds: &AvailabilityOdds) -> String {
         size(odds.region_bytes),
         scope_words(odds.scope),
         seconds(odds.ahead_s),
-        share(odds.still_available),
+        share(odds.available_probability),
         interval(odds).unwrap_or_default()
     )
 }
@@ -282,20 +293,20 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let mut columns = vec![numbers("region")];
     columns.extend(idle.then(|| words("time")));
     columns.extend(told.iter().map(|(_, label)| numbers(*label)));
-    columns.extend(changed.then(|| numbers("change at 1 h").keyed("1 h, change")));
+    columns.extend(changed.then(|| numbers("change at 1 h")));
     let rows = kinds.into_iter().map(|(scope, region)| {
         let mut row = vec![Cell::size(region)];
         row.extend(idle.then(|| scope_cell(scope)));
         row.extend(told.iter().map(|(ahead_s, _)| {
             Cell::or_absent(odds_of(f, scope, region, *ahead_s), |o| {
-                Cell::share(o.still_available)
+                Cell::share(o.available_probability)
             })
         }));
         row.extend(changed.then(|| {
             let hour = |f| odds_of(f, scope, region, HOUR_S);
             let both = hour(f).zip(view.before.and_then(hour));
             Cell::or_absent(both, |(now, before)| {
-                Cell::share_change(now.still_available - before.still_available)
+                Cell::share_change(now.available_probability - before.available_probability)
             })
         }));
         row
@@ -347,24 +358,24 @@ pub(super) fn intervals(view: &View) -> Option<Table> {
         words("time"),
         numbers("later"),
         numbers("still available"),
-        numbers("lower limit").keyed("low"),
-        numbers("upper limit").keyed("high"),
+        numbers("lower limit"),
+        numbers("upper limit"),
     ];
     columns.extend(before.map(|_| numbers("change")));
-    columns.push(numbers("observed time").keyed("rests on"));
+    columns.push(numbers("observed time"));
     let rows = sorted.iter().map(|o| {
         let mut row = vec![
             Cell::size(o.region_bytes),
             scope_cell(o.scope),
             Cell::seconds(o.ahead_s),
-            Cell::share(o.still_available),
+            Cell::share(o.available_probability),
             Cell::or_absent(o.low, Cell::share),
             Cell::or_absent(o.high, Cell::share),
         ];
         row.extend(before.map(|b| {
             let earlier = odds_of(b, o.scope, o.region_bytes, o.ahead_s);
             Cell::or_absent(earlier, |b| {
-                Cell::share_change(o.still_available - b.still_available)
+                Cell::share_change(o.available_probability - b.available_probability)
             })
         }));
         row.push(Cell::seconds(o.observed_s));
@@ -402,15 +413,15 @@ pub(super) mod tests {
             region_bytes: 4 << 30,
             ahead_s: 3600.0,
             observed_s: 1e6,
-            still_available: 0.9,
+            available_probability: 0.9,
             low: Some(0.85),
             high: Some(0.94),
-            lost_to_owner: 0.0,
-            lost_to_load: 0.0,
-            lost_to_memory: 0.06,
-            lost_to_sleep_or_power: 0.04,
-            lost_to_network: 0.0,
-            lost_to_agent: 0.0,
+            lost_to_owner_probability: 0.0,
+            lost_to_load_probability: 0.0,
+            lost_to_memory_probability: 0.06,
+            lost_to_sleep_or_power_probability: 0.04,
+            lost_to_network_probability: 0.0,
+            lost_to_agent_probability: 0.0,
         }
     }
 
@@ -422,7 +433,7 @@ pub(super) mod tests {
             odds(),
             AvailabilityOdds {
                 scope: Scope::Idle,
-                still_available: 0.4,
+                available_probability: 0.4,
                 ..odds()
             },
         ];
@@ -433,7 +444,7 @@ pub(super) mod tests {
              not the owner is away. If it is lent only while the owner is away, it stays available for 1 h with 40 %."
         );
         let mut before = now.clone();
-        before.availability_odds[0].still_available = 0.95;
+        before.availability_odds[0].available_probability = 0.95;
         let changed = plain(ask(&now, Some(&before), answer));
         assert!(changed.contains("5.0 points less"), "{changed}");
     }
@@ -447,7 +458,7 @@ pub(super) mod tests {
         let alone = ask(&now, None, table).unwrap();
         assert_eq!(alone.keys(), ["region_bytes", "1_h_later_share"]);
         let both = ask(&now, Some(&now), table).unwrap();
-        assert_eq!(both.keys()[2], "1_h_change_share");
+        assert_eq!(both.keys()[2], "change_at_1_h_share");
         assert_eq!(both.rows[0][2].value, Some(0.0));
     }
 }

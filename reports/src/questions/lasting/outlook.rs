@@ -91,7 +91,7 @@ fn sum(current: &[&Forecast], scope: Scope, ahead_s: i64) -> RemainingMemory {
 
 fn stays_words(view: &View) -> Option<String> {
     let current = current(view);
-    let hosts: HashSet<&str> = current.iter().map(|x| x.host.as_str()).collect();
+    let hosts: HashSet<&str> = current.iter().map(|x| x.host_id.as_str()).collect();
     let end_ms = current.iter().map(|x| x.time_ms).max()?;
     let said: Vec<String> = AHEAD_S
         .iter()
@@ -149,13 +149,13 @@ fn stays(view: &View) -> Option<Table> {
         format!("{}outlook", view.prefix),
         "Forecast from the last sample on: half of each host’s memory that stays available throughout",
         vec![
-            numbers("duration").keyed("for"),
+            numbers("duration"),
             words("time"),
-            numbers("hosts").keyed("hosts asked"),
-            numbers("half of their memory").keyed("asked"),
-            numbers("hosts at 90 %").keyed("hosts 90 % sure"),
-            numbers("memory at 90 %").keyed("90 % sure"),
-            numbers("expected").keyed("to be expected"),
+            numbers("hosts"),
+            numbers("half of their memory"),
+            numbers("hosts at 90 %"),
+            numbers("memory at 90 %"),
+            numbers("expected"),
         ],
     )
     .with_rows(rows.collect())?;
@@ -182,7 +182,7 @@ fn quality_of<'a>(
             && q.region_share == Some(HALF)
             && q.ahead_s == ahead_s
             && q.model == model
-            && q.instants > 0
+            && q.instants_count > 0
     })
 }
 
@@ -224,8 +224,8 @@ fn quality_words(f: &Findings) -> Option<String> {
     Some(format!(
         "The forecasts were tested on {}, each from earlier data only ({}, half of a host’s memory, an hour ahead). Their Brier score, the \
          mean square of probability less outcome, was {:.4}{}.{}{}",
-        count(own.origins, "day"),
-        count(own.instants, "instant"),
+        count(own.origins_count, "day"),
+        count(own.instants_count, "instant"),
         own.brier_score,
         against_flat.unwrap_or_default(),
         best.unwrap_or_default(),
@@ -271,15 +271,12 @@ fn quality(view: &View) -> Option<Table> {
             row.push(Cell::or_absent(own.calibration_slope, |slope| {
                 Cell::of(Kind::Number, format!("{slope:.2}"), "", slope)
             }));
-            row.push(Cell::count(own.instants));
+            row.push(Cell::count(own.instants_count));
             Some(row)
         })
     });
     let mut columns = vec![numbers("ahead"), words("time")];
-    columns.extend(MODELS.map(|(model, label)| match model {
-        "climatology" => numbers(label).keyed("one number for all"),
-        _ => numbers(label),
-    }));
+    columns.extend(MODELS.map(|(_, label)| numbers(label)));
     columns.extend(["reliability", "slope", "instants"].map(numbers));
     let table = Table::new(
         format!("{}forecast-quality", view.prefix),
@@ -307,7 +304,7 @@ fn calibration(view: &View) -> Option<Figure> {
     ];
     let all = view.findings.forecast_calibration.iter();
     let pooled: Vec<&ForecastCalibration> = all
-        .filter(|c| c.region_bytes.is_none() && c.region_share.is_none() && c.instants > 0)
+        .filter(|c| c.region_bytes.is_none() && c.region_share.is_none() && c.instants_count > 0)
         .collect();
     let scope = if pooled.iter().any(|c| c.scope == Scope::Idle) {
         Scope::Idle
@@ -326,7 +323,7 @@ fn calibration(view: &View) -> Option<Figure> {
             continue;
         }
         let (n, off) = bins.iter().fold((0.0, 0.0), |(n, off), c| {
-            let weight = c.instants as f64;
+            let weight = c.instants_count as f64;
             (
                 n + weight,
                 off + weight * (c.mean_forecast - c.observed_share).abs(),
@@ -335,7 +332,7 @@ fn calibration(view: &View) -> Option<Figure> {
         said.get_or_insert_with(|| {
             let sure = bins
                 .iter()
-                .filter(|c| c.instants >= FEW_INSTANTS || bins.len() == 1)
+                .filter(|c| c.instants_count >= FEW_INSTANTS || bins.len() == 1)
                 .max_by(|a, b| a.bin_low.total_cmp(&b.bin_low));
             let sure = sure.map(|c| {
                 format!(
@@ -365,11 +362,11 @@ fn calibration(view: &View) -> Option<Figure> {
                     (
                         c.mean_forecast,
                         c.observed_share,
-                        c.instants as f64,
+                        c.instants_count as f64,
                         format!(
                             "{} ahead, {}",
                             seconds(ahead_s as f64),
-                            count(c.instants, "instant")
+                            count(c.instants_count, "instant")
                         ),
                     )
                 })
@@ -408,7 +405,7 @@ mod tests {
 
     fn forecast(host: &str, hours_ago: i64, probability: f64) -> Forecast {
         Forecast {
-            host: host.into(),
+            host_id: host.into(),
             time_ms: 100 * HOUR_MS - hours_ago * HOUR_MS,
             scope: Scope::All,
             region_bytes: 8 << 30,
@@ -430,8 +427,8 @@ mod tests {
             resolution: 0.002,
             uncertainty: 0.02,
             calibration_slope: None,
-            instants: 100,
-            origins: 3,
+            instants_count: 100,
+            origins_count: 3,
             hosts_count: 2,
         }
     }
@@ -441,7 +438,7 @@ mod tests {
         let findings = Findings {
             hosts: ["a", "b", "c"]
                 .map(|host| HostSummary {
-                    host: host.into(),
+                    host_id: host.into(),
                     to_time_ms: 100 * HOUR_MS,
                     ..HostSummary::default()
                 })

@@ -72,7 +72,7 @@ fn alike(findings: &Findings, a: i64, b: i64) -> bool {
     let of = |size| {
         pooled(findings)
             .filter(move |o| o.region_bytes == size)
-            .map(|o| (o.scope, o.ahead_s, o.still_available))
+            .map(|o| (o.scope, o.ahead_s, o.available_probability))
     };
     of(a).all(|(scope, ahead_s, still)| {
         of(b).any(|(s, h, other)| s == scope && h == ahead_s && (still - other).abs() < ALIKE_SHARE)
@@ -99,7 +99,7 @@ mod tests {
         for (gib, still) in [(1, 0.9), (2, 0.9), (4, 0.9), (8, 0.7), (16, 0.5)] {
             findings.availability_odds.push(AvailabilityOdds {
                 region_bytes: gib << 30,
-                still_available: still,
+                available_probability: still,
                 ..odds()
             });
         }
@@ -121,7 +121,7 @@ mod tests {
                 weekday: 1,
                 hour: 9,
                 available_share,
-                still_available_1h: None,
+                available_1h_probability: None,
                 counted_s: 0.0,
             });
         }

@@ -22,17 +22,17 @@ pub(crate) fn availability(view: &View) -> Option<Table> {
     let together = shown.iter().filter(|p| p.size_class == "all").count();
     let mut columns = vec![
         numbers("region"),
-        words("time").keyed("counts"),
+        words("time"),
         numbers("periods"),
         numbers("cut short"),
         numbers("median"),
         numbers("mean"),
-        numbers("Kaplan-Meier mean").keyed("mean with cuts"),
+        numbers("Kaplan-Meier mean"),
         numbers("longest"),
-        numbers("share of the time").keyed("of the time"),
+        numbers("share of the time"),
     ];
     if !one_class {
-        columns.insert(0, words("hosts’ memory size").keyed("hosts"));
+        columns.insert(0, words("hosts’ memory size"));
     }
     let mut table = Table::new(
         format!("{}availability", view.prefix),
@@ -68,8 +68,8 @@ fn availability_row(periods: &AvailabilityPeriods, one_class: bool) -> Vec<Cell>
     cells.extend([
         Cell::size(periods.region_bytes),
         Cell::text(scope),
-        Cell::count(periods.periods),
-        Cell::count(periods.censored),
+        Cell::count(periods.periods_count),
+        Cell::count(periods.censored_count),
         Cell::or_absent(periods.median_s, Cell::seconds),
         Cell::or_absent(periods.mean_s, Cell::seconds),
         Cell::or_absent(periods.restricted_mean_s, Cell::seconds),

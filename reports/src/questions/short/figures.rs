@@ -196,7 +196,7 @@ fn short_by_hour(findings: &Findings) -> Week {
         d.size_class == "all" && d.threshold_share.is_some_and(is)
     });
     Week::of(short.map(|d| {
-        let share = d.intervals as f64 / d.samples_count.max(1) as f64;
+        let share = d.intervals_count as f64 / d.samples_count.max(1) as f64;
         (d.weekday, d.hour, (d.samples_count > 0).then_some(share))
     }))
 }

@@ -35,7 +35,7 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
     let mut memories = view.memories();
     let mut dips: HashMap<&str, &Dip> = HashMap::new();
     for dip in &findings.dips {
-        let known = dips.entry(dip.host.as_str()).or_insert(dip);
+        let known = dips.entry(dip.host_id.as_str()).or_insert(dip);
         if is_short(dip.threshold_share) {
             *known = dip;
         }
@@ -44,16 +44,16 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
         .worst_dips
         .iter()
         .filter(|d| is_short(d.threshold_share))
-        .map(|d| (d.host.as_str(), d))
+        .map(|d| (d.host_id.as_str(), d))
         .collect();
     let mut ran: HashMap<(&str, i64), Vec<&DipProcess>> = HashMap::new();
     for process in &findings.dip_processes {
-        let key = (process.host.as_str(), process.time_ms);
+        let key = (process.host_id.as_str(), process.time_ms);
         ran.entry(key).or_default().push(process);
     }
     let days = days(view);
     let host = |summary: &'a HostSummary| {
-        let id = summary.host.as_str();
+        let id = summary.host_id.as_str();
         let memory = memories.remove(id);
         let dip = dips.get(id).copied();
         let counted = dip.filter(|d| is_short(d.threshold_share));
@@ -78,7 +78,9 @@ pub(crate) fn hosts<'a>(view: &View<'a>) -> Vec<Host<'a>> {
             summary,
             memory,
             least_time_ms: dip.map(|d| d.min_time_ms),
-            short_intervals: counted.map(|d| d.intervals).or(never_short.then_some(0)),
+            short_intervals: counted
+                .map(|d| d.intervals_count)
+                .or(never_short.then_some(0)),
             worst,
             ran,
             advice: seen.map_or(Advice::Watch, |s| s.advice()),
@@ -96,14 +98,14 @@ fn is_short(threshold_share: Option<f64>) -> bool {
 }
 
 fn short_share(dip: &Dip) -> f64 {
-    dip.intervals as f64 / dip.samples_count.max(1) as f64
+    dip.intervals_count as f64 / dip.samples_count.max(1) as f64
 }
 
 /// Calendar days on which each host has samples.
 fn days<'a>(view: &View<'a>) -> HashMap<&'a str, HashSet<String>> {
     let mut days: HashMap<&str, HashSet<String>> = HashMap::new();
     for point in &view.findings.memory_over_time {
-        let of_host = days.entry(point.host.as_str()).or_default();
+        let of_host = days.entry(point.host_id.as_str()).or_default();
         of_host.insert(view.clock.day(point.time_ms));
     }
     days

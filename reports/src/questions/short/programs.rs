@@ -19,10 +19,12 @@ struct Program {
 
 fn programs<'a>(view: &View<'a>) -> HashMap<&'a str, Program> {
     let hosts = view.findings.hosts.iter();
-    let samples: HashMap<&str, i64> = hosts.map(|h| (h.host.as_str(), h.samples_count)).collect();
+    let samples: HashMap<&str, i64> = hosts
+        .map(|h| (h.host_id.as_str(), h.samples_count))
+        .collect();
     let mut programs: HashMap<&str, Program> = HashMap::new();
     for process in &view.findings.top_processes {
-        let samples = samples.get(process.host.as_str()).copied().unwrap_or(0);
+        let samples = samples.get(process.host_id.as_str()).copied().unwrap_or(0);
         let program = programs.entry(process.name.as_str()).or_default();
         let active_share = process.active_samples_count as f64 / samples.max(1) as f64;
         program.hosts += 1;
@@ -57,7 +59,7 @@ pub(super) fn table(view: &View, earlier: Option<&View>) -> Option<Table> {
     let columns = [
         Some(words("program")),
         Some(numbers("hosts")),
-        Some(numbers("mean memory").keyed("held on average")),
+        Some(numbers("mean memory")),
         before.as_ref().map(|_| numbers("change")),
         Some(numbers("most on one host")),
         Some(numbers("CPU time")),

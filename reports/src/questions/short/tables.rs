@@ -14,7 +14,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     let then: HashMap<&str, &Memory> = before
         .unwrap_or_default()
         .iter()
-        .filter_map(|h| Some((h.summary.host.as_str(), h.memory.as_ref()?)))
+        .filter_map(|h| Some((h.summary.host_id.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
     // Within each advice, the hosts to which it applies most come first.
@@ -37,9 +37,9 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
     let rows = order.into_iter().map(|host| {
         let memory = host.memory.as_ref();
         let seen = host.seen.as_ref();
-        let change = memory.zip(then.get(host.summary.host.as_str()));
+        let change = memory.zip(then.get(host.summary.host_id.as_str()));
         let cells = [
-            Some(view.host_cell(&host.summary.host)),
+            Some(view.host_cell(&host.summary.host_id)),
             recorders.cell(view, host.summary),
             Some(Cell::text(host.advice.word())),
             Some(Cell::text(host.reason(view, hosts))),
@@ -75,16 +75,16 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         Some(words("host")),
         recorders.column(),
         Some(words("advice")),
-        Some(words("reason").keyed("what it rests on")),
+        Some(words("reason")),
         Some(numbers("memory")),
         Some(numbers("available")),
         Some(numbers("share")),
         before.map(|_| numbers("change")),
-        Some(numbers("highest use").keyed("used at most")),
+        Some(numbers("highest use")),
         Some(numbers("short")),
-        Some(numbers("short intervals").keyed("intervals")),
-        Some(numbers("least available").keyed("least")),
-        Some(words("time of least").keyed("when")),
+        Some(numbers("short intervals")),
+        Some(numbers("least available")),
+        Some(words("time of least")),
         Some(numbers("time idle")),
     ];
     let mut table = Table::new(
@@ -127,7 +127,7 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
             })
         };
         vec![
-            view.host_cell(&host.summary.host),
+            view.host_cell(&host.summary.host_id),
             Cell::moment(
                 view.clock.moment_to_minute(dip.min_time_ms),
                 dip.min_time_ms,
@@ -146,14 +146,14 @@ pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
         "Worst shortage of each host that had less than 10 % of its memory available",
         vec![
             words("host"),
-            words("worst moment").keyed("worst"),
-            numbers("duration").keyed("lasted"),
+            words("worst moment"),
+            numbers("duration"),
             numbers("available"),
             numbers("share"),
             numbers("process"),
             numbers("file cache"),
             numbers("kernel"),
-            words("active programs").keyed("what ran"),
+            words("active programs"),
         ],
     )
     .with_note(

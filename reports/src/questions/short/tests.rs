@@ -25,7 +25,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
         let host = || format!("id of {}", made.name);
         let from_time_ms = WORST_MS - WORST_MS % DAY_MS - DAY_MS;
         f.hosts.push(HostSummary {
-            host: host(),
+            host_id: host(),
             host_name: made.name.into(),
             physical_bytes: made.memory_gib * GIB,
             samples_count: 1000,
@@ -38,26 +38,26 @@ fn findings(hosts: &[TestHost]) -> Findings {
         let least = (made.memory_gib - made.used_at_most_gib) * GIB;
         for day in 0..made.days {
             f.memory_over_time.push(MemoryPoint {
-                host: host(),
+                host_id: host(),
                 time_ms: from_time_ms + day * DAY_MS,
                 samples_count: 1,
                 available_bytes: ((made.memory_gib - made.used_gib) * GIB) as f64,
-                available_min_bytes: least,
+                min_available_bytes: least,
                 ..MemoryPoint::default()
             });
         }
         f.dips.push(Dip {
-            host: host(),
+            host_id: host(),
             threshold_bytes: made.memory_gib * GIB / 10,
             threshold_share: Some(0.1),
-            intervals: made.short_intervals,
+            intervals_count: made.short_intervals,
             samples_count: 1000,
             min_available_bytes: least,
             min_time_ms: WORST_MS,
         });
         if made.short_intervals > 0 {
             f.worst_dips.push(WorstDip {
-                host: host(),
+                host_id: host(),
                 threshold_share: Some(0.1),
                 min_time_ms: WORST_MS,
                 duration_s: 5400.0,
@@ -69,7 +69,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
             // In arbitrary order instead of by rank.
             for (rank, name, gib) in [(2, "chrome", 2), (1, "code", 11)] {
                 f.dip_processes.push(DipProcess {
-                    host: host(),
+                    host_id: host(),
                     time_ms: WORST_MS,
                     rank,
                     name: name.into(),
@@ -80,7 +80,7 @@ fn findings(hosts: &[TestHost]) -> Findings {
         }
         for (name, active) in [("code", 500), ("cron", 1000)] {
             f.top_processes.push(TopProcess {
-                host: host(),
+                host_id: host(),
                 name: name.into(),
                 active_samples_count: active,
                 mean_bytes: GIB as f64,
@@ -150,7 +150,7 @@ fn the_answer_counts_who_is_short_and_who_has_too_much() {
          used half of their memory and could spare 96.0 GiB in total. 1 host more: traced for too short a time for advice."
     );
     let mut before = fleet();
-    before.dips[0].intervals = 20;
+    before.dips[0].intervals_count = 20;
     assert!(
         answered(&now, Some(&before))
             .answer
@@ -282,7 +282,7 @@ fn hours_of_the_week_in_which_memory_was_short_are_drawn_when_there_are_any() {
             hour,
             threshold_bytes: None,
             threshold_share: Some(threshold_share),
-            intervals,
+            intervals_count: intervals,
             samples_count: 100,
         });
     }
@@ -308,7 +308,7 @@ fn a_thousand_hosts_are_all_in_the_table() {
     let names: Vec<TestHost> = (0..1000).map(|_| made("same", 16, 15, 2)).collect();
     let mut findings = findings(&names);
     for (number, host) in findings.hosts.iter_mut().enumerate() {
-        host.host = number.to_string();
+        host.host_id = number.to_string();
     }
     let hosts = table(&answered(&findings, None), "hosts-overview");
     assert_eq!(hosts.shown().len(), 1000);

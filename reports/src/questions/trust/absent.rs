@@ -18,21 +18,21 @@ pub(super) fn gone<'a>(view: &View<'a>) -> Vec<&'a HostSummary> {
         .findings
         .hosts
         .iter()
-        .map(|h| h.host.as_str())
+        .map(|h| h.host_id.as_str())
         .collect();
     let listed: HashSet<&str> = without_samples(view).into_iter().collect();
     let before = view.before.into_iter().flat_map(|before| &before.hosts);
     before
-        .filter(|h| !here.contains(h.host.as_str()) && !listed.contains(h.host.as_str()))
+        .filter(|h| !here.contains(h.host_id.as_str()) && !listed.contains(h.host_id.as_str()))
         .collect()
 }
 
 /// Ids of hosts that the dataset lists without samples.
 pub(super) fn without_samples<'a>(view: &View<'a>) -> Vec<&'a str> {
-    let missing = view.findings.not_measured.iter();
+    let missing = view.findings.missing_measures.iter();
     missing
         .filter(|n| n.measure == HOSTS)
-        .map(|n| n.host.as_str())
+        .map(|n| n.host_id.as_str())
         .collect()
 }
 
@@ -98,7 +98,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     rows.extend(without_samples(view).into_iter().map(|id| {
         let before = view.before.into_iter().flat_map(|before| &before.hosts);
         let name = before
-            .filter(|h| h.host == id)
+            .filter(|h| h.host_id == id)
             .map(|h| h.host_name.clone())
             .next();
         vec![
@@ -112,7 +112,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
     rows.extend(silent.into_iter().filter_map(|time| {
         let since = time.silent_since_ms?;
         Some(vec![
-            view.host_cell(&time.host.host),
+            view.host_cell(&time.host.host_id),
             Cell::text("no samples at the end"),
             Cell::moment(view.clock.moment(since), since),
         ])
@@ -122,7 +122,7 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
         "Hosts that are missing, or that stopped sending samples",
         vec![
             words_column("host"),
-            words_column("finding").keyed("what"),
+            words_column("finding"),
             words_column("last sample"),
         ],
     )
@@ -130,16 +130,16 @@ pub(super) fn hosts(view: &View, times: &[HostTime]) -> Option<Table> {
 }
 
 /// Table of missing measures, grouped by reason.
-pub(super) fn not_measured(view: &View) -> Option<Table> {
+pub(super) fn missing_measures(view: &View) -> Option<Table> {
     let mut groups: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for missing in view
         .findings
-        .not_measured
+        .missing_measures
         .iter()
         .filter(|n| n.measure != HOSTS)
     {
         let key = (missing.measure.as_str(), without_numbers(&missing.reason));
-        let told = (missing.host.as_str(), missing.reason.as_str());
+        let told = (missing.host_id.as_str(), missing.reason.as_str());
         groups.entry(key).or_default().push(told);
     }
     let rows = groups.into_iter().map(|((measure, form), told)| {
@@ -160,12 +160,12 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        "not-measured".into(),
+        "missing-measures".into(),
         "Measures that could not be calculated",
         vec![
             words_column("measure"),
             numbers("hosts"),
-            words_column("reason").keyed("why"),
+            words_column("reason"),
         ],
     )
     .with_rows(rows.collect())
@@ -174,7 +174,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
 /// Sentence for a report in which nothing is missing.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
-    let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
+    let nothing = f.absences.is_empty() && f.missing_measures.is_empty() && !f.hosts.is_empty();
     nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 
@@ -195,21 +195,21 @@ fn without_numbers(reason: &str) -> String {
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use gleaner_schemas::findings::{Findings, NotMeasured};
+    use gleaner_schemas::findings::{Findings, MissingMeasure};
 
     #[test]
     fn a_thousand_hosts_with_one_reason_are_one_row() {
-        let missing = |host: usize| NotMeasured {
+        let missing = |host: usize| MissingMeasure {
             measure: "idle_periods".into(),
-            host: host.to_string(),
+            host_id: host.to_string(),
             reason: format!("the load is unknown in {host} of 6720 samples"),
         };
         let findings = Findings {
-            not_measured: (0..1000).map(missing).collect(),
+            missing_measures: (0..1000).map(missing).collect(),
             ..Findings::default()
         };
         let clock = Clock::new("UTC").unwrap();
-        let table = not_measured(&View::new(&findings, None, &clock, None)).unwrap();
+        let table = missing_measures(&View::new(&findings, None, &clock, None)).unwrap();
         assert_eq!(table.rows.len(), 1);
         let told: Vec<&str> = table.rows[0].iter().map(|c| c.text.as_str()).collect();
         assert_eq!(

@@ -37,12 +37,12 @@ pub(super) fn words(view: &View) -> Vec<String> {
         "On average over the hosts, the agent used {:.1}\u{a0}ms of CPU time per sample; most on {}: {:.1}\u{a0}ms{}. Its highest memory use \
          was {} on average over the hosts; most: {} on {}.",
         mean(|c| c.mean_cpu_ms),
-        view.host_name(&worst_cpu.host),
+        view.host_name(&worst_cpu.host_id),
         worst_cpu.mean_cpu_ms,
         of_cpu(worst_cpu),
         bytes(mean(|c| c.max_rss_bytes as f64)),
         stored_bytes(worst_memory.max_rss_bytes),
-        view.host_name(&worst_memory.host),
+        view.host_name(&worst_memory.host_id),
     )]
 }
 
@@ -54,7 +54,7 @@ pub(super) fn table(view: &View) -> Option<Table> {
     let sorted = largest_first(&view.findings.agent_cost, |c| c.mean_cpu_ms);
     let rows = sorted.iter().map(|c| {
         vec![
-            view.host_cell(&c.host),
+            view.host_cell(&c.host_id),
             Cell::ms(c.mean_cpu_ms),
             Cell::ms(c.max_cpu_ms),
             Cell::or_absent(c.cpu_share, Cell::share),
@@ -66,10 +66,10 @@ pub(super) fn table(view: &View) -> Option<Table> {
         "The hosts on which the agent used most CPU time",
         vec![
             words_column("host"),
-            numbers("mean CPU time per sample").keyed("mean CPU a sample"),
+            numbers("mean CPU time per sample"),
             numbers("most"),
-            numbers("share of one CPU").keyed("of one CPU"),
-            numbers("highest memory use").keyed("memory, at most"),
+            numbers("share of one CPU"),
+            numbers("highest memory use"),
         ],
     );
     table.rows_shown = ROWS_SHOWN;

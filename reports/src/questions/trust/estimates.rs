@@ -14,7 +14,9 @@ fn cut(view: &View) -> Option<String> {
     let periods = view.findings.availability_periods.iter().filter(|p| {
         p.size_class == "all" && p.scope == Scope::All && p.notion == Notion::Available
     });
-    let (all, cut) = periods.fold((0, 0), |(all, cut), p| (all + p.periods, cut + p.censored));
+    let (all, cut) = periods.fold((0, 0), |(all, cut), p| {
+        (all + p.periods_count, cut + p.censored_count)
+    });
     (all > 0).then(|| {
         format!(
             "Of {} over all sizes of regions, {} were cut short by a gap or an end of the requested time. Their full length is estimated from the other \
@@ -48,7 +50,7 @@ fn residual(view: &View) -> Option<String> {
     let mean = residuals.iter().map(|r| r.mean_bytes.abs()).sum::<f64>() / residuals.len() as f64;
     let on = match view.only_host() {
         Some(_) => String::new(),
-        None => format!(" on {}", view.host_name(&worst.host)),
+        None => format!(" on {}", view.host_name(&worst.host_id)),
     };
     Some(format!(
         "Available memory is calculated as physical memory less the other categories. The sum of its parts (free, idle processes, unused \

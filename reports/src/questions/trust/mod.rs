@@ -125,7 +125,7 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
         vec![
             tables::sources(view),
             tables::absences(view),
-            absent::not_measured(view),
+            absent::missing_measures(view),
         ],
     );
     put(
@@ -145,7 +145,7 @@ mod tests {
 
     fn host(name: &str, to_s: i64) -> HostSummary {
         HostSummary {
-            host: format!("id-{name}"),
+            host_id: format!("id-{name}"),
             host_name: name.into(),
             from_time_ms: 0,
             to_time_ms: to_s * 1000,

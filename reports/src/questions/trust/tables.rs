@@ -52,7 +52,7 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
     let rows = sorted.iter().map(|t| {
         let h = t.host;
         [
-            Some(view.host_cell(&h.host)),
+            Some(view.host_cell(&h.host_id)),
             recorders.cell(view, h),
             Some(Cell::share(t.covered_share())),
             Some(Cell::share(t.share(t.off_s))),
@@ -81,18 +81,16 @@ pub(super) fn coverage(view: &View, times: &[HostTime]) -> Option<Table> {
             Some(numbers("covered")),
             Some(numbers("asleep or off")),
             Some(recorders.choose(
-                numbers("agent not running").keyed("agent not there"),
-                numbers("recorder not running").keyed("recorder not there"),
-                numbers("agent or recorder not running").keyed("agent or recorder not there"),
+                numbers("agent not running"),
+                numbers("recorder not running"),
+                numbers("agent or recorder not running"),
             )),
-            Some(numbers("cause not known").keyed("not known why")),
-            Some(
-                numbers("before first or after last sample").keyed("not heard of yet, or any more"),
-            ),
+            Some(numbers("cause not known")),
+            Some(numbers("before first or after last sample")),
             Some(numbers("samples")),
-            Some(numbers("interval").keyed("every")),
-            Some(words("first sample").keyed("first")),
-            Some(words("last sample").keyed("last")),
+            Some(numbers("interval")),
+            Some(words("first sample")),
+            Some(words("last sample")),
             Some(words("kernel")),
         ]
         .into_iter()
@@ -123,9 +121,9 @@ pub(super) fn gaps(view: &View) -> Option<Table> {
         vec![
             words("cause"),
             numbers("gaps"),
-            numbers("hosts").keyed("on hosts"),
-            numbers("total length").keyed("together"),
-            numbers("share of all gaps").keyed("of all gaps"),
+            numbers("hosts"),
+            numbers("total length"),
+            numbers("share of all gaps"),
         ],
     )
     .with_rows(rows.collect())
@@ -137,7 +135,7 @@ pub(super) fn sources(view: &View) -> Option<Table> {
     for source in &view.findings.activity_sources {
         let key = (source.source.as_str(), source.state.as_str());
         let entry = states.entry(key).or_default();
-        entry.0.insert(&source.host);
+        entry.0.insert(&source.host_id);
         entry.1 += source.samples_count;
     }
     let rows = states.iter().map(|((source, state), (hosts, samples))| {
@@ -171,7 +169,7 @@ pub(super) fn absences(view: &View) -> Option<Table> {
             absence.detail.as_str(),
         );
         let entry = reasons.entry(key).or_default();
-        entry.0.insert(&absence.host);
+        entry.0.insert(&absence.host_id);
         entry.1 += absence.samples_count;
     }
     let rows = reasons
@@ -189,9 +187,9 @@ pub(super) fn absences(view: &View) -> Option<Table> {
         "absences".into(),
         "Items that could not be read, and the reason",
         vec![
-            words("item").keyed("what"),
-            words("reason").keyed("why"),
-            words("system error").keyed("the system said"),
+            words("item"),
+            words("reason"),
+            words("system error"),
             numbers("hosts"),
             numbers("samples"),
         ],

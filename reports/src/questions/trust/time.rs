@@ -105,14 +105,14 @@ pub(super) fn times<'a>(view: &View<'a>) -> Vec<HostTime<'a>> {
     };
     let mut gaps: HashMap<&str, Vec<&Gap>> = HashMap::new();
     for gap in &view.findings.gaps {
-        gaps.entry(gap.host.as_str()).or_default().push(gap);
+        gaps.entry(gap.host_id.as_str()).or_default().push(gap);
     }
     let seconds = |from: i64, until: i64| (until.saturating_sub(from)).max(0) as f64 / 1000.0;
     let asked_s = seconds(from_ms, until_ms);
     let of_host = |host: &'a HostSummary| {
         let seen_s = seconds(host.from_time_ms, host.to_time_ms);
         let missing = |wanted: Cause| -> f64 {
-            let gaps = gaps.get(host.host.as_str()).into_iter().flatten();
+            let gaps = gaps.get(host.host_id.as_str()).into_iter().flatten();
             gaps.filter(|gap| cause(gap) == wanted)
                 .fold(0.0, |sum, gap| sum + gap.duration_s)
         };
@@ -145,7 +145,7 @@ pub(super) fn by_cause(gaps: &[Gap]) -> Vec<(&str, usize, usize, f64)> {
     for gap in gaps {
         let entry = causes.entry(gap.cause.as_str()).or_default();
         entry.0 += 1;
-        entry.1.insert(gap.host.as_str(), ());
+        entry.1.insert(gap.host_id.as_str(), ());
         entry.2 += gap.duration_s;
     }
     let mut causes: Vec<_> = causes
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn time_before_the_first_sample_and_after_the_last_counts_as_missing() {
         let host = |id: &str, from_s: i64, to_s: i64, coverage_share: f64| HostSummary {
-            host: id.into(),
+            host_id: id.into(),
             from_time_ms: from_s * 1000,
             to_time_ms: to_s * 1000,
             coverage_share,
@@ -174,7 +174,7 @@ mod tests {
             ..HostSummary::default()
         };
         let gap = |cause: &str, duration_s: f64| Gap {
-            host: "slept".into(),
+            host_id: "slept".into(),
             from_time_ms: 0,
             to_time_ms: 0,
             duration_s,

@@ -395,7 +395,7 @@ impl<'a> Cluster<'a> {
         self.over_time.until(end_ns);
         let mean = |sum: u128| sum as f64 / end_ns.max(1) as f64;
         let regions = Regions {
-            mean_lendable_bytes: mean(self.over_time.lendable),
+            mean_quota_bytes: mean(self.over_time.lendable),
             mean_leased_bytes: mean(self.over_time.leased),
             ..self.told
         };

@@ -185,7 +185,7 @@ proptest! {
                 prop_assert_eq!((unanswered, told.counts.requests_count), (0, client.program.requests.len() as u64));
             }
         }
-        prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_lendable_bytes);
+        prop_assert!(outcome.regions.mean_leased_bytes <= outcome.regions.mean_quota_bytes);
         prop_assert_eq!(outcome, simulate_clients(&scenario, &clients, &hosts).unwrap());
     }
 }

@@ -197,7 +197,7 @@ mod foresight {
             low_bin: bins[2],
             ahead_s,
             probability,
-            instants: 1,
+            instants_count: 1,
         }
     }
 

@@ -128,7 +128,7 @@ impl Importer for Csv<'_> {
             name: &mapping.name,
             host_prefix: &mapping.host_prefix,
             available_meaning: &mapping.available_meaning,
-            sizes_are_made_up: false,
+            has_invented_sizes: false,
             fills: &self.fills,
             columns: &self.columns,
         }

@@ -20,7 +20,7 @@ pub const SOURCE: Source<'static> = Source {
     name: "PCP",
     host_prefix: "",
     available_meaning: kernel::AVAILABLE,
-    sizes_are_made_up: false,
+    has_invented_sizes: false,
     fills: &metrics::FILLS,
     columns: &metrics::NAMES,
 };

@@ -35,7 +35,7 @@ pub const SOURCE: Source<'static> = Source {
     name: "Prometheus node_exporter",
     host_prefix: "",
     available_meaning: kernel::AVAILABLE,
-    sizes_are_made_up: false,
+    has_invented_sizes: false,
     fills: &series::FILLS,
     columns: &series::COLUMNS,
 };

@@ -24,7 +24,7 @@ pub const SOURCE: Source<'static> = Source {
     name: "sysstat",
     host_prefix: "",
     available_meaning: kernel::AVAILABLE,
-    sizes_are_made_up: false,
+    has_invented_sizes: false,
     fills: &columns::FILLS,
     columns: &columns::NAMES,
 };

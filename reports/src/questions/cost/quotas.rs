@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// A value of a point of all hosts together.
 type PointValue = fn(&ClusterPoint) -> Option<f64>;
 
-const PAPER: PointValue = |p| p.idle_recruitable_bytes;
+const PAPER: PointValue = |p| p.idle_paper_quota_bytes;
 const GENTLE: PointValue = |p| p.idle_harvestable_bytes;
 
 /// Figure over the week, with a pale line for the week before; absent if no host's idle periods are known.
@@ -79,7 +79,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     key.sort_by_key(|k| k.colour == "before");
     let title = format!("time, {}", view.clock.zone_over(first_ms, last_ms));
     Some(Figure {
-        id: format!("{}lendable", view.prefix),
+        id: format!("{}quotas", view.prefix),
         title: "Memory that all idle hosts would have lent".into(),
         sentence: sentence(view, of),
         key,
@@ -135,30 +135,30 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
     let reclaims: HashMap<&str, &Reclaims> = f
         .reclaims
         .iter()
-        .filter_map(|r| Some((r.host.as_deref()?, r)))
+        .filter_map(|r| Some((r.host_id.as_deref()?, r)))
         .collect();
     if contexts.is_empty() && reclaims.is_empty() {
         return None;
     }
     let rows = f.hosts.iter().map(|host| {
-        let paper = contexts.get(&(host.host.as_str(), true));
-        let gentle = contexts.get(&(host.host.as_str(), false));
-        let lendable = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_lendable_bytes);
+        let paper = contexts.get(&(host.host_id.as_str(), true));
+        let gentle = contexts.get(&(host.host_id.as_str(), false));
+        let quota = |c: Option<&&MemoryContext>| c.and_then(|c| c.mean_quota_bytes);
         let mut row = vec![
-            view.host_cell(&host.host),
+            view.host_cell(&host.host_id),
             Cell::bytes(host.physical_bytes as f64),
             Cell::or_absent(host.idle_share, Cell::share),
-            Cell::or_absent(lendable(paper), Cell::bytes),
+            Cell::or_absent(quota(paper), Cell::bytes),
         ];
         row.extend(earlier.as_ref().map(|earlier| {
-            let before = lendable(earlier.get(&(host.host.as_str(), true)));
-            Cell::or_absent(lendable(paper).zip(before), |(now, before)| {
+            let before = quota(earlier.get(&(host.host_id.as_str(), true)));
+            Cell::or_absent(quota(paper).zip(before), |(now, before)| {
                 Cell::bytes_change(now - before)
             })
         }));
         row.extend([
-            Cell::or_absent(lendable(gentle), Cell::bytes),
-            Cell::or_absent(reclaims.get(host.host.as_str()), |r| {
+            Cell::or_absent(quota(gentle), Cell::bytes),
+            Cell::or_absent(reclaims.get(host.host_id.as_str()), |r| {
                 decimal(r.reclaims_per_day)
             }),
             Cell::or_absent(paper, |c| Cell::share(c.share_of_returns_with_any)),
@@ -170,17 +170,17 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
         words("host"),
         numbers("memory"),
         numbers("time idle"),
-        numbers("lent, paper’s policy").keyed("lent, paper"),
+        numbers("lent, paper’s policy"),
     ];
     columns.extend(earlier.as_ref().map(|_| numbers("change")));
     columns.extend([
-        numbers("lent, gentle policy").keyed("lent, gentle"),
-        numbers("returns per day").keyed("returns a day"),
-        numbers("returns with context").keyed("with context"),
-        numbers("99th percentile of context").keyed("99 of 100 up to"),
+        numbers("lent, gentle policy"),
+        numbers("returns per day"),
+        numbers("returns with context"),
+        numbers("99th percentile of context"),
     ]);
     let table = Table::new(
-        format!("{}lendable-by-host", view.prefix),
+        format!("{}quotas-by-host", view.prefix),
         "Memory that each host would have lent while idle, and memory that its owner would have had to page in again",
         columns,
     )
@@ -193,7 +193,7 @@ pub(super) fn by_host(view: &View) -> Option<Table> {
 /// Contexts by host id and mode; true: the paper's mode.
 fn contexts_by_host(f: &Findings) -> HashMap<(&str, bool), &MemoryContext> {
     let all = f.memory_context.iter();
-    all.filter_map(|c| Some(((c.host.as_deref()?, c.mode == LendingMode::Paper), c)))
+    all.filter_map(|c| Some(((c.host_id.as_deref()?, c.mode == LendingMode::Paper), c)))
         .collect()
 }
 
@@ -211,7 +211,7 @@ mod tests {
         ClusterPoint {
             time_ms,
             cells_count: 1,
-            idle_recruitable_bytes: Some(gib * GIB),
+            idle_paper_quota_bytes: Some(gib * GIB),
             ..ClusterPoint::default()
         }
     }
@@ -244,13 +244,13 @@ mod tests {
             cluster_over_time: vec![point(0, 4.0), point(600_000, 8.0)],
             ..Findings::default()
         };
-        findings.cluster_over_time[1].after_gap = true;
+        findings.cluster_over_time[1].is_after_gap = true;
         assert_eq!(
             of(&findings, None, |v| figure(v).map(|f| f.plot.times.len())),
             Some(2)
         );
         for point in &mut findings.cluster_over_time {
-            point.idle_recruitable_bytes = None;
+            point.idle_paper_quota_bytes = None;
         }
         assert!(of(&findings, None, |v| figure(v).is_none()));
     }
@@ -258,14 +258,14 @@ mod tests {
     #[test]
     fn every_host_has_a_row_and_what_is_unknown_is_a_dash() {
         let host = |id: &str| HostSummary {
-            host: id.into(),
+            host_id: id.into(),
             host_name: id.to_uppercase(),
             ..HostSummary::default()
         };
         let findings = Findings {
             hosts: vec![host("a"), host("b")],
             memory_context: vec![MemoryContext {
-                host: Some("a".into()),
+                host_id: Some("a".into()),
                 ..context(0.0, 0.0)
             }],
             ..Findings::default()

@@ -7,7 +7,7 @@ use crate::statistics::Length;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::kaplan_meier::Curve;
 use crate::trace::reads::ReadSet;
-use gleaner_schemas::findings::{AbsenceLengths, Findings, OwnerState, Parameters};
+use gleaner_schemas::findings::{Findings, OwnerPeriodLengths, OwnerState, Parameters};
 
 /// The only cause number: the end was seen.
 const ENDED: usize = 0;
@@ -21,7 +21,7 @@ pub(crate) struct Lengths {
 
 impl Measure for Lengths {
     const OUTPUTS: &'static [MeasureOutput] =
-        &[MeasureOutput::of::<AbsenceLengths>(ReadSet::FEW).on_returns()];
+        &[MeasureOutput::of::<OwnerPeriodLengths>(ReadSet::FEW).on_returns()];
 
     fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
         if !host.idle_can_be_told() {
@@ -35,10 +35,10 @@ impl Measure for Lengths {
         let busy = host.busy_periods.iter();
         let mut found = Self {
             idle: idle
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end.is_none()))
+                .map(|p| length(p.from_ms, p.to_ms, p.is_start_censored || p.end.is_none()))
                 .collect(),
             busy: busy
-                .map(|p| length(p.from_ms, p.to_ms, p.start_cut || p.end_cut))
+                .map(|p| length(p.from_ms, p.to_ms, p.is_start_censored || p.is_end_censored))
                 .collect(),
         };
         for lengths in [&mut found.idle, &mut found.busy] {
@@ -60,13 +60,13 @@ impl Measure for Lengths {
         ];
         let records = states.map(|(state, lengths)| record(size_class, state, lengths));
         findings
-            .absence_lengths
+            .owner_period_lengths
             .extend(records.into_iter().flatten());
     }
 }
 
 /// Finding for one state; `None` without lengths.
-fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<AbsenceLengths> {
+fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<OwnerPeriodLengths> {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
     let whole = Distribution::of(
@@ -76,11 +76,11 @@ fn record(size_class: &str, state: OwnerState, lengths: &[Length]) -> Option<Abs
             .map(|l| (l.ms, 0)),
     );
     let seconds = |ms: f64| ms / 1000.0;
-    Some(AbsenceLengths {
+    Some(OwnerPeriodLengths {
         size_class: size_class.to_owned(),
         state,
-        periods: lengths.len() as i64,
-        censored: lengths.len() as i64 - whole.count,
+        periods_count: lengths.len() as i64,
+        censored_count: lengths.len() as i64 - whole.count,
         mean_s: whole.mean().map(seconds),
         median_s: whole.median().map(seconds),
         p90_s: whole.quantile(0.9).map(seconds),
@@ -109,7 +109,7 @@ mod tests {
         // at 60 the last ends.
         let some = lengths(&[(60, false), (10, false), (30, true), (20, false)]);
         let r = record("all", OwnerState::Busy, &some).unwrap();
-        assert_eq!((r.periods, r.censored), (4, 1));
+        assert_eq!((r.periods_count, r.censored_count), (4, 1));
         assert_eq!((r.mean_s, r.median_s), (Some(30.0), Some(20.0)));
         assert_eq!(
             (r.p90_s, r.p99_s, r.max_s),
@@ -119,7 +119,7 @@ mod tests {
         // Censored lengths alone give only a minimum.
         let r = record("all", OwnerState::Idle, &lengths(&[(30, true)])).unwrap();
         assert_eq!(
-            (r.periods, r.censored, r.mean_s, r.max_s),
+            (r.periods_count, r.censored_count, r.mean_s, r.max_s),
             (1, 1, None, None)
         );
         assert_eq!(r.restricted_mean_s, Some(30.0));

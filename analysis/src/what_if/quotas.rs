@@ -11,8 +11,8 @@ use std::ops::Range;
 
 /// Memory that could be lent if the host were idle. A sample's figure holds until the next sample of its run.
 #[derive(Debug, Default)]
-pub(super) struct LendableMemory {
-    /// Lendable bytes at each sample; 0 where unknown.
+pub(super) struct IdleQuotas {
+    /// Quota at each sample; 0 where unknown.
     pub(super) bytes: Vec<i64>,
     /// Cumulative bytes times milliseconds up to each sample.
     byte_ms: Vec<i128>,
@@ -24,7 +24,7 @@ pub(super) struct LendableMemory {
     pub(super) physical_byte_ms: i128,
 }
 
-impl LendableMemory {
+impl IdleQuotas {
     pub(super) fn of(
         samples: &Samples,
         segments: &[Range<usize>],
@@ -58,7 +58,13 @@ impl LendableMemory {
 
     /// Bytes times milliseconds from one instant to another of the same run; `first` is the run's first
     /// sample.
-    pub(super) fn lent_byte_ms(&self, run: &[i64], first: usize, from_ms: i64, to_ms: i64) -> i128 {
+    pub(super) fn quota_byte_ms(
+        &self,
+        run: &[i64],
+        first: usize,
+        from_ms: i64,
+        to_ms: i64,
+    ) -> i128 {
         let until = |ms: i64| {
             let at = first + place(run, ms);
             let since_ms = ms.saturating_sub(run[at - first]).max(0);
@@ -79,7 +85,7 @@ fn place(run: &[i64], ms: i64) -> usize {
     run.partition_point(|&t| t <= ms).saturating_sub(1)
 }
 
-/// Bytes lendable at one sample; `None` if the trace lacks figures that the mode needs.
+/// Quota at one sample; `None` if the trace lacks figures that the mode needs.
 fn at_sample(samples: &Samples, at: usize, mode: Mode, headroom_share: f64) -> Option<i64> {
     let limits = Limits {
         mode,
@@ -132,7 +138,7 @@ mod tests {
             let samples = samples(&steps);
             let cut = cut.min(steps.len() - 1);
             let segments = [0..cut, cut..steps.len()];
-            let found = LendableMemory::of(&samples, &segments, mode, 0.1);
+            let found = IdleQuotas::of(&samples, &segments, mode, 0.1);
             let lends = |at: usize| steps[at].1.map_or(0, |a| match mode {
                 Mode::Paper => (a - 10).max(0),
                 Mode::Gentle | Mode::Spare => (a / 2 - 10).max(0).min((a - 10).max(0)),
@@ -145,7 +151,7 @@ mod tests {
                 let (from, to) = (from.min(to), from.max(to));
                 let at = |ms: i64| run.start + time.iter().rposition(|&t| t <= ms).unwrap();
                 let lent: i64 = (from..to).map(|ms| lends(at(ms))).sum();
-                prop_assert_eq!(found.lent_byte_ms(time, run.start, from, to), i128::from(lent));
+                prop_assert_eq!(found.quota_byte_ms(time, run.start, from, to), i128::from(lent));
                 let shrunk: i64 = (at(from) + 1..=at(to))
                     .filter(|&k| steps[k - 1].1.is_some())
                     .map(|k| (lends(k - 1) - lends(k)).max(0))

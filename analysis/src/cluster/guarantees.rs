@@ -10,7 +10,7 @@ use crate::cluster::by_cell::ByCell;
 use crate::cluster::grid::HostCells;
 use crate::cluster::outlook::{AHEAD_COUNT, SCOPES, ahead_cells, each_start};
 use crate::cluster::quantile::reached_by;
-use gleaner_schemas::findings::{Findings, Guaranteed, Residence};
+use gleaner_schemas::findings::{Findings, Guarantee, Residence};
 
 /// Cells of 1000 that have at least the given bytes.
 const PER_MILLE: [usize; 5] = [500, 900, 950, 990, 999];
@@ -23,9 +23,9 @@ struct KnownSums {
     kept_bytes: i64,
 }
 
-/// Sums over the hosts whose lendable memory in a cell is known.
+/// Sums over the hosts whose quota in a cell is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct LendableSums {
+struct QuotaSums {
     /// Number of hosts, missing ones included.
     hosts: i64,
     bytes: i64,
@@ -33,7 +33,7 @@ struct LendableSums {
     ahead: [KnownSums; AHEAD_COUNT],
 }
 
-impl LendableSums {
+impl QuotaSums {
     fn add(&mut self, other: &Self) {
         self.hosts += other.hosts;
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -48,7 +48,7 @@ impl LendableSums {
 /// Sums by scope and cell.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guarantees {
-    scopes: [ByCell<LendableSums>; SCOPES.len()],
+    scopes: [ByCell<QuotaSums>; SCOPES.len()],
 }
 
 impl Guarantees {
@@ -79,7 +79,7 @@ impl Guarantees {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.scopes.iter_mut().zip(&other.scopes) {
-            mine.merge(theirs, LendableSums::add);
+            mine.merge(theirs, QuotaSums::add);
         }
     }
 
@@ -88,7 +88,7 @@ impl Guarantees {
             for (at, ahead) in ahead_cells(cell_ms).into_iter().enumerate() {
                 let (mut now, starts) = starts(cells, at, ahead);
                 now.sort_unstable();
-                let now_mean_bytes = now.iter().map(|&b| b as f64).sum::<f64>() / now.len() as f64;
+                let mean_now_bytes = now.iter().map(|&b| b as f64).sum::<f64>() / now.len() as f64;
                 let stays = starts.iter().map(|s| s.0).collect();
                 let somewhere = starts.iter().map(|s| s.1).collect();
                 let forms = [(Residence::Stays, stays), (Residence::Somewhere, somewhere)];
@@ -99,19 +99,19 @@ impl Guarantees {
                     let told = |p: &usize| bytes.len() * (1000 - p) >= 1000;
                     let records = PER_MILLE.into_iter().filter(told).filter_map(|per_mille| {
                         let bytes = reached_by(bytes, per_mille)?;
-                        Some(Guaranteed {
+                        Some(Guarantee {
                             scope,
                             residence,
                             ahead_s: (ahead * cell_ms) as f64 / 1000.0,
                             probability: per_mille as f64 / 1000.0,
                             bytes,
-                            now_mean_bytes,
-                            share_of_now: (now_mean_bytes > 0.0)
-                                .then(|| bytes as f64 / now_mean_bytes),
+                            mean_now_bytes,
+                            share_of_now: (mean_now_bytes > 0.0)
+                                .then(|| bytes as f64 / mean_now_bytes),
                             cells_count: starts.len() as i64,
                         })
                     });
-                    findings.guaranteed.extend(records);
+                    findings.guarantees.extend(records);
                 }
             }
         }
@@ -120,9 +120,8 @@ impl Guarantees {
 
 /// Bytes in each cell that counts as a start; and the bytes that stay for `ahead` cells on their hosts, and
 /// on any hosts. `at` is the index of `ahead` among the horizons.
-fn starts(cells: &ByCell<LendableSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
-    let counts =
-        |sums: &LendableSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
+fn starts(cells: &ByCell<QuotaSums>, at: usize, ahead: i64) -> (Vec<i64>, Vec<(i64, i64)>) {
+    let counts = |sums: &QuotaSums| sums.hosts > 0 && sums.ahead[at].hosts * 10 >= sums.hosts * 9;
     let starts = cells.iter().filter(|(_, sums)| counts(sums));
     let found = starts.map(|(cell, sums)| {
         // Cells without hosts have no memory: at a start, the hosts' outcomes are known.
@@ -150,10 +149,10 @@ mod tests {
         all
     }
 
-    fn written(all: &Guarantees) -> Vec<Guaranteed> {
+    fn written(all: &Guarantees) -> Vec<Guarantee> {
         let mut findings = Findings::default();
         all.write(600_000, &mut findings);
-        findings.guaranteed
+        findings.guarantees
     }
 
     #[test]
@@ -172,7 +171,7 @@ mod tests {
                     g.residence,
                     g.probability,
                     g.bytes,
-                    g.now_mean_bytes,
+                    g.mean_now_bytes,
                     g.cells_count,
                 )
             })
