@@ -41,10 +41,15 @@ pub struct Manifest {
 pub struct SourceEntry {
     /// Name of the source, as in `hosts.source`.
     pub name: String,
-    /// Meaning of available memory in the source: a sentence.
+    /// Meaning of available memory in the source: a sentence. The aliases here are keys of earlier builds.
+    #[serde(alias = "available")]
     pub available_meaning: String,
     /// True if the importer invents sizes, since the trace has none; since schema version 5.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        default,
+        skip_serializing_if = "std::ops::Not::not",
+        alias = "sizes_are_made_up"
+    )]
     pub has_invented_sizes: bool,
     /// The columns that the source fills.
     pub columns: Vec<SourceColumn>,
@@ -59,6 +64,7 @@ pub struct SourceColumn {
     /// Name of the column.
     pub column: String,
     /// Figure of the source from which the column is computed.
+    #[serde(alias = "from")]
     pub origin: String,
 }
 
