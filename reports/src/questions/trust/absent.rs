@@ -174,7 +174,7 @@ pub(super) fn not_measured(view: &View) -> Option<Table> {
 /// Sentence for a report in which nothing is missing.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
-    let nothing = f.absences.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
+    let nothing = f.missing_values.is_empty() && f.not_measured.is_empty() && !f.hosts.is_empty();
     nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 
