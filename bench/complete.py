@@ -44,10 +44,10 @@ def files_missing(trace: sqlite3.Connection, taken: list[int], load: list[Busy])
     state: dict[str, tuple] = {}
     found = []
     for sequence in taken:
-        (whole,) = trace.execute("SELECT files_whole FROM samples WHERE sequence = ?", (sequence,)).fetchone()
+        (whole,) = trace.execute("SELECT is_complete_state FROM samples WHERE sequence = ?", (sequence,)).fetchone()
         if whole:
             state = {}
-        query = "SELECT path, open_count, mapped_count, cached_bytes, mapped_cached_bytes FROM files WHERE sequence = ?"
+        query = "SELECT path, open_processes_count, mapping_processes_count, cached_bytes, mapped_cached_bytes FROM files WHERE sequence = ?"
         state |= {path: tuple(figures) for path, *figures in trace.execute(query, (sequence,))}
         for process in load:
             opened, _, cached, _ = state.get(str(process.held), (0, 0, None, None))

@@ -43,11 +43,11 @@ MISSING_SHARE = 0.01
 RECLAIM_KEYS = {"first": "first_reclaim_us", "all": "full_reclaim_us"}
 KEYS = ("first_ms", "all_ms", "told_first_ms", "told_all_ms", "bare_ms")
 # A sample with values for all columns that may not be absent (schemas/src/rows.rs).
-COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes remainder_bytes
+COLUMNS = """boottime_ms balloon_bytes dynamic_kernel_bytes file_cache_bytes process_bytes guest_bytes category_correction_bytes
     available_free_bytes available_idle_process_bytes available_unused_cache_bytes available_reclaimable_kernel_bytes
     available_residual_bytes mem_total_bytes mem_free_bytes processes_count active_processes_count agent_cpu_us agent_wall_us
     agent_rss_bytes"""
-SAMPLE = {"type": "sample", "headroom_share": 0.0, "files_whole": False} | dict.fromkeys(COLUMNS.split(), 0)
+SAMPLE = {"type": "sample", "headroom_share": 0.0, "is_complete_state": False} | dict.fromkeys(COLUMNS.split(), 0)
 # Time after the event at which memory not reclaimed counts as lost.
 PATIENCE_S = 3.0
 # A lease that has not grown for this time will never be completely written. The total time says nothing: memoryd fills the lease at

@@ -1,8 +1,8 @@
 //! The owner's activity: reports of each source, the owner's idle time, and the first sign of their return.
 
 use crate::Error;
-use crate::absence::{Absences, AbsentValue, Reason};
 use crate::config::Settings;
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::access::{AccessKind, AccessWatch, News};
 use crate::read::input::InputDevices;
 use crate::read::logind::Sessions;
@@ -23,7 +23,11 @@ pub trait Activity: Send {
     ///
     /// # Errors
     /// [`Error::Wait`] when the thread that watches has ended.
-    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error>;
+    fn look(
+        &mut self,
+        look: Look,
+        missing_values: &mut MissingValues,
+    ) -> Result<Vec<ActivityRow>, Error>;
 }
 
 /// A sample's question about the owner's activity, together with the answers that take longest to get.
@@ -113,21 +117,21 @@ impl ActivityWatch {
 
     /// Asks all sources but logind, whose answer is in `look`. An event that an armed look reads from an
     /// input device is kept for [`Self::first_sign`].
-    pub fn look(&mut self, look: Look, absences: &mut Absences) -> Vec<ActivityRow> {
+    pub fn look(&mut self, look: Look, missing_values: &mut MissingValues) -> Vec<ActivityRow> {
         let now_ms = look.now_ms;
         self.terminals = look.terminals;
         let input = self.input(now_ms);
-        let input = row("input", input, self.devices.count(), absences);
-        let (terminal, count) = self.terminal(now_ms, absences);
-        let terminal = row("terminal", terminal, count, absences);
+        let input = row("input", input, self.devices.count(), missing_values);
+        let (terminal, count) = self.terminal(now_ms, missing_values);
+        let terminal = row("terminal", terminal, count, missing_values);
         let (session, count) = self.session(now_ms);
-        let session = row("session", session, count, absences);
+        let session = row("session", session, count, missing_values);
         let (logind, count) = self.logind(now_ms, look.sessions);
         vec![
             input,
             terminal,
             session,
-            row("logind", logind, count, absences),
+            row("logind", logind, count, missing_values),
         ]
     }
 
@@ -265,14 +269,14 @@ impl ActivityWatch {
     fn terminal(
         &mut self,
         now_ms: i64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> (Result<i64, AbsentValue>, usize) {
         if !terminal::exist(&self.roots.dev) {
             return (Err(AbsentValue::new(Reason::Unsupported, "no terminal")), 0);
         }
         let seen = terminal::last_access(&self.roots.dev, &self.roots.sys, &self.terminals);
         for _ in 0..seen.vanished {
-            absences.note(
+            missing_values.note(
                 "activity",
                 AbsentValue::new(Reason::Vanished, "terminal without a node"),
             );
@@ -317,8 +321,12 @@ impl ActivityWatch {
 }
 
 impl Activity for ActivityWatch {
-    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error> {
-        Ok(Self::look(self, look, absences))
+    fn look(
+        &mut self,
+        look: Look,
+        missing_values: &mut MissingValues,
+    ) -> Result<Vec<ActivityRow>, Error> {
+        Ok(Self::look(self, look, missing_values))
     }
 }
 
@@ -339,7 +347,7 @@ fn row(
     source: &str,
     idle: Result<i64, AbsentValue>,
     devices: usize,
-    absences: &mut Absences,
+    missing_values: &mut MissingValues,
 ) -> ActivityRow {
     let state = idle
         .as_ref()
@@ -348,7 +356,7 @@ fn row(
         source: source.to_owned(),
         state: state.to_owned(),
         devices_count: devices as i64,
-        idle_ms: absences.keep("activity", idle),
+        idle_ms: missing_values.keep("activity", idle),
     }
 }
 

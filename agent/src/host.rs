@@ -4,7 +4,7 @@ pub use gleaner_trust::this_host_id as id;
 
 use crate::config::Config;
 use crate::read::{Tree, list};
-use crate::sample::nodes;
+use crate::sample::numa_nodes;
 use gleaner_schemas::rows::HostRow;
 use std::path::Path;
 use sysinfo::{CpuRefreshKind, RefreshKind, System};
@@ -31,7 +31,7 @@ pub fn row(config: &Config, physical_bytes: i64) -> HostRow {
             .ok()
             .and_then(|cores| i64::try_from(cores).ok()),
         machine_model: machine_model(&config.settings.sys_root),
-        nodes_count: nodes_count(&config.settings.sys_root),
+        numa_nodes_count: numa_nodes_count(&config.settings.sys_root),
         source: None,
     }
 }
@@ -69,8 +69,8 @@ fn machine_model(sys_root: &Path) -> Option<String> {
 }
 
 /// Number of NUMA nodes with memory; `None` if the kernel knows of no nodes.
-fn nodes_count(sys_root: &Path) -> Option<i64> {
-    let nodes = nodes::with_memory(&Tree::open(sys_root).ok()?, &mut Vec::new());
+fn numa_nodes_count(sys_root: &Path) -> Option<i64> {
+    let nodes = numa_nodes::with_memory(&Tree::open(sys_root).ok()?, &mut Vec::new());
     i64::try_from(nodes?.len()).ok()
 }
 

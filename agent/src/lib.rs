@@ -10,9 +10,8 @@
 //!
 //! Rooms, from the top; each uses only those after it: `run`, `service`, `live`, `owner`, `inspect`,
 //! `status`, `ship`, `print`, `trace`, `host`, `sample`, `activity`, `identity`, `state_files`, `config`,
-//! `args`, `session`, `read`, `ticker`, `clock`, `priority`, `absence`, `error`.
+//! `args`, `session`, `read`, `ticker`, `clock`, `priority`, `missing_values`, `error`.
 
-pub mod absence;
 pub mod activity;
 pub mod args;
 pub mod clock;
@@ -22,6 +21,7 @@ pub mod host;
 pub mod identity;
 pub mod inspect;
 pub mod live;
+pub mod missing_values;
 pub mod owner;
 pub mod print;
 mod priority;

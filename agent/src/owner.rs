@@ -187,7 +187,7 @@ fn host_state(now: &Moment, verdict: Verdict) -> HostState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::absence::Absences;
+    use crate::missing_values::MissingValues;
     use gleaner_schemas::rows::{ActivityRow, SampleRow};
 
     const MINUTE: i64 = 60_000;
@@ -217,9 +217,9 @@ mod tests {
                 idle_ms: owner_idle_ms,
                 devices_count: 1,
             }],
-            nodes: Vec::new(),
+            numa_nodes: Vec::new(),
             cgroups: Vec::new(),
-            absences: Absences::default(),
+            missing_values: MissingValues::default(),
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let (message, event) = first.returned(&now, sign).unwrap();
         assert_eq!((message.state, message.time_ms), (OwnerState::InUse, 777));
         assert_eq!(message.absence_ms, Some(150_000));
-        assert_eq!((event.0, event.1.amount_ms), (777, Some(150_000)));
+        assert_eq!((event.0, event.1.duration_ms), (777, Some(150_000)));
         assert_eq!(first.returned(&now, sign), None); // a return is reported once
         let found = first.sampled(&sample(11 * MINUTE, Some(30_000), 0.1));
         assert_eq!((told(&found), &found.event), (None, &None));
@@ -318,7 +318,7 @@ mod tests {
         let (time_ms, row) = found.event.unwrap();
         assert_eq!(time_ms, BOOTED_AT_MS + 11 * MINUTE - 20_000);
         assert_eq!(
-            (row.kind.as_str(), row.amount_ms),
+            (row.kind.as_str(), row.duration_ms),
             ("owner_returned", absence_ms)
         );
     }
@@ -334,7 +334,7 @@ mod tests {
         let (time_ms, row) = found.event.as_ref().unwrap();
         assert_eq!(*time_ms, BOOTED_AT_MS + 11 * MINUTE + 10_000);
         let absence_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
-        assert_eq!(row.amount_ms, absence_ms);
+        assert_eq!(row.duration_ms, absence_ms);
         assert!(
             told(&found) == Some((OwnerState::InUse, absence_ms, Some("logind"))) && found.is_away
         );

@@ -32,9 +32,9 @@ pub fn json(sample: &Sample) -> String {
         "processes": table(&sample.processes),
         "files": table(&sample.files),
         "activity": table(&sample.activity),
-        "nodes": table(&sample.nodes),
+        "numa_nodes": table(&sample.numa_nodes),
         "cgroups": table(&sample.cgroups),
-        "absences": table(&sample.absences.rows()),
+        "missing_values": table(&sample.missing_values.rows()),
     });
     format!("{document:#}\n")
 }
@@ -82,10 +82,10 @@ fn categories(row: &SampleRow) -> String {
         let name = column.trim_end_matches("_bytes").replace('_', " ");
         (format!("  {name}"), value_of(column))
     }));
-    if row.remainder_bytes != 0 {
+    if row.category_correction_bytes != 0 {
         lines.push((
             "  contradicted by the kernel".to_owned(),
-            Some(row.remainder_bytes),
+            Some(row.category_correction_bytes),
         ));
     }
     lines.push(("harvestable now".to_owned(), row.harvestable_bytes));
@@ -162,19 +162,19 @@ fn write_lists(text: &mut String, sample: &Sample) -> std::fmt::Result {
             source.devices_count
         )?;
     }
-    let absences = sample.absences.rows();
-    if !absences.is_empty() {
+    let missing_values = sample.missing_values.rows();
+    if !missing_values.is_empty() {
         writeln!(
             text,
             "\n{:<28}{:>12}{:>12}  detail",
             "could not be read", "reason", "times"
         )?;
     }
-    for a in &absences {
+    for a in &missing_values {
         writeln!(
             text,
             "  {:<26}{:>12}{:>12}  {}",
-            a.item, a.reason, a.absent_count, a.detail
+            a.item, a.reason, a.missing_count, a.detail
         )?;
     }
     Ok(())

@@ -40,7 +40,7 @@ pub struct Status {
     /// Damaged databases that were set aside.
     pub damaged_databases: Vec<PathBuf>,
     /// Values that the last sample could not read.
-    pub absences: Vec<MissingValue>,
+    pub missing_values: Vec<MissingValue>,
 }
 
 /// A value that the last sample could not read.
@@ -52,8 +52,8 @@ pub struct MissingValue {
     pub reason: String,
     /// Error text of the system.
     pub detail: String,
-    /// Number of absences.
-    pub absent_count: i64,
+    /// Number of failed reads in the sample.
+    pub missing_count: i64,
     /// Remedy, if there is one.
     pub remedy: Option<&'static str>,
 }
@@ -100,19 +100,19 @@ fn query(
     let last_sample_age_ms = last.map(|(_, time_ms)| now_ms - time_ms);
     // The newest row of each item and reason holds; a vanished item concerns only its own sample.
     let mut statement = connection.prepare(
-        "SELECT item, reason, detail, absent_count, max(sequence) AS newest FROM absences \
-         WHERE sequence >= (SELECT sequence FROM samples WHERE files_whole ORDER BY sequence DESC LIMIT 1) \
-         GROUP BY item, reason HAVING absent_count > 0 AND (reason <> 'vanished' OR newest = ?) \
+        "SELECT item, reason, detail, missing_count, max(sequence) AS newest FROM missing_values \
+         WHERE sequence >= (SELECT sequence FROM samples WHERE is_complete_state ORDER BY sequence DESC LIMIT 1) \
+         GROUP BY item, reason HAVING missing_count > 0 AND (reason <> 'vanished' OR newest = ?) \
          ORDER BY item, reason",
     )?;
-    let absences = statement.query_map([last.map(|(sequence, _)| sequence)], |row| {
+    let missing_values = statement.query_map([last.map(|(sequence, _)| sequence)], |row| {
         let (item, reason): (String, String) = (row.get(0)?, row.get(1)?);
         let remedy = remedy(&item, &reason);
         Ok(MissingValue {
             item,
             reason,
             detail: row.get(2)?,
-            absent_count: row.get(3)?,
+            missing_count: row.get(3)?,
             remedy,
         })
     })?;
@@ -129,7 +129,7 @@ fn query(
         is_running: is_locked(path),
         shipping: ShippingProgress::read(connection, now_ms)?,
         damaged_databases: damage::kept(path),
-        absences: absences.collect::<rusqlite::Result<_>>()?,
+        missing_values: missing_values.collect::<rusqlite::Result<_>>()?,
     })
 }
 
@@ -246,19 +246,19 @@ impl Status {
         for path in &self.damaged_databases {
             let _ = writeln!(text, "  {}", path.display()); // writing to a String cannot fail
         }
-        if !self.absences.is_empty() {
+        if !self.missing_values.is_empty() {
             text.push_str("the last sample could not read\n");
         }
-        for missing in &self.absences {
+        for missing in &self.missing_values {
             let MissingValue {
                 item,
                 reason,
                 detail,
-                absent_count,
+                missing_count,
                 ..
             } = missing;
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {item}: {reason}, {absent_count} times ({detail})");
+            let _ = writeln!(text, "  {item}: {reason}, {missing_count} times ({detail})");
             if let Some(remedy) = missing.remedy {
                 let _ = writeln!(text, "    {remedy}");
             }

@@ -27,7 +27,7 @@ use crate::owner::returns;
 use crate::quality::cost::AgentCosts;
 use crate::quality::coverage::{Gaps, Summaries};
 use crate::quality::missing::MissingMeasures;
-use crate::quality::sight::{AbsenceRecords, ActivitySources};
+use crate::quality::sight::{ActivitySources, MissingValueRecords};
 use crate::sources;
 use crate::trace::reads::ReadSet;
 use crate::what_if::WhatIf;
@@ -44,7 +44,7 @@ alone! {
     Gaps,
     Residuals,
     AgentCosts,
-    AbsenceRecords,
+    MissingValueRecords,
     ActivitySources,
     MemoryOverTime,
     // Must follow the sources of activity.

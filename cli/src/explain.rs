@@ -83,10 +83,10 @@ fn words(e: &Explanation) -> String {
     }
     text += &consumers("Active processes, largest first", &e.processes);
     text += &consumers("Files in use, most cached first", &e.files);
-    if !e.absences.is_empty() {
+    if !e.missing_values.is_empty() {
         text += "\nCould not be read then\n";
-        for absence in &e.absences {
-            let _ = writeln!(text, "  {absence}");
+        for missing in &e.missing_values {
+            let _ = writeln!(text, "  {missing}");
         }
     }
     text

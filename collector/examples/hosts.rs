@@ -99,7 +99,7 @@ fn sample(number: u64, sequence: i64) -> SampleRow {
         physical_bytes,
         static_kernel_bytes: Some(kernel / 4),
         dynamic_kernel_bytes: kernel - kernel / 4 - (64 << 20),
-        lotsfree_bytes: Some(64 << 20),
+        reserve_bytes: Some(64 << 20),
         process_bytes: process,
         file_cache_bytes: cache,
         available_bytes,

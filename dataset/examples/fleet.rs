@@ -197,7 +197,7 @@ fn append(
             mem_total_bytes: 31 * GIB,
             dynamic_kernel_bytes: 600 << 20,
             available_bytes: 31 * GIB - used,
-            remainder_bytes: random.below(1 << 10) * 4096,
+            category_correction_bytes: random.below(1 << 10) * 4096,
             mem_free_bytes: 31 * GIB - used - cached,
             load1: Some(random.below(200) as f64 / 100.0),
             load5: Some(random.below(200) as f64 / 100.0),
@@ -208,7 +208,7 @@ fn append(
         for process in 0..10 {
             let row = ProcessRow {
                 pid: 1000 + process * 37 + host % 100,
-                started_ms: 1000 * process,
+                start_boottime_ms: 1000 * process,
                 name: format!("process{process}"),
                 rss_bytes: (50 + process) << 20 | random.below(64) << 12,
                 memory_source: "pss".into(),
@@ -219,7 +219,7 @@ fn append(
         }
         let row = FileRow {
             file_id: hash(host * 100 + random.below(100)) as i64,
-            open_count: 1,
+            open_processes_count: 1,
             size_bytes: Some(random.below(1 << 20)),
             cached_bytes: Some(random.below(1 << 10) * 4096),
             ..FileRow::default()

@@ -3,7 +3,7 @@
 use crate::layout;
 use crate::layout::names::WriterName;
 use crate::{DatasetError, FORMAT_VERSION, Result};
-use gleaner_schemas::SCHEMA_VERSION;
+use gleaner_schemas::{SCHEMA_VERSION, renames};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -76,7 +76,7 @@ pub struct FileEntry {
     pub table: String,
     /// UTC day of the rows, as `2026-11-21`.
     pub date: String,
-    /// Path of the file, relative to the dataset.
+    /// Path of the file, relative to the dataset. The folder of an older file has the table's earlier name.
     pub path: String,
     /// Number of rows in the file.
     pub rows: u64,
@@ -167,6 +167,21 @@ impl Manifest {
         Ok(all)
     }
 
+    /// Replaces earlier names of tables and columns by the present ones. The files stay in their places.
+    fn rename(&mut self) {
+        for file in &mut self.files {
+            file.table = renames::table_name(&file.table).to_owned();
+        }
+        for filled in self
+            .sources
+            .iter_mut()
+            .flat_map(|source| &mut source.columns)
+        {
+            filled.table = renames::table_name(&filled.table).to_owned();
+            filled.column = renames::column_name(&filled.table, &filled.column).to_owned();
+        }
+    }
+
     pub(crate) fn sort(&mut self) {
         let order = |f: &FileEntry| (f.table.clone(), f.date.clone(), f.path.clone());
         self.files.sort_by_cached_key(order);
@@ -219,6 +234,7 @@ impl Manifest {
             None => text.to_vec(),
         };
         let mut manifest: Self = serde_json::from_slice(&text).map_err(malformed)?;
+        manifest.rename();
         for file in &mut manifest.files {
             if let [first, ..] = &file.hosts[..] {
                 file.hosts_count = file.hosts.len() as u64;

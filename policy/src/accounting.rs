@@ -6,7 +6,7 @@
 //! ```text
 //! physical = static kernel + balloon + MemTotal
 //! MemTotal = free + per-CPU lists + anonymous + page cache + reclaimable kernel + dynamic kernel
-//! available = physical − static − balloon − dynamic − lotsfree − process − file cache − guest
+//! available = physical − static − balloon − dynamic − reserve − process − file cache − guest
 //! ```
 //!
 //! So dynamic kernel is the part of MemTotal that no counter explains, including reserved huge pages
@@ -14,7 +14,8 @@
 //! part is moved from dynamic kernel to reclaimable kernel memory. Pages on the allocator's per-CPU lists
 //! are free, although MemFree leaves them out: hundreds of MiB after a large process has ended. Reclaimable
 //! kernel memory counts as available. The categories sum to physical memory exactly. If available would be
-//! negative, the figures contradict each other, and the difference is [`Categories::remainder_bytes`].
+//! negative, the figures contradict each other, and the difference is
+//! [`Categories::category_correction_bytes`].
 
 /// Figures of the kernel about its own memory use, all in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct KernelFigures {
     /// Bytes that ZFS' ARC holds above its minimum size; 0 without ZFS.
     pub arc_reclaimable_bytes: u64,
     /// Sum of the zones' high watermarks; absent if unreadable.
-    pub lotsfree_bytes: Option<u64>,
+    pub reserve_bytes: Option<u64>,
     /// Active(file) + Inactive(file): the page cache that is on the LRU lists.
     pub file_lru_bytes: u64,
 }
@@ -92,7 +93,7 @@ impl KernelFigures {
             swap_cached_bytes: bounded(self.swap_cached_bytes),
             anon_bytes: bounded(self.anon_bytes),
             reclaimable_kernel_bytes: bounded(self.reclaimable_kernel_bytes),
-            lotsfree_bytes: self.lotsfree_bytes.map(bounded),
+            reserve_bytes: self.reserve_bytes.map(bounded),
             file_lru_bytes: bounded(self.file_lru_bytes),
             arc_reclaimable_bytes: bounded(self.arc_reclaimable_bytes),
         }
@@ -112,10 +113,10 @@ impl InUse {
     }
 }
 
-/// Division of physical memory. The categories and the remainder sum exactly to `physical_bytes`.
+/// Division of physical memory. The categories and the category correction sum exactly to `physical_bytes`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Categories {
-    /// Sum of the categories and the remainder.
+    /// Sum of the categories and the category correction.
     pub physical_bytes: u64,
     /// Absent if physical memory is unknown; `physical_bytes` then starts at MemTotal.
     pub static_kernel_bytes: Option<u64>,
@@ -124,7 +125,7 @@ pub struct Categories {
     /// Kernel memory that cannot be reclaimed, and the part of MemTotal that no counter explains.
     pub dynamic_kernel_bytes: u64,
     /// The kernel's reserve; absent if unreadable.
-    pub lotsfree_bytes: Option<u64>,
+    pub reserve_bytes: Option<u64>,
     /// Memory of active processes.
     pub process_bytes: u64,
     /// Page cache of files in use.
@@ -134,7 +135,7 @@ pub struct Categories {
     /// Available memory: physical memory less all other categories, at least 0.
     pub available_bytes: u64,
     /// Physical memory less all of the above: 0, or negative if the figures contradict each other.
-    pub remainder_bytes: i64,
+    pub category_correction_bytes: i64,
 }
 
 /// Available memory as the sum of its parts, independent of the subtraction that gives
@@ -178,7 +179,7 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
     let spoken_for = static_kernel_bytes.unwrap_or(0)
         + kernel.balloon_bytes
         + dynamic_kernel_bytes
-        + kernel.lotsfree_bytes.unwrap_or(0)
+        + kernel.reserve_bytes.unwrap_or(0)
         + process_bytes
         + in_use.file_cache_bytes
         + in_use.guest_bytes;
@@ -188,12 +189,12 @@ pub fn categories(kernel: &KernelFigures, in_use: &InUse) -> Categories {
         static_kernel_bytes,
         balloon_bytes: kernel.balloon_bytes,
         dynamic_kernel_bytes,
-        lotsfree_bytes: kernel.lotsfree_bytes,
+        reserve_bytes: kernel.reserve_bytes,
         process_bytes,
         file_cache_bytes: in_use.file_cache_bytes,
         guest_bytes: in_use.guest_bytes,
         available_bytes: u64::try_from(rest).unwrap_or(0),
-        remainder_bytes: rest.min(0),
+        category_correction_bytes: rest.min(0),
     }
 }
 
@@ -206,7 +207,7 @@ pub fn available_parts(kernel: &KernelFigures, in_use: &InUse) -> AvailableParts
     let (kernel, in_use) = (kernel.bounded(), in_use.bounded());
     AvailableParts {
         free_bytes: (kernel.mem_free_bytes + kernel.pcp_free_bytes)
-            .saturating_sub(kernel.lotsfree_bytes.unwrap_or(0)),
+            .saturating_sub(kernel.reserve_bytes.unwrap_or(0)),
         idle_process_bytes: in_use.idle_process_bytes,
         unused_cache_bytes: kernel
             .file_lru_bytes
@@ -275,7 +276,7 @@ mod tests {
             cached_bytes: 240 * MIB,
             anon_bytes: 150 * MIB,
             reclaimable_kernel_bytes: 20 * MIB,
-            lotsfree_bytes: Some(16 * MIB),
+            reserve_bytes: Some(16 * MIB),
             file_lru_bytes: 230 * MIB,
             ..Default::default()
         };
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(c.dynamic_kernel_bytes, 80 * MIB); // 1000 − 490 − 10 pcp − 10 − 240 − 150 − 20
         assert_eq!(c.process_bytes, 130 * MIB);
         assert_eq!(c.available_bytes, (1024 - 24 - 80 - 16 - 130 - 40) * MIB);
-        assert_eq!(c.remainder_bytes, 0);
+        assert_eq!(c.category_correction_bytes, 0);
         let parts = available_parts(&kernel, &in_use);
         assert_eq!(parts.free_bytes, 484 * MIB);
         assert_eq!(parts.unused_cache_bytes, 165 * MIB);
@@ -343,12 +344,12 @@ mod tests {
         i128::from(c.static_kernel_bytes.unwrap_or(0))
             + i128::from(c.balloon_bytes)
             + i128::from(c.dynamic_kernel_bytes)
-            + i128::from(c.lotsfree_bytes.unwrap_or(0))
+            + i128::from(c.reserve_bytes.unwrap_or(0))
             + i128::from(c.process_bytes)
             + i128::from(c.file_cache_bytes)
             + i128::from(c.guest_bytes)
             + i128::from(c.available_bytes)
-            + i128::from(c.remainder_bytes)
+            + i128::from(c.category_correction_bytes)
     }
 
     /// Sizes of real machines, and sizes that only a broken or hostile `/proc` contains.
@@ -369,14 +370,14 @@ mod tests {
             let kernel = KernelFigures {
                 physical_bytes: physical, balloon_bytes, mem_total_bytes, mem_free_bytes, pcp_free_bytes,
                 mem_available_bytes: None, buffers_bytes, cached_bytes, swap_cached_bytes,
-                anon_bytes, reclaimable_kernel_bytes, lotsfree_bytes: lotsfree,
+                anon_bytes, reclaimable_kernel_bytes, reserve_bytes: lotsfree,
                 file_lru_bytes: cached_bytes, arc_reclaimable_bytes,
             };
             let in_use = InUse { active_anon_bytes, mapped_file_bytes, file_cache_bytes, ..Default::default() };
             let c = categories(&kernel, &in_use);
             prop_assert_eq!(sum_bytes(&c), i128::from(c.physical_bytes));
-            prop_assert!(c.remainder_bytes <= 0);
-            prop_assert!(c.remainder_bytes == 0 || c.available_bytes == 0);
+            prop_assert!(c.category_correction_bytes <= 0);
+            prop_assert!(c.category_correction_bytes == 0 || c.available_bytes == 0);
             prop_assert!(c.physical_bytes <= i64::MAX as u64);
             prop_assert!(available_parts(&kernel, &in_use).sum_bytes() <= i64::MAX as u64);
             // ZFS moves memory from one category to another; both ways to count available agree on the

@@ -15,7 +15,7 @@ pub struct Demand {
     /// M: physical memory.
     pub physical_bytes: u64,
     /// The paging daemon's reserve.
-    pub lotsfree_bytes: u64,
+    pub reserve_bytes: u64,
 }
 
 impl Demand {
@@ -30,7 +30,7 @@ impl Demand {
                 .saturating_add(memory.balloon_bytes)
                 .saturating_add(memory.dynamic_kernel_bytes),
             physical_bytes: memory.physical_bytes,
-            lotsfree_bytes: memory.lotsfree_bytes.unwrap_or(0),
+            reserve_bytes: memory.reserve_bytes.unwrap_or(0),
         }
     }
 }
@@ -46,7 +46,7 @@ pub const fn memory_context_bytes(demand: &Demand) -> u64 {
         .footprint_bytes
         .saturating_add(demand.guest_bytes)
         .saturating_add(demand.kernel_bytes);
-    wanted.saturating_sub(demand.physical_bytes.saturating_sub(demand.lotsfree_bytes))
+    wanted.saturating_sub(demand.physical_bytes.saturating_sub(demand.reserve_bytes))
 }
 
 /// The paper's loose upper bound: the part of A that was in memory while the host was idle, if all of it was
@@ -72,7 +72,7 @@ mod tests {
             guest_bytes: guest,
             kernel_bytes: kernel,
             physical_bytes: physical,
-            lotsfree_bytes: lotsfree,
+            reserve_bytes: lotsfree,
         })
     }
 
@@ -83,13 +83,13 @@ mod tests {
             static_kernel_bytes: Some(30),
             balloon_bytes: 200,
             dynamic_kernel_bytes: 50,
-            lotsfree_bytes: Some(16),
+            reserve_bytes: Some(16),
             guest_bytes: 400,
             ..Categories::default()
         };
         let demand = Demand::without_guests(&memory, 300);
         assert_eq!((demand.kernel_bytes, demand.guest_bytes), (280, 0));
-        assert_eq!((demand.footprint_bytes, demand.lotsfree_bytes), (300, 16));
+        assert_eq!((demand.footprint_bytes, demand.reserve_bytes), (300, 16));
     }
 
     #[test]

@@ -101,7 +101,7 @@ pub(crate) fn category_bytes(point: &MemoryPoint, category: Category) -> Option<
         Category::StaticKernel => point.static_kernel_bytes,
         Category::Balloon => point.balloon_bytes,
         Category::DynamicKernel => point.dynamic_kernel_bytes,
-        Category::Lotsfree => point.lotsfree_bytes,
+        Category::Reserve => point.reserve_bytes,
         Category::Process => point.process_bytes,
         Category::FileCache => point.file_cache_bytes,
         Category::Guest => point.guest_bytes,

@@ -258,7 +258,7 @@ fn hostile_names_stay_text() {
         }
         findings.top_files[0].file = hostile.into();
         findings.quotas[0].reason = hostile.into();
-        findings.absences[0].detail = hostile.into();
+        findings.missing_values[0].detail = hostile.into();
         findings.memory_usage[0].category = hostile.into();
         findings.memory_usage[0].size_class = hostile.into();
         findings.missing_measures[0].reason = hostile.into();
@@ -421,7 +421,7 @@ fn an_anonymous_report_has_no_name_or_id_of_a_host_anywhere() {
     before.hosts.remove(0);
     // Reasons and details of both weeks may contain a host's name.
     findings.quotas[0].reason = format!("{} sleeps", findings.hosts[0].host_name);
-    findings.absences[0].detail = format!("no route to {}", findings.hosts[0].host_id);
+    findings.missing_values[0].detail = format!("no route to {}", findings.hosts[0].host_id);
     let everything = |anonymous: bool| {
         let options = Options {
             anonymous,
@@ -501,7 +501,7 @@ fn fleet(hosts: i64, points: i64) -> Findings {
             top_processes,
             top_files,
             gaps,
-            absences,
+            missing_values,
             activity_sources,
             residuals,
             agent_cost

@@ -6,8 +6,12 @@
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Kind, Table};
+use crate::renames;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use std::collections::HashMap;
+
+/// Key of the table's name in a schema's metadata.
+const TABLE_KEY: &str = "gleaner.table";
 
 /// Names of the columns that come before a table's own, in order.
 pub const IDENTITY: [&str; 4] = ["host_id", "database_id", "sequence", "time"];
@@ -48,9 +52,25 @@ pub fn schema(table: &Table) -> Schema {
                 "gleaner.schema_version".to_owned(),
                 SCHEMA_VERSION.to_string(),
             ),
-            ("gleaner.table".to_owned(), table.name.to_owned()),
+            (TABLE_KEY.to_owned(), table.name.to_owned()),
         ]),
     )
+}
+
+/// Returns `schema`, which some version wrote, with the present names of its table and columns. Types, order
+/// and the schema version stay.
+#[must_use]
+pub fn with_present_names(schema: &Schema) -> Schema {
+    let Some(table) = schema.metadata.get(TABLE_KEY) else {
+        return schema.clone(); // of no table, so that no column was renamed
+    };
+    let table = renames::table_name(table);
+    let fields = schema.fields().iter().map(|field| {
+        let name = renames::column_name(table, field.name());
+        field.as_ref().clone().with_name(name)
+    });
+    let fields = fields.collect::<Vec<_>>();
+    Schema::new_with_metadata(fields, schema.metadata.clone().with(TABLE_KEY, table))
 }
 
 fn metadata(unit: Option<&str>) -> HashMap<String, String> {

@@ -20,7 +20,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Absent; the `absences` table has the reason.
+    /// Absent; the `missing_values` table has the reason.
     Null,
     /// True or false.
     Flag(bool),
@@ -58,6 +58,7 @@ impl Column {
             "ms" => Some("ms"),
             "us" => Some("us"),
             "count" => Some("count"),
+            "pages" => Some("pages"),
             "load1" | "load5" | "load15" => Some("tasks"),
             _ => None,
         }

@@ -6,8 +6,8 @@
 //! declarations.
 //!
 //! Rooms, from the top; each uses only those after it: `json_schema`, `availability`, `findings`,
-//! `diagnosis`, `cache_replay`, `live`, `lending`, `markdown`, `arrow`, `sql`, `rows`, `column`, `interval`,
-//! `units`.
+//! `diagnosis`, `cache_replay`, `live`, `lending`, `markdown`, `arrow`, `sql`, `renames`, `rows`, `column`,
+//! `interval`, `units`.
 
 pub mod arrow;
 pub mod availability;
@@ -21,6 +21,7 @@ pub mod json_schema;
 pub mod lending;
 pub mod live;
 pub mod markdown;
+pub mod renames;
 pub mod rows;
 pub mod sql;
 pub mod units;
@@ -28,6 +29,7 @@ pub mod units;
 /// Version of everything stored: SQLite's `user_version`, the Arrow files' metadata, the manifest.
 ///
 /// A change of any column raises the version, and adds a folder to `schemas/golden/` and a step to
-/// [`sql::MIGRATIONS`]. To keep older versions readable, columns are only added, and added columns may be
-/// absent; a column that was always present may become one that can be absent.
-pub const SCHEMA_VERSION: u32 = 6;
+/// [`sql::MIGRATIONS`]. To keep older versions readable, columns are never removed; added columns may be
+/// absent; a column that was always present may become one that can be absent; a table or column that is
+/// renamed gets an entry in [`renames`], from which all readers take the present name.
+pub const SCHEMA_VERSION: u32 = 7;

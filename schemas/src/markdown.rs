@@ -2,6 +2,7 @@
 
 use crate::SCHEMA_VERSION;
 use crate::column::{Column, Kind, Table};
+use crate::renames;
 use crate::rows::DATASET_TABLES;
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ pub fn schema() -> String {
          Made from `schemas/src/rows.rs` by `gleaner schema --as markdown`; a test keeps the two equal.\n\n\
          In a dataset every table begins with `host_id` (text), `database_id` (text), `sequence` (integer) and `time`\n\
          (timestamp, ms, UTC); the agent's SQLite database has `sequence`, and `time_ms` in the tables whose rows have a\n\
-         time of their own. `?` marks what may be absent: then `absences`\n\
+         time of their own. `?` marks what may be absent: then `missing_values`\n\
          says why, unless the host has no such thing, its owner left it off, or an older version wrote the row.\n\
          `*` marks what Gleaner's agents always fill in, and what the traces of other programs that were imported into a\n\
          dataset (`hosts.source`) may lack.\n"
@@ -29,6 +30,24 @@ pub fn schema() -> String {
         for column in table.columns {
             let _ = writeln!(text, "{}", row(table, column));
         }
+    }
+    text += &earlier_names();
+    text
+}
+
+/// Section of the names that older versions' files have.
+fn earlier_names() -> String {
+    let mut text = "\n## Earlier names\n\n\
+         Files and databases of older versions have the earlier names, and Gleaner's programs read them under the\n\
+         present ones. In a dataset the folder of a renamed table keeps its earlier name for the older files.\n\n\
+         | earlier name | present name | since version |\n| --- | --- | --- |\n"
+        .to_owned();
+    for r in renames::TABLES {
+        let _ = writeln!(text, "| table `{}` | `{}` | {} |", r.before, r.now, r.since);
+    }
+    for r in renames::COLUMNS {
+        let (table, since) = (r.table, r.since);
+        let _ = writeln!(text, "| `{table}.{}` | `{}` | {since} |", r.before, r.now);
     }
     text
 }

@@ -4,9 +4,9 @@
 //! its own sequence number in its database. (Host id, database id, sequence) identifies the record
 //! permanently: delivering a record twice changes nothing.
 //!
-//! A value that could not be read is absent, never 0, and a row of `absences` has the reason. Kernel counters
-//! that only grow (`…_total_…`) are stored as read: readers compute the differences, which hold only within
-//! one boot (`boot_id`).
+//! A value that could not be read is absent, never 0, and a row of `missing_values` has the reason. Kernel
+//! counters that only grow (`…_total_…`) are stored as read: readers compute the differences, which hold only
+//! within one boot (`boot_id`).
 
 use crate::column::{Row, Table};
 use crate::row;
@@ -17,10 +17,10 @@ pub const TABLES: [Table; 10] = [
     ProcessRow::TABLE,
     FileRow::TABLE,
     ActivityRow::TABLE,
-    AbsenceRow::TABLE,
+    MissingValueRow::TABLE,
     GapRow::TABLE,
     HostRow::TABLE,
-    NodeRow::TABLE,
+    NumaNodeRow::TABLE,
     CgroupRow::TABLE,
     EventRow::TABLE,
 ];
@@ -44,7 +44,7 @@ pub fn table(name: &str) -> Option<Table> {
 
 row! {
     /// A sample of a host: memory by category, the kernel's own figures, load, activity, cost.
-    SampleRow = "samples", key [], required ["files_whole", "physical_bytes", "available_bytes"] {
+    SampleRow = "samples", key [], required ["is_complete_state", "physical_bytes", "available_bytes"] {
         /// Boot that the sample belongs to (`/proc/sys/kernel/random/boot_id`, hashed).
         boot_id: Option<String>,
         /// Time since boot, suspend included (CLOCK_BOOTTIME). For a captured tree: its `uptime`; absent
@@ -52,9 +52,9 @@ row! {
         boottime_ms: Option<i64>,
         /// Time since the previous sample (CLOCK_BOOTTIME); absent for the first sample and after a gap.
         interval_ms: Option<i64>,
-        /// True if the rows in `files`, `activity` and `absences` are the whole state; false if they are the
-        /// changes since the previous sample.
-        files_whole: bool,
+        /// True if the rows in `files`, `activity` and `missing_values` are the complete state; false if they
+        /// are the changes since the previous sample.
+        is_complete_state: bool,
 
         /// Physical memory: System RAM of /proc/iomem, or /proc/zoneinfo's present pages where they agree
         /// with MemTotal; MemTotal plus balloon where neither can be read. The categories below sum to it.
@@ -69,7 +69,7 @@ row! {
         /// minimum size.
         dynamic_kernel_bytes: i64,
         /// Category: the kernel's reserve, the paper's lotsfree: sum of the zones' high watermarks.
-        lotsfree_bytes: Option<i64>,
+        reserve_bytes: Option<i64>,
         /// Category: page cache of files open or mapped in active processes, without the pages that these
         /// processes map.
         file_cache_bytes: i64,
@@ -80,9 +80,9 @@ row! {
         guest_bytes: i64,
         /// Category: all remaining memory, which the owner is not using.
         available_bytes: i64,
-        /// Physical memory less the sum of the categories (negative) where the kernel's figures contradict
-        /// each other; else 0.
-        remainder_bytes: i64,
+        /// Physical memory less the sum of the categories: negative where the kernel's figures contradict
+        /// each other, else 0. The categories and this correction sum to physical memory.
+        category_correction_bytes: i64,
         /// Memory that could be taken now without paging out the owner's pages: MemAvailable (which excludes
         /// ZFS' ARC) less the headroom.
         harvestable_bytes: Option<i64>,
@@ -161,7 +161,7 @@ row! {
         /// 15-minute load average.
         load15: Option<f64>,
         /// Tasks that are running or ready to run.
-        running_count: Option<i64>,
+        running_tasks_count: Option<i64>,
         /// Number of all tasks.
         tasks_count: Option<i64>,
         /// Pressure: total time in which some task waited for memory.
@@ -173,13 +173,13 @@ row! {
         /// Pressure: total time in which some task waited for I/O.
         psi_io_some_total_us: Option<i64>,
         /// File pages read again soon after they were evicted (workingset_refault_file).
-        refault_file_total_count: Option<i64>,
+        refault_file_total_pages: Option<i64>,
         /// Anonymous pages swapped in soon after they were swapped out (workingset_refault_anon).
-        refault_anon_total_count: Option<i64>,
+        refault_anon_total_pages: Option<i64>,
         /// Pages swapped in (pswpin).
-        swap_in_total_count: Option<i64>,
+        swap_in_total_pages: Option<i64>,
         /// Pages swapped out (pswpout).
-        swap_out_total_count: Option<i64>,
+        swap_out_total_pages: Option<i64>,
         /// Major page faults (pgmajfault).
         major_fault_total_count: Option<i64>,
 
@@ -213,9 +213,9 @@ row! {
         /// Pressure: total time in which all tasks waited for I/O.
         psi_io_full_total_us: Option<i64>,
         /// Pages that kswapd reclaimed (pgsteal_kswapd).
-        reclaimed_kswapd_total_count: Option<i64>,
+        reclaimed_kswapd_total_pages: Option<i64>,
         /// Pages that processes had to reclaim themselves (pgsteal_direct).
-        reclaimed_direct_total_count: Option<i64>,
+        reclaimed_direct_total_pages: Option<i64>,
         /// Processes killed for lack of memory (oom_kill).
         oom_kill_total_count: Option<i64>,
         /// DAMON's estimate (DAMON_STAT, where the owner permits reading it): a tenth of memory was idle for
@@ -238,10 +238,10 @@ row! {
 row! {
     /// An active process in one sample.
     ProcessRow = "processes", key ["pid"] {
-        /// Process id; with `started_ms` it identifies a process within a boot.
+        /// Process id; with `start_boottime_ms` it identifies a process within a boot.
         pid: i64,
         /// Start of the process, as time since boot.
-        started_ms: i64,
+        start_boottime_ms: i64,
         /// Name of the program (comm).
         name: String,
         /// True if the process counts as active whatever its CPU use (display servers, periodic daemons).
@@ -283,9 +283,9 @@ row! {
         path: Option<String>,
         /// Active processes that have the file open. A change from none to some, or to none, writes a row;
         /// other changes of the number do not.
-        open_count: i64,
-        /// Active processes that map the file; written like `open_count`.
-        mapped_count: i64,
+        open_processes_count: i64,
+        /// Active processes that map the file; written like `open_processes_count`.
+        mapping_processes_count: i64,
         /// Size of the file.
         size_bytes: Option<i64>,
         /// Cached bytes: the file's pages in the page cache.
@@ -294,7 +294,7 @@ row! {
         mapped_cached_bytes: Option<i64>,
         /// Number of opens since the previous sample, where the owner has every open watched (fanotify);
         /// several opens by one process between two of the agent's readings count once.
-        opened_count: Option<i64>,
+        opens_count: Option<i64>,
     }
 }
 
@@ -315,11 +315,11 @@ row! {
 }
 
 row! {
-    /// Items that a sample could not read, with the reason. An absence with reason `vanished` concerns only
-    /// its sample; any other holds until the item's next row. Version 1 wrote a row at every sample.
-    AbsenceRow = "absences", key ["item", "reason"] {
-        /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `nodes`,
-        /// `cgroups`, `opens`, `process_kinds`.
+    /// Items that a sample could not read, with the reason. A row with reason `vanished` concerns only its
+    /// sample; any other holds until the item's next row. Version 1 wrote a row at every sample.
+    MissingValueRow = "missing_values", key ["item", "reason"] {
+        /// Item that is absent: a column of `samples`, or `processes`, `files`, `activity`, `numa_nodes`,
+        /// `cgroups`, `opens`, `process_kinds`. Rows of older versions have the names of those versions.
         item: String,
         /// Reason: `vanished`, `denied`, `unsupported`, `malformed`, `contradicted`, `exceeded` (more than a
         /// sample can hold).
@@ -327,7 +327,7 @@ row! {
         /// Message of the system at the first such failure.
         detail: String,
         /// Number of times in this sample; 0 when the item can be read again.
-        absent_count: i64,
+        missing_count: i64,
     }
 }
 
@@ -378,7 +378,7 @@ row! {
         /// Model of the machine (DMI product name).
         machine_model: Option<String>,
         /// Number of NUMA nodes with memory.
-        nodes_count: Option<i64>,
+        numa_nodes_count: Option<i64>,
         /// Program or archive from which the trace comes; absent where Gleaner's own agent recorded it.
         source: Option<String>,
     }
@@ -393,15 +393,15 @@ impl HostRow {
 row! {
     /// A NUMA node in one sample, on hosts with several nodes; `samples` has the sum, and all figures of a
     /// host with a single node.
-    NodeRow = "nodes", key ["node"] {
+    NumaNodeRow = "numa_nodes", key ["numa_node"] {
         /// Number of the node.
-        node: i64,
+        numa_node: i64,
         /// `MemTotal` of the node's meminfo.
         mem_total_bytes: i64,
         /// `MemFree` of the node's meminfo.
         mem_free_bytes: i64,
         /// The kernel's reserve: sum of the high watermarks of the node's zones.
-        lotsfree_bytes: Option<i64>,
+        reserve_bytes: Option<i64>,
         /// `Active(file)` of the node's meminfo.
         active_file_bytes: Option<i64>,
         /// `Inactive(file)` of the node's meminfo.
@@ -451,9 +451,9 @@ row! {
         /// took longer than permitted), `missed_sample`, `owner_returned`, `storage_failed`,
         /// `storage_recovered`, `database_damaged`.
         kind: String,
-        /// Length of the sleep, of the clock's step (negative: backwards), of the delay, of the owner's
+        /// Duration of the sleep, of the clock's step (negative: backwards), of the delay, of the owner's
         /// absence or of the time without storage.
-        amount_ms: Option<i64>,
+        duration_ms: Option<i64>,
         /// Further detail in words, without names of people or files.
         detail: Option<String>,
     }
@@ -533,7 +533,7 @@ mod tests {
                 "processes.cgroup_id",
                 "files.file_id",
                 "hosts.headroom_share",
-                "nodes.node",
+                "numa_nodes.numa_node",
                 "cgroups.cgroup_id"
             ]
         );

@@ -2,6 +2,7 @@
 
 use crate::SCHEMA_VERSION;
 use crate::column::Table;
+use crate::renames;
 use std::fmt::Write;
 
 /// `PRAGMA application_id` of an agent's database: "Glnr".
@@ -16,6 +17,7 @@ pub const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("../migrations/4.sql"),
     include_str!("../migrations/5.sql"),
     include_str!("../migrations/6.sql"),
+    include_str!("../migrations/7.sql"),
 ];
 
 /// Returns the statement that inserts one row of `table`: sequence, own time if the table has one, columns.
@@ -56,6 +58,28 @@ pub fn select_between(table: &Table, present: &[String]) -> String {
          WHERE t.sequence > :after AND t.sequence <= :until ORDER BY {order}",
         table.name
     )
+}
+
+/// Returns the statement that makes a temporary view of the database's table `stored`, with the present names
+/// of the table and its columns; `None` if the database has these names. `columns` are the table's columns in
+/// the database.
+#[must_use]
+pub fn view_by_present_names(stored: &str, columns: &[String]) -> Option<String> {
+    let table = renames::table_name(stored);
+    let present = |column: &'_ String| renames::column_name(table, column).to_owned();
+    let differs = table != stored || columns.iter().any(|column| present(column) != *column);
+    if columns.is_empty() || !differs {
+        return None;
+    }
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let named = columns.iter().map(|column| {
+        let (stored, present) = (quoted(column), quoted(&present(column)));
+        format!("{stored} AS {present}")
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "CREATE TEMP VIEW {table} AS SELECT {named} FROM main.{stored}"
+    ))
 }
 
 fn column_names(table: &Table) -> Vec<&'static str> {

@@ -131,7 +131,7 @@ fn a_dataset_without_samples_is_refused_and_golden_ones_are_answered() {
     let said = refused(&["analyze", &text(empty.path())], 1);
     assert!(said.contains(&text(empty.path())), "{said}");
     // A few hand-made rows of every version: a single sample here, a gap there.
-    for version in ["v1", "v2", "v3", "v4", "v5", "v6"] {
+    for version in ["v1", "v2", "v3", "v4", "v5", "v6", "v7"] {
         let golden: PathBuf = repository().join("dataset/golden").join(version);
         let json = told(&["analyze", &text(&golden), "--json"]);
         let found: Findings = serde_json::from_str(&json).unwrap();

@@ -112,12 +112,12 @@ fn the_whole_chain() {
     assert!(findings(&folder).hosts[0].from_time_ms > host.to_time_ms);
 }
 
-/// In every sample the categories and the remainder sum exactly to physical memory.
+/// In every sample the categories and the category correction sum exactly to physical memory.
 fn categories_add_up(dataset: &Path, samples: i64) {
     let dataset = Dataset::open(dataset).unwrap();
     let host = dataset.hosts().unwrap()[0].clone();
     let mut columns: Vec<&str> = Category::ALL.iter().map(|c| c.column()).collect();
-    columns.extend(["remainder_bytes", "physical_bytes"]);
+    columns.extend(["category_correction_bytes", "physical_bytes"]);
     let batch = dataset
         .read_host(&table("samples").unwrap(), &host, &columns)
         .unwrap();

@@ -16,7 +16,7 @@ from collector import Collector
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 GOLDEN = CHECKOUT / "dataset" / "golden"
-VERSIONS = ("v1", "v2", "v3", "v4", "v5", "v6")
+VERSIONS = ("v1", "v2", "v3", "v4", "v5", "v6", "v7")
 
 
 def published(version: str) -> dict:

@@ -66,7 +66,7 @@ def test_parquet_holds_the_datasets_rows_types_and_units(traced, parquet):
     for table in traced.tables:
         exported = pyarrow.parquet.read_table(parquet / table)
         original = traced.open(table).to_table()
-        names = [field["name"] for field in published("v6")[table]]
+        names = [field["name"] for field in published("v7")[table]]
         order = [(name, "ascending") for name in names]
         assert exported.select(names).schema.equals(
             original.select(names).schema, check_metadata=False

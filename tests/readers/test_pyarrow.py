@@ -68,7 +68,7 @@ def test_the_index_finds_a_host_without_the_rest(dataset):
 )
 def test_golden_values(version, table):
     golden = json.loads((GOLDEN / f"{version}.json").read_text())[table]
-    keys = {"processes": "pid", "nodes": "node"}
+    keys = {"processes": "pid", "nodes": "node", "numa_nodes": "numa_node"}
     order = ["host_id", "time", "sequence", *([keys[table]] if table in keys else [])]
     rows = pa.dataset.dataset(GOLDEN / version / table, format="ipc").to_table()
     rows = rows.sort_by([(name, "ascending") for name in order])

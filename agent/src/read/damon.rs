@@ -2,7 +2,7 @@
 //! was last accessed. The agent only reads them; the owner decides whether DAMON runs.
 
 use super::{Tree, number};
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 
 /// Time since memory was last accessed, by percentile of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! the devices.
 
 use super::event_mask;
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;

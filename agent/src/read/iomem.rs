@@ -1,7 +1,7 @@
 //! `/proc/iomem`: the machine's physical address ranges.
 
 use super::{LARGEST_BYTES, lines};
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 
 /// Sum of the "System RAM" ranges, in bytes, at any depth: hotplugged memory is listed below its device.
 ///

@@ -19,7 +19,13 @@ pub struct LoadAverage {
 
 impl LoadAverage {
     /// Columns of `samples` that come from this file.
-    pub const COLUMNS: [&str; 5] = ["load1", "load5", "load15", "running_count", "tasks_count"];
+    pub const COLUMNS: [&str; 5] = [
+        "load1",
+        "load5",
+        "load15",
+        "running_tasks_count",
+        "tasks_count",
+    ];
 
     /// Parses the file's only line.
     #[must_use]

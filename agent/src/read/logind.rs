@@ -3,7 +3,7 @@
 //! The files under `/run/systemd/sessions` have no idle hint (and other users may not read them), so this
 //! module asks over the system bus.
 
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 use crate::read::dbus::{Bus, Values};
 use std::io;
 use std::path::Path;

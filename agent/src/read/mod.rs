@@ -30,7 +30,7 @@ pub mod zoneinfo;
 pub mod zram;
 
 use crate::Error;
-use crate::absence::AbsentValue;
+use crate::missing_values::AbsentValue;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Dir, Mode, OFlags, fstatfs, openat};
 use rustix::io::Errno;
@@ -156,7 +156,8 @@ impl Tree {
     ) -> Result<T, AbsentValue> {
         self.read(name, buffer)
             .map_err(|e| AbsentValue::from_kernel_file(name, e))?;
-        parser(buffer).ok_or_else(|| AbsentValue::new(crate::absence::Reason::Malformed, name))
+        parser(buffer)
+            .ok_or_else(|| AbsentValue::new(crate::missing_values::Reason::Malformed, name))
     }
 
     /// Lists the directory `name`.

@@ -5,7 +5,7 @@
 //! set only by the kernel. Nothing is opened and no byte is read, so that a hostile user can claim no
 //! more than "somebody was active then".
 
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 use rustix::fs::{AtFlags, CWD, FileType, Stat, statat};
 use rustix::io::Errno;
 use std::path::Path;

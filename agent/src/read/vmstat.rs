@@ -26,13 +26,13 @@ pub struct Vmstat {
 impl Vmstat {
     /// Columns of `samples` that come from this file.
     pub const COLUMNS: [&str; 8] = [
-        "refault_file_total_count",
-        "refault_anon_total_count",
-        "swap_in_total_count",
-        "swap_out_total_count",
+        "refault_file_total_pages",
+        "refault_anon_total_pages",
+        "swap_in_total_pages",
+        "swap_out_total_pages",
         "major_fault_total_count",
-        "reclaimed_kswapd_total_count",
-        "reclaimed_direct_total_count",
+        "reclaimed_kswapd_total_pages",
+        "reclaimed_direct_total_pages",
         "oom_kill_total_count",
     ];
 

@@ -1,7 +1,7 @@
 //! Parser of `/sys/block/zram*/mm_stat` (`Documentation/admin-guide/blockdev/zram.rst`).
 
 use super::{Tree, number, words};
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use rustix::io::Errno;
 
 /// Columns of `samples` that come from these files.
@@ -28,16 +28,16 @@ impl Zram {
     }
 
     /// Sum over all devices, which may appear and disappear at any time; `None` without devices.
-    pub fn sum(sys: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Self> {
+    pub fn sum(sys: &Tree, text: &mut Vec<u8>, missing_values: &mut MissingValues) -> Option<Self> {
         let mut sum = None;
-        for name in devices(sys, absences) {
+        for name in devices(sys, missing_values) {
             let device = sys
                 .read_record(&format!("block/{name}/mm_stat"), text)
                 .map_err(|e| AbsentValue::from_errno("mm_stat", e))
                 .and_then(|()| {
                     Self::parse(text).ok_or_else(|| AbsentValue::new(Reason::Malformed, "mm_stat"))
                 });
-            if let Some(device) = absences.keep_for(&COLUMNS, device) {
+            if let Some(device) = missing_values.keep_for(&COLUMNS, device) {
                 let sum: &mut Self = sum.get_or_insert_default();
                 sum.stored_bytes = sum.stored_bytes.saturating_add(device.stored_bytes);
                 sum.used_bytes = sum.used_bytes.saturating_add(device.used_bytes);
@@ -47,13 +47,13 @@ impl Zram {
     }
 }
 
-fn devices(sys: &Tree, absences: &mut Absences) -> Vec<String> {
+fn devices(sys: &Tree, missing_values: &mut MissingValues) -> Vec<String> {
     let entries = match sys.list("block") {
         Ok(entries) => entries.flatten(),
         Err(Errno::NOENT) => return Vec::new(), // a kernel without block devices
         Err(e) => {
             let none = Err::<(), _>(AbsentValue::from_errno("block", e));
-            absences.keep_for(&COLUMNS, none);
+            missing_values.keep_for(&COLUMNS, none);
             return Vec::new();
         }
     };
@@ -74,10 +74,10 @@ mod tests {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("mm_stat"), mm_stat).unwrap();
         }
-        let mut absences = Absences::default();
+        let mut missing_values = MissingValues::default();
         let sys = Tree::open(dir.path()).unwrap();
-        let zram = Zram::sum(&sys, &mut Vec::new(), &mut absences);
-        let told = absences
+        let zram = Zram::sum(&sys, &mut Vec::new(), &mut missing_values);
+        let told = missing_values
             .rows()
             .into_iter()
             .map(|r| r.item + " " + &r.reason);

@@ -204,7 +204,8 @@ impl Run {
         while samples.is_none_or(|wanted| stored < wanted) {
             let due = self.wait()?;
             for event in self.clocks.step(&due.now, due.clock_set) {
-                if let ("clock_step", Some(stepped_ms)) = (event.1.kind.as_str(), event.1.amount_ms)
+                if let ("clock_step", Some(stepped_ms)) =
+                    (event.1.kind.as_str(), event.1.duration_ms)
                 {
                     self.watcher.clock_stepped(stepped_ms);
                 }

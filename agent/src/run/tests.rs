@@ -2,10 +2,10 @@
 
 use super::progress::Progress;
 use super::watcher::Watcher;
-use crate::absence::{Absences, AbsentValue, Reason};
 use crate::activity::{ActivityWatch, Look, Roots, Sign};
 use crate::clock::Moment;
 use crate::live::Server;
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::owner::Owner;
 use crate::sample::Sample;
 use gleaner_schemas::live::{Message, OwnerState, SILENT_AFTER_MS};
@@ -120,9 +120,9 @@ fn nobody() -> Sample {
         processes: Vec::new(),
         files: Vec::new(),
         activity: vec![input],
-        nodes: Vec::new(),
+        numa_nodes: Vec::new(),
         cgroups: Vec::new(),
-        absences: Absences::default(),
+        missing_values: MissingValues::default(),
     }
 }
 
@@ -164,10 +164,10 @@ fn a_return_between_a_samples_look_and_its_end_is_in_that_sample() {
     assert!(matches!(watched.heard(), Message::Sample(_)));
     assert!(matches!(watched.heard(), Message::Owner(_)));
 
-    let mut absences = Absences::default();
-    let rows = watched.watcher.activity().look(look(), &mut absences);
+    let mut missing_values = MissingValues::default();
+    let rows = watched.watcher.activity().look(look(), &mut missing_values);
     assert_eq!(rows.unwrap().len(), 4);
-    assert!(absences.has("activity"));
+    assert!(missing_values.has("activity"));
     watched.press();
     assert!(matches!(watched.heard(), Message::Owner(owner) if owner.absence_ms.is_some()));
     assert_eq!(idle_ms(&watched.sample()), (Some(0), Some(0)));
@@ -183,7 +183,7 @@ fn a_return_that_a_look_takes_from_the_keyboard_is_a_sign_all_the_same() {
     let mut watch = ActivityWatch::new(roots, Moment::now().time_ms);
     let mut sign_after_look = |watch: &mut ActivityWatch| {
         let time_ms = press(&mut keyboard);
-        watch.look(look(), &mut Absences::default());
+        watch.look(look(), &mut MissingValues::default());
         let source = "input";
         (watch.first_sign(time_ms), Some(Sign { source, time_ms }))
     };

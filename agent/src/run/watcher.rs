@@ -8,10 +8,10 @@
 
 use super::progress::Progress;
 use crate::Error;
-use crate::absence::Absences;
 use crate::activity::{Activity, ActivityWatch, Look, Sign};
 use crate::clock::Moment;
 use crate::live::Server;
+use crate::missing_values::MissingValues;
 use crate::owner::Owner;
 use crate::priority;
 use crate::sample::Sample;
@@ -29,7 +29,7 @@ use std::thread::JoinHandle;
 
 /// An order from the sampler.
 enum Order {
-    Look(Look, Sender<(Vec<ActivityRow>, Absences)>),
+    Look(Look, Sender<(Vec<ActivityRow>, MissingValues)>),
     Publish(Box<Sample>, f64, Sender<PublishedSample>),
     /// Sample interval, and time after which an owner counts as away, in ms.
     Configure(i64, i64),
@@ -196,9 +196,13 @@ impl Line {
 }
 
 impl Activity for Line {
-    fn look(&mut self, look: Look, absences: &mut Absences) -> Result<Vec<ActivityRow>, Error> {
+    fn look(
+        &mut self,
+        look: Look,
+        missing_values: &mut MissingValues,
+    ) -> Result<Vec<ActivityRow>, Error> {
         let (rows, noted) = self.ask(|reply| Order::Look(look, reply))?;
-        absences.extend(noted);
+        missing_values.extend(noted);
         Ok(rows)
     }
 }
@@ -266,12 +270,12 @@ impl Watch {
         match order {
             Order::Look(look, reply) => {
                 self.sign_since_look = None;
-                let mut absences = Absences::default();
-                let rows = self.activity.look(look, &mut absences);
+                let mut missing_values = MissingValues::default();
+                let rows = self.activity.look(look, &mut missing_values);
                 if self.activity.is_armed() {
                     self.look_for_owner(); // a return first seen by the look is announced before the sample is complete
                 }
-                let _ = reply.send((rows, absences)); // the sampler may have ended
+                let _ = reply.send((rows, missing_values)); // the sampler may have ended
             }
             Order::Publish(sample, headroom_share, reply) => {
                 let _ = reply.send(self.publish(sample, headroom_share));

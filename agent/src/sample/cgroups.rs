@@ -2,8 +2,8 @@
 //!
 //! The root group is excluded: its memory is the whole host's, which the sample has already.
 
-use crate::absence::{Absences, AbsentValue, Reason};
 use crate::identity::FileIdKey;
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::cgroup::{MemoryStat, path};
 use crate::read::mountinfo::mounts;
 use crate::read::{Tree, lines, number};
@@ -95,14 +95,14 @@ impl Cgroups {
         sys: Option<&Tree>,
         active: &mut [ProcessRow],
         key: &FileIdKey,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Vec<CgroupRow> {
         if let Some(sys) = sys {
             self.find(proc, sys);
         }
         let (Some(sys), Some(hierarchy)) = (sys, &self.hierarchy) else {
             let absent = AbsentValue::new(Reason::Unsupported, "cgroup v2 is not mounted");
-            absences.note("cgroups", absent);
+            missing_values.note("cgroups", absent);
             return Vec::new();
         };
         let mut groups: BTreeMap<String, CgroupRow> = BTreeMap::new();
@@ -110,7 +110,7 @@ impl Cgroups {
             let file = format!("{}/cgroup", process.pid);
             let read = proc.read_record(&file, &mut self.text);
             let read = read.map_err(|e| AbsentValue::from_errno("cgroup", e));
-            let group = absences
+            let group = missing_values
                 .keep("cgroups", read)
                 .and_then(|()| path(&self.text));
             let Some(group) = group.filter(|group| group != "/") else {
@@ -126,11 +126,11 @@ impl Cgroups {
         }
         if hierarchy.has_memory {
             for (group, row) in &mut groups {
-                charge(hierarchy, sys, group, row, &mut self.text, absences);
+                charge(hierarchy, sys, group, row, &mut self.text, missing_values);
             }
         } else {
             let detail = "memory is not charged in cgroup v2";
-            absences.note("cgroups", AbsentValue::new(Reason::Unsupported, detail));
+            missing_values.note("cgroups", AbsentValue::new(Reason::Unsupported, detail));
         }
         let mut rows: Vec<_> = groups.into_values().collect();
         rows.sort_unstable_by_key(|row| row.cgroup_id); // the order must not reveal paths
@@ -151,11 +151,11 @@ fn charge(
     group: &str,
     row: &mut CgroupRow,
     text: &mut Vec<u8>,
-    absences: &mut Absences,
+    missing_values: &mut MissingValues,
 ) {
     let Some(folder) = hierarchy.folder_of(group) else {
         let detail = "outside of the agent's cgroup namespace";
-        absences.note("cgroups", AbsentValue::new(Reason::Denied, detail));
+        missing_values.note("cgroups", AbsentValue::new(Reason::Denied, detail));
         return;
     };
     let bytes = |text: &[u8]| number::<u64>(text.trim_ascii()).map(stored);
@@ -163,7 +163,7 @@ fn charge(
         sys,
         folder,
         text,
-        absences,
+        missing_values,
     };
     row.memory_bytes = files.read("memory.current", bytes);
     row.swap_bytes = files.read("memory.swap.current", bytes);
@@ -180,7 +180,7 @@ struct GroupFiles<'a> {
     sys: &'a Tree,
     folder: String,
     text: &'a mut Vec<u8>,
-    absences: &'a mut Absences,
+    missing_values: &'a mut MissingValues,
 }
 
 impl GroupFiles<'_> {
@@ -191,7 +191,7 @@ impl GroupFiles<'_> {
             .and_then(|()| {
                 parser(self.text).ok_or_else(|| AbsentValue::new(Reason::Malformed, name))
             });
-        self.absences.keep("cgroups", parsed)
+        self.missing_values.keep("cgroups", parsed)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The kernel's figures of the whole host.
 
 use crate::Error;
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::Tree;
 use crate::read::arcstats::Arc;
 use crate::read::damon::IdlePercentiles;
@@ -27,7 +27,7 @@ pub struct Figures {
     /// Free pages on the zones' per-CPU lists.
     pub pcp_free_bytes: Option<u64>,
     /// Sum of the zones' high watermarks.
-    pub lotsfree_bytes: Option<u64>,
+    pub reserve_bytes: Option<u64>,
     /// Figures of `/proc/loadavg`.
     pub load: Option<LoadAverage>,
     /// Figures of `/proc/vmstat`.
@@ -60,7 +60,7 @@ impl Figures {
         page_size_bytes: u64,
         damon: bool,
         text: &mut Vec<u8>,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Result<Self, Error> {
         let meminfo = proc
             .parse("meminfo", text, Meminfo::parse)
@@ -74,7 +74,7 @@ impl Figures {
                 },
             })?;
         let zones = proc.parse("zoneinfo", text, Zones::by_node);
-        let zones = absences.keep_for(&["lotsfree_bytes", "pcp_free_bytes"], zones);
+        let zones = missing_values.keep_for(&["reserve_bytes", "pcp_free_bytes"], zones);
         let zone_figures = zones.as_ref().map(|nodes| Zones::sum(nodes.values()));
         let iomem = proc
             .read("iomem", text)
@@ -82,7 +82,7 @@ impl Figures {
             .and_then(|()| system_ram_bytes(text));
         let mem_total_bytes = meminfo.get("MemTotal").unwrap_or(0); // the parser ensures that there is one
         let mut pressure = |file, columns: &[&'static str]| {
-            absences.keep_for(columns, proc.parse(file, text, Pressure::parse))
+            missing_values.keep_for(columns, proc.parse(file, text, Pressure::parse))
         };
         let memory = ["psi_memory_some_total_us", "psi_memory_full_total_us"];
         let memory_pressure = pressure("pressure/memory", &memory);
@@ -101,12 +101,12 @@ impl Figures {
                 zone_figures.as_ref(),
                 mem_total_bytes,
                 page_size_bytes,
-                absences,
+                missing_values,
             ),
             pcp_free_bytes: pages_bytes(|zones| zones.pcp_free_pages),
-            lotsfree_bytes: pages_bytes(|zones| zones.high_pages),
-            load: absences.keep_for(&LoadAverage::COLUMNS, load),
-            vmstat: absences
+            reserve_bytes: pages_bytes(|zones| zones.high_pages),
+            load: missing_values.keep_for(&LoadAverage::COLUMNS, load),
+            vmstat: missing_values
                 .keep_for(&Vmstat::COLUMNS, vmstat)
                 .unwrap_or_default(),
             memory_pressure,
@@ -115,25 +115,25 @@ impl Figures {
             zones: zones.unwrap_or_default(),
             idle: sys.filter(|_| damon).and_then(|sys| {
                 let idle = IdlePercentiles::read(sys, text);
-                absences.keep("damon_idle_p50_ms", idle)
+                missing_values.keep("damon_idle_p50_ms", idle)
             }),
-            arc: arc(proc, text, absences),
-            zram: sys.and_then(|sys| Zram::sum(sys, text, absences)),
+            arc: arc(proc, text, missing_values),
+            zram: sys.and_then(|sys| Zram::sum(sys, text, missing_values)),
             meminfo,
         })
     }
 }
 
 /// Reads ZFS' cache figures; without ZFS there are none, which is no absence.
-fn arc(proc: &Tree, text: &mut Vec<u8>, absences: &mut Absences) -> Option<Arc> {
+fn arc(proc: &Tree, text: &mut Vec<u8>, missing_values: &mut MissingValues) -> Option<Arc> {
     const ARC: [&str; 2] = ["arc_bytes", "arc_min_bytes"];
     const ARCSTATS: &str = "spl/kstat/zfs/arcstats";
     match proc.read(ARCSTATS, text) {
         Ok(()) => {
             let malformed = || AbsentValue::new(Reason::Malformed, ARCSTATS);
-            absences.keep_for(&ARC, Arc::parse(text).ok_or_else(malformed))
+            missing_values.keep_for(&ARC, Arc::parse(text).ok_or_else(malformed))
         }
         Err(Errno::NOENT) => None,
-        Err(e) => absences.keep_for(&ARC, Err(AbsentValue::from_kernel_file(ARCSTATS, e))),
+        Err(e) => missing_values.keep_for(&ARC, Err(AbsentValue::from_kernel_file(ARCSTATS, e))),
     }
 }

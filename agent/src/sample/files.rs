@@ -4,7 +4,7 @@
 //! the processes' sizes already include. A file is reached through a process that uses it, so that mount namespaces
 //! do not matter, and is identified by device and inode.
 
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::Tree;
 use crate::read::maps::{complement, union};
 use crate::sample::mapped::{MappedInode, WalkLimits, gather};
@@ -40,9 +40,9 @@ pub struct FileInUse {
     /// Path as the first process that uses it sees it.
     pub path: String,
     /// Number of active processes that have the file open.
-    pub open_count: u64,
+    pub open_processes_count: u64,
     /// Number of active processes that map the file.
-    pub mapped_count: u64,
+    pub mapping_processes_count: u64,
     /// Size, in bytes.
     pub size_bytes: Option<u64>,
     /// Bytes in the page cache.
@@ -71,18 +71,20 @@ impl FileWalk {
         pids: &[i64],
         kept: &HashSet<RawFd>,
         page_size_bytes: u64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> FilesInUse {
         let live = proc.is_procfs();
         let mut files = FilesInUse::new();
         self.residency.begin_walk();
         self.own = own_files(kept);
-        for ((device, inode), mapped) in gather(proc, pids, self.most, &mut self.text, absences) {
+        for ((device, inode), mapped) in
+            gather(proc, pids, self.most, &mut self.text, missing_values)
+        {
             let measured = if live {
-                self.measure_mapped(proc, inode, &mapped, page_size_bytes, absences)
+                self.measure_mapped(proc, inode, &mapped, page_size_bytes, missing_values)
             } else {
                 // Files of another machine must never be looked up on this machine.
-                absences.note(
+                missing_values.note(
                     "files",
                     AbsentValue::new(Reason::Vanished, "not this host's /proc"),
                 );
@@ -94,11 +96,11 @@ impl FileWalk {
         }
         for &pid in pids {
             let opened = if live {
-                self.add_open(proc, pid, page_size_bytes, &mut files, absences)
+                self.add_open(proc, pid, page_size_bytes, &mut files, missing_values)
             } else {
                 Ok(())
             };
-            absences.keep("files", opened);
+            missing_values.keep("files", opened);
         }
         self.text.shrink_to(MAPS_BYTES);
         files
@@ -116,7 +118,7 @@ impl FileWalk {
         inode: u64,
         mapped: &MappedInode,
         page_size_bytes: u64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Option<(FileKey, FileInUse)> {
         if self.is_own(proc, inode, mapped) {
             return None;
@@ -135,7 +137,7 @@ impl FileWalk {
             let stat = fstat(&file)?;
             Ok((file, stat))
         });
-        let (file, stat) = absences.keep(
+        let (file, stat) = missing_values.keep(
             "files",
             opened.map_err(|e: Errno| AbsentValue::from_errno("mapped file", e)),
         )?;
@@ -146,7 +148,7 @@ impl FileWalk {
         let file = self.residency.file(file, stat.st_dev, size_bytes)?;
         let mut in_use = unmeasured(mapped);
         in_use.size_bytes = Some(size_bytes);
-        in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, absences);
+        in_use.cached_bytes = self.cached_bytes(&file, &(0..0), page_size_bytes, missing_values);
         if let Some(cached_bytes) = in_use.cached_bytes {
             let ranges = union(mapped.ranges.clone());
             let gaps = complement(&ranges, size_bytes);
@@ -155,7 +157,7 @@ impl FileWalk {
             let mut cached = |ranges: &[Range<u64>]| -> Option<u64> {
                 ranges
                     .iter()
-                    .map(|range| self.cached_bytes(&file, range, page_size_bytes, absences))
+                    .map(|range| self.cached_bytes(&file, range, page_size_bytes, missing_values))
                     .sum()
             };
             // Most libraries are mapped except for their end: measuring the unmapped part spares the kernel a second
@@ -176,7 +178,7 @@ impl FileWalk {
         pid: i64,
         page_size_bytes: u64,
         files: &mut FilesInUse,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Result<(), AbsentValue> {
         let gone = |e| AbsentValue::from_errno("fd", e);
         let mut counted = HashSet::new();
@@ -213,21 +215,21 @@ impl FileWalk {
                 return Err(AbsentValue::new(Reason::Exceeded, detail));
             }
             if let Some(file) = files.get_mut(&key) {
-                file.open_count += 1;
+                file.open_processes_count += 1;
                 continue;
             }
             if files.len() >= self.most.files {
-                absences.note("files", self.most.beyond());
+                missing_values.note("files", self.most.beyond());
                 continue;
             }
             let opened =
                 open(proc, Path::new(&link)).map_err(|e| AbsentValue::from_errno("open file", e));
-            let cached_bytes = match absences.keep("files", opened) {
+            let cached_bytes = match missing_values.keep("files", opened) {
                 Some(file) => {
                     let Some(file) = self.residency.file(file, key.device, stat.stx_size) else {
                         continue;
                     };
-                    self.cached_bytes(&file, &(0..0), page_size_bytes, absences)
+                    self.cached_bytes(&file, &(0..0), page_size_bytes, missing_values)
                 }
                 None => None,
             };
@@ -235,8 +237,8 @@ impl FileWalk {
                 key,
                 FileInUse {
                     path: target.to_string_lossy().into_owned(),
-                    open_count: 1,
-                    mapped_count: 0,
+                    open_processes_count: 1,
+                    mapping_processes_count: 0,
                     size_bytes: Some(stat.stx_size),
                     cached_bytes,
                     mapped_cached_bytes: cached_bytes.map(|_| 0),
@@ -262,10 +264,10 @@ impl FileWalk {
         file: &CachedFile,
         range: &Range<u64>,
         page_size_bytes: u64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Option<u64> {
         let pages = self.residency.cached_pages(file, range);
-        absences
+        missing_values
             .keep("files", pages)
             .map(|pages| pages_to_bytes(pages, page_size_bytes))
     }
@@ -301,8 +303,8 @@ fn own_files(kept: &HashSet<RawFd>) -> HashSet<FileKey> {
 fn unmeasured(mapped: &MappedInode) -> FileInUse {
     FileInUse {
         path: mapped.path.to_string_lossy().into_owned(),
-        open_count: 0,
-        mapped_count: mapped.processes,
+        open_processes_count: 0,
+        mapping_processes_count: mapped.processes,
         size_bytes: None,
         cached_bytes: None,
         mapped_cached_bytes: None,
@@ -362,13 +364,16 @@ mod tests {
                 most: WalkLimits { of_process, files },
                 ..FileWalk::default()
             };
-            let mut absences = Absences::default();
+            let mut missing_values = MissingValues::default();
             let pids = [i64::from(holder.0.id())];
-            let found = walk.walk(&proc, &pids, &HashSet::new(), 4096, &mut absences);
-            let rows = absences.rows().into_iter();
+            let found = walk.walk(&proc, &pids, &HashSet::new(), 4096, &mut missing_values);
+            let rows = missing_values.rows().into_iter();
             let exceeded = rows.filter(|row| row.reason == "exceeded");
-            let exceeded: i64 = exceeded.map(|row| row.absent_count).sum();
-            let open = found.values().filter(|file| file.open_count > 0).count();
+            let exceeded: i64 = exceeded.map(|row| row.missing_count).sum();
+            let open = found
+                .values()
+                .filter(|file| file.open_processes_count > 0)
+                .count();
             (found.len(), open, exceeded)
         };
         let (_, open, exceeded) = walked(1000, 1000);
@@ -418,7 +423,7 @@ mod tests {
                 &pids,
                 &none,
                 page_size_bytes,
-                &mut Absences::default(),
+                &mut MissingValues::default(),
             )
         };
         let own = key(&stat(&*opened).unwrap());

@@ -1,6 +1,6 @@
 //! Files mapped by processes, gathered from `/proc/[pid]/maps`.
 
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::maps::file_mapping;
 use crate::read::{Tree, lines};
 use rustix::fs::makedev;
@@ -58,19 +58,19 @@ pub(crate) fn gather(
     pids: &[i64],
     most: WalkLimits,
     text: &mut Vec<u8>,
-    absences: &mut Absences,
+    missing_values: &mut MissingValues,
 ) -> BTreeMap<(u64, u64), MappedInode> {
     let mut all: BTreeMap<(u64, u64), MappedInode> = BTreeMap::new();
     for &pid in pids {
         if let Err(e) = proc.read(&format!("{pid}/maps"), text) {
-            absences.note("files", AbsentValue::from_errno("maps", e));
+            missing_values.note("files", AbsentValue::from_errno("maps", e));
             continue;
         }
         for mapping in lines(text).filter_map(file_mapping) {
             let device = makedev(mapping.device.0, mapping.device.1);
             let file = (device, mapping.inode);
             if all.len() >= most.files && !all.contains_key(&file) {
-                absences.note("files", most.beyond());
+                missing_values.note("files", most.beyond());
                 continue;
             }
             let mapped = all.entry(file).or_insert_with(|| {

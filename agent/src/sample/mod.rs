@@ -4,7 +4,7 @@ pub mod cgroups;
 pub mod figures;
 pub mod files;
 pub(crate) mod mapped;
-pub mod nodes;
+pub mod numa_nodes;
 pub mod opens;
 pub mod physical;
 pub mod processes;
@@ -13,8 +13,8 @@ pub(crate) mod residency;
 pub mod sampler;
 pub(crate) mod stat_files;
 
-use crate::absence::{Absences, AbsentValue, Reason};
 use crate::clock::Moment;
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::meminfo::Meminfo;
 use crate::sample::figures::Figures;
 use crate::sample::files::FilesInUse;
@@ -23,7 +23,7 @@ use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };
 use gleaner_schemas::column::{Row, Value};
-use gleaner_schemas::rows::{ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow};
+use gleaner_schemas::rows::{ActivityRow, CgroupRow, FileRow, NumaNodeRow, ProcessRow, SampleRow};
 use gleaner_schemas::units::stored;
 
 /// A sample of a host.
@@ -40,11 +40,11 @@ pub struct Sample {
     /// Sources of the owner's activity.
     pub activity: Vec<ActivityRow>,
     /// Rows of the NUMA nodes, if there are several.
-    pub nodes: Vec<NodeRow>,
+    pub numa_nodes: Vec<NumaNodeRow>,
     /// Control groups of active processes.
     pub cgroups: Vec<CgroupRow>,
     /// Values that could not be read.
-    pub absences: Absences,
+    pub missing_values: MissingValues,
 }
 
 /// Sums the memory in use, for the accounting, from the walks over processes and files.
@@ -101,7 +101,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         anon_bytes: get("AnonPages").unwrap_or(0),
         reclaimable_kernel_bytes: meminfo.reclaimable_kernel_bytes().unwrap_or(0),
         arc_reclaimable_bytes: figures.arc.map_or(0, |arc| arc.reclaimable_bytes()),
-        lotsfree_bytes: figures.lotsfree_bytes,
+        reserve_bytes: figures.reserve_bytes,
         file_lru_bytes: meminfo.file_lru_bytes().unwrap_or(0),
     };
     let c = categories(&kernel, in_use);
@@ -117,12 +117,12 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         static_kernel_bytes: c.static_kernel_bytes.map(stored),
         balloon_bytes: stored(c.balloon_bytes),
         dynamic_kernel_bytes: stored(c.dynamic_kernel_bytes),
-        lotsfree_bytes: c.lotsfree_bytes.map(stored),
+        reserve_bytes: c.reserve_bytes.map(stored),
         file_cache_bytes: stored(c.file_cache_bytes),
         process_bytes: stored(c.process_bytes),
         guest_bytes: stored(c.guest_bytes),
         available_bytes: stored(c.available_bytes),
-        remainder_bytes: c.remainder_bytes,
+        category_correction_bytes: c.category_correction_bytes,
         harvestable_bytes: harvestable.map(stored),
         available_free_bytes: stored(parts.free_bytes),
         available_idle_process_bytes: stored(parts.idle_process_bytes),
@@ -157,7 +157,7 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
         load1: load.map(|l| l.load1),
         load5: load.map(|l| l.load5),
         load15: load.map(|l| l.load15),
-        running_count: load.map(|l| l.running),
+        running_tasks_count: load.map(|l| l.running),
         tasks_count: load.map(|l| l.tasks),
         psi_memory_some_total_us: figures.memory_pressure.map(|p| stored(p.some_total_us)),
         psi_memory_full_total_us: figures
@@ -166,10 +166,10 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
             .map(stored),
         psi_cpu_some_total_us: figures.cpu_pressure.map(|p| stored(p.some_total_us)),
         psi_io_some_total_us: figures.io_pressure.map(|p| stored(p.some_total_us)),
-        refault_file_total_count: vmstat.refault_file.map(stored),
-        refault_anon_total_count: vmstat.refault_anon.map(stored),
-        swap_in_total_count: vmstat.swap_in.map(stored),
-        swap_out_total_count: vmstat.swap_out.map(stored),
+        refault_file_total_pages: vmstat.refault_file.map(stored),
+        refault_anon_total_pages: vmstat.refault_anon.map(stored),
+        swap_in_total_pages: vmstat.swap_in.map(stored),
+        swap_out_total_pages: vmstat.swap_out.map(stored),
         major_fault_total_count: vmstat.major_fault.map(stored),
         zswapped_bytes: bytes("Zswapped"),
         zram_bytes: figures.zram.map(|z| stored(z.used_bytes)),
@@ -185,8 +185,8 @@ pub fn row(figures: &Figures, in_use: &InUse, headroom_share: f64) -> SampleRow 
             .io_pressure
             .and_then(|p| p.full_total_us)
             .map(stored),
-        reclaimed_kswapd_total_count: vmstat.reclaimed_kswapd.map(stored),
-        reclaimed_direct_total_count: vmstat.reclaimed_direct.map(stored),
+        reclaimed_kswapd_total_pages: vmstat.reclaimed_kswapd.map(stored),
+        reclaimed_direct_total_pages: vmstat.reclaimed_direct.map(stored),
         oom_kill_total_count: vmstat.oom_kill.map(stored),
         ..SampleRow::default()
     }
@@ -211,17 +211,17 @@ const ABSENT_WITHOUT_REASON: [&str; 11] = [
 
 /// Notes an absence for every other column without a value and a reason: its field in `meminfo` is
 /// malformed, or the kernel does not provide it.
-pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, absences: &mut Absences) {
+pub fn note_what_is_absent(row: &SampleRow, meminfo: &Meminfo, missing_values: &mut MissingValues) {
     for (column, value) in SampleRow::TABLE.columns.iter().zip(row.to_values()) {
         if value == Value::Null
             && !ABSENT_WITHOUT_REASON.contains(&column.name)
-            && !absences.has(column.name)
+            && !missing_values.has(column.name)
         {
             let absent = match meminfo.malformed(column.name) {
                 Some(name) => AbsentValue::new(Reason::Malformed, format!("meminfo: {name}")),
                 None => AbsentValue::new(Reason::Unsupported, "the kernel does not give it"),
             };
-            absences.note(column.name, absent);
+            missing_values.note(column.name, absent);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! file is examined once per sample, however often it was opened. The kernel merges several unread opens by one
 //! process into one event.
 
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::Tree;
 use crate::read::cachestat::cached_pages;
 use crate::read::fanotify::{Event, Group, events};
@@ -33,7 +33,7 @@ const DISKS_OF_THEIR_OWN: [&str; 2] = ["btrfs", "bcachefs"];
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpenedFile {
     /// Number of times the file was opened.
-    pub opened_count: u64,
+    pub opens_count: u64,
     /// Path as the agent sees it.
     pub path: Option<String>,
     /// Size, in bytes.
@@ -85,7 +85,7 @@ impl OpenWatch {
             buffer: vec![0; 64 << 10],
             text: Vec::new(),
         };
-        watch.mark(proc, &mut Absences::default()); // each sample marks again, and reports failures
+        watch.mark(proc, &mut MissingValues::default()); // each sample marks again, and reports failures
         Ok(watch)
     }
 
@@ -122,15 +122,15 @@ impl OpenWatch {
         in_use: &FilesInUse,
         own: &HashSet<FileKey>,
         page_size_bytes: u64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> OpenedFiles {
         self.drain();
-        let disks = self.mark(proc, absences);
+        let disks = self.mark(proc, missing_values);
         let mut opened = OpenedFiles::new();
         for (file, count) in std::mem::take(&mut self.counts) {
             let (filesystem, handle) = file.split_at(8);
             let Some(disk) = disks.get(filesystem) else {
-                absences.note("opens", AbsentValue::new(Reason::Vanished, "filesystem"));
+                missing_values.note("opens", AbsentValue::new(Reason::Vanished, "filesystem"));
                 continue;
             };
             // Opened as a path only: really opening a device has effects, and closing one of the agent's own
@@ -138,7 +138,7 @@ impl OpenWatch {
             let reached = open_by_handle(disk, handle, OFlags::PATH)
                 .and_then(|fd| Ok((fstat(&fd)?, fd)))
                 .map_err(gone);
-            let Some((stat, fd)) = absences.keep("opens", reached) else {
+            let Some((stat, fd)) = missing_values.keep("opens", reached) else {
                 continue;
             };
             let key = key(&stat);
@@ -147,39 +147,43 @@ impl OpenWatch {
                 continue;
             }
             let known = opened.entry(key).or_default();
-            known.opened_count += count;
+            known.opens_count += count;
             if !in_use.contains_key(&key) && known.size_bytes.is_none() {
                 known.size_bytes = u64::try_from(stat.st_size).ok();
                 let (path, pages) = look_at(&fd);
                 known.path = path;
                 let pages = pages.map_err(|e| AbsentValue::from_errno("cachestat", e));
-                known.cached_bytes = absences
+                known.cached_bytes = missing_values
                     .keep("opens", pages)
                     .map(|pages| pages_to_bytes(pages, page_size_bytes));
             }
         }
-        self.note_what_was_lost(absences);
+        self.note_what_was_lost(missing_values);
         opened
     }
 
-    fn note_what_was_lost(&mut self, absences: &mut Absences) {
+    fn note_what_was_lost(&mut self, missing_values: &mut MissingValues) {
         let lost = std::mem::take(&mut self.lost);
         if lost.by_the_kernel > 0 {
             let absent = AbsentValue::new(Reason::Exceeded, "the kernel's queue was full");
-            absences.note("opens", absent);
+            missing_values.note("opens", absent);
         }
         if lost.beyond_most_files > 0 {
             let detail = format!("{} opens beyond {MOST_FILES} files", lost.beyond_most_files);
-            absences.note("opens", AbsentValue::new(Reason::Exceeded, detail));
+            missing_values.note("opens", AbsentValue::new(Reason::Exceeded, detail));
         }
     }
 
     /// Marks every filesystem on a disk, including new ones, and returns descriptors by filesystem id. Marking
     /// one again changes nothing; keeping the descriptors open would prevent unmounting.
-    fn mark(&mut self, proc: &Tree, absences: &mut Absences) -> HashMap<[u8; 8], OwnedFd> {
+    fn mark(
+        &mut self,
+        proc: &Tree,
+        missing_values: &mut MissingValues,
+    ) -> HashMap<[u8; 8], OwnedFd> {
         let mut disks = HashMap::new();
         if let Err(e) = proc.read("self/mountinfo", &mut self.text) {
-            absences.note("opens", AbsentValue::from_errno("mountinfo", e));
+            missing_values.note("opens", AbsentValue::from_errno("mountinfo", e));
             return disks;
         }
         let mut seen = BTreeSet::new();
@@ -190,7 +194,7 @@ impl OpenWatch {
             let marked = self.group.watch_opens(&mount.point);
             let marked = marked.and_then(|()| filesystem(&mount.point));
             let marked = marked.map_err(|e| AbsentValue::from_errno(&mount.kind, e));
-            disks.extend(absences.keep("opens", marked));
+            disks.extend(missing_values.keep("opens", marked));
         }
         disks
     }
@@ -246,15 +250,19 @@ mod tests {
         loop {
             let mut watch = OpenWatch::new(&proc).unwrap();
             act();
-            let mut absences = Absences::default();
+            let mut missing_values = MissingValues::default();
             let opened = watch.take(
                 &proc,
                 &FilesInUse::new(),
                 &HashSet::new(),
                 4096,
-                &mut absences,
+                &mut missing_values,
             );
-            let told: Vec<_> = absences.rows().into_iter().map(|r| r.reason).collect();
+            let told: Vec<_> = missing_values
+                .rows()
+                .into_iter()
+                .map(|r| r.reason)
+                .collect();
             if !told.contains(&"exceeded".to_owned()) || Instant::now() > deadline {
                 return (opened, told);
             }
@@ -294,7 +302,7 @@ mod tests {
         });
         let of = |path: &str| opened.values().find(|f| f.path.as_deref() == Some(path));
         let expected = OpenedFile {
-            opened_count: 3,
+            opens_count: 3,
             path: Some(shared.clone()),
             size_bytes: Some(3 * 4096),
             cached_bytes: Some(3 * 4096),
@@ -318,7 +326,7 @@ mod tests {
             .filter(|f| f.path.as_deref() == Some(&again))
             .collect();
         assert_eq!(
-            counts.iter().map(|f| f.opened_count).collect::<Vec<_>>(),
+            counts.iter().map(|f| f.opens_count).collect::<Vec<_>>(),
             [1]
         );
     }

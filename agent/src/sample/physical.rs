@@ -1,6 +1,6 @@
 //! Size of physical memory; no single file states it on every host.
 
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::zoneinfo::Zones;
 use gleaner_schemas::units::pages_to_bytes;
 
@@ -8,14 +8,14 @@ use gleaner_schemas::units::pages_to_bytes;
 const AGREEMENT: f64 = 0.01;
 
 /// Physical memory in bytes: System RAM of `iomem`, otherwise the zones' present pages if their managed pages
-/// agree with MemTotal. The absences name missing and contradictory sources.
+/// agree with MemTotal. The missing values name absent and contradictory sources.
 #[must_use]
 pub fn physical_bytes(
     iomem: Result<u64, AbsentValue>,
     zones: Option<&Zones>,
     mem_total_bytes: u64,
     page_size_bytes: u64,
-    absences: &mut Absences,
+    missing_values: &mut MissingValues,
 ) -> Option<u64> {
     let pages = zones.and_then(|zones| Some((zones.managed_pages?, zones.present_pages?)));
     let present_bytes = pages.and_then(|(managed_pages, present_pages)| {
@@ -26,7 +26,7 @@ pub fn physical_bytes(
         }
         let detail =
             format!("managed pages {managed_bytes} bytes, MemTotal {mem_total_bytes} bytes");
-        absences.note("zoneinfo", AbsentValue::new(Reason::Contradicted, detail));
+        missing_values.note("zoneinfo", AbsentValue::new(Reason::Contradicted, detail));
         None
     });
     let physical_bytes = match (iomem, present_bytes) {
@@ -38,7 +38,7 @@ pub fn physical_bytes(
             } else {
                 absent.reason
             };
-            absences.note(
+            missing_values.note(
                 "static_kernel_bytes",
                 AbsentValue::new(reason, absent.detail),
             );
@@ -47,7 +47,7 @@ pub fn physical_bytes(
     };
     if physical_bytes < mem_total_bytes {
         let detail = format!("physical {physical_bytes} bytes, MemTotal {mem_total_bytes} bytes");
-        absences.note(
+        missing_values.note(
             "static_kernel_bytes",
             AbsentValue::new(Reason::Contradicted, detail),
         );
@@ -70,7 +70,7 @@ mod tests {
         };
         let denied = || Err(AbsentValue::new(Reason::Denied, "iomem"));
         let cases = [
-            // iomem, zones' managed MiB → physical MiB, absences
+            // iomem, zones' managed MiB → physical MiB, missing values
             (Ok(1030 << 20), Some(1000), Some(1030), vec![]),
             (
                 Ok(1030 << 20),
@@ -102,11 +102,11 @@ mod tests {
             ),
         ];
         for (iomem, managed, mib, expected) in cases {
-            let mut absences = Absences::default();
+            let mut missing_values = MissingValues::default();
             let zones = managed.map(zones);
-            let physical = physical_bytes(iomem, zones.as_ref(), TOTAL, 4096, &mut absences);
+            let physical = physical_bytes(iomem, zones.as_ref(), TOTAL, 4096, &mut missing_values);
             assert_eq!(physical.map(|b| b >> 20), mib, "{managed:?}");
-            let rows = absences.rows();
+            let rows = missing_values.rows();
             let told: Vec<_> = rows
                 .iter()
                 .map(|r| (r.item.as_str(), r.reason.as_str()))

@@ -1,7 +1,7 @@
 //! Walks processes: determines the active ones, and divides memory among processes.
 
-use crate::absence::{Absences, AbsentValue, Reason};
 use crate::config::Units;
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::Tree;
 use crate::read::process::{Split, Stat, Statm};
 use crate::sample::proportional::{Choice, Reading, Size, choose};
@@ -151,19 +151,19 @@ impl ProcessWalk {
         proc: &Tree,
         before: &CpuTimes,
         always_active: &HashSet<i32>,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Result<Processes, Errno> {
         let mut found = Processes::default();
         let mut active = Vec::new();
         let pids = pids(proc)?;
         // Every PID namespace has a process 1 for as long as it exists.
         if proc.is_procfs() && pids.first() != Some(&1) {
-            absences.note("processes", AbsentValue::new(Reason::Denied, HIDDEN));
+            missing_values.note("processes", AbsentValue::new(Reason::Denied, HIDDEN));
         }
         self.stat_files.begin(proc, &pids);
         for pid in pids {
             let added = self.add(proc, pid, before, always_active.contains(&pid), &mut found);
-            active.extend(absences.keep("processes", added).flatten());
+            active.extend(missing_values.keep("processes", added).flatten());
         }
         self.walks += 1;
         self.readings
@@ -180,8 +180,8 @@ impl ProcessWalk {
             })
             .collect();
         for (process, choice) in active.into_iter().zip(choose(&sizes, self.walks)) {
-            let row = self.row(proc, process, choice, absences);
-            found.active.extend(absences.keep("processes", row));
+            let row = self.row(proc, process, choice, missing_values);
+            found.active.extend(missing_values.keep("processes", row));
         }
         Ok(found)
     }
@@ -272,20 +272,26 @@ impl ProcessWalk {
         proc: &Tree,
         process: ActiveProcess,
         choice: Choice,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Result<ProcessRow, AbsentValue> {
         let (memory_source, split) = match choice {
             Choice::Reuse(split) => ("pss_reused", split),
-            Choice::Read => match self.read_split(proc, &process, absences) {
+            Choice::Read => match self.read_split(proc, &process, missing_values) {
                 Some(split) => ("pss", split),
-                None => ("rss_estimate", self.estimate(proc, &process, absences)?),
+                None => (
+                    "rss_estimate",
+                    self.estimate(proc, &process, missing_values)?,
+                ),
             },
-            Choice::Estimate => ("rss_estimate", self.estimate(proc, &process, absences)?),
+            Choice::Estimate => (
+                "rss_estimate",
+                self.estimate(proc, &process, missing_values)?,
+            ),
         };
-        let started_ms = ticks_to_ms(process.started_ticks, self.units.ticks_per_second);
+        let start_boottime_ms = ticks_to_ms(process.started_ticks, self.units.ticks_per_second);
         Ok(ProcessRow {
             pid: i64::from(process.pid),
-            started_ms: stored(started_ms),
+            start_boottime_ms: stored(start_boottime_ms),
             name: process.name,
             always_active: process.always_active,
             cpu_ms: process.cpu_ms.map(stored),
@@ -306,14 +312,14 @@ impl ProcessWalk {
         &mut self,
         proc: &Tree,
         process: &ActiveProcess,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Option<Split> {
         match self.read(proc, process.pid, "smaps_rollup") {
             Ok(()) => {}
             // A process without memory is ending; an old kernel lacks the file (`status` shows which).
             Err(Errno::SRCH | Errno::NOENT) => return None,
             Err(e) => {
-                absences.note("processes", AbsentValue::from_errno("smaps_rollup", e));
+                missing_values.note("processes", AbsentValue::from_errno("smaps_rollup", e));
                 return None;
             }
         }
@@ -333,7 +339,7 @@ impl ProcessWalk {
         &mut self,
         proc: &Tree,
         process: &ActiveProcess,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Result<Split, AbsentValue> {
         self.read(proc, process.pid, "status")
             .map_err(|e| AbsentValue::from_errno("status", e))?;
@@ -347,7 +353,7 @@ impl ProcessWalk {
         // A zombie, or a process that is ending, has no memory lines: it counts as vanished.
         let older = Split::from_older_status(&self.text, rss_bytes, shared_bytes)
             .ok_or_else(|| AbsentValue::new(Reason::Vanished, "status: no memory"))?;
-        absences.note(
+        missing_values.note(
             "process_kinds",
             AbsentValue::new(Reason::Unsupported, OLDER),
         );
@@ -423,9 +429,9 @@ mod tests {
         ] {
             write(dir.path(), ticks, resident, statm);
             let proc = Tree::open(dir.path()).unwrap();
-            let mut absences = Absences::default();
+            let mut missing_values = MissingValues::default();
             let found = walk
-                .walk(&proc, &times, &HashSet::new(), &mut absences)
+                .walk(&proc, &times, &HashSet::new(), &mut missing_values)
                 .unwrap();
             assert_eq!(found.idle_anon_bytes, expected * 4096, "{ticks} {statm}");
             times = found.cpu_times;
@@ -458,9 +464,9 @@ mod tests {
             }
             times.insert((1, 50), ticks);
             let proc = Tree::open(dir.path()).unwrap();
-            let mut absences = Absences::default();
+            let mut missing_values = MissingValues::default();
             let found = walk
-                .walk(&proc, &times, &HashSet::from([3]), &mut absences)
+                .walk(&proc, &times, &HashSet::from([3]), &mut missing_values)
                 .unwrap();
             assert_eq!(found.active.len(), 0, "{ticks} {:?}", found.active);
             assert_eq!(found.guest_anon_bytes, 670 * 4096, "{ticks}");

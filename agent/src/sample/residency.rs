@@ -1,6 +1,6 @@
 //! Cached part of a file, by the system call that this kernel has.
 
-use crate::absence::{AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, Reason};
 use crate::read::{cachestat, mincore};
 use rustix::fd::OwnedFd;
 use rustix::fs::fstatfs;

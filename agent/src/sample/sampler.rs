@@ -1,18 +1,18 @@
 //! Takes samples; keeps the data that one sample needs of the last.
 
 use crate::Error;
-use crate::absence::{Absences, AbsentValue};
 use crate::activity::{Activity, ActivityWatch, Look, Roots, owner_idle_ms};
 use crate::clock::{Moment, monotonic_us, own_cpu_us};
 use crate::config::Settings;
 use crate::identity::{FileIdKey, boot_id};
+use crate::missing_values::{AbsentValue, MissingValues};
 use crate::read::meminfo::mem_available_bytes;
 use crate::read::process::Statm;
 use crate::read::{Tree, logind, number, words};
 use crate::sample::cgroups::Cgroups;
 use crate::sample::figures::Figures;
 use crate::sample::files::{FileWalk, FilesInUse};
-use crate::sample::nodes;
+use crate::sample::numa_nodes;
 use crate::sample::opens::{OpenWatch, OpenedFiles};
 use crate::sample::processes::{CpuTimes, ProcessWalk};
 use crate::sample::{Sample, in_use, note_what_is_absent, row};
@@ -141,15 +141,15 @@ impl Sampler {
         self.activity = activity;
     }
 
-    /// Takes one sample. The caller sets `interval_ms` and `files_whole`, which depend on gaps.
+    /// Takes one sample. The caller sets `interval_ms` and `is_complete_state`, which depend on gaps.
     ///
     /// # Errors
     /// [`Error::Kernel`] without MemTotal, [`Error::Read`] if processes cannot be listed, [`Error::Wait`] if
     /// the thread that watches the owner has ended. Any other unreadable value is absent in the sample.
     pub fn take(&mut self) -> Result<Sample, Error> {
         let begun_us = monotonic_us();
-        let mut absences = Absences::default();
-        let (moment, boottime_ms) = self.moment(&mut absences);
+        let mut missing_values = MissingValues::default();
+        let (moment, boottime_ms) = self.moment(&mut missing_values);
         let page_size_bytes = self.settings.units.page_size_bytes;
         let figures = Figures::read(
             &self.proc,
@@ -157,33 +157,46 @@ impl Sampler {
             page_size_bytes,
             self.settings.damon,
             &mut self.text,
-            &mut absences,
+            &mut missing_values,
         )?;
-        let nodes = self.sys.as_ref().map_or_else(Vec::new, |sys| {
-            nodes::rows(
+        let numa_nodes = self.sys.as_ref().map_or_else(Vec::new, |sys| {
+            numa_nodes::rows(
                 sys,
                 &figures.meminfo,
                 &figures.zones,
                 page_size_bytes,
                 &mut self.text,
-                &mut absences,
+                &mut missing_values,
             )
         });
         let sys = self.sys.as_ref();
         let always_active = self.cgroups.always_active_pids(&self.proc, sys);
         let mut processes = self
             .process_walk
-            .walk(&self.proc, &self.cpu_times, &always_active, &mut absences)
+            .walk(
+                &self.proc,
+                &self.cpu_times,
+                &always_active,
+                &mut missing_values,
+            )
             .map_err(|e| unreadable(&self.proc, e))?;
         let active = &mut processes.active;
-        let cgroups = self
-            .cgroups
-            .rows(&self.proc, sys, active, &self.file_id_key, &mut absences);
+        let cgroups = self.cgroups.rows(
+            &self.proc,
+            sys,
+            active,
+            &self.file_id_key,
+            &mut missing_values,
+        );
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
         let kept = self.process_walk.kept_descriptors();
-        let files = self
-            .file_walk
-            .walk(&self.proc, &pids, &kept, page_size_bytes, &mut absences);
+        let files = self.file_walk.walk(
+            &self.proc,
+            &pids,
+            &kept,
+            page_size_bytes,
+            &mut missing_values,
+        );
         let shmem_bytes = figures.meminfo.get("Shmem").unwrap_or(0);
         let in_use = in_use(&processes, &files, shmem_bytes);
         let look = Look {
@@ -191,8 +204,8 @@ impl Sampler {
             terminals: processes.terminals,
             sessions: logind::read(&self.settings.run_root, moment.time_ms),
         };
-        let activity = self.activity.look(look, &mut absences)?;
-        let owner_idle_ms = absences.keep("owner_idle_ms", owner_idle_ms(&activity));
+        let activity = self.activity.look(look, &mut missing_values)?;
+        let owner_idle_ms = missing_values.keep("owner_idle_ms", owner_idle_ms(&activity));
         self.cpu_times = processes.cpu_times;
 
         let passed_ms = moment.monotonic_ms - self.load_from_ms;
@@ -209,8 +222,8 @@ impl Sampler {
         };
         let lowest = self.lowest_available_bytes.take().map(stored);
         row.mem_available_min_bytes = row.mem_available_bytes.into_iter().chain(lowest).min();
-        note_what_is_absent(&row, &figures.meminfo, &mut absences);
-        let opened = self.opened(&files, page_size_bytes, &mut absences);
+        note_what_is_absent(&row, &figures.meminfo, &mut missing_values);
+        let opened = self.opened(&files, page_size_bytes, &mut missing_values);
         let files = self.file_rows(files, opened);
         row.agent_rss_bytes = own_rss_bytes();
         row.agent_wall_us = monotonic_us() - begun_us;
@@ -223,21 +236,21 @@ impl Sampler {
             processes: processes.active,
             files,
             activity,
-            nodes,
+            numa_nodes,
             cgroups,
-            absences,
+            missing_values,
         })
     }
 
     /// Present moment on this host's clocks, and the time since boot of the sampled host: a captured tree's
     /// own, `None` if the tree lacks it. Intervals between samples then come from this host's clock only.
-    fn moment(&mut self, absences: &mut Absences) -> (Moment, Option<i64>) {
+    fn moment(&mut self, missing_values: &mut MissingValues) -> (Moment, Option<i64>) {
         let mut moment = Moment::now();
         if self.proc.is_procfs() {
             return (moment, Some(moment.boottime_ms));
         }
         let uptime = self.proc.parse("uptime", &mut self.text, uptime_ms);
-        let boottime_ms = absences.keep("boottime_ms", uptime);
+        let boottime_ms = missing_values.keep("boottime_ms", uptime);
         moment.boottime_ms = boottime_ms.unwrap_or(moment.boottime_ms);
         (moment, boottime_ms)
     }
@@ -247,15 +260,15 @@ impl Sampler {
         &mut self,
         files: &FilesInUse,
         page_size_bytes: u64,
-        absences: &mut Absences,
+        missing_values: &mut MissingValues,
     ) -> Option<OpenedFiles> {
         match self.opens.as_mut()? {
             Ok(watch) => {
                 let own = self.file_walk.own();
-                Some(watch.take(&self.proc, files, own, page_size_bytes, absences))
+                Some(watch.take(&self.proc, files, own, page_size_bytes, missing_values))
             }
             Err(absent) => {
-                absences.note("opens", absent.clone());
+                missing_values.note("opens", absent.clone());
                 None
             }
         }
@@ -263,21 +276,21 @@ impl Sampler {
 
     /// Makes rows of the files in use, and of those opened and closed since the last sample.
     fn file_rows(&self, files: FilesInUse, mut opened: Option<OpenedFiles>) -> Vec<FileRow> {
-        let mut opened_count = |key| {
+        let mut opens_count = |key| {
             let opened = opened.as_mut()?.remove(&key).unwrap_or_default();
-            Some(stored(opened.opened_count))
+            Some(stored(opened.opens_count))
         };
         let mut rows: Vec<FileRow> = files
             .into_iter()
             .map(|(key, file)| FileRow {
                 file_id: self.file_id_key.file_id(key.device, key.inode),
                 path: Some(file.path),
-                open_count: stored(file.open_count),
-                mapped_count: stored(file.mapped_count),
+                open_processes_count: stored(file.open_processes_count),
+                mapping_processes_count: stored(file.mapping_processes_count),
                 size_bytes: file.size_bytes.map(stored),
                 cached_bytes: file.cached_bytes.map(stored),
                 mapped_cached_bytes: file.mapped_cached_bytes.map(stored),
-                opened_count: opened_count(key),
+                opens_count: opens_count(key),
             })
             .collect();
         let closed_again = opened.unwrap_or_default().into_iter();
@@ -286,7 +299,7 @@ impl Sampler {
             path: file.path,
             size_bytes: file.size_bytes.map(stored),
             cached_bytes: file.cached_bytes.map(stored),
-            opened_count: Some(stored(file.opened_count)),
+            opens_count: Some(stored(file.opens_count)),
             ..FileRow::default()
         }));
         rows.sort_unstable_by_key(|row| row.file_id);

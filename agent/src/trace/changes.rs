@@ -1,6 +1,7 @@
-//! Files, activity and absences are stored as changes: only rows that differ from the rows stored before.
+//! Files, activity and missing values are stored as changes: only rows that differ from the rows stored
+//! before.
 
-use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow};
+use gleaner_schemas::rows::{ActivityRow, FileRow, MissingValueRow};
 use std::collections::BTreeMap;
 
 /// A row that is valid from one sample until a later row replaces it.
@@ -67,8 +68,8 @@ impl StandingRow for FileRow {
     /// and would be most of the stored data.
     fn follows(&self, before: &Self, _: i64) -> bool {
         let without_counts = |row: &Self| Self {
-            open_count: row.open_count.min(1),
-            mapped_count: row.mapped_count.min(1),
+            open_processes_count: row.open_processes_count.min(1),
+            mapping_processes_count: row.mapping_processes_count.min(1),
             ..row.clone()
         };
         without_counts(self) == without_counts(before)
@@ -105,7 +106,7 @@ impl StandingRow for ActivityRow {
     }
 }
 
-impl StandingRow for AbsenceRow {
+impl StandingRow for MissingValueRow {
     type Key = (String, String);
 
     fn key(&self) -> (String, String) {
@@ -119,7 +120,7 @@ impl StandingRow for AbsenceRow {
 
     fn end(self) -> Option<Self> {
         (self.reason != "vanished").then_some(Self {
-            absent_count: 0,
+            missing_count: 0,
             ..self
         })
     }
@@ -133,7 +134,7 @@ mod tests {
     fn file(file_id: i64, cached: i64) -> FileRow {
         FileRow {
             file_id,
-            open_count: 1,
+            open_processes_count: 1,
             cached_bytes: Some(cached),
             ..FileRow::default()
         }
@@ -147,7 +148,7 @@ mod tests {
         assert_eq!(step(vec![file(1, 10), file(2, 20)], false), []);
         assert_eq!(step(vec![file(1, 11), file(2, 20)], false), [file(1, 11)]);
         let twice = FileRow {
-            open_count: 2,
+            open_processes_count: 2,
             ..file(1, 11)
         };
         assert_eq!(step(vec![twice, file(2, 20)], false), [], "a count alone");
@@ -156,8 +157,8 @@ mod tests {
             ..FileRow::default()
         };
         let mapped_only = FileRow {
-            open_count: 0,
-            mapped_count: 1,
+            open_processes_count: 0,
+            mapping_processes_count: 1,
             ..file(1, 11)
         };
         let rows = step(vec![mapped_only.clone()], false);
@@ -190,13 +191,13 @@ mod tests {
     }
 
     #[test]
-    fn of_absences_what_begins_and_ends_and_all_that_vanished() {
+    fn of_missing_values_what_begins_and_ends_and_all_that_vanished() {
         let mut changes = Changes::default();
-        let row = |reason: &str, absent_count| AbsenceRow {
+        let row = |reason: &str, missing_count| MissingValueRow {
             item: "processes".into(),
             reason: reason.into(),
             detail: "x".into(),
-            absent_count,
+            missing_count,
         };
         let (denied, vanished) = (row("denied", 3), row("vanished", 1));
         let both = vec![denied.clone(), vanished.clone()];

@@ -2,9 +2,9 @@
 
 use crate::Error;
 use crate::identity;
-use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::rows::TABLES;
-use gleaner_schemas::sql::{APPLICATION_ID, MIGRATIONS};
+use gleaner_schemas::sql::{APPLICATION_ID, MIGRATIONS, view_by_present_names};
+use gleaner_schemas::{SCHEMA_VERSION, renames};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Timeout for another connection's lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Opens a trace for reading.
+/// Opens a trace for reading. The tables and columns of an older version have their present names.
 ///
 /// # Errors
 /// [`Error::NoDatabase`] if there is none, otherwise those of [`Store::open`].
@@ -26,12 +26,28 @@ pub fn open_to_read(path: &Path) -> Result<Connection, Error> {
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&database)?;
     connection.busy_timeout(PATIENCE).map_err(&database)?;
-    if version(path, &connection)? == 0 {
+    let found = version(path, &connection)?;
+    if found == 0 {
         return Err(Error::NoDatabase {
             path: path.to_owned(),
         });
     }
+    if found < SCHEMA_VERSION {
+        show_present_names(&connection).map_err(&database)?;
+    }
     Ok(connection)
+}
+
+/// Hides the tables that an older version named otherwise behind temporary views with the present names. The
+/// file is not written to.
+fn show_present_names(connection: &Connection) -> rusqlite::Result<()> {
+    let earlier = renames::TABLES.iter().map(|rename| rename.before);
+    for stored in TABLES.iter().map(|table| table.name).chain(earlier) {
+        if let Some(view) = view_by_present_names(stored, &columns(connection, stored)?) {
+            connection.execute_batch(&view)?;
+        }
+    }
+    Ok(())
 }
 
 /// Opens an existing trace for writing, without migrating it.
@@ -159,8 +175,8 @@ pub fn meta(connection: &Connection, key: &str) -> rusqlite::Result<Option<Strin
 /// that the database lost.
 pub(crate) const FLOOR: &str = "sequence_floor";
 
-/// Columns of `table` in the database: those of the version that wrote it; none if the table was added
-/// later.
+/// Columns of `table` in the database, which are those of the version that wrote it; none if the table was
+/// added later.
 ///
 /// # Errors
 /// Errors of SQLite.
@@ -192,7 +208,7 @@ pub fn last_sequence(connection: &Connection) -> rusqlite::Result<i64> {
 pub fn records_tables(connection: &Connection) -> rusqlite::Result<Vec<&'static str>> {
     let mut found = Vec::new();
     for table in TABLES.iter().filter(|t| t.has_own_time()) {
-        if connection.table_exists(None, table.name)? {
+        if !columns(connection, table.name)?.is_empty() {
             found.push(table.name);
         }
     }

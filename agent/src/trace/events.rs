@@ -129,13 +129,13 @@ pub(crate) fn owner_returned(time_ms: i64, absence_ms: i64, source: &str) -> Eve
     event(time_ms, "owner_returned", Some(absence_ms), detail)
 }
 
-fn event(time_ms: i64, kind: &str, amount_ms: Option<i64>, detail: Option<String>) -> Event {
+fn event(time_ms: i64, kind: &str, duration_ms: Option<i64>, detail: Option<String>) -> Event {
     let kind = kind.to_owned();
     (
         time_ms,
         EventRow {
             kind,
-            amount_ms,
+            duration_ms,
             detail,
         },
     )
@@ -160,10 +160,10 @@ mod tests {
     }
 
     fn brief(events: &[Event]) -> Vec<(i64, &str, Option<i64>)> {
-        let brief = |(time_ms, row): &'_ Event| (time_ms - BEFORE.time_ms, row.amount_ms);
+        let brief = |(time_ms, row): &'_ Event| (time_ms - BEFORE.time_ms, row.duration_ms);
         let with_kind = |e| {
-            let (time_ms, amount_ms) = brief(e);
-            (time_ms, e.1.kind.as_str(), amount_ms)
+            let (time_ms, duration_ms) = brief(e);
+            (time_ms, e.1.kind.as_str(), duration_ms)
         };
         events.iter().map(with_kind).collect()
     }
@@ -249,7 +249,7 @@ mod tests {
             let event = missed(due, &BEFORE, &now, INTERVAL_MS);
             let event = event.as_ref().map(|(_, row)| {
                 assert_eq!(row.kind, "missed_sample");
-                (row.amount_ms.unwrap(), row.detail.as_deref().unwrap())
+                (row.duration_ms.unwrap(), row.detail.as_deref().unwrap())
             });
             assert_eq!(event, expected, "{due} {boottime} {monotonic}");
         }
@@ -272,7 +272,7 @@ mod tests {
             let event = overload(7, &sample, 1000);
             let event = event.as_ref().map(|(time_ms, row)| {
                 assert_eq!((*time_ms, row.kind.as_str()), (7, "overload"));
-                (row.amount_ms.unwrap(), row.detail.as_deref().unwrap())
+                (row.duration_ms.unwrap(), row.detail.as_deref().unwrap())
             });
             assert_eq!(event, expected, "{agent_cpu_us} {agent_wall_us}");
         }

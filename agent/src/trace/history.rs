@@ -8,7 +8,7 @@ use crate::sample::Sample;
 use crate::trace::changes::Changes;
 use crate::trace::gap::{self, Cause};
 use crate::trace::store::{Event, Record, Store};
-use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow};
+use gleaner_schemas::rows::{ActivityRow, FileRow, GapRow, MissingValueRow};
 use std::collections::VecDeque;
 
 /// Maximum number of events kept while nothing can be stored: enough for a day of an owner who comes and
@@ -28,7 +28,7 @@ pub(crate) struct History {
     events: VecDeque<Event>,
     files: Changes<FileRow>,
     activity: Changes<ActivityRow>,
-    absences: Changes<AbsenceRow>,
+    missing_values: Changes<MissingValueRow>,
 }
 
 impl History {
@@ -77,7 +77,7 @@ impl History {
             || self.lost.is_some()
             || follows.is_none_or(|before| before.utc_day() != now.utc_day());
         sample.row.interval_ms = follows.map(|before| now.boottime_ms - before.boottime_ms);
-        sample.row.files_whole = begins_anew;
+        sample.row.is_complete_state = begins_anew;
         if config.privacy == Privacy::Hashed {
             for file in &mut sample.files {
                 file.path = None;
@@ -99,11 +99,13 @@ impl History {
             activity: &self
                 .activity
                 .step(sample.activity, begins_anew, now.time_ms),
-            nodes: &sample.nodes,
+            numa_nodes: &sample.numa_nodes,
             cgroups: &sample.cgroups,
-            absences: &self
-                .absences
-                .step(sample.absences.rows(), begins_anew, now.time_ms),
+            missing_values: &self.missing_values.step(
+                sample.missing_values.rows(),
+                begins_anew,
+                now.time_ms,
+            ),
         })?;
         self.events.clear();
         self.last = Some(now);

@@ -178,10 +178,10 @@ impl Recorder {
     }
 }
 
-fn event(at: &Moment, kind: &str, amount_ms: Option<i64>, detail: Option<String>) -> Event {
+fn event(at: &Moment, kind: &str, duration_ms: Option<i64>, detail: Option<String>) -> Event {
     let row = EventRow {
         kind: kind.to_owned(),
-        amount_ms,
+        duration_ms,
         detail,
     };
     (at.time_ms, row)

@@ -28,7 +28,7 @@ const PAGES_AT_ONCE: i64 = 16;
 const ENDS: &str = "SELECT last.sequence FROM hosts h \
     JOIN samples next ON next.sequence = (SELECT min(sequence) FROM samples WHERE sequence > h.sequence) \
     JOIN samples last ON last.sequence = (SELECT max(sequence) FROM samples WHERE sequence < h.sequence) \
-    WHERE next.files_whole";
+    WHERE next.is_complete_state";
 
 /// Keeps one database within its limits, by a little work after each sample.
 #[derive(Debug)]
@@ -215,15 +215,15 @@ mod tests {
                     host: Some(&HostRow::default()).filter(|_| written.host),
                     events: &vec![event; written.events_count],
                     sample: &SampleRow {
-                        files_whole: written.whole,
+                        is_complete_state: written.whole,
                         ..SampleRow::default()
                     },
                     processes: &[],
                     files: &files,
                     activity: &[],
-                    nodes: &[],
+                    numa_nodes: &[],
                     cgroups: &[],
-                    absences: &[],
+                    missing_values: &[],
                 })
                 .unwrap();
         }
@@ -255,7 +255,7 @@ mod tests {
     /// Samples after which the trace may be cut, with their times, found by examining every sample.
     fn cuts(connection: &Connection) -> Vec<(i64, i64)> {
         let mut statement = connection
-            .prepare("SELECT sequence, time_ms, files_whole FROM samples ORDER BY sequence")
+            .prepare("SELECT sequence, time_ms, is_complete_state FROM samples ORDER BY sequence")
             .unwrap();
         let samples: Vec<(i64, i64, bool)> = statement
             .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -414,15 +414,15 @@ mod tests {
                     host: Some(&HostRow::default()),
                     events: &[],
                     sample: &SampleRow {
-                        files_whole: true,
+                        is_complete_state: true,
                         ..SampleRow::default()
                     },
                     processes,
                     files: &[],
                     activity: &[],
-                    nodes: &[],
+                    numa_nodes: &[],
                     cgroups: &[],
-                    absences: &[],
+                    missing_values: &[],
                 })
                 .unwrap();
         }

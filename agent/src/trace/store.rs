@@ -12,8 +12,8 @@ use crate::trace::gap::LastSample;
 use crate::trace::retention::Retention;
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
-    SampleRow,
+    ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, MissingValueRow, NumaNodeRow,
+    ProcessRow, SampleRow,
 };
 use gleaner_schemas::sql::insert;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -46,11 +46,11 @@ pub struct Record<'a> {
     /// Rows of the sample's sources of activity.
     pub activity: &'a [ActivityRow],
     /// Rows of the sample's NUMA nodes.
-    pub nodes: &'a [NodeRow],
+    pub numa_nodes: &'a [NumaNodeRow],
     /// Rows of the sample's control groups.
     pub cgroups: &'a [CgroupRow],
     /// Rows of the values that the sample could not read.
-    pub absences: &'a [AbsenceRow],
+    pub missing_values: &'a [MissingValueRow],
 }
 
 /// Time and row of an event.
@@ -268,9 +268,9 @@ fn write(connection: &mut Connection, last: i64, record: &Record<'_>) -> rusqlit
     insert_rows(&transaction, sequence, None, record.processes)?;
     insert_rows(&transaction, sequence, None, record.files)?;
     insert_rows(&transaction, sequence, None, record.activity)?;
-    insert_rows(&transaction, sequence, None, record.nodes)?;
+    insert_rows(&transaction, sequence, None, record.numa_nodes)?;
     insert_rows(&transaction, sequence, None, record.cgroups)?;
-    insert_rows(&transaction, sequence, None, record.absences)?;
+    insert_rows(&transaction, sequence, None, record.missing_values)?;
     transaction.commit()?;
     Ok(sequence)
 }

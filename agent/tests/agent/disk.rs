@@ -90,7 +90,7 @@ fn tells_of_the_full_disk(database: &Path) {
     let kinds = "SELECT kind FROM events WHERE kind LIKE 'storage%'";
     let kinds: Vec<String> = column(database, kinds);
     assert_eq!(kinds, ["storage_failed", "storage_recovered"]);
-    let lasted = "SELECT amount_ms FROM events WHERE kind = 'storage_recovered'";
+    let lasted = "SELECT duration_ms FROM events WHERE kind = 'storage_recovered'";
     let lasted: i64 = query(database, lasted);
     assert!(
         0 < lasted && lasted <= lengths[0],
@@ -102,7 +102,7 @@ fn tells_of_the_full_disk(database: &Path) {
     let whole: i64 = query(
         database,
         "SELECT count(*) FROM samples s JOIN gaps g ON s.time_ms = g.to_time_ms \
-         WHERE files_whole AND cause = 'unwritable'",
+         WHERE is_complete_state AND cause = 'unwritable'",
     );
     assert_eq!(whole, 1, "after the gap all is told anew");
 }

@@ -112,8 +112,14 @@ fn an_active_process_and_its_files_are_seen_in_their_sizes() {
     };
     assert_eq!(figures(opened), [4, 4, 0]);
     assert_eq!(figures(mapped), [16, 16, 8]);
-    assert_eq!(value(mapped, "open_count", Some("count")), Some(1));
-    assert_eq!(value(mapped, "mapped_count", Some("count")), Some(1));
+    assert_eq!(
+        value(mapped, "open_processes_count", Some("count")),
+        Some(1)
+    );
+    assert_eq!(
+        value(mapped, "mapping_processes_count", Some("count")),
+        Some(1)
+    );
 
     let row = &document["sample"];
     assert!(bytes(row, "process_bytes").unwrap() >= 72 * MIB as i64);

@@ -1,5 +1,5 @@
 //! Trees that no kernel would show: whatever their files contain, a sample is taken, sums up correctly,
-//! and notes its absences.
+//! and notes its missing values.
 //!
 //! `GLEANER_FUZZ_ROUNDS` sets the number of mutated trees; `GLEANER_FUZZ_SEED` repeats a run.
 
@@ -219,7 +219,7 @@ fn need_no_word(copy: &Copy) -> Vec<&'static str> {
     let null = columns.filter(|(_, value)| *value == Value::Null);
     let by_nature = null
         .map(|(name, _)| name)
-        .filter(|name| !sample.absences.has(name));
+        .filter(|name| !sample.missing_values.has(name));
     // Without their file a host has no ZFS or zram, which is no absence.
     let when_taken_away = [
         "arc_bytes",
@@ -251,15 +251,16 @@ fn checked(sampler: &mut Sampler, needs_no_word: &[&str]) -> Option<Sample> {
     };
     let categories: i128 = Category::ALL.iter().map(|c| integer(c.column())).sum();
     assert_eq!(
-        categories + integer("remainder_bytes"),
+        categories + integer("category_correction_bytes"),
         integer("physical_bytes")
     );
     for (name, value) in &row {
         if *value == Value::Null {
-            let has_a_word = sample.absences.has(name) || needs_no_word.contains(name);
+            let has_a_word = sample.missing_values.has(name) || needs_no_word.contains(name);
             assert!(has_a_word, "{name} without a word");
         }
-        let may_be_negative = ["remainder_bytes", "available_residual_bytes"].contains(name);
+        let may_be_negative =
+            ["category_correction_bytes", "available_residual_bytes"].contains(name);
         match value {
             Value::Integer(value) => assert!(*value >= 0 || may_be_negative, "{name} {value}"),
             Value::Real(value) => assert!(*value >= 0.0, "{name} {value}"),
@@ -274,9 +275,9 @@ fn checked(sampler: &mut Sampler, needs_no_word: &[&str]) -> Option<Sample> {
             );
         }
     }
-    for absence in sample.absences.rows() {
+    for absence in sample.missing_values.rows() {
         assert!(
-            absence.detail.len() < 200 && absence.absent_count > 0,
+            absence.detail.len() < 200 && absence.missing_count > 0,
             "{absence:?}"
         );
     }

@@ -215,7 +215,7 @@ fn a_key_press_and_a_device_plugged_in_are_told_at_once() {
     );
     host.wait_for("SELECT count(*) FROM events WHERE kind = 'owner_returned' AND detail = 'input'");
     let away = format!(
-        "SELECT count(*) FROM events WHERE amount_ms = {}",
+        "SELECT count(*) FROM events WHERE duration_ms = {}",
         owner.absence_ms.unwrap()
     );
     assert_eq!(host.number(&away), 1);
@@ -436,7 +436,9 @@ fn watch_prints_for_people_and_programs_and_tells_of_silence() {
     signal(&watched.0, Signal::STOP);
     until(&mut for_people, "silent for 3 s");
     signal(&watched.0, Signal::CONT);
-    host.wait_for("SELECT count(*) FROM events WHERE kind = 'missed_sample' AND amount_ms >= 2000");
+    host.wait_for(
+        "SELECT count(*) FROM events WHERE kind = 'missed_sample' AND duration_ms >= 2000",
+    );
     drop(watched);
     for child in [&mut people.0, &mut programs.0] {
         assert_eq!(child.wait().unwrap().code(), Some(1));

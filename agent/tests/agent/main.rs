@@ -78,9 +78,10 @@ fn bytes(row: &Json, name: &str) -> Option<i64> {
     value(row, name, Some("bytes"))
 }
 
-/// The categories with the remainder, less physical memory: 0.
+/// The categories with the category correction, less physical memory: 0.
 fn categories_less_physical(sample: &Json) -> i64 {
     let columns = gleaner_schemas::findings::Category::ALL.map(|c| c.column());
     let sum: i64 = columns.iter().filter_map(|c| bytes(sample, c)).sum();
-    sum + bytes(sample, "remainder_bytes").unwrap() - bytes(sample, "physical_bytes").unwrap()
+    sum + bytes(sample, "category_correction_bytes").unwrap()
+        - bytes(sample, "physical_bytes").unwrap()
 }

@@ -51,14 +51,14 @@ fn processes_that_end_while_they_are_read_are_gone_and_no_more() {
     for taken in 1.. {
         let begun = Instant::now();
         let sample = sampler.take().unwrap();
-        for row in sample.absences.rows() {
+        for row in sample.missing_values.rows() {
             if ["processes", "files"].contains(&row.item.as_str()) {
                 assert_eq!(row.reason, "vanished", "{row:?}");
-                vanished += row.absent_count;
+                vanished += row.missing_count;
             }
         }
         for process in &sample.processes {
-            active.insert((process.pid, process.started_ms));
+            active.insert((process.pid, process.start_boottime_ms));
             if let (Some(cpu_ms), Some(last)) = (process.cpu_ms, last) {
                 // From the start of the last sample to the end of this one, and two ticks.
                 let most_ms = last.elapsed().as_millis() as i64 * cpus + 20;
@@ -151,14 +151,14 @@ fn a_process_id_that_is_used_again_is_another_process() {
             .processes
             .into_iter()
             .find(|process| process.pid == 100);
-        found.map(|process| (process.name, process.cpu_ms, process.started_ms))
+        found.map(|process| (process.name, process.cpu_ms, process.start_boottime_ms))
     };
     assert_eq!(hundred(), None); // it sleeps, and is not active
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
     wait_for_cpu(&root.join("100/stat"), 50);
     // The sleeper's CPU time does not count for the new process; all of its own does.
-    let (name, cpu_ms, started_ms) = hundred().unwrap();
+    let (name, cpu_ms, start_boottime_ms) = hundred().unwrap();
     assert_eq!((name.as_str(), cpu_ms), ("sh", None));
     namespace.tell("kill 100; wait 100 || true");
     namespace.begin_as_100(&format!("sh -c '{BUSY}'"));
@@ -167,7 +167,7 @@ fn a_process_id_that_is_used_again_is_another_process() {
     // underflow.
     let (_, cpu_ms, started_later_ms) = hundred().unwrap();
     assert_eq!(cpu_ms, None);
-    assert!(started_later_ms > started_ms);
+    assert!(started_later_ms > start_boottime_ms);
     wait_for_cpu(&root.join("100/stat"), ticks + 5);
     let (_, cpu_ms, started_same_ms) = hundred().unwrap_or_default();
     assert!(

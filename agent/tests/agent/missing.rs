@@ -11,28 +11,28 @@ use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::SampleRow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Absences of one sample: count by item and reason, and the columns that are null.
-type SampleAbsences = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
+/// Missing values of one sample: count by item and reason, and the columns that are null.
+type SampleMissingValues = (BTreeMap<(String, String), i64>, BTreeSet<&'static str>);
 
-fn absent(sampler: &mut Sampler) -> Result<SampleAbsences, Error> {
+fn absent(sampler: &mut Sampler) -> Result<SampleMissingValues, Error> {
     let sample = sampler.take()?;
-    // Another machine's files can never be examined: each named file has an absence for that.
+    // Another machine's files can never be examined: each named file is a missing value for that.
     let rows = sample
-        .absences
+        .missing_values
         .rows()
         .into_iter()
         .filter(|row| row.item != "files");
-    let items = rows.map(|row| ((row.item, row.reason), row.absent_count));
+    let items = rows.map(|row| ((row.item, row.reason), row.missing_count));
     let columns = values(&sample.row).into_iter();
     let null = columns.filter(|(_, value)| *value == Value::Null);
     Ok((items.collect(), null.map(|(name, _)| name).collect()))
 }
 
-/// Asserts that the case's absences are exactly those of the whole tree and the expected ones, and that the
-/// columns among them are null.
+/// Asserts that the case's missing values are exactly those of the whole tree and the expected ones, and that
+/// the columns among them are null.
 fn assert_absent(
     copy: &Copy,
-    whole: &SampleAbsences,
+    whole: &SampleMissingValues,
     altered: &[(&str, Alteration)],
     expected: &[(&str, &str)],
 ) {
@@ -125,10 +125,10 @@ fn each_line_and_each_file() {
     }
 
     let vmstat = [
-        ("workingset_refault_file", "refault_file_total_count"),
-        ("workingset_refault_anon", "refault_anon_total_count"),
-        ("pswpin", "swap_in_total_count"),
-        ("pswpout", "swap_out_total_count"),
+        ("workingset_refault_file", "refault_file_total_pages"),
+        ("workingset_refault_anon", "refault_anon_total_pages"),
+        ("pswpin", "swap_in_total_pages"),
+        ("pswpout", "swap_out_total_pages"),
         ("pgmajfault", "major_fault_total_count"),
     ];
     for (line, column) in vmstat {
@@ -144,7 +144,7 @@ fn each_line_and_each_file() {
     check("t1/proc/pressure/memory", Without("full"), &full);
     check("t1/proc/loadavg", Gone, &LoadAverage::COLUMNS);
 
-    let zones = ["lotsfree_bytes", "pcp_free_bytes"];
+    let zones = ["reserve_bytes", "pcp_free_bytes"];
     check("t1/proc/zoneinfo", Gone, &zones);
     check("t1/proc/zoneinfo", Without("high "), &zones[..1]);
     check("t1/proc/zoneinfo", WithoutFirst("high "), &zones[..1]);
@@ -181,7 +181,7 @@ fn other_reasons() {
         )],
         &[("cached_bytes", "malformed")],
     );
-    let zones = ["lotsfree_bytes", "pcp_free_bytes"];
+    let zones = ["reserve_bytes", "pcp_free_bytes"];
     check(
         &[("t1/proc/zoneinfo", Says("high ", "high many\n"))],
         &all(&zones, "malformed"),

@@ -81,8 +81,8 @@ fn seen_in(mount: &str) -> [Option<[i64; 5]>; 2] {
             mib("size_bytes"),
             mib("cached_bytes"),
             mib("mapped_cached_bytes"),
-            count("open_count"),
-            count("mapped_count"),
+            count("open_processes_count"),
+            count("mapping_processes_count"),
         ])
     })
 }
@@ -142,13 +142,13 @@ impl UnprivilegedAgent {
     }
 }
 
-/// Details and count of an item's absences for one reason.
+/// Details and count of an item's missing values for one reason.
 fn absent(document: &Json, item: &str, reason: &str) -> Option<(String, i64)> {
-    let rows = document["absences"].as_array().unwrap();
+    let rows = document["missing_values"].as_array().unwrap();
     let is_it = |row: &&Json| row["item"]["value"] == item && row["reason"]["value"] == reason;
     let row = rows.iter().find(is_it)?;
     let detail = row["detail"]["value"].as_str().unwrap().to_owned();
-    Some((detail, value(row, "absent_count", Some("count")).unwrap()))
+    Some((detail, value(row, "missing_count", Some("count")).unwrap()))
 }
 
 fn has_own_row(document: &Json) -> bool {

@@ -53,8 +53,8 @@ fn a_file_opened_for_a_moment_is_seen_where_the_owner_wants_it() {
     let mut agent = start(&database, "opens = true\nprivacy = \"plain\"\n");
     wait_for_samples(&database, &mut agent.0, 1);
     let seen = format!(
-        "SELECT count(*) FROM files WHERE path = '{}' AND opened_count > 0 AND open_count = 0
-         AND mapped_count = 0 AND size_bytes = 8192 AND cached_bytes = 8192",
+        "SELECT count(*) FROM files WHERE path = '{}' AND opens_count > 0 AND open_processes_count = 0
+         AND mapping_processes_count = 0 AND size_bytes = 8192 AND cached_bytes = 8192",
         file.display()
     );
     let deadline = Instant::now() + Duration::from_secs(60);
@@ -83,7 +83,7 @@ fn nothing_is_watched_unless_asked_for() {
         file.display()
     );
     assert_eq!(number(&database, &path), 0);
-    let counted = "SELECT count(*) FROM files WHERE opened_count IS NOT NULL";
+    let counted = "SELECT count(*) FROM files WHERE opens_count IS NOT NULL";
     assert_eq!(number(&database, counted), 0);
 }
 

@@ -27,15 +27,15 @@ fn trace_of_days(folder: &Path, days: i64) -> PathBuf {
                 host: Some(&HostRow::default()),
                 events: &[],
                 sample: &SampleRow {
-                    files_whole: true,
+                    is_complete_state: true,
                     ..SampleRow::default()
                 },
                 processes: &[],
                 files: &files.collect::<Vec<_>>(),
                 activity: &[],
-                nodes: &[],
+                numa_nodes: &[],
                 cgroups: &[],
-                absences: &[],
+                missing_values: &[],
             })
             .unwrap();
     }

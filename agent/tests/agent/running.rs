@@ -49,10 +49,10 @@ pub(crate) fn is_sound(database: &Path) {
     assert_eq!(ok, "ok");
     let broken: i64 = query(
         database,
-        "SELECT (SELECT count(*) FROM samples WHERE static_kernel_bytes IS NOT NULL AND lotsfree_bytes IS NOT NULL \
-         AND physical_bytes <> static_kernel_bytes + balloon_bytes + dynamic_kernel_bytes + lotsfree_bytes \
-         + file_cache_bytes + process_bytes + guest_bytes + available_bytes + remainder_bytes) \
-         + (SELECT count(*) FROM samples s WHERE files_whole AND 4 <> (SELECT count(*) FROM activity a WHERE a.sequence = s.sequence)) \
+        "SELECT (SELECT count(*) FROM samples WHERE static_kernel_bytes IS NOT NULL AND reserve_bytes IS NOT NULL \
+         AND physical_bytes <> static_kernel_bytes + balloon_bytes + dynamic_kernel_bytes + reserve_bytes \
+         + file_cache_bytes + process_bytes + guest_bytes + available_bytes + category_correction_bytes) \
+         + (SELECT count(*) FROM samples s WHERE is_complete_state AND 4 <> (SELECT count(*) FROM activity a WHERE a.sequence = s.sequence)) \
          + (SELECT count(*) FROM samples s WHERE active_processes_count <> (SELECT count(*) FROM processes p WHERE p.sequence = s.sequence)) \
          + (SELECT count(*) FROM (SELECT time_ms < lag(time_ms) OVER (ORDER BY sequence) AS back FROM samples) WHERE back)",
     );

@@ -101,12 +101,12 @@ fn three_samples_in_strict_tables() {
     );
     // A sample has an interval if it follows another; otherwise, as on a host too busy for the interval, it
     // follows a gap.
-    let anew = "SELECT count(*) FROM samples WHERE files_whole";
+    let anew = "SELECT count(*) FROM samples WHERE is_complete_state";
     assert_eq!(
         number(&database, anew),
         1 + number(&database, "SELECT count(*) FROM gaps")
     );
-    let consistent = "SELECT min((interval_ms IS NULL) = files_whole) FROM samples";
+    let consistent = "SELECT min((interval_ms IS NULL) = is_complete_state) FROM samples";
     assert_eq!(number(&database, consistent), 1);
 
     let status: serde_json::Value =
@@ -159,8 +159,7 @@ fn a_killed_agent_leaves_whole_transactions_and_the_next_goes_on_after_a_gap() {
         number(&database, "SELECT max(sequence) FROM samples"),
         last + 4 + number(&database, &events)
     ); // start, gap, host, sample
-    let after =
-        "SELECT interval_ms IS NULL AND files_whole FROM samples ORDER BY sequence DESC LIMIT 1";
+    let after = "SELECT interval_ms IS NULL AND is_complete_state FROM samples ORDER BY sequence DESC LIMIT 1";
     assert_eq!(number(&database, after), 1);
 }
 
@@ -192,10 +191,10 @@ fn databases_that_are_not_ours_to_write_are_refused() {
     let cases = [
         (
             "PRAGMA user_version = 1000",
-            "newer agent (schema version 1000, this one knows 6)",
+            "newer agent (schema version 1000, this one knows 7)",
         ),
         (
-            "PRAGMA user_version = 6; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
+            "PRAGMA user_version = 7; UPDATE meta SET value = 'x' WHERE key = 'host_id'",
             "another host",
         ),
         ("PRAGMA application_id = 7", "another program"),

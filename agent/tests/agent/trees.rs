@@ -98,14 +98,14 @@ fn desktop() {
             // 16320000 − 10800800 free − 199200 anonymous − 200000 − 4000000 cached − 400000 reclaimable
             // − 100000 on the per-CPU lists
             ("dynamic_kernel_bytes", 620_000),
-            ("lotsfree_bytes", 80_000), // 5000 + 15000 pages
+            ("reserve_bytes", 80_000), // 5000 + 15000 pages
             // anonymous 4000 systemd + 80000 Xorg + 60000 browser + 50000 compiler,
             // shared 60000 Xorg + 40000 browser, file 5000 + 20000 + 90000 (not the estimate's 10000)
             ("process_bytes", 194_000 + 100_000 + 115_000),
             ("file_cache_bytes", 0), // another machine's files cannot be asked
             ("guest_bytes", 0),
             ("available_bytes", 15_211_000), // 16776828 − all of the above
-            ("remainder_bytes", 0),
+            ("category_correction_bytes", 0),
             ("available_free_bytes", 10_820_800), // 10800800 + 100000 − 80000
             ("pcp_free_bytes", 100_000),          // 10 + 24990 pages
             // anonymous: bash 500 and the agent 800 pages; shmem (KiB): 300000 − 100000
@@ -119,7 +119,7 @@ fn desktop() {
             ("zram_stored_bytes", 100 * 1024),
         ],
     );
-    assert_eq!(document["nodes"], json!([])); // of a single node, the sample has the figures
+    assert_eq!(document["numa_nodes"], json!([])); // of a single node, the sample has the figures
     for column in ["arc_bytes", "arc_min_bytes"] {
         assert_eq!(bytes(row, column), None, "{column}");
     }
@@ -136,7 +136,7 @@ fn desktop() {
         Some(7000)
     );
     assert_eq!(
-        value(row, "refault_file_total_count", Some("count")),
+        value(row, "refault_file_total_pages", Some("pages")),
         Some(1234)
     );
     assert_eq!(value(row, "processes_count", Some("count")), Some(6)); // the kernel thread does not count
@@ -147,7 +147,7 @@ fn desktop() {
         "cpu_ms",
         "always_active",
         "memory_source",
-        "started_ms",
+        "start_boottime_ms",
         "rss_bytes",
         "private_bytes",
         "shared_bytes",
@@ -191,8 +191,8 @@ fn desktop() {
     assert_eq!(rows(&document["processes"], "name", &columns), expected);
 
     let columns = [
-        "open_count",
-        "mapped_count",
+        "open_processes_count",
+        "mapping_processes_count",
         "size_bytes",
         "cached_bytes",
         "mapped_cached_bytes",
@@ -227,13 +227,17 @@ fn desktop() {
     }
 
     // No session reporter, no logind; two files that cannot be examined, and two processes without `maps`.
-    let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
+    let missing_values = rows(
+        &document["missing_values"],
+        "item",
+        &["reason", "missing_count"],
+    );
     let expected = [
         json!(["activity", "unsupported", 2]),
         json!(["cgroups", "unsupported", 1]), // init.scope's swap
         json!(["files", "vanished", 4]),
     ];
-    assert_eq!(absences, expected);
+    assert_eq!(missing_values, expected);
 }
 
 /// On the same desktop, a shell with 2000 KiB of anonymous memory plays a memory server.
@@ -296,13 +300,13 @@ fn server() {
             // ARC, of which 1000000 can be reclaimed
             ("dynamic_kernel_bytes", 1_099_000),
             ("available_reclaimable_kernel_bytes", 1_900_000),
-            ("lotsfree_bytes", 2000 * 64),
+            ("reserve_bytes", 2000 * 64),
             // postgres, beyond the limit for smaps_rollup: 6000000 anonymous, 1500000 shared, 500000 of files;
             // cron: 1000 anonymous (its 500 of files may be among postgres')
             ("process_bytes", 6_001_000 + 1_500_000 + 500_000),
             ("available_bytes", 56_772_000), // 67108864 − all of the above
             ("available_unused_cache_bytes", 22_500_000), // 23000000 on the LRU lists − 500000
-            ("remainder_bytes", 0),
+            ("category_correction_bytes", 0),
             ("available_idle_process_bytes", 500 * 64 + 500_000), // sleepd, shmem 2000000 − 1500000
             ("available_residual_bytes", 1000),                   // the swap cache: no part has it
         ],
@@ -315,7 +319,7 @@ fn server() {
     let nodes = [
         ("mem_total_bytes", [33_000_000, 33_000_000]),
         ("mem_free_bytes", [16_000_000, 15_967_000]),
-        ("lotsfree_bytes", [900 * 64, 1100 * 64]),
+        ("reserve_bytes", [900 * 64, 1100 * 64]),
         ("active_file_bytes", [12_000_000, 8_000_000]),
         ("inactive_file_bytes", [1_200_000, 1_800_000]),
         ("anon_bytes", [3_000_000, 3_033_000]),
@@ -325,11 +329,11 @@ fn server() {
         ("hugetlb_bytes", [512 * 2048, 0]),
     ];
     assert_eq!(
-        rows(&document["nodes"], "node", &[]),
+        rows(&document["numa_nodes"], "numa_node", &[]),
         [json!([0]), json!([1])]
     );
     for (column, kib) in nodes {
-        let nodes = document["nodes"].as_array().unwrap();
+        let nodes = document["numa_nodes"].as_array().unwrap();
         let found = [0, 1].map(|node| bytes(&nodes[node], column));
         assert_eq!(found, kib.map(|kib| Some(kib * KIB)), "{column}");
         // The nodes' figures sum up to the host's.
@@ -350,7 +354,11 @@ fn server() {
     ];
     assert_eq!(rows(&document["processes"], "name", &columns), expected);
 
-    let absences = rows(&document["absences"], "item", &["reason", "absent_count"]);
+    let missing_values = rows(
+        &document["missing_values"],
+        "item",
+        &["reason", "missing_count"],
+    );
     let expected = [
         json!(["activity", "unsupported", 4]),
         json!(["boot_id", "unsupported", 1]),
@@ -364,14 +372,14 @@ fn server() {
         json!(["psi_io_some_total_us", "unsupported", 1]),
         json!(["psi_memory_full_total_us", "unsupported", 1]),
         json!(["psi_memory_some_total_us", "unsupported", 1]),
-        json!(["reclaimed_direct_total_count", "unsupported", 1]),
-        json!(["reclaimed_kswapd_total_count", "unsupported", 1]),
-        json!(["refault_anon_total_count", "unsupported", 1]),
-        json!(["refault_file_total_count", "unsupported", 1]),
+        json!(["reclaimed_direct_total_pages", "unsupported", 1]),
+        json!(["reclaimed_kswapd_total_pages", "unsupported", 1]),
+        json!(["refault_anon_total_pages", "unsupported", 1]),
+        json!(["refault_file_total_pages", "unsupported", 1]),
         json!(["zswap_bytes", "unsupported", 1]),
         json!(["zswapped_bytes", "unsupported", 1]),
     ];
-    assert_eq!(absences, expected);
+    assert_eq!(missing_values, expected);
 }
 
 /// DAMON's estimate is read if the owner allows it; it is absent if there is none.
@@ -393,8 +401,8 @@ fn damon_by_the_owners_word() {
                 Some("ms"),
             )
         });
-        let absences = rows(&document["absences"], "item", &["reason"]);
-        let told = absences.contains(&json!(["damon_idle_p50_ms", "unsupported"]));
+        let missing_values = rows(&document["missing_values"], "item", &["reason"]);
+        let told = missing_values.contains(&json!(["damon_idle_p50_ms", "unsupported"]));
         (idle, told)
     };
     let idle_ms = [-1000, 500, 3000, 5500, 7000].map(Some);

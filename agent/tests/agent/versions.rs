@@ -6,10 +6,10 @@ use crate::{copies, succeed};
 use gleaner_agent::trace::database::{columns, open_to_read};
 use gleaner_agent::trace::export::export;
 use gleaner_agent::trace::store::Store;
-use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::column::{Kind, Row};
-use gleaner_schemas::rows::{SampleRow, TABLES};
+use gleaner_schemas::rows::{SampleRow, TABLES, table};
 use gleaner_schemas::sql::{APPLICATION_ID, MIGRATIONS};
+use gleaner_schemas::{SCHEMA_VERSION, renames};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 
@@ -52,13 +52,17 @@ fn insert_required(connection: &Connection, table: &str, sequence: i64) {
     let table = gleaner_schemas::rows::table(table).unwrap();
     // Columns that may be absent since version 5 were required earlier.
     let is_required = |name: &str, nullable: bool| !nullable || name == "boottime_ms";
-    let required = table
-        .columns
-        .iter()
-        .filter(|c| is_required(c.name, c.nullable) && present.iter().any(|name| name == c.name));
-    let (names, values): (Vec<_>, Vec<_>) = required
-        .map(|c| (c.name, if c.kind == Kind::Text { "'x'" } else { "1" }))
-        .unzip();
+    let required = present.iter().filter_map(|name| {
+        let declared = renames::column_name(table.name, name);
+        let column = table.columns.iter().find(|c| c.name == declared)?;
+        let value = if column.kind == Kind::Text {
+            "'x'"
+        } else {
+            "1"
+        };
+        is_required(column.name, column.nullable).then_some((name.as_str(), value))
+    });
+    let (names, values): (Vec<_>, Vec<_>) = required.unzip();
     let insert = format!(
         "INSERT INTO {} (sequence, time_ms, {}) VALUES ({sequence}, 1000, {})",
         table.name,
@@ -136,6 +140,59 @@ fn a_database_of_version_1_is_exported_as_it_is() {
     let exported = export(&path, &folder.path().join("dataset")).unwrap();
     assert_eq!((exported.rows_count, exported.last_sequence), (4, 3));
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+/// Tables and columns that version 7 renamed.
+#[test]
+fn a_database_of_version_6_is_read_and_upgraded_under_the_present_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = of_version(6, folder.path());
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO files (sequence, file_id, open_count, mapped_count, opened_count) VALUES (3, 9, 1, 2, 5);
+             INSERT INTO absences VALUES (3, 'files', 'denied', 'fd', 4);
+             INSERT INTO nodes (sequence, node, mem_total_bytes, mem_free_bytes, lotsfree_bytes)
+             VALUES (3, 1, 10, 5, 6);
+             INSERT INTO events VALUES (4, 1000, 'sleep', 7, NULL);
+             UPDATE samples SET lotsfree_bytes = 8, running_count = 9",
+        )
+        .unwrap();
+    drop(connection);
+    let before = std::fs::read(&path).unwrap();
+    let values = |connection: Connection| {
+        let value =
+            |query: &str| -> i64 { connection.query_row(query, [], |row| row.get(0)).unwrap() };
+        [
+            "SELECT is_complete_state FROM samples",
+            "SELECT mapping_processes_count FROM files",
+            "SELECT start_boottime_ms FROM processes",
+            "SELECT missing_count FROM missing_values JOIN samples USING (sequence)",
+            "SELECT opens_count FROM files",
+            "SELECT reserve_bytes FROM numa_nodes WHERE numa_node = 1",
+            "SELECT duration_ms FROM events",
+            "SELECT reserve_bytes FROM samples",
+            "SELECT running_tasks_count FROM samples",
+        ]
+        .map(value)
+    };
+    let expected = [1, 2, 0, 4, 5, 6, 7, 8, 9];
+    assert_eq!(values(open_to_read(&path).unwrap()), expected);
+    let status = gleaner_agent::status::read(&path, 90_000, 2000).unwrap();
+    assert_eq!(status.missing_values[0].missing_count, 4);
+    let root = folder.path().join("dataset");
+    let exported = export(&path, &root).unwrap();
+    assert_eq!((exported.rows_count, exported.last_sequence), (8, 4));
+    let dataset = gleaner_dataset::Dataset::open(&root).unwrap();
+    for name in ["missing_values", "numa_nodes", "files", "events"] {
+        assert_eq!(dataset.rows(&table(name).unwrap()), 1, "{name}");
+    }
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+
+    drop(Store::open(&path, Some("host-a"), 9).unwrap());
+    assert_eq!(values(Connection::open(&path).unwrap()), expected);
+    let again = export(&path, &root).unwrap();
+    assert_eq!((again.rows_count, again.last_sequence), (0, 4));
 }
 
 /// Row counts of the database, and whether a sample must have a time since boot.
@@ -246,7 +303,7 @@ fn a_tree_without_uptime_is_recorded_and_exported_without_a_time_since_boot() {
     let intervals = "SELECT count(*) FROM samples WHERE interval_ms > 0";
     assert_eq!(number(&database, intervals), 1, "this host's clock tells");
     let reason =
-        "SELECT count(*) FROM absences WHERE item = 'boottime_ms' AND reason = 'unsupported'";
+        "SELECT count(*) FROM missing_values WHERE item = 'boottime_ms' AND reason = 'unsupported'";
     assert_eq!(number(&database, reason), 1);
     // The next run finds a sample without its host's time since boot.
     run();

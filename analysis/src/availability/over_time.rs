@@ -92,7 +92,7 @@ fn point(
         static_kernel_bytes: category(Category::StaticKernel),
         balloon_bytes: category(Category::Balloon),
         dynamic_kernel_bytes: category(Category::DynamicKernel),
-        lotsfree_bytes: category(Category::Lotsfree),
+        reserve_bytes: category(Category::Reserve),
         process_bytes: category(Category::Process),
         file_cache_bytes: category(Category::FileCache),
         guest_bytes: category(Category::Guest),
@@ -116,7 +116,7 @@ mod tests {
         let n = available.len();
         let mut categories = vec![vec![Some(1); n]; Category::ALL.len()];
         categories[Category::Available as usize] = available.iter().copied().map(Some).collect();
-        categories[Category::Lotsfree as usize] = vec![None; n];
+        categories[Category::Reserve as usize] = vec![None; n];
         Samples {
             time_ms: (0..n as i64).map(|i| i * 90).collect(),
             categories,
@@ -148,7 +148,7 @@ mod tests {
                 (180, 9.0, true, Some(false))
             ]
         );
-        assert_eq!(points[0].lotsfree_bytes, None);
+        assert_eq!(points[0].reserve_bytes, None);
         assert_eq!(points[0].min_harvestable_bytes, None);
     }
 

@@ -21,7 +21,7 @@ const OF_HOST: &str = "used";
 pub(crate) fn names() -> Vec<&'static str> {
     let category = |c: &Category| c.column().trim_end_matches("_bytes");
     let mut names: Vec<&str> = Category::ALL.iter().map(category).collect();
-    names.extend(["kernel", "physical", "harvestable", "remainder"]);
+    names.extend(["kernel", "physical", "harvestable", "category_correction"]);
     names.extend(["live_file_cache", "available_paper", "kernel_paper"]);
     names.push(OF_HOST);
     names
@@ -105,7 +105,7 @@ fn of_host(host: &HostHistory<'_>) -> Vec<Distribution> {
     found.push(known(&kernel(samples)));
     found.push(Distribution::of(physical().zip(physical())));
     found.push(known(&samples.harvestable_bytes));
-    found.push(known(&samples.remainder_bytes));
+    found.push(known(&samples.category_correction_bytes));
     found.push(known(&live.file_cache_bytes));
     found.push(known(&live.available_bytes));
     found.push(known(&kernel_with_reserve(samples)));
@@ -126,7 +126,7 @@ fn kernel(samples: &Samples) -> Vec<Option<i64>> {
 
 /// Table 2's kernel column. It includes the reserve: only so do the table's rows sum to physical memory.
 fn kernel_with_reserve(samples: &Samples) -> Vec<Option<i64>> {
-    let reserve = |i| samples.category(Category::Lotsfree, i);
+    let reserve = |i| samples.category(Category::Reserve, i);
     let with = |(i, kernel): (usize, Option<i64>)| Some(kernel?.saturating_add(reserve(i)?));
     kernel(samples).into_iter().enumerate().map(with).collect()
 }

@@ -34,8 +34,8 @@ fn of_host(trace: &HostTrace<'_>, most: usize) -> Result<Vec<TopFile>> {
     let standing = StandingTime::new(trace, trace.files.sample_of.clone());
     let file_ids = rows.present("file_id")?;
     let paths = rows.texts("path")?;
-    let open = rows.present("open_count")?;
-    let mapped = rows.present("mapped_count")?;
+    let open = rows.present("open_processes_count")?;
+    let mapped = rows.present("mapping_processes_count")?;
     let cached: Vec<Option<i64>> = rows.integers("cached_bytes")?.iter().collect();
     let mut found = Vec::new();
     for group in rows.groups(&["file_id"])? {

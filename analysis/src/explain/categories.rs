@@ -134,8 +134,8 @@ pub(super) fn of(
             dynamic_kernel,
         )?,
         explained(
-            "lotsfree",
-            "lotsfree_bytes",
+            "reserve",
+            "reserve_bytes",
             "the kernel's reserve: the zones' high watermarks",
             Vec::new(),
         )?,
@@ -167,7 +167,7 @@ pub(super) fn of(
         }
     }
     // Negative if the kernel's figures contradict each other: available is then 0.
-    rest.push(less("remainder", read("remainder_bytes")?));
+    rest.push(less("category correction", read("category_correction_bytes")?));
     found.push(explained(
         "available",
         "available_bytes",

@@ -46,7 +46,10 @@ pub(super) fn files(
     let rows = &trace.files.rows;
     let standing = StandingTime::new(trace, trace.files.sample_of.clone());
     let (ids, paths) = (rows.present("file_id")?, rows.texts("path")?);
-    let (open, mapped) = (rows.integers("open_count")?, rows.integers("mapped_count")?);
+    let (open, mapped) = (
+        rows.integers("open_processes_count")?,
+        rows.integers("mapping_processes_count")?,
+    );
     let cached = rows.integers("cached_bytes")?;
     let mapped_cached = rows.integers("mapped_cached_bytes")?;
     let mut held = FileMemory::default();

@@ -45,7 +45,7 @@ pub fn explain(
     };
     let columns: Vec<&str> = SampleRow::TABLE.columns.iter().map(|c| c.name).collect();
     let rows = found.trace.reader.read(&SampleRow::TABLE, &columns)?;
-    let absences = sight::absent_at(&mut found.trace, at)?;
+    let missing_values = sight::absent_at(&mut found.trace, at)?;
     let trace = &found.trace;
     let sample = Sample { rows: &rows, at };
     let (processes, process_memory) = consumers::processes(trace, at)?;
@@ -73,7 +73,7 @@ pub fn explain(
         quota: quota::of(&found, at, asked.headroom_share),
         processes,
         files,
-        absences,
+        missing_values,
         host_id: host,
     })
 }

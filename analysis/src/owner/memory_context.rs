@@ -68,7 +68,7 @@ fn footprint(
 ) -> Result<Option<Footprint>> {
     let rows = &host.trace.processes.rows;
     let column = |name| rows.integers(name);
-    let (pids, starts) = (column("pid")?, column("started_ms")?);
+    let (pids, starts) = (column("pid")?, column("start_boottime_ms")?);
     let parts = [
         column("anon_bytes")?,
         column("shmem_bytes")?,

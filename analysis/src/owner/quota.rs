@@ -80,7 +80,7 @@ pub(crate) fn categories(samples: &Samples, at: usize) -> Option<Categories> {
     let figures = Figures::of(
         unsigned(samples.physical_bytes[at]),
         |category| samples.category(category, at).map(unsigned),
-        samples.remainder_bytes[at],
+        samples.category_correction_bytes[at],
     );
     figures.complete()
 }
@@ -148,7 +148,7 @@ mod tests {
             time_ms: vec![AT],
             physical_bytes: vec![1000],
             categories,
-            remainder_bytes: vec![Some(0)],
+            category_correction_bytes: vec![Some(0)],
             harvestable_bytes: vec![Some(400)],
             load5: vec![load5],
             owner_idle_ms: vec![owner_idle_ms],

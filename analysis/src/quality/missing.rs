@@ -7,9 +7,9 @@ use crate::trace::reads::ReadSet;
 use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
-    Absence, ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
-    LiveFileCache, MemoryContext, MemoryUsage, MissingMeasure, NotionSizes, Parameters, TopFile,
-    TopProcess,
+    ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
+    LiveFileCache, MemoryContext, MemoryUsage, MissingValue, MissingMeasure, NotionSizes, Parameters,
+    TopFile, TopProcess,
 };
 use gleaner_schemas::units::Seconds;
 
@@ -44,7 +44,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
     let is_wanted = parameters.wants(&[MemoryUsage::KEY, HostMemory::KEY]);
     for (sizes, category) in named.chain(others) {
         if is_wanted && sizes.iter().all(Option::is_none) {
-            let why = why_absent(&found.absences, &format!("{category}_bytes"));
+            let why = why_missing(&found.missing_values, &format!("{category}_bytes"));
             say(
                 "memory_usage",
                 format!("{category} is absent in every sample{why}"),
@@ -89,7 +89,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
         && host.live_files.is_absent()
     {
         let why = if host.trace.files.rows.rows_count() == 0 {
-            let why = why_absent(&found.absences, "files");
+            let why = why_missing(&found.missing_values, "files");
             format!("no file was recorded{why}")
         } else {
             "of no sample with a file can it be told whether the owner was away".to_owned()
@@ -109,7 +109,7 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
         );
     }
     if parameters.wants(&[TopProcess::KEY]) && found.top_processes.is_empty() {
-        let why = why_absent(&found.absences, "processes");
+        let why = why_missing(&found.missing_values, "processes");
         say(
             "top_processes",
             format!("no process with its memory was recorded{why}"),
@@ -119,11 +119,11 @@ fn of_host(host: &HostHistory<'_>, found: &Findings, pass: &Pass<'_>) -> Vec<Mis
         && !found.worst_dips.is_empty()
         && host.trace.processes.rows.rows_count() == 0
     {
-        let why = why_absent(&found.absences, "processes");
+        let why = why_missing(&found.missing_values, "processes");
         say("dip_processes", format!("no process was recorded{why}"));
     }
     if parameters.wants(&[TopFile::KEY]) && found.top_files.is_empty() {
-        let why = why_absent(&found.absences, "files");
+        let why = why_missing(&found.missing_values, "files");
         say(
             "top_files",
             format!("no file with its cached bytes was recorded{why}"),
@@ -150,7 +150,7 @@ fn owner(
     }
     let contexts = &found.memory_context;
     if parameters.wants(&[MemoryContext::KEY]) && contexts.is_empty() {
-        let why = why_absent(&found.absences, "processes");
+        let why = why_missing(&found.missing_values, "processes");
         say(
             "memory_context",
             format!("what processes held at a return was not recorded{why}"),
@@ -208,8 +208,8 @@ pub(crate) fn no_arrivals(without: usize, hosts_count: usize) -> MissingMeasure 
 }
 
 /// `: denied (Permission denied)`; empty if the host recorded no reason.
-fn why_absent(absences: &[Absence], item: &str) -> String {
-    let found = absences.iter().find(|a| a.item == item);
+fn why_missing(missing_values: &[MissingValue], item: &str) -> String {
+    let found = missing_values.iter().find(|a| a.item == item);
     found.map_or_else(String::new, |a| format!(": {} ({})", a.reason, a.detail))
 }
 

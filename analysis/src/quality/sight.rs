@@ -7,18 +7,22 @@ use crate::trace::reads::ReadSet;
 use crate::trace::standing::StandingTime;
 use crate::trace::{HostTrace, SampleRows};
 use gleaner_schemas::column::Row;
-use gleaner_schemas::findings::{Absence, ActivitySource, FindingList, Findings, Quota};
-use gleaner_schemas::rows::{AbsenceRow, ActivityRow};
+use gleaner_schemas::findings::{ActivitySource, FindingList, Findings, MissingValue, Quota};
+use gleaner_schemas::renames::item_name;
+use gleaner_schemas::rows::{ActivityRow, MissingValueRow};
 
 /// Items that could not be read, by host.
-pub(crate) struct AbsenceRecords;
+pub(crate) struct MissingValueRecords;
 
-impl HostMeasure for AbsenceRecords {
-    const OUTPUTS: &'static [MeasureOutput] = &[MeasureOutput::of::<Absence>(ReadSet::SAMPLES)];
+impl HostMeasure for MissingValueRecords {
+    const OUTPUTS: &'static [MeasureOutput] =
+        &[MeasureOutput::of::<MissingValue>(ReadSet::SAMPLES)];
 
     fn write(host: &mut HostHistory<'_>, pass: &Pass<'_>, findings: &mut Findings) -> Result<()> {
-        if pass.parameters.wants(&[Absence::KEY]) {
-            findings.absences.extend(absences(&mut host.trace)?);
+        if pass.parameters.wants(&[MissingValue::KEY]) {
+            findings
+                .missing_values
+                .extend(missing_values(&mut host.trace)?);
         }
         Ok(())
     }
@@ -44,42 +48,50 @@ impl HostMeasure for ActivitySources {
 /// Counts each item and reason once, in the order of their first appearance. A vanished item counts only
 /// for the sample of its row; all others hold until their next row, which has a count of 0 when the item is
 /// readable again.
-fn absences(trace: &mut HostTrace<'_>) -> Result<Vec<Absence>> {
-    let columns = ["item", "reason", "detail", "absent_count"];
+fn missing_values(trace: &mut HostTrace<'_>) -> Result<Vec<MissingValue>> {
+    let columns = ["item", "reason", "detail", "missing_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let SampleRows { rows, sample_of } =
-        reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
+        reader.read_changes(&MissingValueRow::TABLE, &columns, samples)?;
     let standing = StandingTime::new(trace, sample_of);
-    let counts = rows.present("absent_count")?;
-    rows.groups(&["item", "reason"])?
-        .into_iter()
-        .map(|group| {
-            let reason = rows.text("reason", group[0])?;
-            let most = if reason == "vanished" { 1 } else { usize::MAX };
-            let spans = standing.spans(&group).into_iter();
-            let samples_count: usize = spans
-                .filter(|(row, _)| counts[*row] > 0)
-                .map(|(_, span)| span.len().min(most))
-                .sum();
-            Ok(Absence {
+    let counts = rows.present("missing_count")?;
+    let mut found: Vec<MissingValue> = Vec::new();
+    for group in rows.groups(&["item", "reason"])? {
+        let reason = rows.text("reason", group[0])?;
+        let most = if reason == "vanished" { 1 } else { usize::MAX };
+        let spans = standing.spans(&group).into_iter();
+        let samples_count: usize = spans
+            .filter(|(row, _)| counts[*row] > 0)
+            .map(|(_, span)| span.len().min(most))
+            .sum();
+        let samples_count = samples_count as i64;
+        let item = item_name(&rows.text("item", group[0])?).to_owned();
+        // Versions that named the item otherwise may have recorded a part of the trace.
+        let known = found
+            .iter_mut()
+            .find(|m| m.item == item && m.reason == reason);
+        match known {
+            Some(known) => known.samples_count += samples_count,
+            None => found.push(MissingValue {
                 host_id: trace.host().to_owned(),
-                item: rows.text("item", group[0])?,
+                item,
                 detail: rows.text("detail", group[0])?,
-                samples_count: samples_count as i64,
+                samples_count,
                 reason,
-            })
-        })
-        .collect()
+            }),
+        }
+    }
+    Ok(found)
 }
 
 /// Items that could not be read at a sample, in words.
 pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<String>> {
-    let columns = ["item", "reason", "detail", "absent_count"];
+    let columns = ["item", "reason", "detail", "missing_count"];
     let (reader, samples) = (&mut trace.reader, &trace.samples);
     let SampleRows { rows, sample_of } =
-        reader.read_changes(&AbsenceRow::TABLE, &columns, samples)?;
+        reader.read_changes(&MissingValueRow::TABLE, &columns, samples)?;
     let standing = StandingTime::new(trace, sample_of);
-    let counts = rows.present("absent_count")?;
+    let counts = rows.present("missing_count")?;
     let mut found = Vec::new();
     for group in rows.groups(&["item", "reason"])? {
         for (row, span) in standing.spans(&group) {
@@ -87,7 +99,7 @@ pub(crate) fn absent_at(trace: &mut HostTrace<'_>, at: usize) -> Result<Vec<Stri
             let holds = reason != "vanished" || span.start == at;
             if counts[row] > 0 && span.contains(&at) && holds {
                 let (item, detail) = (rows.text("item", row)?, rows.text("detail", row)?);
-                found.push(format!("{item}: {reason} ({detail})"));
+                found.push(format!("{}: {reason} ({detail})", item_name(&item)));
             }
         }
     }

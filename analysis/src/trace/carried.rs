@@ -5,7 +5,7 @@ use super::frame::Frame;
 use super::span::Lead;
 use crate::error::Result;
 use gleaner_schemas::column::{Row, Table};
-use gleaner_schemas::rows::{AbsenceRow, FileRow};
+use gleaner_schemas::rows::{FileRow, MissingValueRow};
 
 /// Rows that are valid in the span, by the span's samples: a row from before the span that is still valid at
 /// its first sample is assigned to that sample.
@@ -23,7 +23,7 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
     if table.name == FileRow::TABLE.name {
         // The file was opened only in the step of its own row.
         let carried = is_carried.iter().zip(&kept).filter(|(_, kept)| **kept);
-        rows.forget("opened_count", carried.map(|(c, _)| *c).collect())?;
+        rows.forget("opens_count", carried.map(|(c, _)| *c).collect())?;
     }
     let told_at = told_at.into_iter().flatten();
     Ok(SampleRows {
@@ -75,13 +75,14 @@ fn carried(
 /// Returns true for each row that ends an item, or that was valid only in its own sample.
 fn is_over(rows: &Frame, table: &Table) -> Result<Vec<bool>> {
     let all = 0..rows.rows_count();
-    if table.name == AbsenceRow::TABLE.name {
-        let (counts, reasons) = (rows.integers("absent_count")?, rows.texts("reason")?);
+    if table.name == MissingValueRow::TABLE.name {
+        let (counts, reasons) = (rows.integers("missing_count")?, rows.texts("reason")?);
         let is_over = |row| counts.get(row) == Some(0) || reasons.get(row) == Some("vanished");
         return Ok(all.map(is_over).collect());
     }
     if table.name == FileRow::TABLE.name {
-        let [open, mapped] = ["open_count", "mapped_count"].map(|column| rows.integers(column));
+        let [open, mapped] =
+            ["open_processes_count", "mapping_processes_count"].map(|column| rows.integers(column));
         let (open, mapped, cached) = (open?, mapped?, rows.integers("cached_bytes")?);
         let is_over = |row| {
             open.get(row) == Some(0) && mapped.get(row) == Some(0) && cached.get(row).is_none()

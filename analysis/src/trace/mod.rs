@@ -31,7 +31,7 @@ use std::ops::Range;
 /// Columns of `processes` that [`HostTrace::processes`] contains.
 const PROCESS_COLUMNS: [&str; 7] = [
     "pid",
-    "started_ms",
+    "start_boottime_ms",
     "name",
     "cpu_ms",
     "anon_bytes",
@@ -42,11 +42,11 @@ const PROCESS_COLUMNS: [&str; 7] = [
 const FILE_COLUMNS: [&str; 7] = [
     "file_id",
     "path",
-    "open_count",
-    "mapped_count",
+    "open_processes_count",
+    "mapping_processes_count",
     "cached_bytes",
     "mapped_cached_bytes",
-    "opened_count",
+    "opens_count",
 ];
 
 /// A host of a dataset, with at least one sample.

@@ -14,9 +14,9 @@ use gleaner_schemas::findings::Category;
 pub(crate) const COUNTERS: [&str; 6] = [
     "psi_memory_some_total_us",
     "psi_memory_full_total_us",
-    "refault_file_total_count",
-    "refault_anon_total_count",
-    "swap_in_total_count",
+    "refault_file_total_pages",
+    "refault_anon_total_pages",
+    "swap_in_total_pages",
     "major_fault_total_count",
 ];
 
@@ -29,7 +29,7 @@ const FEW: [&str; 8] = [
     "load5",
     "guest_load5",
     "owner_idle_ms",
-    "files_whole",
+    "is_complete_state",
 ];
 
 /// A host's samples, one vector per column; `categories` has one per [`Category::ALL`], in that order.
@@ -46,14 +46,14 @@ pub(crate) struct Samples {
     pub(crate) categories: Vec<Vec<Option<i64>>>,
     pub(crate) available_bytes: Vec<i64>,
     /// Absent in traces of other programs, like all values that only an agent knows.
-    pub(crate) remainder_bytes: Vec<Option<i64>>,
+    pub(crate) category_correction_bytes: Vec<Option<i64>>,
     pub(crate) residual_bytes: Vec<Option<i64>>,
     pub(crate) harvestable_bytes: Vec<Option<i64>>,
     pub(crate) mem_available_bytes: Vec<Option<i64>>,
     /// Owner's part of the 5-minute load average.
     pub(crate) load5: Vec<Option<f64>>,
     pub(crate) owner_idle_ms: Vec<Option<i64>>,
-    pub(crate) files_whole: Vec<bool>,
+    pub(crate) is_complete_state: Vec<bool>,
     pub(crate) boottime_ms: Vec<Option<i64>>,
     /// Values of each counter, in the order of [`COUNTERS`].
     pub(crate) counters: Vec<Vec<Option<i64>>>,
@@ -71,14 +71,14 @@ impl Samples {
             "boottime_ms",
             "interval_ms",
             "physical_bytes",
-            "remainder_bytes",
+            "category_correction_bytes",
             "available_residual_bytes",
             "harvestable_bytes",
             "mem_available_bytes",
             "load5",
             "guest_load5",
             "owner_idle_ms",
-            "files_whole",
+            "is_complete_state",
             "agent_cpu_us",
             "agent_rss_bytes",
         ]);
@@ -120,15 +120,15 @@ impl Samples {
             interval_ms: optional("interval_ms")?,
             categories,
             available_bytes: frame.present("available_bytes")?.to_vec(),
-            remainder_bytes: optional("remainder_bytes")?,
+            category_correction_bytes: optional("category_correction_bytes")?,
             residual_bytes: optional("available_residual_bytes")?,
             load5: (frame.reals("load5")?.iter())
                 .zip(frame.reals("guest_load5")?.iter())
                 .map(|(load5, guest_load5)| owner_load5(load5, guest_load5))
                 .collect(),
             owner_idle_ms: optional("owner_idle_ms")?,
-            files_whole: frame
-                .flags("files_whole")?
+            is_complete_state: frame
+                .flags("is_complete_state")?
                 .iter()
                 .map(|f| f == Some(true))
                 .collect(),

@@ -175,7 +175,7 @@ mod tests {
     fn what_stands_lands_at_the_next_sample_that_counts() {
         let samples = Samples {
             time_ms: vec![0; 8],
-            files_whole: vec![true, false, false, false, false, true, false, false],
+            is_complete_state: vec![true, false, false, false, false, true, false, false],
             ..Samples::default()
         };
         // Sample 4 is in another run than 3, and 5 is a full sample. After 7 no sample counts.

@@ -45,7 +45,7 @@ pub(crate) fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<
         let mut at = segment.end;
         for i in segment.clone().rev() {
             forgotten[i] = at;
-            if samples.files_whole[i] {
+            if samples.is_complete_state[i] {
                 at = i;
             }
         }
@@ -61,7 +61,7 @@ mod tests {
     fn a_state_is_forgotten_at_the_next_whole_one_and_at_gaps() {
         let samples = Samples {
             time_ms: vec![0; 6],
-            files_whole: vec![true, false, true, false, true, false],
+            is_complete_state: vec![true, false, true, false, true, false],
             ..Default::default()
         };
         assert_eq!(forgotten_at(&samples, &[0..4, 4..6]), [2, 2, 4, 4, 6, 6]);

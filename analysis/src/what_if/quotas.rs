@@ -120,7 +120,7 @@ mod tests {
             time_ms: time.collect(),
             physical_bytes: vec![100; steps.len()],
             categories,
-            remainder_bytes: vec![Some(0); steps.len()],
+            category_correction_bytes: vec![Some(0); steps.len()],
             mem_available_bytes: steps.iter().map(|(_, a)| a.map(|a| a / 2)).collect(),
             ..Samples::default()
         }

@@ -29,7 +29,7 @@ fn found(measures: &[&str]) -> Value {
             }
             let row = SampleRow {
                 owner_idle_ms: Some((i + shift) % 12 * 600_000),
-                files_whole: i % 144 == 0 || i == 106,
+                is_complete_state: i % 144 == 0 || i == 106,
                 ..sample(300 + (i + shift) * 7 % 400)
             };
             r.row(host, sequence, second, &row);
@@ -41,7 +41,7 @@ fn found(measures: &[&str]) -> Value {
             };
             let file = FileRow {
                 file_id: 1,
-                open_count: i % 5,
+                open_processes_count: i % 5,
                 cached_bytes: Some(20 * MIB),
                 ..FileRow::default()
             };

@@ -174,7 +174,7 @@ fn contradictory_figures_give_an_answer() {
         SampleRow {
             physical_bytes: -1,
             available_bytes: -5,
-            remainder_bytes: i64::MIN,
+            category_correction_bytes: i64::MIN,
             available_residual_bytes: i64::MIN,
             load5: Some(f64::NAN),
             owner_idle_ms: Some(-7),

@@ -44,7 +44,7 @@ fn explained(host: &str, at_s: Option<i64>) -> Result<Explanation, AnalysisError
     for (file_id, mapped) in [(1, Some(24 * MIB)), (2, None)] {
         let file = FileRow {
             file_id,
-            open_count: 1,
+            open_processes_count: 1,
             cached_bytes: Some(30 * MIB),
             mapped_cached_bytes: mapped,
             ..FileRow::default()
@@ -161,7 +161,7 @@ fn an_imported_host_is_explained_by_its_trace() {
         .unwrap();
     let mut samples = RowsBuilder::new(&SampleRow::TABLE);
     let known = [
-        ("files_whole", Value::Flag(false)),
+        ("is_complete_state", Value::Flag(false)),
         ("physical_bytes", Value::Integer(8 * MIB)),
         ("available_bytes", Value::Integer(5 * MIB)),
         ("mem_available_bytes", Value::Integer(5 * MIB)),

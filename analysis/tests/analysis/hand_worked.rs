@@ -15,7 +15,7 @@ use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_schemas::findings::{
     AvailabilityPeriods, Findings, MemoryUsage, Notion, Parameters, Scope,
 };
-use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow, GapRow, ProcessRow, SampleRow};
+use gleaner_schemas::rows::{ActivityRow, FileRow, GapRow, MissingValueRow, ProcessRow, SampleRow};
 
 const A: [(i64, i64, i64); 9] = [
     (0, 600, 0),
@@ -35,7 +35,7 @@ fn fleet() -> Recording {
     for (i, (second, available, owner_idle)) in A.into_iter().enumerate() {
         let row = SampleRow {
             owner_idle_ms: Some(owner_idle * 1000),
-            files_whole: i == 0 || i == 7,
+            is_complete_state: i == 0 || i == 7,
             available_residual_bytes: if i == 3 { -8 * MIB } else { MIB },
             agent_cpu_us: if i == 0 { 18_000 } else { 9_000 },
             ..sample(available)
@@ -66,11 +66,11 @@ fn fleet() -> Recording {
             state: "denied".into(),
             ..Default::default()
         };
-        let absent = AbsenceRow {
+        let absent = MissingValueRow {
             item: "static_kernel_bytes".into(),
             reason: "contradicted".into(),
             detail: "zoneinfo".into(),
-            absent_count: 1,
+            missing_count: 1,
         };
         r.row("b", sequence, second, &row)
             .row("b", sequence, second, &blind)
@@ -173,7 +173,7 @@ fn use_of_memory_by_class_and_all() {
     let names = [
         "static_kernel",
         "dynamic_kernel",
-        "lotsfree",
+        "reserve",
         "process",
         "available",
         "balloon",
@@ -395,7 +395,10 @@ fn what_is_not_measured_says_why() {
         ]
     );
     assert_eq!(
-        (f.absences[0].item.as_str(), f.absences[0].samples_count),
+        (
+            f.missing_values[0].item.as_str(),
+            f.missing_values[0].samples_count
+        ),
         ("static_kernel_bytes", 2)
     );
     assert_eq!(
@@ -460,11 +463,11 @@ fn top_processes_by_name() {
     );
 }
 
-fn file(file_id: i64, open_count: i64, cached_mib: Option<i64>) -> FileRow {
+fn file(file_id: i64, open_processes_count: i64, cached_mib: Option<i64>) -> FileRow {
     FileRow {
         file_id,
         path: (file_id == 2).then(|| "/usr/lib/libc.so".into()),
-        open_count,
+        open_processes_count,
         cached_bytes: cached_mib.map(|m| m * MIB),
         ..Default::default()
     }

@@ -47,7 +47,7 @@ fn with_a_file() -> Recording {
         let row = SampleRow {
             owner_idle_ms: (minute < 40).then_some((minute + 60) * 60_000),
             file_cache_bytes: in_use_mib * MIB,
-            files_whole: minute == 0,
+            is_complete_state: minute == 0,
             ..sample(900 - in_use_mib)
         };
         let sequence = i as i64 + 1;
@@ -55,7 +55,7 @@ fn with_a_file() -> Recording {
         if minute == 20 || minute == 25 {
             let file = FileRow {
                 file_id: 1,
-                open_count: i64::from(minute == 20),
+                open_processes_count: i64::from(minute == 20),
                 cached_bytes: (minute == 20).then_some(700 * MIB),
                 ..Default::default()
             };

@@ -42,7 +42,7 @@ struct Memory {
     guest: i64,
     balloon: i64,
     static_kernel: Option<i64>,
-    lotsfree: Option<i64>,
+    reserve: Option<i64>,
 }
 
 fn memory() -> impl Strategy<Value = Memory> {
@@ -60,7 +60,7 @@ fn memory() -> impl Strategy<Value = Memory> {
             guest: of.2,
             balloon: of.3,
             static_kernel: of.4,
-            lotsfree: of.5,
+            reserve: of.5,
         })
 }
 
@@ -115,7 +115,7 @@ fn of_memory(step: &Step) -> SampleRow {
         guest_bytes: memory.guest * MIB,
         balloon_bytes: memory.balloon * MIB,
         static_kernel_bytes: memory.static_kernel.map(|mib| mib * MIB),
-        lotsfree_bytes: memory.lotsfree.map(|mib| mib * MIB),
+        reserve_bytes: memory.reserve.map(|mib| mib * MIB),
         process_bytes: row.process_bytes - (memory.guest + memory.balloon) * MIB,
         ..row
     }
@@ -166,7 +166,7 @@ fn recorded(steps: &[Step], intervals: &[(i64, i64)]) -> (Recording, Vec<i64>) {
             pids.push(pid);
             let process = ProcessRow {
                 pid,
-                started_ms: started_s * 1000,
+                start_boottime_ms: started_s * 1000,
                 anon_bytes: mib.map(|mib| mib * MIB),
                 ..ProcessRow::default()
             };

@@ -94,10 +94,10 @@ fn an_owner_out_of_sight_is_neither_away_nor_there() {
     assert_eq!((f.owner_period_lengths.len(), f.reclaims.len()), (0, 0));
 }
 
-fn file(file_id: i64, open_count: i64, cached_mib: Option<i64>) -> FileRow {
+fn file(file_id: i64, open_processes_count: i64, cached_mib: Option<i64>) -> FileRow {
     FileRow {
         file_id,
-        open_count,
+        open_processes_count,
         cached_bytes: cached_mib.map(|m| m * MIB),
         ..Default::default()
     }
@@ -122,12 +122,12 @@ fn with_files() -> Recording {
         let row = SampleRow {
             file_cache_bytes: in_use * MIB,
             process_bytes: (424 - in_use) * MIB,
-            files_whole: i == 0 || i == 15,
+            is_complete_state: i == 0 || i == 15,
             ..sample(500)
         };
         let (sequence, second) = record(&mut r, i, row);
         let opened = FileRow {
-            opened_count: Some(2),
+            opens_count: Some(2),
             ..file(3, 0, Some(10))
         };
         let rows = match i {
@@ -215,7 +215,7 @@ pub(crate) const HEADROOM: i64 = 161_061_273;
 fn process(pid: i64, started_s: i64, anon_mib: i64) -> ProcessRow {
     ProcessRow {
         pid,
-        started_ms: started_s * 1000,
+        start_boottime_ms: started_s * 1000,
         name: "x".into(),
         anon_bytes: Some(anon_mib * MIB),
         shmem_bytes: Some(10 * MIB),
@@ -237,8 +237,8 @@ pub(crate) fn with_processes(lent_mib: i64) -> Recording {
             mem_available_bytes: Some(if i == 5 { 300 - guest } else { 500 } * MIB),
             boot_id: Some("b".into()),
             psi_memory_some_total_us: Some(1000 * at * at),
-            refault_file_total_count: (i != 5).then_some(at),
-            swap_in_total_count: Some(if i == 7 { 0 } else { 9 }),
+            refault_file_total_pages: (i != 5).then_some(at),
+            swap_in_total_pages: Some(if i == 7 { 0 } else { 9 }),
             ..sample(500 - guest)
         };
         let (sequence, second) = record(&mut r, i, row);
@@ -439,7 +439,7 @@ fn contradictory_figures_end_in_an_answer() {
                 physical_bytes: bytes,
                 static_kernel_bytes: Some(bytes),
                 dynamic_kernel_bytes: bytes,
-                lotsfree_bytes: Some(bytes),
+                reserve_bytes: Some(bytes),
                 file_cache_bytes: bytes,
                 guest_bytes: bytes,
                 available_bytes: bytes,
@@ -450,7 +450,7 @@ fn contradictory_figures_end_in_an_answer() {
             };
             let (sequence, second) = record(&mut r, i, row);
             let size = FileRow {
-                mapped_count: bytes,
+                mapping_processes_count: bytes,
                 cached_bytes: Some(bytes),
                 mapped_cached_bytes: Some(bytes),
                 ..file(1, bytes, None)
@@ -458,7 +458,7 @@ fn contradictory_figures_end_in_an_answer() {
             let process = ProcessRow {
                 anon_bytes: Some(bytes),
                 shmem_bytes: Some(bytes),
-                started_ms: bytes,
+                start_boottime_ms: bytes,
                 ..process(1, 0, 0)
             };
             r.row("a", sequence, second, &size)

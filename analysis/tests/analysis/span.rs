@@ -5,7 +5,7 @@ use crate::recording::{MIB, NOON, Recording, sample};
 use gleaner_analysis::{AnalysisError, analyze};
 use gleaner_schemas::findings::{Findings, Parameters};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, ClockRow, FileRow, GapRow, ProcessRow, SampleRow,
+    ActivityRow, ClockRow, FileRow, GapRow, MissingValueRow, ProcessRow, SampleRow,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ fn chance(of: impl IntoIterator<Item = i64>) -> i64 {
 struct StandingRows {
     files: BTreeMap<i64, FileRow>,
     sources: BTreeMap<String, ActivityRow>,
-    absences: BTreeMap<(String, String), AbsenceRow>,
+    missing_values: BTreeMap<(String, String), MissingValueRow>,
 }
 
 /// Three days of two hosts, and the first hours of a third; only the part in `span` (seconds after noon),
@@ -86,7 +86,7 @@ fn recorded(span: &Range<i64>) -> Recording {
                 let row = SampleRow {
                     owner_idle_ms: (slot % 31 != 5).then_some((slot + number) % 9 * STEP * 1000),
                     load5: Some(if slot % 13 == 0 { 0.5 } else { 0.1 }),
-                    files_whole: is_whole,
+                    is_complete_state: is_whole,
                     file_cache_bytes: chance([number, slot]) % 40 * MIB,
                     ..sample(50 + chance([number, slot / 3, 1]) % 700)
                 };
@@ -121,26 +121,26 @@ impl StandingRows {
     fn take(&mut self, told: Self) {
         self.files.extend(told.files);
         self.sources.extend(told.sources);
-        self.absences.extend(told.absences);
-        self.absences
-            .retain(|(_, reason), row| reason != "vanished" && row.absent_count > 0);
+        self.missing_values.extend(told.missing_values);
+        self.missing_values
+            .retain(|(_, reason), row| reason != "vanished" && row.missing_count > 0);
         for file in self.files.values_mut() {
-            file.opened_count = None;
+            file.opens_count = None;
         }
-        (self.files).retain(|_, file| file.open_count > 0 || file.cached_bytes.is_some());
+        (self.files).retain(|_, file| file.open_processes_count > 0 || file.cached_bytes.is_some());
     }
 
     fn without(&self, told: &Self) -> Self {
         let mut rest = Self {
             files: self.files.clone(),
             sources: self.sources.clone(),
-            absences: self.absences.clone(),
+            missing_values: self.missing_values.clone(),
         };
         rest.files.retain(|key, _| !told.files.contains_key(key));
         rest.sources
             .retain(|key, _| !told.sources.contains_key(key));
-        rest.absences
-            .retain(|key, _| !told.absences.contains_key(key));
+        rest.missing_values
+            .retain(|key, _| !told.missing_values.contains_key(key));
         rest
     }
 }
@@ -150,12 +150,12 @@ fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
     let mut told = StandingRows::default();
     for file_id in 0..6 {
         let what = chance([number, slot, file_id, 3]) % 24;
-        let open_count = what % 3;
-        if (is_whole && open_count > 0) || (!is_whole && what < 6) {
+        let open_processes_count = what % 3;
+        if (is_whole && open_processes_count > 0) || (!is_whole && what < 6) {
             let row = FileRow {
                 file_id,
-                open_count,
-                opened_count: (what == 3).then_some(2),
+                open_processes_count,
+                opens_count: (what == 3).then_some(2),
                 cached_bytes: (what % 5 > 0).then_some((what + slot % 7) * MIB),
                 ..FileRow::default()
             };
@@ -183,13 +183,13 @@ fn told(number: i64, slot: i64, is_whole: bool) -> StandingRows {
     for (n, (item, reason)) in (0..).zip([("files", "denied"), ("processes", "vanished")]) {
         let what = chance([number, slot, n, 5]) % 20;
         if (is_whole && what > 5) || what < 4 {
-            let row = AbsenceRow {
+            let row = MissingValueRow {
                 item: item.to_owned(),
                 reason: reason.to_owned(),
                 detail: "why".to_owned(),
-                absent_count: what % 3,
+                missing_count: what % 3,
             };
-            told.absences
+            told.missing_values
                 .insert((item.to_owned(), reason.to_owned()), row);
         }
     }
@@ -203,7 +203,7 @@ fn tell(r: &mut Recording, host: &str, sequence: i64, t: i64, told: &StandingRow
     for row in told.sources.values() {
         r.row(host, sequence, t, row);
     }
-    for row in told.absences.values() {
+    for row in told.missing_values.values() {
         r.row(host, sequence, t, row);
     }
 }
@@ -268,7 +268,7 @@ fn assert_same(found: &Findings, expected: &Findings, span: &Range<i64>) {
         // Sorted: the order of first appearance depends on the rows valid at the first sample.
         f.activity_sources
             .sort_by_key(|a| (a.host_id.clone(), a.source.clone(), a.state.clone()));
-        f.absences
+        f.missing_values
             .sort_by_key(|a| (a.host_id.clone(), a.item.clone()));
         serde_json::to_value(f).unwrap()
     };
@@ -287,7 +287,7 @@ fn a_span_of_utc_days_is_a_dataset_of_these_days() {
     assert!(found.hosts.len() == 2 && !found.idle_periods.is_empty());
     assert!(!found.top_files.is_empty() && !found.top_processes.is_empty());
     assert!(!found.live_file_cache.is_empty() && !found.gaps.is_empty());
-    assert!(found.absences.len() >= 4 && found.activity_sources.len() >= 6);
+    assert!(found.missing_values.len() >= 4 && found.activity_sources.len() >= 6);
     // Host c has samples only on the day before.
     let missing: Vec<_> = found
         .missing_measures
@@ -416,24 +416,24 @@ fn what_stood_before_is_told_at_the_first_sample() {
     for i in 0..6 {
         let row = SampleRow {
             owner_idle_ms: Some(0),
-            files_whole: i == 0,
+            is_complete_state: i == 0,
             file_cache_bytes: 10 * MIB,
             ..sample(500)
         };
         r.row("a", 1 + i, i * 600, &row);
     }
-    let file = |file_id, open_count, cached_mib, opened_count| FileRow {
+    let file = |file_id, open_processes_count, cached_mib, opens_count| FileRow {
         file_id,
-        open_count,
-        opened_count,
+        open_processes_count,
+        opens_count,
         cached_bytes: Some(cached_mib * MIB),
         ..FileRow::default()
     };
-    let absence = |item: &str, reason: &str, absent_count| AbsenceRow {
+    let absence = |item: &str, reason: &str, missing_count| MissingValueRow {
         item: item.into(),
         reason: reason.into(),
-        absent_count,
-        ..AbsenceRow::default()
+        missing_count,
+        ..MissingValueRow::default()
     };
     let input = ActivityRow {
         source: "input".into(),
@@ -446,8 +446,8 @@ fn what_stood_before_is_told_at_the_first_sample() {
         // A file opened, read and closed between two samples.
         .row("a", 3, 1200, &file(3, 0, 5, Some(2)))
         .row("a", 1, 0, &absence("files", "denied", 1))
-        .row("a", 1, 0, &absence("nodes", "denied", 1))
-        .row("a", 2, 600, &absence("nodes", "denied", 0))
+        .row("a", 1, 0, &absence("numa_nodes", "denied", 1))
+        .row("a", 2, 600, &absence("numa_nodes", "denied", 0))
         .row("a", 3, 1200, &absence("processes", "vanished", 1))
         .row("a", 1, 0, &input);
     let f = r
@@ -457,10 +457,10 @@ fn what_stood_before_is_told_at_the_first_sample() {
         })
         .unwrap();
     assert_eq!(f.hosts[0].samples_count, 3);
-    let absences: Vec<_> = (f.absences.iter())
+    let missing_values: Vec<_> = (f.missing_values.iter())
         .map(|a| (&*a.item, a.samples_count))
         .collect();
-    assert_eq!(absences, [("files", 3)], "the others are over");
+    assert_eq!(missing_values, [("files", 3)], "the others are over");
     let sources: Vec<_> = (f.activity_sources.iter())
         .map(|a| (&*a.source, a.samples_count))
         .collect();

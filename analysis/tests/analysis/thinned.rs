@@ -33,7 +33,7 @@ fn fleet() -> Recording {
         let begins = before.is_none() || gap || (second + 43_200) % 86_400 < INTERVAL_S;
         let row = SampleRow {
             interval_ms: before.filter(|_| !gap).map(|b| (second - b) * 1000),
-            files_whole: begins,
+            is_complete_state: begins,
             ..sample(available)
         };
         recording.row("a", 10 + 2 * step, second, &row);

@@ -22,7 +22,7 @@ pub(crate) fn memory(findings: &Findings) -> String {
         ("kernel", "kernel"),
         ("process", "process"),
         ("file_cache", "file cache"),
-        ("lotsfree", "reserve"),
+        ("reserve", "reserve"),
         ("available", "available"),
         ("harvestable", "harvestable"),
     ] {
@@ -90,7 +90,7 @@ pub(super) fn by_class(findings: &Findings) -> String {
         .memory_usage
         .iter()
         .filter(|u| is_worth_a_row(findings, &u.size_class))
-        // Balloon, guest and remainder are 0 on most hosts.
+        // Balloon, guest and category correction are 0 on most hosts.
         .filter(|u| u.min_bytes != 0 || u.max_bytes != 0)
     {
         let mut row = usage_row(&u.category.replace('_', " "), u);

@@ -29,7 +29,7 @@ pub struct Memory {
     pub boottime_ms: Option<i64>,
     /// Time since the sample before; `None` after a gap.
     pub interval_ms: Option<i64>,
-    /// Physical memory and its categories, without the remainder.
+    /// Physical memory and its categories, without the category correction.
     #[serde(flatten)]
     pub figures: Figures,
     /// Memory that could be lent without paging out the owner's pages.
@@ -246,12 +246,12 @@ mod tests {
             static_kernel_bytes: Some(6),
             balloon_bytes: 7,
             dynamic_kernel_bytes: 8,
-            lotsfree_bytes: Some(9),
+            reserve_bytes: Some(9),
             process_bytes: 10,
             file_cache_bytes: 11,
             guest_bytes: 12,
             available_bytes: 37,
-            remainder_bytes: -1,
+            category_correction_bytes: -1,
             harvestable_bytes: Some(14),
             mem_available_bytes: Some(15),
             owner_idle_ms: Some(19),
@@ -267,7 +267,7 @@ mod tests {
         let text = serde_json::to_string(&memory).unwrap();
         let expected = "{\"database_id\":\"d\",\"sequence\":1,\"time_ms\":1795000000004,\"received_time_ms\":3,\
             \"boottime_ms\":4,\"interval_ms\":5,\"physical_bytes\":100,\"static_kernel_bytes\":6,\
-            \"balloon_bytes\":7,\"dynamic_kernel_bytes\":8,\"lotsfree_bytes\":9,\"process_bytes\":10,\
+            \"balloon_bytes\":7,\"dynamic_kernel_bytes\":8,\"reserve_bytes\":9,\"process_bytes\":10,\
             \"file_cache_bytes\":11,\"guest_bytes\":12,\"available_bytes\":37,\"harvestable_bytes\":14,\
             \"mem_available_bytes\":15,\"quota_bytes\":16,\"idle_quota_bytes\":17,\"state\":\"idle\",\
             \"since_time_ms\":18,\"owner_idle_ms\":19,\"load5\":0.5,\"memory_pressure_share\":0.25,\

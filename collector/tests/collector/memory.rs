@@ -16,7 +16,7 @@ fn calm(n: i64) -> SampleRow {
         physical_bytes: 1000,
         static_kernel_bytes: Some(10),
         dynamic_kernel_bytes: 80,
-        lotsfree_bytes: Some(10),
+        reserve_bytes: Some(10),
         process_bytes: 200,
         file_cache_bytes: 100,
         available_bytes: 600 + n,

@@ -7,8 +7,9 @@ use arrow::datatypes::{DataType, Schema};
 use arrow::ipc::reader::StreamDecoder;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use gleaner_schemas::SCHEMA_VERSION;
-use gleaner_schemas::arrow::{IDENTITY, schema};
+use gleaner_schemas::arrow::{IDENTITY, schema, with_present_names};
 use gleaner_schemas::column::Table;
+use gleaner_schemas::renames::table_name;
 use gleaner_schemas::rows::TABLES;
 use std::io::{self, Read};
 use std::panic;
@@ -70,8 +71,9 @@ pub enum BatchError {
 }
 
 impl Batch {
-    /// Decodes the batch in `body`, with the columns of this program's schema version; columns that an older
-    /// version did not record are absent.
+    /// Decodes the batch in `body`, with the tables and columns of this program's schema version: those that
+    /// an older version named otherwise have their present names, and columns that it did not record are
+    /// absent.
     ///
     /// # Errors
     /// [`BatchError`]; memory and time are bounded by `limits` whatever `body` holds.
@@ -151,7 +153,7 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
     }
     let name = entry("gleaner.table").ok_or_else(|| malformed("a stream without a table"))?;
     // Tables that only a collector writes are not among these.
-    let found = TABLES.into_iter().find(|t| t.name == name);
+    let found = TABLES.into_iter().find(|t| t.name == table_name(name));
     found.ok_or_else(|| malformed(format!("there is no table {name:?}")))
 }
 
@@ -159,8 +161,12 @@ fn table_of(schema: &Schema) -> Result<Table, BatchError> {
 fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<RecordBatch, BatchError> {
     let expected = Arc::new(schema(table));
     let wrong = |detail: String| malformed(format!("table {}: {detail}", table.name));
-    let found = rows.schema_ref();
-    if let Some(unknown) = found
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    let named = Arc::new(with_present_names(rows.schema_ref()));
+    let rows = RecordBatch::try_new_with_options(named, rows.columns().to_vec(), &options)
+        .map_err(|e| wrong(e.to_string()))?;
+    if let Some(unknown) = rows
+        .schema_ref()
         .fields()
         .iter()
         .find(|f| expected.index_of(f.name()).is_err())
@@ -218,7 +224,6 @@ fn adapted(table: &Table, rows: &RecordBatch, fill: &mut usize) -> Result<Record
             lacking.name
         )));
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
     RecordBatch::try_new_with_options(expected, columns, &options).map_err(|e| wrong(e.to_string()))
 }
 

@@ -15,6 +15,7 @@ use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::{FileDecoder, read_footer_length};
 use arrow::ipc::{Block, Footer, MetadataVersion, root_as_footer};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use gleaner_schemas::arrow::with_present_names;
 use gleaner_schemas::column::Table;
 use std::fs::File;
 use std::ops::Range;
@@ -29,6 +30,7 @@ const KEPT_ROWS: u64 = 4096;
 pub(crate) struct MappedFile {
     path: PathBuf,
     pub(crate) data: Buffer,
+    /// Columns of the file, by their present names.
     pub(crate) schema: SchemaRef,
     pub(crate) version: MetadataVersion,
     pub(crate) blocks: Vec<Block>,
@@ -318,7 +320,7 @@ fn contents(footer: &Footer<'_>) -> Result<(SchemaRef, MetadataVersion, Vec<Bloc
         .ok_or_else(|| ArrowError::IpcError("its footer has no schema".to_owned()))?;
     let blocks = footer.recordBatches().iter().flatten().copied().collect();
     Ok((
-        Arc::new(try_fb_to_schema(schema)?),
+        Arc::new(with_present_names(&try_fb_to_schema(schema)?)),
         footer.version(),
         blocks,
     ))

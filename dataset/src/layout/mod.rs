@@ -9,5 +9,5 @@ pub(crate) mod retired;
 mod sweep;
 
 pub(crate) use durable::{clear, create_folders, entries, put, remove, sync_folder};
-pub(crate) use places::{DAMAGED, LOCK, RETIRED, STAGING, date, day, folder};
+pub(crate) use places::{DAMAGED, LOCK, RETIRED, STAGING, date, day, folder, table_and_date};
 pub(crate) use sweep::{arrow_files, sweep};

@@ -1,6 +1,8 @@
 //! Names of files and folders in a dataset's folder.
 
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
+use gleaner_schemas::renames;
+use gleaner_schemas::rows::DATASET_TABLES;
 
 /// The file that lists all files of the dataset.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -35,6 +37,21 @@ pub(crate) fn folder(table: &str, date: &str) -> String {
     format!("{table}/date={date}")
 }
 
+/// Names of the folders that a dataset's tables may have: of the present version, then of earlier ones.
+pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
+    let present = DATASET_TABLES.into_iter().map(|table| table.name);
+    present.chain(renames::TABLES.into_iter().map(|rename| rename.before))
+}
+
+/// Table, by its present name, and date of the file at `path`, relative to the dataset; `None` for a path of
+/// another form. A file of an older version stays in the folder of the table's earlier name.
+pub(crate) fn table_and_date(path: &str) -> Option<(&str, &str)> {
+    let (table, rest) = path.split_once("/date=")?;
+    let (date, file) = rest.split_once('/')?;
+    let is_in_folder = tables().any(|name| name == table) && !file.contains('/');
+    is_in_folder.then(|| (renames::table_name(table), date))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,5 +68,29 @@ mod tests {
             assert_eq!(date(day(time_ms)).as_deref(), Some(text), "{time_ms}");
         }
         assert_eq!(date(day(i64::MAX)), None);
+    }
+
+    #[test]
+    fn a_file_is_of_the_table_that_its_folder_was_called_after() {
+        for (path, expected) in [
+            (
+                "samples/date=2026-11-21/1.arrow",
+                Some(("samples", "2026-11-21")),
+            ),
+            (
+                "absences/date=2026-11-21/1.arrow",
+                Some(("missing_values", "2026-11-21")),
+            ),
+            (
+                "missing_values/date=2026-11-21/1.arrow",
+                Some(("missing_values", "2026-11-21")),
+            ),
+            ("colours/date=2026-11-21/1.arrow", None),
+            ("samples/date=2026-11-21/folder/1.arrow", None),
+            ("samples/date=2026-11-21", None),
+            ("samples/1.arrow", None),
+        ] {
+            assert_eq!(table_and_date(path), expected, "{path}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::durable::entries;
 use super::names::WriterName;
-use super::retired;
+use super::{places, retired};
 use crate::{DatasetError, Result};
 use std::fs;
 use std::path::Path;
@@ -27,8 +27,8 @@ pub(crate) fn sweep(root: &Path, name: &WriterName, belongs: impl Fn(&Path) -> b
 /// The Arrow files in their places, relative to `root`, whether or not a manifest names them.
 pub(crate) fn arrow_files(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for table in gleaner_schemas::rows::DATASET_TABLES {
-        let folder = root.join(table.name);
+    for table in places::tables() {
+        let folder = root.join(table);
         if !folder.is_dir() {
             continue;
         }

@@ -1,9 +1,9 @@
 //! A writer's part of a dataset at one moment, for copying it elsewhere.
 
+use crate::layout;
 use crate::layout::names::WriterName;
 use crate::layout::retired;
 use crate::{DatasetError, FileEntry, Manifest, Result};
-use gleaner_schemas::rows::DATASET_TABLES;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -78,13 +78,8 @@ impl Snapshot {
     /// manifest or not.
     #[must_use]
     pub fn is_of_writer(&self, path: &str) -> bool {
-        let mut parts = path.split('/');
-        let (table, date, file) = (parts.next(), parts.next(), parts.next());
-        let is_table = DATASET_TABLES.iter().any(|t| Some(t.name) == table);
-        is_table
-            && date.is_some_and(|date| date.starts_with("date="))
-            && file.is_some_and(|file| file.ends_with(".arrow"))
-            && parts.next().is_none()
+        layout::table_and_date(path).is_some()
+            && path.ends_with(".arrow")
             && WriterName::of_file(path) == self.name
     }
 }

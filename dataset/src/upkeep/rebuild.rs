@@ -25,8 +25,7 @@ pub(crate) fn rebuilt(root: &Path, name: &WriterName) -> Result<Manifest> {
 
 /// Manifest entry of the file at `path` in the folder `root`, computed from the file.
 pub(crate) fn entry_of(root: &Path, path: &str) -> Result<FileEntry> {
-    let (table, date) = path.split_once("/date=").unwrap_or_default();
-    let date = date.split('/').next().unwrap_or_default();
+    let (table, date) = layout::table_and_date(path).unwrap_or_default();
     let data = map_file(root, path);
     let hash = data.map_or_else(|_| String::new(), |data| blake3::hash(&data).to_string());
     let mut entry = FileEntry {

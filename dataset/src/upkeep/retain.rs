@@ -12,7 +12,7 @@ use arrow::record_batch::RecordBatch;
 use gleaner_schemas::arrow::schema;
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, CgroupRow, FileRow, NodeRow, ProcessRow, SampleRow,
+    ActivityRow, CgroupRow, FileRow, MissingValueRow, NumaNodeRow, ProcessRow, SampleRow,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::time::SystemTime;
 pub const DETAILS: [&str; 4] = [
     ProcessRow::TABLE.name,
     FileRow::TABLE.name,
-    NodeRow::TABLE.name,
+    NumaNodeRow::TABLE.name,
     CgroupRow::TABLE.name,
 ];
 
@@ -32,8 +32,8 @@ const THINNED: [Table; 7] = [
     ProcessRow::TABLE,
     FileRow::TABLE,
     ActivityRow::TABLE,
-    AbsenceRow::TABLE,
-    NodeRow::TABLE,
+    MissingValueRow::TABLE,
+    NumaNodeRow::TABLE,
     CgroupRow::TABLE,
 ];
 

@@ -19,7 +19,7 @@ use arrow::ipc::convert::try_fb_to_schema;
 use arrow::ipc::reader::FileDecoder;
 use arrow::ipc::{Block, MessageHeader, MetadataVersion, root_as_message};
 use arrow::record_batch::RecordBatch;
-use gleaner_schemas::arrow::schema;
+use gleaner_schemas::arrow::{schema, with_present_names};
 use gleaner_schemas::column::Table;
 use std::collections::{BTreeMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,7 +110,8 @@ impl Salvage {
         let whole = end + body - at;
         match message.header_type() {
             MessageHeader::Schema => {
-                self.schema = Arc::new(try_fb_to_schema(message.header_as_schema()?).ok()?);
+                let found = try_fb_to_schema(message.header_as_schema()?).ok()?;
+                self.schema = Arc::new(with_present_names(&found));
                 self.version = message.version();
                 Some((whole, None))
             }

@@ -15,7 +15,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use gleaner_schemas::column::{Row, Table};
-use gleaner_schemas::rows::{AbsenceRow, ActivityRow, FileRow};
+use gleaner_schemas::rows::{ActivityRow, FileRow, MissingValueRow};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl DayThinning {
         let available = integers(samples, "available_bytes")?;
         let intervals = integers(samples, "interval_ms")?;
         let lowest = integers(samples, "mem_available_min_bytes")?;
-        let wholes = flags(samples, "files_whole")?;
+        let wholes = flags(samples, "is_complete_state")?;
 
         let mut databases: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for row in 0..samples.num_rows() {
@@ -104,7 +104,7 @@ impl DayThinning {
         let rows: UInt32Array = kept.iter().map(|kept| kept.row as u32).collect();
         let samples = take_record_batch(samples, &rows)?;
         let whole: BooleanArray = kept.iter().map(|kept| Some(kept.is_whole)).collect();
-        let samples = with(&samples, "files_whole", Arc::new(whole))?;
+        let samples = with(&samples, "is_complete_state", Arc::new(whole))?;
         let intervals: Int64Array = kept.iter().map(|kept| kept.interval_ms).collect();
         let samples = with(&samples, "interval_ms", Arc::new(intervals))?;
         let lowest: Int64Array = kept.iter().map(|kept| kept.lowest_bytes).collect();
@@ -115,7 +115,7 @@ impl DayThinning {
     /// The rows of another table that remain: of a table of changes the complete states, of other tables
     /// the rows of kept samples. The result is unordered.
     pub(crate) fn rows(&self, table: &Table, rows: &RecordBatch) -> Result<RecordBatch> {
-        let changes = [FileRow::TABLE, ActivityRow::TABLE, AbsenceRow::TABLE];
+        let changes = [FileRow::TABLE, ActivityRow::TABLE, MissingValueRow::TABLE];
         if changes.iter().any(|t| t.name == table.name) {
             return self.whole_states(table, rows);
         }
@@ -247,7 +247,7 @@ enum Changes<'a> {
     Activity {
         idle: &'a Int64Array,
     },
-    Absences {
+    MissingValues {
         count: &'a Int64Array,
         reason: &'a arrow::array::StringArray,
     },
@@ -258,16 +258,16 @@ impl<'a> Changes<'a> {
         Ok(match table.name {
             "files" => Self::Files {
                 counts: [
-                    integers(rows, "open_count")?,
-                    integers(rows, "mapped_count")?,
+                    integers(rows, "open_processes_count")?,
+                    integers(rows, "mapping_processes_count")?,
                 ],
                 cached: integers(rows, "cached_bytes")?,
             },
             "activity" => Self::Activity {
                 idle: integers(rows, "idle_ms")?,
             },
-            _ => Self::Absences {
-                count: integers(rows, "absent_count")?,
+            _ => Self::MissingValues {
+                count: integers(rows, "missing_count")?,
                 reason: column(rows, "reason")?
                     .as_string_opt()
                     .ok_or_else(|| wrong("reason"))?,
@@ -282,12 +282,12 @@ impl<'a> Changes<'a> {
                 counts.iter().all(|count| count.value(row) == 0) && cached.is_null(row)
             }
             Self::Activity { .. } => false,
-            Self::Absences { count, .. } => count.value(row) == 0,
+            Self::MissingValues { count, .. } => count.value(row) == 0,
         }
     }
 
     fn is_of_its_sample_alone(&self, row: usize) -> bool {
-        matches!(self, Self::Absences { reason, .. } if reason.value(row) == "vanished")
+        matches!(self, Self::MissingValues { reason, .. } if reason.value(row) == "vanished")
     }
 
     /// `whole` with the values that depend on the time to which a row is moved.
@@ -311,15 +311,15 @@ impl<'a> Changes<'a> {
             }
             // The file was opened in its own step only.
             Self::Files { .. } => {
-                let opened = integers(rows, "opened_count")?;
+                let opened = integers(rows, "opens_count")?;
                 let once = |told: &PlacedRow| {
                     let is_news = identities.sequences[told.row] == told.sequence;
                     optional(opened, told.row).filter(|_| is_news)
                 };
                 let opened: Int64Array = told.iter().map(once).collect();
-                with(&whole, "opened_count", Arc::new(opened))
+                with(&whole, "opens_count", Arc::new(opened))
             }
-            Self::Absences { .. } => Ok(whole),
+            Self::MissingValues { .. } => Ok(whole),
         }
     }
 }

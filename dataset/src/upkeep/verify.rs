@@ -137,8 +137,7 @@ fn misstated(
     let Some(table) = table(&entry.table) else {
         return Ok(None); // a table of a newer Gleaner
     };
-    let folder = layout::folder(&entry.table, &entry.date);
-    let is_in_folder = entry.path.rsplit_once('/').map(|(folder, _)| folder) == Some(&folder);
+    let is_in_folder = layout::table_and_date(&entry.path) == Some((&*entry.table, &*entry.date));
     let has_column = |name: &str| table.columns.iter().any(|column| column.name == name);
     let mut names = file.schema.fields().iter().map(|field| field.name());
     let is_of_table =

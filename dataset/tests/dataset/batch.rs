@@ -2,12 +2,13 @@
 //! no harm.
 
 use arrow::array::AsArray;
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, Schema};
 use arrow::record_batch::RecordBatch;
 use gleaner_dataset::batch::Limits;
 use gleaner_dataset::{Batch, BatchError, Identity, RowsBuilder};
 use gleaner_schemas::column::{Row, Table, Value};
-use gleaner_schemas::rows::{GapRow, ProcessRow, SampleRow};
+use gleaner_schemas::renames;
+use gleaner_schemas::rows::{GapRow, MissingValueRow, NumaNodeRow, ProcessRow, SampleRow};
 use proptest::prelude::*;
 
 const HOST: &str = "00112233445566778899aabbccddeeff";
@@ -78,6 +79,54 @@ fn a_batch_comes_back_as_it_went() {
     }
 }
 
+/// `rows` of `table` as version 6 sent them.
+fn as_version_6(table: &Table, rows: &RecordBatch) -> RecordBatch {
+    let mut schema = rows.schema_ref().as_ref().clone();
+    schema.metadata.insert("gleaner.schema_version", "6");
+    for rename in renames::TABLES.iter().filter(|r| r.now == table.name) {
+        schema.metadata.insert("gleaner.table", rename.before);
+    }
+    let before = |name: &str| {
+        let mut of_table = renames::COLUMNS.iter().filter(|r| r.table == table.name);
+        let rename = of_table.find(|rename| rename.now == name);
+        rename.map_or(name.to_owned(), |rename| rename.before.to_owned())
+    };
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_name(before(field.name())));
+    let schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata.clone());
+    RecordBatch::try_new(schema.into(), rows.columns().to_vec()).unwrap()
+}
+
+#[test]
+fn a_batch_of_version_6_is_read_under_the_present_names() {
+    let mut sent = some();
+    let missing = MissingValueRow {
+        item: "files".to_owned(),
+        missing_count: 3,
+        ..MissingValueRow::default()
+    };
+    sent.push(rows(HOST, DATABASE, &[(7, 1000, missing)]));
+    let node = NumaNodeRow {
+        numa_node: 1,
+        reserve_bytes: Some(5),
+        ..NumaNodeRow::default()
+    };
+    sent.push(rows(HOST, DATABASE, &[(7, 1000, node)]));
+    let older: Vec<_> = sent
+        .iter()
+        .map(|(table, rows)| (*table, as_version_6(table, rows)))
+        .collect();
+    let names = |at: usize| older[at].1.schema_ref();
+    assert!(names(0).index_of("files_whole").is_ok() && names(3).index_of("node").is_ok());
+    assert_eq!(names(2).metadata["gleaner.table"], "absences");
+    let batch = decoded(&Batch::encode(&older).unwrap()).unwrap();
+    assert_eq!(batch.tables.len(), sent.len());
+    for ((sent_table, sent_rows), (table, rows)) in sent.iter().zip(&batch.tables) {
+        assert_eq!(sent_table.name, table.name);
+        assert_eq!(sent_rows, rows);
+    }
+}
+
 #[test]
 fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
     let (table, rows) = some().remove(0);
@@ -106,7 +155,7 @@ fn an_older_batch_lacks_columns_and_a_newer_is_refused() {
         time_ms: 0,
     };
     let known = [
-        ("files_whole", Value::Flag(false)),
+        ("is_complete_state", Value::Flag(false)),
         ("physical_bytes", Value::Integer(1)),
         ("available_bytes", Value::Integer(1)),
     ];

@@ -4,14 +4,14 @@ use crate::made_rows::copy;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Compaction, Dataset, Identity, RowsBuilder, Writer};
-use gleaner_schemas::SCHEMA_VERSION;
 use gleaner_schemas::arrow::IDENTITY;
 use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, CgroupRow, ClockRow, DATASET_TABLES, EventRow, FileRow, GapRow,
-    HostRow, NodeRow, ProcessRow, SampleRow, table,
+    ActivityRow, CgroupRow, ClockRow, DATASET_TABLES, EventRow, FileRow, GapRow, HostRow,
+    MissingValueRow, NumaNodeRow, ProcessRow, SampleRow, table,
 };
-use std::collections::BTreeMap;
+use gleaner_schemas::{SCHEMA_VERSION, renames};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -57,7 +57,7 @@ fn add_foreign(writer: &mut Writer, host_id: &'static str, sequence: i64, minute
     let of_host = (host_id, sequence, minutes);
     add_known(writer, &HostRow::TABLE, of_host, &host);
     let sample = [
-        ("files_whole", Value::Flag(false)),
+        ("is_complete_state", Value::Flag(false)),
         ("physical_bytes", Value::Integer(8 << 30)),
         ("available_bytes", Value::Integer(5 << 30)),
     ];
@@ -73,7 +73,7 @@ fn write(root: &Path) {
         physical_bytes: 25_276_514_304,
         mem_total_bytes: 25_276_514_304,
         available_bytes: 20_000_000_000,
-        remainder_bytes: -4096,
+        category_correction_bytes: -4096,
         mem_free_bytes,
         load5,
         guest_load5: load5.map(|load| load / 4.0),
@@ -86,7 +86,7 @@ fn write(root: &Path) {
     );
     let process = |pid, name: &str| ProcessRow {
         pid,
-        started_ms: 1234,
+        start_boottime_ms: 1234,
         name: name.into(),
         rss_bytes: 8192,
         memory_source: "pss".into(),
@@ -116,7 +116,7 @@ fn write(root: &Path) {
     );
     let file = FileRow {
         file_id: -7,
-        open_count: 1,
+        open_processes_count: 1,
         size_bytes: Some(10_000),
         cached_bytes: Some(8192),
         ..FileRow::default()
@@ -129,11 +129,11 @@ fn write(root: &Path) {
         ..ActivityRow::default()
     };
     add(&mut writer, &[(("host-a", 1, 0), activity)]);
-    let absence = AbsenceRow {
+    let absence = MissingValueRow {
         item: "processes".into(),
         reason: "vanished".into(),
         detail: "No such process".into(),
-        absent_count: 3,
+        missing_count: 3,
     };
     add(&mut writer, &[(("host-a", 1, 0), absence)]);
     let gap = GapRow {
@@ -146,15 +146,15 @@ fn write(root: &Path) {
         host_name: "workstation".into(),
         cpus_count: 2,
         headroom_share: 0.15,
-        nodes_count: Some(2),
+        numa_nodes_count: Some(2),
         ..HostRow::default()
     };
     add(&mut writer, &[(("host-a", 4, 1), host)]);
-    let node = |node, mem_free_bytes| NodeRow {
-        node,
+    let node = |numa_node, mem_free_bytes| NumaNodeRow {
+        numa_node,
         mem_total_bytes: 12 << 30,
         mem_free_bytes,
-        ..NodeRow::default()
+        ..NumaNodeRow::default()
     };
     add(
         &mut writer,
@@ -172,7 +172,7 @@ fn write(root: &Path) {
     add(&mut writer, &[(("host-a", 1, 0), cgroup)]);
     let event = EventRow {
         kind: "clock_step".into(),
-        amount_ms: Some(-3_600_000),
+        duration_ms: Some(-3_600_000),
         detail: None,
     };
     add(&mut writer, &[(("host-a", 5, 2), event)]);
@@ -191,19 +191,20 @@ fn write(root: &Path) {
     writer.seal().unwrap();
 }
 
-/// Reads all columns of the dataset that `layout` names: rows by table, host and order, each a list in the
-/// order of the columns.
+/// Reads all columns of the dataset that `layout` names, by present or earlier names: rows by table, host and
+/// order, each a list in the order of the columns.
 fn reading(root: &Path, layout: &Tables) -> serde_json::Value {
     let dataset = Dataset::open(root).unwrap();
     assert_eq!(dataset.verify().problems, []);
     let mut tables = serde_json::Map::new();
     for (name, columns) in layout {
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let table = table(renames::table_name(name)).unwrap();
+        let present = |column: &'_ String| renames::column_name(table.name, column).to_owned();
+        let present: Vec<String> = columns.iter().map(present).collect();
+        let present: Vec<&str> = present.iter().map(String::as_str).collect();
         let mut rows = Vec::new();
         for host in dataset.hosts().unwrap() {
-            let batch = dataset
-                .read_host(&table(name).unwrap(), &host, &columns)
-                .unwrap();
+            let batch = dataset.read_host(&table, &host, &present).unwrap();
             rows.extend((0..batch.num_rows()).map(|row| values(&batch, row)));
         }
         let entry = serde_json::json!({ "columns": columns, "rows": rows });
@@ -257,7 +258,7 @@ fn published(version: &str) -> serde_json::Value {
 
 #[test]
 fn every_version_reads_as_published() {
-    for version in ["v1", "v2", "v3", "v4", "v5", "v6"] {
+    for version in ["v1", "v2", "v3", "v4", "v5", "v6", "v7"] {
         let published = published(version);
         let columns = |(name, table): (&String, &serde_json::Value)| {
             let columns = serde_json::from_value(table["columns"].clone()).unwrap();
@@ -327,6 +328,78 @@ fn rows_are_added_to_an_older_version() {
     );
 }
 
+/// Renamed tables and columns: the files of version 6 stay in their folders, new ones have the new names, and
+/// a reader finds the rows of both.
+#[test]
+fn a_dataset_of_version_6_is_extended_under_new_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    copy(&golden().join("v6"), root);
+    let mut writer = Writer::open(root).unwrap();
+    let missing = |missing_count| MissingValueRow {
+        item: "files".into(),
+        reason: "denied".into(),
+        missing_count,
+        ..MissingValueRow::default()
+    };
+    let repeated = MissingValueRow {
+        item: "processes".into(),
+        reason: "vanished".into(),
+        ..MissingValueRow::default()
+    };
+    let rows = [
+        (("host-a", 1, 0), repeated),
+        (("host-a", 6, 0), missing(4)),
+        (("host-a", 7, 1), missing(5)),
+    ];
+    add(&mut writer, &rows);
+    let node = NumaNodeRow {
+        numa_node: 1,
+        reserve_bytes: Some(6),
+        ..NumaNodeRow::default()
+    };
+    add(&mut writer, &[(("host-a", 6, 0), node)]);
+    let sealed = writer.seal().unwrap();
+    assert_eq!((sealed.rows, sealed.repeated_rows), (3, 1));
+
+    let check = |folders: &[&str], step: &str| {
+        let dataset = Dataset::open(root).unwrap();
+        assert_eq!(dataset.verify().problems, [], "{step}");
+        let files = dataset.manifest().files.iter();
+        let files = files.filter(|file| file.table == "missing_values");
+        let found: BTreeSet<&str> = files.map(|f| f.path.split('/').next().unwrap()).collect();
+        assert!(found.iter().eq(folders), "{step}: {found:?}");
+        let read = |table: &Table, columns: &[&str]| {
+            let rows = dataset.read_host(table, "host-a", columns).unwrap();
+            let integers = |at: usize| {
+                rows.column(at)
+                    .as_primitive::<Int64Type>()
+                    .values()
+                    .to_vec()
+            };
+            (integers(0), integers(1))
+        };
+        let counts = read(&MissingValueRow::TABLE, &["sequence", "missing_count"]);
+        assert_eq!(counts, (vec![1, 6, 7], vec![3, 4, 5]), "{step}");
+        let nodes = read(&NumaNodeRow::TABLE, &["sequence", "numa_node"]);
+        assert_eq!(nodes, (vec![1, 1, 6], vec![0, 1, 1]), "{step}");
+    };
+    check(&["absences", "missing_values"], "appended");
+    drop(writer);
+    std::fs::remove_file(root.join("manifest.json")).unwrap();
+    assert!(gleaner_dataset::repair(root).unwrap().manifest_rebuilt);
+    check(&["absences", "missing_values"], "rebuilt");
+    let mut writer = Writer::open(root).unwrap();
+    let compaction = Compaction {
+        fan: 2,
+        quiet: Duration::ZERO,
+        ..Compaction::default()
+    };
+    let later = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    while writer.compact_step(&compaction, later).unwrap().is_some() {}
+    check(&["missing_values"], "merged");
+}
+
 /// Columns that agents always fill may be absent in another program's trace, even in one file with a host's
 /// own rows of an older version.
 #[test]
@@ -379,7 +452,7 @@ fn rows_that_lack_columns_are_added_to_an_older_version() {
         builder.finish().unwrap_err().to_string()
     };
     assert!(
-        absent_is_refused.contains("files_whole"),
+        absent_is_refused.contains("is_complete_state"),
         "{absent_is_refused}"
     );
 }
@@ -390,8 +463,8 @@ fn rows_that_lack_columns_are_added_to_an_older_version() {
 fn present_code_writes_what_reads_as_published() {
     let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("golden");
     let _ = std::fs::remove_dir_all(&fresh); // left by the previous run, if any
-    write(&fresh.join("v6"));
-    let found = reading(&fresh.join("v6"), &present());
-    std::fs::write(fresh.join("v6.json"), format!("{found:#}\n")).unwrap();
-    assert_eq!(found, published("v6"), "see {}", fresh.display());
+    write(&fresh.join("v7"));
+    let found = reading(&fresh.join("v7"), &present());
+    std::fs::write(fresh.join("v7.json"), format!("{found:#}\n")).unwrap();
+    assert_eq!(found, published("v7"), "see {}", fresh.display());
 }

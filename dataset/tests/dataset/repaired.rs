@@ -169,7 +169,7 @@ proptest! {
 #[test]
 fn a_lost_or_damaged_manifest_is_made_anew() {
     for damage in [None, Some("{\"format_version\": 2"), Some("")] {
-        for version in ["v1", "v2", "v3", "v4", "v5", "v6"] {
+        for version in ["v1", "v2", "v3", "v4", "v5", "v6", "v7"] {
             let folder = tempfile::tempdir().unwrap();
             let root = folder.path();
             copy(

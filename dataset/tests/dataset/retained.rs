@@ -6,7 +6,7 @@ use arrow::datatypes::{Int64Type, TimestampMillisecondType};
 use gleaner_dataset::{Dataset, Identity, Policy, RetentionStep, RowsBuilder, Writer, repair};
 use gleaner_schemas::column::{Row, Table};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, FileRow, GapRow, ProcessRow, SampleRow, table,
+    ActivityRow, FileRow, GapRow, MissingValueRow, ProcessRow, SampleRow, table,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,7 +147,7 @@ fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
             available_bytes: sight.available_bytes,
             mem_available_min_bytes: Some(sight.available_bytes - 5),
             interval_ms: (!begins).then_some(MINUTE_MS + 3),
-            files_whole: begins,
+            is_complete_state: begins,
             ..SampleRow::default()
         };
         add(&mut tables, now, sample);
@@ -160,8 +160,8 @@ fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
             let file = FileRow {
                 file_id,
                 cached_bytes,
-                open_count: i64::from(cached_bytes.is_some()),
-                opened_count: Some(1),
+                open_processes_count: i64::from(cached_bytes.is_some()),
+                opens_count: Some(1),
                 ..FileRow::default()
             };
             add(&mut tables, now, file);
@@ -175,12 +175,12 @@ fn record(writer: &mut Writer, host_id: &str, day: &[Sight]) {
             };
             add(&mut tables, now, activity);
         }
-        if let Some((has_vanished, absent_count)) = sight.absent {
-            let absence = AbsenceRow {
+        if let Some((has_vanished, missing_count)) = sight.absent {
+            let absence = MissingValueRow {
                 item: "processes".into(),
                 reason: if has_vanished { "vanished" } else { "denied" }.into(),
                 detail: "x".into(),
-                absent_count: absent_count + i64::from(has_vanished),
+                missing_count: missing_count + i64::from(has_vanished),
             };
             add(&mut tables, now, absence);
         }
@@ -228,19 +228,19 @@ fn number(text: &str) -> i64 {
 
 /// Rows valid at each sample, by sequence and as text, computed slowly.
 fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
-    let samples = read(root, &SampleRow::TABLE, host, &["files_whole"]);
+    let samples = read(root, &SampleRow::TABLE, host, &["is_complete_state"]);
     let files = read(
         root,
         &FileRow::TABLE,
         host,
-        &["file_id", "open_count", "cached_bytes"],
+        &["file_id", "open_processes_count", "cached_bytes"],
     );
     let activity = read(root, &ActivityRow::TABLE, host, &["source", "idle_ms"]);
-    let absences = read(
+    let missing_values = read(
         root,
-        &AbsenceRow::TABLE,
+        &MissingValueRow::TABLE,
         host,
-        &["item", "reason", "absent_count"],
+        &["item", "reason", "missing_count"],
     );
     let mut found = BTreeMap::new();
     let mut state: BTreeMap<String, String> = BTreeMap::new();
@@ -264,7 +264,7 @@ fn standing(root: &Path, host: &str) -> BTreeMap<i64, BTreeSet<String>> {
             let moment = number(&row[1]) - number(&row[3]);
             state.insert(row[2].clone(), format!("since {moment}"));
         }
-        for row in absences.iter().filter(now) {
+        for row in missing_values.iter().filter(now) {
             let told = if row[4] == "0" {
                 String::new()
             } else {
@@ -297,7 +297,7 @@ proptest! {
             record(&mut writer, "b", &other); // repeated, which changes nothing
             writer.seal().unwrap();
         }
-        let columns = ["available_bytes", "interval_ms", "mem_available_min_bytes", "files_whole"];
+        let columns = ["available_bytes", "interval_ms", "mem_available_min_bytes", "is_complete_state"];
         let samples = read(root, &SampleRow::TABLE, "a", &columns);
         let stood = standing(root, "a");
         let gaps = read(root, &GapRow::TABLE, "a", &["cause"]);
@@ -354,7 +354,7 @@ proptest! {
         for (sequence, told) in &still {
             prop_assert_eq!(told, &stood[sequence]);
         }
-        let opened = read(root, &FileRow::TABLE, "a", &["opened_count", "file_id"]);
+        let opened = read(root, &FileRow::TABLE, "a", &["opens_count", "file_id"]);
         let opens = opened.iter().filter(|row| row[2] == "1").count();
         prop_assert!(opens <= kept.len(), "an open is told once");
         let processes = read(root, &ProcessRow::TABLE, "a", &["pid"]);

@@ -28,7 +28,7 @@ pub(crate) struct Trace {
     pub(crate) is_running: bool,
     shipping: ShippingPart,
     damaged_databases: Vec<PathBuf>,
-    absences: Vec<MissingItem>,
+    missing_values: Vec<MissingItem>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -152,11 +152,11 @@ pub(crate) fn judge_mode(database: &Path, mode: Option<u32>) -> Option<Finding> 
     Some(Finding::of(Message::TraceOpen, "trace", found).remedy(remedy))
 }
 
-/// Judges the absences of the last sample: values that need a permission, and values that this host does
-/// not have. `grant`: the command that gives the permission.
-pub(crate) fn judge_absences(trace: &Trace, grant: &str) -> Vec<Finding> {
+/// Judges the missing values of the last sample: values that need a permission, and values that this host
+/// does not have. `grant`: the command that gives the permission.
+pub(crate) fn judge_missing_values(trace: &Trace, grant: &str) -> Vec<Finding> {
     let (denied, others): (Vec<_>, Vec<_>) = trace
-        .absences
+        .missing_values
         .iter()
         .partition(|missing| missing.reason == "denied");
     let names = |of: &[&MissingItem]| {
@@ -297,20 +297,20 @@ mod tests {
             reason: reason.to_owned(),
             remedy: remedy.map(str::to_owned),
         };
-        trace.absences = vec![
+        trace.missing_values = vec![
             missing("psi", "unsupported", None),
             missing("x", "vanished", None),
         ];
-        let found = judge_absences(&trace, "grant");
+        let found = judge_missing_values(&trace, "grant");
         assert_eq!((found.len(), found[0].message), (1, None));
         assert!(found[0].text.ends_with("it has no psi"), "{found:?}");
         trace
-            .absences
+            .missing_values
             .push(missing("files", "denied", Some("root reads them")));
         trace
-            .absences
+            .missing_values
             .push(missing("processes", "denied", Some("root reads them")));
-        let found = judge_absences(&trace, "grant");
+        let found = judge_missing_values(&trace, "grant");
         assert_eq!(
             (found.len(), found[0].message),
             (1, Some(Message::NotGranted))

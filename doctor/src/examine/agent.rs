@@ -43,7 +43,7 @@ pub(super) fn examine(patient: &Patient<'_>) -> Option<Vec<Finding>> {
         let grant = patient.restore().unwrap_or_else(|| start.clone());
         findings.extend(
             told.iter()
-                .flat_map(|trace| trace::judge_absences(trace, &grant)),
+                .flat_map(|trace| trace::judge_missing_values(trace, &grant)),
         );
     }
     findings.extend(trace::judge_mode(

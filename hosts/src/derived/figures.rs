@@ -17,7 +17,7 @@ pub struct Figures {
     /// Category: dynamic kernel.
     pub dynamic_kernel_bytes: Option<u64>,
     /// Category: the kernel's reserve.
-    pub lotsfree_bytes: Option<u64>,
+    pub reserve_bytes: Option<u64>,
     /// Category: active processes.
     pub process_bytes: Option<u64>,
     /// Category: files in use.
@@ -28,7 +28,7 @@ pub struct Figures {
     pub available_bytes: Option<u64>,
     /// Physical memory less all categories: 0 or negative.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remainder_bytes: Option<i64>,
+    pub category_correction_bytes: Option<i64>,
 }
 
 impl Figures {
@@ -37,19 +37,19 @@ impl Figures {
     pub fn of(
         physical_bytes: u64,
         category_bytes: impl Fn(Category) -> Option<u64>,
-        remainder_bytes: Option<i64>,
+        category_correction_bytes: Option<i64>,
     ) -> Self {
         Self {
             physical_bytes,
             static_kernel_bytes: category_bytes(Category::StaticKernel),
             balloon_bytes: category_bytes(Category::Balloon),
             dynamic_kernel_bytes: category_bytes(Category::DynamicKernel),
-            lotsfree_bytes: category_bytes(Category::Lotsfree),
+            reserve_bytes: category_bytes(Category::Reserve),
             process_bytes: category_bytes(Category::Process),
             file_cache_bytes: category_bytes(Category::FileCache),
             guest_bytes: category_bytes(Category::Guest),
             available_bytes: category_bytes(Category::Available),
-            remainder_bytes,
+            category_correction_bytes,
         }
     }
 
@@ -60,7 +60,7 @@ impl Figures {
             Category::StaticKernel => self.static_kernel_bytes,
             Category::Balloon => self.balloon_bytes,
             Category::DynamicKernel => self.dynamic_kernel_bytes,
-            Category::Lotsfree => self.lotsfree_bytes,
+            Category::Reserve => self.reserve_bytes,
             Category::Process => self.process_bytes,
             Category::FileCache => self.file_cache_bytes,
             Category::Guest => self.guest_bytes,
@@ -75,7 +75,7 @@ impl Figures {
             self.static_kernel_bytes,
             self.balloon_bytes,
             self.dynamic_kernel_bytes,
-            self.lotsfree_bytes,
+            self.reserve_bytes,
         ];
         parts.into_iter().flatten().fold(0, u64::saturating_add)
     }
@@ -91,7 +91,8 @@ impl Figures {
             self.guest_bytes,
             self.available_bytes,
         ];
-        let is_complete = required.iter().all(Option::is_some) && self.remainder_bytes.is_some();
+        let is_complete =
+            required.iter().all(Option::is_some) && self.category_correction_bytes.is_some();
         is_complete.then(|| self.known())
     }
 
@@ -104,12 +105,12 @@ impl Figures {
             static_kernel_bytes: self.static_kernel_bytes,
             balloon_bytes: self.balloon_bytes.unwrap_or(0),
             dynamic_kernel_bytes: self.dynamic_kernel_bytes.unwrap_or(0),
-            lotsfree_bytes: self.lotsfree_bytes,
+            reserve_bytes: self.reserve_bytes,
             process_bytes: self.process_bytes.unwrap_or(0),
             file_cache_bytes: self.file_cache_bytes.unwrap_or(0),
             guest_bytes: self.guest_bytes.unwrap_or(0),
             available_bytes: self.available_bytes.unwrap_or(0),
-            remainder_bytes: self.remainder_bytes.unwrap_or(0),
+            category_correction_bytes: self.category_correction_bytes.unwrap_or(0),
         }
     }
 }
@@ -121,12 +122,12 @@ impl From<&SampleRow> for Figures {
             static_kernel_bytes: row.static_kernel_bytes.map(unsigned),
             balloon_bytes: Some(unsigned(row.balloon_bytes)),
             dynamic_kernel_bytes: Some(unsigned(row.dynamic_kernel_bytes)),
-            lotsfree_bytes: row.lotsfree_bytes.map(unsigned),
+            reserve_bytes: row.reserve_bytes.map(unsigned),
             process_bytes: Some(unsigned(row.process_bytes)),
             file_cache_bytes: Some(unsigned(row.file_cache_bytes)),
             guest_bytes: Some(unsigned(row.guest_bytes)),
             available_bytes: Some(unsigned(row.available_bytes)),
-            remainder_bytes: Some(row.remainder_bytes),
+            category_correction_bytes: Some(row.category_correction_bytes),
         }
     }
 }
@@ -163,12 +164,12 @@ mod tests {
             static_kernel_bytes: Some(1),
             balloon_bytes: 2,
             dynamic_kernel_bytes: 3,
-            lotsfree_bytes: None,
+            reserve_bytes: None,
             process_bytes: 4,
             file_cache_bytes: 5,
             guest_bytes: -6,
             available_bytes: 86,
-            remainder_bytes: -1,
+            category_correction_bytes: -1,
             ..SampleRow::default()
         };
         let expected = Categories {
@@ -176,19 +177,23 @@ mod tests {
             static_kernel_bytes: Some(1),
             balloon_bytes: 2,
             dynamic_kernel_bytes: 3,
-            lotsfree_bytes: None,
+            reserve_bytes: None,
             process_bytes: 4,
             file_cache_bytes: 5,
             guest_bytes: 0,
             available_bytes: 86,
-            remainder_bytes: -1,
+            category_correction_bytes: -1,
         };
         let figures = Figures::from(&row);
         assert_eq!(figures.known(), expected);
         assert_eq!(figures.complete(), Some(expected));
         assert_eq!(figures.kernel_bytes(), 6);
         let of_columns = |category| figures.category_bytes(category);
-        let again = Figures::of(figures.physical_bytes, of_columns, figures.remainder_bytes);
+        let again = Figures::of(
+            figures.physical_bytes,
+            of_columns,
+            figures.category_correction_bytes,
+        );
         assert_eq!(again, figures);
     }
 
@@ -201,7 +206,7 @@ mod tests {
             |f| f.file_cache_bytes = None,
             |f| f.guest_bytes = None,
             |f| f.available_bytes = None,
-            |f| f.remainder_bytes = None,
+            |f| f.category_correction_bytes = None,
         ];
         for remove in without {
             let mut figures = whole;
@@ -212,7 +217,7 @@ mod tests {
         let optional = Figures {
             static_kernel_bytes: None,
             balloon_bytes: None,
-            lotsfree_bytes: None,
+            reserve_bytes: None,
             ..whole
         };
         assert_eq!(optional.complete(), Some(optional.known()));

@@ -7,7 +7,7 @@ pub struct Process {
     /// Process number (PID).
     pub pid: Option<i64>,
     /// Start, in ms since boot.
-    pub started_ms: Option<i64>,
+    pub start_boottime_ms: Option<i64>,
     /// Proportional memory; absent if none of its parts is known.
     pub bytes: Option<u64>,
 }
@@ -15,12 +15,16 @@ pub struct Process {
 impl Process {
     /// Process from the columns of a row; `parts_bytes` are anonymous, shared and mapped file memory.
     #[must_use]
-    pub fn new(pid: Option<i64>, started_ms: Option<i64>, parts_bytes: [Option<i64>; 3]) -> Self {
+    pub fn new(
+        pid: Option<i64>,
+        start_boottime_ms: Option<i64>,
+        parts_bytes: [Option<i64>; 3],
+    ) -> Self {
         let known = parts_bytes.into_iter().flatten();
         let known = known.map(|bytes| u64::try_from(bytes).unwrap_or(0));
         Self {
             pid,
-            started_ms,
+            start_boottime_ms,
             bytes: known.reduce(u64::saturating_add),
         }
     }
@@ -49,7 +53,7 @@ impl Footprint {
         let mut is_unknown = !is_recorded;
         for process in window {
             match process.bytes {
-                Some(bytes) => sizes.push((process.pid, process.started_ms, bytes)),
+                Some(bytes) => sizes.push((process.pid, process.start_boottime_ms, bytes)),
                 None => is_unknown = true,
             }
         }
@@ -59,12 +63,12 @@ impl Footprint {
         sizes.sort_unstable();
         let mut found = Self::default();
         for same in sizes.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let Some(&(_, started_ms, largest)) = same.last() else {
+            let Some(&(_, start_boottime_ms, largest)) = same.last() else {
                 continue;
             };
             found.bytes = found.bytes.saturating_add(largest);
             // If the start is unknown, the process may have been there: this is an upper bound.
-            if started_ms
+            if start_boottime_ms
                 .zip(returned_boottime_ms)
                 .is_none_or(|(started, back)| started < back)
             {

@@ -10,7 +10,7 @@ use crate::wording::{count, seconds, share, stored_bytes};
 pub(super) fn parts(view: &View) -> Vec<Part> {
     let said = [summary(view), cost(view)];
     let mut parts: Vec<Part> = said.into_iter().flatten().map(Part::Say).collect();
-    let tables = [gaps(view), absences(view)];
+    let tables = [gaps(view), missing_values(view)];
     parts.extend(tables.into_iter().flatten().map(Part::Table));
     let missing = &view.findings.missing_measures;
     parts.extend(missing.iter().map(|n| {
@@ -85,8 +85,8 @@ fn gaps(view: &View) -> Option<Table> {
     .with_rows(rows.collect())
 }
 
-fn absences(view: &View) -> Option<Table> {
-    let sorted = largest_first(&view.findings.absences, |a| a.samples_count as f64);
+fn missing_values(view: &View) -> Option<Table> {
+    let sorted = largest_first(&view.findings.missing_values, |a| a.samples_count as f64);
     let rows = sorted.iter().map(|a| {
         vec![
             Cell::text(a.item.replace('_', " ")),
@@ -96,7 +96,7 @@ fn absences(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        format!("{}absences", view.prefix),
+        format!("{}missing_values", view.prefix),
         "Items that could not be read, and the reason",
         vec![
             words("item"),

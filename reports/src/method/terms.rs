@@ -99,7 +99,7 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "Memory lent to other hosts. The host can reclaim it at any time.",
             ),
             term(
-                "remainder",
+                "category correction",
                 OWN,
                 "Difference that makes the categories add up where the kernel’s own figures contradict each other; nearly always 0.",
             ),

@@ -159,10 +159,10 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
         let file_cache = (physical * if working { 0.05 + 0.04 * noise } else { 0.008 }).floor();
         let static_kernel = (physical * 0.018).floor();
         let dynamic_kernel = (physical * (0.02 + 0.004 * noise)).floor();
-        let lotsfree = (physical * 0.006).floor();
+        let reserve = (physical * 0.006).floor();
         let guest = 0.0;
         let available =
-            (physical - process - file_cache - static_kernel - dynamic_kernel - lotsfree).max(0.0);
+            (physical - process - file_cache - static_kernel - dynamic_kernel - reserve).max(0.0);
         let harvestable = (available * 0.88 - physical * 0.15).max(0.0).floor();
         let time_ms = START_MS + i * INTERVAL_MS;
         points.push(MemoryPoint {
@@ -176,7 +176,7 @@ fn points(machine: &Machine, host: &str, seed: u64) -> Vec<MemoryPoint> {
             static_kernel_bytes: Some(static_kernel),
             balloon_bytes: Some(0.0),
             dynamic_kernel_bytes: Some(dynamic_kernel),
-            lotsfree_bytes: Some(lotsfree),
+            reserve_bytes: Some(reserve),
             process_bytes: Some(process),
             file_cache_bytes: Some(file_cache),
             guest_bytes: Some(guest),
@@ -247,7 +247,7 @@ fn names(f: &mut Findings, host: &str, machine: &Machine) {
             max_cached_bytes: (mean_cached_bytes * 1.4) as i64,
         });
     }
-    f.absences.push(Absence {
+    f.missing_values.push(MissingValue {
         host_id: host(),
         item: "processes".into(),
         reason: "vanished".into(),

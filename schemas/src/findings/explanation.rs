@@ -34,7 +34,7 @@ pub struct Explanation {
     /// Files in use at the sample, most cached first.
     pub files: Vec<ExplainedConsumer>,
     /// Items that the host could not read at that time, in words.
-    pub absences: Vec<String>,
+    pub missing_values: Vec<String>,
 }
 
 /// A category of memory: its figure, and the terms whose sum it is.

@@ -137,7 +137,7 @@ impl Finding for Gap {
 /// Item that could not be read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
-pub struct Absence {
+pub struct MissingValue {
     /// Id of the host.
     pub host_id: String,
     /// Name of the item that could not be read.
@@ -150,7 +150,7 @@ pub struct Absence {
     pub samples_count: i64,
 }
 
-impl Finding for Absence {
+impl Finding for MissingValue {
     const PRINTED: Option<TablePlace> = printed(220, "What could not be read");
     const IN_REPORT: ReportUse = ReportUse::Alone;
     const IS_ON_HOST_PAGE: bool = true;

@@ -17,7 +17,7 @@ pub enum Category {
     /// Kernel memory that cannot be reclaimed.
     DynamicKernel,
     /// The kernel's reserve.
-    Lotsfree,
+    Reserve,
     /// Memory of active processes.
     Process,
     /// Page cache of files in use.
@@ -29,12 +29,12 @@ pub enum Category {
 }
 
 impl Category {
-    /// All categories; together with the remainder they sum to physical memory.
+    /// All categories; together with the category correction they sum to physical memory.
     pub const ALL: [Self; 8] = [
         Self::StaticKernel,
         Self::Balloon,
         Self::DynamicKernel,
-        Self::Lotsfree,
+        Self::Reserve,
         Self::Process,
         Self::FileCache,
         Self::Guest,
@@ -48,7 +48,7 @@ impl Category {
             Self::StaticKernel => "static_kernel_bytes",
             Self::Balloon => "balloon_bytes",
             Self::DynamicKernel => "dynamic_kernel_bytes",
-            Self::Lotsfree => "lotsfree_bytes",
+            Self::Reserve => "reserve_bytes",
             Self::Process => "process_bytes",
             Self::FileCache => "file_cache_bytes",
             Self::Guest => "guest_bytes",
@@ -63,7 +63,7 @@ impl Category {
             Self::StaticKernel => "static kernel",
             Self::Balloon => "balloon",
             Self::DynamicKernel => "dynamic kernel",
-            Self::Lotsfree => "reserve",
+            Self::Reserve => "reserve",
             Self::Process => "process",
             Self::FileCache => "file cache",
             Self::Guest => "guest",
@@ -78,9 +78,9 @@ impl Category {
 pub struct MemoryUsage {
     /// Class by memory size, or `all`.
     pub size_class: String,
-    /// Name of the category, or `kernel` (static and dynamic), `physical`, `harvestable`, `remainder`. As the
-    /// paper's Table 2 counts: `live_file_cache` and `available_paper`, for which files that are used again
-    /// soon are in use, and `kernel_paper`, the kernel with its reserve.
+    /// Name of the category, or `kernel` (static and dynamic), `physical`, `harvestable`,
+    /// `category_correction`. As the paper's Table 2 counts: `live_file_cache` and `available_paper`, for which
+    /// files that are used again soon are in use, and `kernel_paper`, the kernel with its reserve.
     pub category: String,
     /// Hosts that have the category.
     pub hosts_count: i64,
@@ -244,7 +244,7 @@ pub struct MemoryPoint {
     /// Mean dynamic kernel memory; absent where unknown.
     pub dynamic_kernel_bytes: Option<f64>,
     /// Mean reserve; absent where unknown.
-    pub lotsfree_bytes: Option<f64>,
+    pub reserve_bytes: Option<f64>,
     /// Mean process memory; absent where unknown.
     pub process_bytes: Option<f64>,
     /// Mean file cache; absent where unknown.

@@ -186,7 +186,7 @@ findings! {
     /// Times without samples.
     gaps: Gap,
     /// Items that could not be read, with the reasons.
-    absences: Absence,
+    missing_values: MissingValue,
     /// Each source of the owner's activity, with the number of samples in each of its states.
     activity_sources: ActivitySource,
     /// Difference between the two counts of available memory.

@@ -123,7 +123,7 @@ mod tests {
                 demand: Demand {
                     footprint_bytes: 1 << 30,
                     kernel_bytes: 0,
-                    lotsfree_bytes: 0,
+                    reserve_bytes: 0,
                     physical_bytes: 1 << 30,
                     guest_bytes: 0,
                 },

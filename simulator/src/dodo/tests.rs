@@ -128,7 +128,7 @@ fn host(name: &str, changes: Vec<Change>) -> Timeline {
             guest_bytes: 0,
             kernel_bytes: 300,
             physical_bytes: 2000,
-            lotsfree_bytes: 50,
+            reserve_bytes: 50,
         },
         upper_bound_bytes: 700,
     };

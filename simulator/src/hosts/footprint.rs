@@ -22,7 +22,7 @@ impl Processes {
             "sequence",
             "time",
             "pid",
-            "started_ms",
+            "start_boottime_ms",
             "anon_bytes",
             "shmem_bytes",
             "file_bytes",
@@ -30,7 +30,7 @@ impl Processes {
         let span = (Some(reading.lead_ms()), Some(reading.until_ms));
         let rows = Rows::read(dataset, &ProcessRow::TABLE, host, &columns, span)?;
         let (time, sequence) = (rows.integers("time")?, rows.integers("sequence")?);
-        let (pid, started) = (rows.integers("pid")?, rows.integers("started_ms")?);
+        let (pid, started) = (rows.integers("pid")?, rows.integers("start_boottime_ms")?);
         let parts = [
             rows.integers("anon_bytes")?,
             rows.integers("shmem_bytes")?,
@@ -77,10 +77,10 @@ mod tests {
         Processes {
             time_ms: rows.iter().map(|row| row.0).collect(),
             rows: (rows.iter())
-                .map(|&(time_ms, pid, started_ms, bytes)| {
+                .map(|&(time_ms, pid, start_boottime_ms, bytes)| {
                     let process = Process {
                         pid: Some(pid),
-                        started_ms: Some(started_ms),
+                        start_boottime_ms: Some(start_boottime_ms),
                         bytes,
                     };
                     (time_ms, process)

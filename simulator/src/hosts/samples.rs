@@ -56,7 +56,7 @@ const COLUMNS: [&str; 12] = [
     "load5",
     "guest_load5",
     "physical_bytes",
-    "remainder_bytes",
+    "category_correction_bytes",
     "mem_available_bytes",
     "harvestable_bytes",
 ];
@@ -131,7 +131,10 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
     let owner_idle = integers("owner_idle_ms")?;
     let (load5, guest_load5) = (rows.reals("load5")?, rows.reals("guest_load5")?);
     let load = |of: &Float64Array, row: usize| (!of.is_null(row)).then(|| of.value(row));
-    let (physical, remainder) = (integers("physical_bytes")?, integers("remainder_bytes")?);
+    let (physical, correction) = (
+        integers("physical_bytes")?,
+        integers("category_correction_bytes")?,
+    );
     // In the order of `Category::ALL`, which is that of the declaration.
     let categories = Category::ALL.iter().map(|c| integers(c.column()));
     let categories = categories.collect::<Result<Vec<_>>>()?;
@@ -162,7 +165,7 @@ pub(super) fn read(dataset: &Dataset, host: &str, reading: &Reading) -> Result<V
         let figures = Figures::of(
             unsigned(physical_bytes),
             |category| known(&categories[category as usize]).map(unsigned),
-            known(&remainder),
+            known(&correction),
         );
         Sample {
             time_ms: time.value(row),

@@ -55,7 +55,7 @@ fn torn_and_flipped_files_are_named_counted_and_sent_again() {
         "processes",
         "files",
         "activity",
-        "absences",
+        "missing_values",
         "hosts",
         "events",
     ];

@@ -38,8 +38,11 @@ impl<'a> ColumnOrigin<'a> {
         "time since the sample before, where that is not more than two of the machine's nominal intervals",
     );
     /// Column that every source sets to false: files are never known.
-    pub const FILES_WHOLE: ColumnOrigin<'static> =
-        ColumnOrigin::new("samples", "files_whole", "false: of files nothing is known");
+    pub const FILES_WHOLE: ColumnOrigin<'static> = ColumnOrigin::new(
+        "samples",
+        "is_complete_state",
+        "false: of files nothing is known",
+    );
     /// Source column, filled by every source with its name.
     pub const SOURCE: ColumnOrigin<'static> =
         ColumnOrigin::new("hosts", "source", "the trace's name");

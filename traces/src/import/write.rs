@@ -95,7 +95,7 @@ impl ImportWriter {
             }
             let mut known = vec![
                 ("interval_ms", optional(sample.interval_ms)),
-                ("files_whole", Value::Flag(false)), // nothing is known of files
+                ("is_complete_state", Value::Flag(false)), // nothing is known of files
                 ("physical_bytes", Value::Integer(sample.physical_bytes)),
                 ("available_bytes", Value::Integer(sample.available_bytes)),
             ];

@@ -5,9 +5,11 @@ use super::fleet::{Class, Fleet, Habit};
 use super::life::{Life, Moment};
 use super::power::{Cause, Interruption, interruption};
 use super::record::{Record, Rows, SampleRows};
-use super::rows::{FileRows, HEADROOM_SHARE, Memory, ProcessRows, SampleMoment, Sources, nodes};
+use super::rows::{
+    FileRows, HEADROOM_SHARE, Memory, ProcessRows, SampleMoment, Sources, numa_nodes,
+};
 use super::{MIB, PAGE_BYTES, Parameters};
-use gleaner_schemas::rows::{AbsenceRow, EventRow, GapRow, HostRow, SampleRow};
+use gleaner_schemas::rows::{EventRow, GapRow, HostRow, MissingValueRow, SampleRow};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -182,10 +184,10 @@ impl HostTrace {
         match cause {
             Cause::Sleep => {
                 let now_ms = due_ms.max(to_ms + WAKE_MS);
-                let amount_ms = Some(to_ms - from_ms);
+                let duration_ms = Some(to_ms - from_ms);
                 let events = vec![
-                    (from_ms, event("sleep", amount_ms, None)),
-                    (to_ms, event("wake", amount_ms, None)),
+                    (from_ms, event("sleep", duration_ms, None)),
+                    (to_ms, event("wake", duration_ms, None)),
                 ];
                 // Same rule as the agent's: a gap is longer than two intervals.
                 let is_gap = now_ms - last_ms > 2 * self.interval_ms;
@@ -300,10 +302,10 @@ impl HostTrace {
             agent_rss_bytes: 9 * MIB + PAGE_BYTES * dice.between(0, 200),
             ..figures
         };
-        let absences = self.absences(at);
+        let missing_values = self.missing_values(at);
         SampleRows {
-            nodes: if self.class().nodes > 1 {
-                nodes(&sample)
+            numa_nodes: if self.class().nodes > 1 {
+                numa_nodes(&sample)
             } else {
                 Vec::new()
             },
@@ -311,19 +313,19 @@ impl HostTrace {
             processes,
             files,
             activity,
-            absences,
+            missing_values,
             cgroups,
         }
     }
 
-    /// Absence rows: values that this host never has, if the state is complete; and processes that ended
-    /// while they were read.
-    fn absences(&mut self, at: &SampleMoment) -> Vec<AbsenceRow> {
-        let row = |item: &str, reason: &str, detail: &str, absent_count| AbsenceRow {
+    /// Rows of missing values: those that this host never has, if the state is complete; and processes that
+    /// ended while they were read.
+    fn missing_values(&mut self, at: &SampleMoment) -> Vec<MissingValueRow> {
+        let row = |item: &str, reason: &str, detail: &str, missing_count| MissingValueRow {
             item: item.to_owned(),
             reason: reason.to_owned(),
             detail: detail.to_owned(),
-            absent_count,
+            missing_count,
         };
         let mut rows = Vec::new();
         let missing = self.sources.missing_count();
@@ -360,7 +362,7 @@ impl HostTrace {
             cpu_model: Some("synthetic".to_owned()),
             cores_count: Some((class.cpus / 2).max(1)),
             machine_model: Some(format!("synthetic {}", class.name)),
-            nodes_count: Some(class.nodes),
+            numa_nodes_count: Some(class.nodes),
             source: Some(format!("{}{}", HostRow::SYNTHETIC, self.fleet.name)),
         }
     }
@@ -388,10 +390,10 @@ impl Iterator for HostTrace {
     }
 }
 
-fn event(kind: &str, amount_ms: Option<i64>, detail: Option<&str>) -> EventRow {
+fn event(kind: &str, duration_ms: Option<i64>, detail: Option<&str>) -> EventRow {
     EventRow {
         kind: kind.to_owned(),
-        amount_ms,
+        duration_ms,
         detail: detail.map(str::to_owned),
     }
 }

@@ -2,8 +2,8 @@
 
 use gleaner_schemas::column::{Row, Table, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow,
-    SampleRow,
+    ActivityRow, CgroupRow, EventRow, FileRow, GapRow, HostRow, MissingValueRow, NumaNodeRow,
+    ProcessRow, SampleRow,
 };
 
 /// A record of a trace.
@@ -41,10 +41,10 @@ pub struct SampleRows {
     pub files: Vec<FileRow>,
     /// Sources of the owner's activity whose rows changed.
     pub activity: Vec<ActivityRow>,
-    /// Absences that changed.
-    pub absences: Vec<AbsenceRow>,
+    /// Missing values that changed.
+    pub missing_values: Vec<MissingValueRow>,
     /// NUMA nodes, if there are several.
-    pub nodes: Vec<NodeRow>,
+    pub numa_nodes: Vec<NumaNodeRow>,
     /// Control groups of active processes.
     pub cgroups: Vec<CgroupRow>,
 }
@@ -68,8 +68,8 @@ impl Record {
                 hand_over(&rows.processes, &mut each)?;
                 hand_over(&rows.files, &mut each)?;
                 hand_over(&rows.activity, &mut each)?;
-                hand_over(&rows.absences, &mut each)?;
-                hand_over(&rows.nodes, &mut each)?;
+                hand_over(&rows.missing_values, &mut each)?;
+                hand_over(&rows.numa_nodes, &mut each)?;
                 hand_over(&rows.cgroups, &mut each)
             }
         }
@@ -84,8 +84,8 @@ impl Record {
                 1 + rows.processes.len()
                     + rows.files.len()
                     + rows.activity.len()
-                    + rows.absences.len()
-                    + rows.nodes.len()
+                    + rows.missing_values.len()
+                    + rows.numa_nodes.len()
                     + rows.cgroups.len()
             }
         }

@@ -305,9 +305,9 @@ fn what_is_wrong_with_a_mapping_is_said_by_its_line() {
         (
             changed(
                 "[samples.psi_memory_some_total_us]",
-                "[samples.files_whole]",
+                "[samples.is_complete_state]",
             ),
-            ["line 15", "files_whole"],
+            ["line 15", "is_complete_state"],
         ),
         (
             changed("[samples.psi_memory_some_total_us]", "[samples.load1]"),

@@ -29,7 +29,7 @@ impl Importer for InventedMachine {
                 "mem_available_bytes",
                 "harvestable_bytes",
                 "load5",
-                "swap_out_total_count",
+                "swap_out_total_pages",
             ],
         }
     }
@@ -94,7 +94,7 @@ fn what_a_reading_says_beside_memory_is_written_and_what_it_does_not_is_absent()
     let columns = [
         "available_bytes",
         "harvestable_bytes",
-        "swap_out_total_count",
+        "swap_out_total_pages",
         "boottime_ms",
         "anon_bytes",
     ];

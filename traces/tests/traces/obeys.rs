@@ -2,14 +2,14 @@
 
 use gleaner_schemas::column::{Row, Value};
 use gleaner_schemas::rows::{
-    AbsenceRow, ActivityRow, FileRow, GapRow, HostRow, NodeRow, ProcessRow, SampleRow,
+    ActivityRow, FileRow, GapRow, HostRow, MissingValueRow, NumaNodeRow, ProcessRow, SampleRow,
 };
 use gleaner_traces::synth::{Record, Rows, SampleRows};
 use std::collections::{BTreeMap, BTreeSet};
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Columns that may be absent without a row of `absences`, as in the agent.
+/// Columns that may be absent without a row of `missing_values`, as in the agent.
 const ABSENT_WITHOUT_REASON: [&str; 10] = [
     "interval_ms",
     "arc_bytes",
@@ -38,7 +38,7 @@ pub(crate) struct Reader {
     host: Option<HostRow>,
     files: BTreeMap<i64, FileRow>,
     activity: BTreeMap<String, (i64, ActivityRow)>,
-    absences: BTreeMap<(String, String), AbsenceRow>,
+    missing_values: BTreeMap<(String, String), MissingValueRow>,
     boots: BTreeSet<String>,
     pub(crate) samples: usize,
     pub(crate) gaps: BTreeMap<String, usize>,
@@ -100,9 +100,9 @@ impl Reader {
         self.least_available_share = self.least_available_share.min(share);
         self.file_rows(&rows.files, row);
         self.activity_rows(&rows.activity, row, time_ms);
-        self.absence_rows(&rows.absences, row);
+        self.missing_value_rows(&rows.missing_values, row);
         processes(rows);
-        nodes(&rows.nodes, row, self.host.as_ref());
+        numa_nodes(&rows.numa_nodes, row, self.host.as_ref());
         self.last = Some((time_ms, row.clone()));
         (self.gap, self.host) = (None, self.host.take());
     }
@@ -114,13 +114,13 @@ impl Reader {
             "its boot was told of"
         );
         let Some((last_ms, last)) = &self.last else {
-            assert!(row.files_whole && row.interval_ms.is_none() && self.host.is_some());
+            assert!(row.is_complete_state && row.interval_ms.is_none() && self.host.is_some());
             return;
         };
         let passed_ms = time_ms - last_ms;
         assert!(passed_ms > 0);
         let begins_anew = self.gap.is_some() || time_ms / DAY_MS != last_ms / DAY_MS;
-        assert_eq!(row.files_whole, begins_anew);
+        assert_eq!(row.is_complete_state, begins_anew);
         let is_same_boot = row.boot_id == last.boot_id;
         match &self.gap {
             None => {
@@ -160,13 +160,13 @@ impl Reader {
 
     fn file_rows(&mut self, rows: &[FileRow], sample: &SampleRow) {
         distinct(rows.iter().map(|f| f.file_id));
-        if sample.files_whole {
+        if sample.is_complete_state {
             self.files.clear();
         }
         for row in rows {
             assert!(row.path.is_none(), "hashed");
             let known = self.files.get(&row.file_id);
-            if row.open_count == 0 && row.mapped_count == 0 {
+            if row.open_processes_count == 0 && row.mapping_processes_count == 0 {
                 assert!(known.is_some(), "ends what was never there");
                 assert_eq!((row.size_bytes, row.cached_bytes), (None, None));
                 self.files.remove(&row.file_id);
@@ -174,7 +174,7 @@ impl Reader {
             }
             assert_ne!(known, Some(row), "no news");
             assert!(row.mapped_cached_bytes <= row.cached_bytes);
-            assert!(row.mapped_count > 0 || row.mapped_cached_bytes == Some(0));
+            assert!(row.mapping_processes_count > 0 || row.mapped_cached_bytes == Some(0));
             let pages = |bytes: Option<i64>| (bytes.unwrap() + 4095) / 4096;
             assert!(pages(row.cached_bytes) <= pages(row.size_bytes), "{row:?}");
             self.files.insert(row.file_id, row.clone());
@@ -191,7 +191,7 @@ impl Reader {
 
     fn activity_rows(&mut self, rows: &[ActivityRow], sample: &SampleRow, time_ms: i64) {
         distinct(rows.iter().map(|a| a.source.clone()));
-        if sample.files_whole {
+        if sample.is_complete_state {
             self.activity.clear();
         }
         for row in rows {
@@ -212,19 +212,25 @@ impl Reader {
         );
     }
 
-    fn absence_rows(&mut self, rows: &[AbsenceRow], sample: &SampleRow) {
+    fn missing_value_rows(&mut self, rows: &[MissingValueRow], sample: &SampleRow) {
         distinct(rows.iter().map(|a| (a.item.clone(), a.reason.clone())));
-        if sample.files_whole {
-            self.absences.clear();
+        if sample.is_complete_state {
+            self.missing_values.clear();
         }
         for row in rows {
             let key = (row.item.clone(), row.reason.clone());
             if row.reason != "vanished" {
-                assert!(self.absences.insert(key, row.clone()).is_none(), "no news");
+                assert!(
+                    self.missing_values.insert(key, row.clone()).is_none(),
+                    "no news"
+                );
             }
         }
         for (column, value) in SampleRow::TABLE.columns.iter().zip(sample.to_values()) {
-            let has_reason = self.absences.keys().any(|(item, _)| item == column.name);
+            let has_reason = self
+                .missing_values
+                .keys()
+                .any(|(item, _)| item == column.name);
             let needs_reason =
                 value == Value::Null && !ABSENT_WITHOUT_REASON.contains(&column.name);
             assert_eq!(has_reason, needs_reason, "{}", column.name);
@@ -234,8 +240,8 @@ impl Reader {
             .values()
             .filter(|(_, a)| a.state != "ok")
             .count();
-        let told = self.absences.values().find(|a| a.item == "activity");
-        assert_eq!(told.map_or(0, |a| a.absent_count), missing as i64);
+        let told = self.missing_values.values().find(|a| a.item == "activity");
+        assert_eq!(told.map_or(0, |a| a.missing_count), missing as i64);
     }
 }
 
@@ -243,14 +249,17 @@ fn categories(row: &SampleRow) {
     let sum = row.static_kernel_bytes.unwrap_or(0)
         + row.balloon_bytes
         + row.dynamic_kernel_bytes
-        + row.lotsfree_bytes.unwrap_or(0)
+        + row.reserve_bytes.unwrap_or(0)
         + row.process_bytes
         + row.file_cache_bytes
         + row.guest_bytes
         + row.available_bytes
-        + row.remainder_bytes;
+        + row.category_correction_bytes;
     assert_eq!(sum, row.physical_bytes);
-    assert_eq!(row.remainder_bytes, 0, "figures that contradict each other");
+    assert_eq!(
+        row.category_correction_bytes, 0,
+        "figures that contradict each other"
+    );
     let parts = row.available_free_bytes
         + row.available_idle_process_bytes
         + row.available_unused_cache_bytes
@@ -281,7 +290,7 @@ fn processes(rows: &SampleRows) {
         assert_eq!(process.always_active, is_kind, "{name}");
         assert!(is_kind || *cpu_ms != Some(0), "{name} is not active");
         assert!(
-            (0..=boottime_ms(row)).contains(&process.started_ms),
+            (0..=boottime_ms(row)).contains(&process.start_boottime_ms),
             "{process:?} {row:?}"
         );
         let is_read = process.memory_source != "rss_estimate";
@@ -297,13 +306,13 @@ fn processes(rows: &SampleRows) {
     assert!(rows.cgroups.is_empty() || in_groups == row.active_processes_count);
 }
 
-fn nodes(nodes: &[NodeRow], sample: &SampleRow, host: Option<&HostRow>) {
-    let count = host.and_then(|h| h.nodes_count).unwrap();
+fn numa_nodes(nodes: &[NumaNodeRow], sample: &SampleRow, host: Option<&HostRow>) {
+    let count = host.and_then(|h| h.numa_nodes_count).unwrap();
     assert_eq!(nodes.len() as i64, if count > 1 { count } else { 0 });
     if nodes.is_empty() {
         return;
     }
-    let sum = |of: fn(&NodeRow) -> i64| nodes.iter().map(of).sum::<i64>();
+    let sum = |of: fn(&NumaNodeRow) -> i64| nodes.iter().map(of).sum::<i64>();
     assert_eq!(sum(|n| n.mem_total_bytes), sample.mem_total_bytes);
     assert_eq!(sum(|n| n.mem_free_bytes), sample.mem_free_bytes);
     assert_eq!(Some(sum(|n| n.slab_bytes.unwrap())), sample.slab_bytes);

@@ -90,11 +90,11 @@ fn hosts_of_the_study_obey_it_too_and_have_every_table_of_theirs() {
             "activity",
             "events",
             "hosts",
-            "absences",
+            "missing_values",
         ] {
             assert!(reader.rows[table] > 0, "no {table}");
         }
-        for table in ["nodes", "cgroups"] {
+        for table in ["numa_nodes", "cgroups"] {
             assert!(!reader.rows.contains_key(table));
         }
     }

@@ -85,9 +85,9 @@ fn changes(trace: &HostTrace<'_>) -> Result<Vec<Change>> {
     let rows = &trace.files.rows;
     let file_ids = rows.integers("file_id")?.iter();
     let counts = |column| -> Result<_> { Ok(rows.integers(column)?.iter().map(|n| n > Some(0))) };
-    let open = counts("open_count")?;
-    let mapped = counts("mapped_count")?;
-    let opened = counts("opened_count")?;
+    let open = counts("open_processes_count")?;
+    let mapped = counts("mapping_processes_count")?;
+    let opened = counts("opens_count")?;
     let cached = rows.integers("cached_bytes")?.iter();
     let mapped_cached = rows.integers("mapped_cached_bytes")?.iter();
     let until = forgotten_at(&trace.samples, &trace.segments);

@@ -30,7 +30,7 @@ fn sample(state: HostState) -> Sample {
             physical_bytes: 32 * GIB,
             static_kernel_bytes: Some(620 * MIB),
             dynamic_kernel_bytes: 1480 * MIB,
-            lotsfree_bytes: Some(118 * MIB),
+            reserve_bytes: Some(118 * MIB),
             process_bytes: 7 * GIB,
             file_cache_bytes: 2 * GIB,
             guest_bytes: GIB,

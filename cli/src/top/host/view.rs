@@ -230,7 +230,7 @@ impl Page<'_> {
                 "swap used",
                 Some(used),
                 total,
-                Paint::Category(Category::Lotsfree),
+                Paint::Category(Category::Reserve),
             ));
         }
         lines.extend(self.named("Pressure", &self.pressure(now), Style::new()));

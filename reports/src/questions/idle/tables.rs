@@ -182,7 +182,7 @@ fn place(category: &str) -> usize {
     let after = Category::ALL.len();
     match (category_named(category), category) {
         (Some(category), _) => category as usize,
-        (None, "remainder") => after,
+        (None, "category_correction") => after,
         (None, "physical") => after + 1,
         (None, _) => after + 2,
     }
@@ -194,7 +194,7 @@ pub(crate) const fn colour(category: Category) -> &'static str {
         Category::StaticKernel => "static-kernel",
         Category::Balloon => "balloon",
         Category::DynamicKernel => "dynamic-kernel",
-        Category::Lotsfree => "reserve",
+        Category::Reserve => "reserve",
         Category::Process => "process",
         Category::FileCache => "file-cache",
         Category::Guest => "guest",

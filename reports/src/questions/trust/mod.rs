@@ -124,7 +124,7 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
         absent::nothing(view).into_iter().collect(),
         vec![
             tables::sources(view),
-            tables::absences(view),
+            tables::missing_values(view),
             absent::missing_measures(view),
         ],
     );

@@ -160,17 +160,17 @@ pub(super) fn sources(view: &View) -> Option<Table> {
 }
 
 /// Table of items that could not be read, grouped by reason.
-pub(super) fn absences(view: &View) -> Option<Table> {
+pub(super) fn missing_values(view: &View) -> Option<Table> {
     let mut reasons: BTreeMap<(&str, &str, &str), (HashSet<&str>, i64)> = BTreeMap::new();
-    for absence in &view.findings.absences {
+    for missing in &view.findings.missing_values {
         let key = (
-            absence.item.as_str(),
-            absence.reason.as_str(),
-            absence.detail.as_str(),
+            missing.item.as_str(),
+            missing.reason.as_str(),
+            missing.detail.as_str(),
         );
         let entry = reasons.entry(key).or_default();
-        entry.0.insert(&absence.host_id);
-        entry.1 += absence.samples_count;
+        entry.0.insert(&missing.host_id);
+        entry.1 += missing.samples_count;
     }
     let rows = reasons
         .iter()
@@ -184,7 +184,7 @@ pub(super) fn absences(view: &View) -> Option<Table> {
             ]
         });
     Table::new(
-        "absences".into(),
+        "missing_values".into(),
         "Items that could not be read, and the reason",
         vec![
             words("item"),

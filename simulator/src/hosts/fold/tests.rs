@@ -17,7 +17,7 @@ fn sample(time_s: i64, owner_idle_s: i64, load5: f64, available_mib: u64) -> Sam
             physical_bytes: 100 * MIB,
             static_kernel_bytes: Some(2 * MIB),
             dynamic_kernel_bytes: 8 * MIB,
-            lotsfree_bytes: Some(MIB),
+            reserve_bytes: Some(MIB),
             available_bytes: available_mib * MIB,
             ..Categories::default()
         },

@@ -79,7 +79,7 @@ pub(super) const COLUMNS: [Column; 19] = [
     plain("load5", &["ldavg-5"], "ldavg-5"),
     plain("load15", &["ldavg-15"], "ldavg-15"),
     plain(
-        "running_count",
+        "running_tasks_count",
         &["runq-sz"],
         "runq-sz, in which sadc does not count itself",
     ),

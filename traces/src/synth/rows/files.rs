@@ -29,8 +29,8 @@ impl FileRows {
     pub(crate) fn new(dice: &mut Dice, files: &Files, logs: usize, mapped_bytes: i64) -> Self {
         let row = |dice: &mut Dice, bytes: i64, is_mapped: bool| FileRow {
             file_id: dice.number(),
-            open_count: i64::from(!is_mapped),
-            mapped_count: i64::from(is_mapped),
+            open_processes_count: i64::from(!is_mapped),
+            mapping_processes_count: i64::from(is_mapped),
             size_bytes: Some((bytes - dice.between(0, PAGE_BYTES)).max(1)),
             cached_bytes: Some(bytes),
             mapped_cached_bytes: Some(if is_mapped { bytes } else { 0 }),

@@ -9,7 +9,7 @@ use crate::synth::{MIB, PAGE_BYTES, whole_pages};
 use gleaner_policy::accounting::{
     InUse, KernelFigures, available_parts, categories, harvestable_bytes,
 };
-use gleaner_schemas::rows::{NodeRow, SampleRow};
+use gleaner_schemas::rows::{NumaNodeRow, SampleRow};
 use gleaner_schemas::units::stored;
 
 /// Default headroom, as in the agent.
@@ -196,7 +196,7 @@ impl Memory {
             swap_cached_bytes: unsigned(swap_cached),
             anon_bytes: unsigned(anon),
             reclaimable_kernel_bytes: unsigned(reclaimable),
-            lotsfree_bytes: Some(unsigned(lotsfree)),
+            reserve_bytes: Some(unsigned(lotsfree)),
             file_lru_bytes: unsigned(file_lru),
             ..KernelFigures::default()
         };
@@ -213,7 +213,7 @@ impl Memory {
         let counters = &self.counters;
         let mut row = SampleRow {
             boottime_ms: Some(at.boottime_ms),
-            files_whole: at.is_whole,
+            is_complete_state: at.is_whole,
             mem_available_min_bytes: Some(
                 (mem_available - whole_pages((total as f64 * dip) as i64)).max(0),
             ),
@@ -240,20 +240,20 @@ impl Memory {
             load5: Some(moment.load5),
             guest_load5: Some(0.0), // these hosts lend nothing
             load15: Some(hundredths(self.load[1])),
-            running_count: Some(1 + self.load[0].round() as i64),
+            running_tasks_count: Some(1 + self.load[0].round() as i64),
             tasks_count: Some(tasks),
             psi_memory_some_total_us: Some(counters.psi_memory_us),
             psi_memory_full_total_us: Some(counters.psi_memory_us / 2),
             psi_cpu_some_total_us: Some(counters.psi_cpu_us),
             psi_io_some_total_us: Some(counters.psi_io_us),
             psi_io_full_total_us: Some(counters.psi_io_us / 2),
-            refault_file_total_count: Some(counters.refault_file),
-            refault_anon_total_count: Some(counters.refault_anon),
-            swap_in_total_count: Some(counters.swap_in),
-            swap_out_total_count: Some(counters.swap_out),
+            refault_file_total_pages: Some(counters.refault_file),
+            refault_anon_total_pages: Some(counters.refault_anon),
+            swap_in_total_pages: Some(counters.swap_in),
+            swap_out_total_pages: Some(counters.swap_out),
             major_fault_total_count: Some(counters.major_fault),
-            reclaimed_kswapd_total_count: Some(counters.kswapd),
-            reclaimed_direct_total_count: Some(counters.direct),
+            reclaimed_kswapd_total_pages: Some(counters.kswapd),
+            reclaimed_direct_total_pages: Some(counters.direct),
             oom_kill_total_count: Some(0),
             processes_count: held.count + 12, // and some idle ones
             ..SampleRow::default()
@@ -307,12 +307,12 @@ fn account(row: &mut SampleRow, kernel: &KernelFigures, in_use: &InUse) {
     row.static_kernel_bytes = c.static_kernel_bytes.map(stored);
     row.balloon_bytes = stored(c.balloon_bytes);
     row.dynamic_kernel_bytes = stored(c.dynamic_kernel_bytes);
-    row.lotsfree_bytes = c.lotsfree_bytes.map(stored);
+    row.reserve_bytes = c.reserve_bytes.map(stored);
     row.file_cache_bytes = stored(c.file_cache_bytes);
     row.process_bytes = stored(c.process_bytes);
     row.guest_bytes = stored(c.guest_bytes);
     row.available_bytes = stored(c.available_bytes);
-    row.remainder_bytes = c.remainder_bytes;
+    row.category_correction_bytes = c.category_correction_bytes;
     row.harvestable_bytes = kernel.mem_available_bytes.map(|available| {
         stored(harvestable_bytes(
             available,
@@ -343,15 +343,15 @@ fn mem_available(free: i64, file_lru: i64, reclaimable: i64, installed: &MemoryS
 }
 
 /// Rows of two NUMA nodes of about equal size that sum to the sample.
-pub(crate) fn nodes(sample: &SampleRow) -> Vec<NodeRow> {
+pub(crate) fn numa_nodes(sample: &SampleRow) -> Vec<NumaNodeRow> {
     let second = |bytes: i64| whole_pages(bytes * 48 / 100);
-    let node = |node, part: &dyn Fn(i64) -> i64| {
+    let node = |numa_node, part: &dyn Fn(i64) -> i64| {
         let of = |bytes: Option<i64>| bytes.map(part);
-        NodeRow {
-            node,
+        NumaNodeRow {
+            numa_node,
             mem_total_bytes: part(sample.mem_total_bytes),
             mem_free_bytes: part(sample.mem_free_bytes),
-            lotsfree_bytes: of(sample.lotsfree_bytes),
+            reserve_bytes: of(sample.reserve_bytes),
             active_file_bytes: of(sample.active_file_bytes),
             inactive_file_bytes: of(sample.inactive_file_bytes),
             anon_bytes: of(sample.anon_bytes),

@@ -7,7 +7,7 @@ mod processes;
 
 pub(super) use activity::Sources;
 pub(super) use files::FileRows;
-pub(super) use memory::{HEADROOM_SHARE, Memory, nodes};
+pub(super) use memory::{HEADROOM_SHARE, Memory, numa_nodes};
 pub(super) use processes::ProcessRows;
 
 /// Times and state of a sample.

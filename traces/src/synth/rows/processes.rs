@@ -145,7 +145,7 @@ impl ProcessRows {
                 held.out += one.bytes - one.resident_bytes;
                 let cpu_ms = cpu_ms(dice, one, at);
                 let mut row = known.row(one, parts, cpu_ms);
-                row.started_ms = (one.started_ms - booted_ms).clamp(0, at.boottime_ms);
+                row.start_boottime_ms = (one.started_ms - booted_ms).clamp(0, at.boottime_ms);
                 row.cgroup_id = self.group_ids.is_some().then_some(known.group_id);
                 rows.push(row);
             } else {
@@ -218,7 +218,7 @@ impl KnownProcess {
         let shared_bytes = self.reuses.is_some().then_some(2 * others_bytes);
         ProcessRow {
             pid: self.pid,
-            started_ms: 0,
+            start_boottime_ms: 0,
             name: running.name.to_string(),
             always_active: self.always_active,
             cpu_ms: self.was_there.then_some(cpu_ms),

@@ -1,9 +1,9 @@
 //! NUMA nodes with memory, and the memory's use on each.
 
-use crate::absence::{Absences, AbsentValue, Reason};
+use crate::missing_values::{AbsentValue, MissingValues, Reason};
 use crate::read::zoneinfo::Zones;
 use crate::read::{Tree, list, meminfo::Meminfo};
-use gleaner_schemas::rows::NodeRow;
+use gleaner_schemas::rows::NumaNodeRow;
 use gleaner_schemas::units::{pages_to_bytes, stored};
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ pub fn rows(
     zones: &BTreeMap<u16, Zones>,
     page_size_bytes: u64,
     text: &mut Vec<u8>,
-    absences: &mut Absences,
-) -> Vec<NodeRow> {
+    missing_values: &mut MissingValues,
+) -> Vec<NumaNodeRow> {
     let nodes = with_memory(sys, text).filter(|nodes| nodes.len() > 1);
     let mut rows = Vec::new();
     for node in nodes.unwrap_or_default() {
@@ -34,7 +34,7 @@ pub fn rows(
                 Meminfo::parse_node(text)
                     .ok_or_else(|| AbsentValue::new(Reason::Malformed, "a node's meminfo"))
             });
-        let Some(meminfo) = absences.keep("nodes", meminfo) else {
+        let Some(meminfo) = missing_values.keep("numa_nodes", meminfo) else {
             continue;
         };
         let bytes = |name| meminfo.get(name).map(stored);
@@ -43,11 +43,11 @@ pub fn rows(
             Some(pages.saturating_mul(host.get("Hugepagesize")?))
         };
         let high_pages = zones.get(&node).and_then(|zones| zones.high_pages);
-        rows.push(NodeRow {
-            node: i64::from(node),
+        rows.push(NumaNodeRow {
+            numa_node: i64::from(node),
             mem_total_bytes: bytes("MemTotal").unwrap_or(0), // the parser ensures that there is one
             mem_free_bytes: bytes("MemFree").unwrap_or(0),
-            lotsfree_bytes: high_pages.map(|pages| stored(pages_to_bytes(pages, page_size_bytes))),
+            reserve_bytes: high_pages.map(|pages| stored(pages_to_bytes(pages, page_size_bytes))),
             active_file_bytes: bytes("Active(file)"),
             inactive_file_bytes: bytes("Inactive(file)"),
             anon_bytes: bytes("AnonPages"),

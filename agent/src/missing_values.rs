@@ -1,6 +1,6 @@
 //! Values that could not be read. Each is recorded as absent with its reason, never as 0.
 
-use gleaner_schemas::rows::AbsenceRow;
+use gleaner_schemas::rows::MissingValueRow;
 use gleaner_schemas::units::stored;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Absence of one value. The detail never names one of the owner's files.
+/// A missing value. The detail never names one of the owner's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbsentValue {
     /// Reason of the absence.
@@ -54,7 +54,7 @@ pub struct AbsentValue {
 }
 
 impl AbsentValue {
-    /// Makes an absence for `reason`.
+    /// Makes a missing value for `reason`.
     pub fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self {
             reason,
@@ -62,7 +62,7 @@ impl AbsentValue {
         }
     }
 
-    /// Makes an absence from an error about something short-lived, such as a process or a device.
+    /// Makes a missing value from an error about something short-lived, such as a process or a device.
     #[must_use]
     pub fn from_errno(what: &str, errno: Errno) -> Self {
         let reason = match errno {
@@ -73,7 +73,7 @@ impl AbsentValue {
         Self::new(reason, format!("{what}: {}", std::io::Error::from(errno)))
     }
 
-    /// Makes an absence from an error about a file that a kernel either always or never has.
+    /// Makes a missing value from an error about a file that a kernel either always or never has.
     #[must_use]
     pub fn from_kernel_file(name: &str, errno: Errno) -> Self {
         let mut absent = Self::from_errno(name, errno);
@@ -86,11 +86,11 @@ impl AbsentValue {
 
 /// All values that one sample could not read.
 #[derive(Clone, Debug, Default)]
-pub struct Absences {
+pub struct MissingValues {
     by_item: BTreeMap<(&'static str, Reason), (String, u64)>,
 }
 
-impl Absences {
+impl MissingValues {
     /// Notes that `item` (a column of `samples`, or a table) is absent.
     pub fn note(&mut self, item: &'static str, absent: AbsentValue) {
         let entry = self
@@ -100,7 +100,7 @@ impl Absences {
         entry.1 += 1;
     }
 
-    /// Adds the absences that `other` has noted.
+    /// Adds the values that `other` has noted.
     pub(crate) fn extend(&mut self, other: Self) {
         for (noted, (detail, count)) in other.by_item {
             let entry = self.by_item.entry(noted).or_insert((detail, 0));
@@ -127,22 +127,22 @@ impl Absences {
         read.map_err(note).ok()
     }
 
-    /// Returns true if an absence of `item` is noted.
+    /// Returns true if `item` is noted as missing.
     #[must_use]
     pub fn has(&self, item: &str) -> bool {
         self.by_item.keys().any(|(noted, _)| *noted == item)
     }
 
-    /// Rows of the `absences` table.
+    /// Rows of the `missing_values` table.
     #[must_use]
-    pub fn rows(&self) -> Vec<AbsenceRow> {
+    pub fn rows(&self) -> Vec<MissingValueRow> {
         self.by_item
             .iter()
-            .map(|((item, reason), (detail, count))| AbsenceRow {
+            .map(|((item, reason), (detail, count))| MissingValueRow {
                 item: (*item).to_owned(),
                 reason: reason.as_str().to_owned(),
                 detail: detail.clone(),
-                absent_count: stored(*count),
+                missing_count: stored(*count),
             })
             .collect()
     }
@@ -153,20 +153,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_absence_is_counted_and_its_first_detail_kept() {
-        let mut absences = Absences::default();
-        absences.note("files", AbsentValue::from_errno("maps", Errno::PERM));
-        absences.note("files", AbsentValue::from_errno("fd", Errno::ACCESS));
-        absences.note("processes", AbsentValue::from_errno("stat", Errno::SRCH));
-        let kept = absences.keep(
+    fn the_same_missing_value_is_counted_and_its_first_detail_kept() {
+        let mut missing_values = MissingValues::default();
+        missing_values.note("files", AbsentValue::from_errno("maps", Errno::PERM));
+        missing_values.note("files", AbsentValue::from_errno("fd", Errno::ACCESS));
+        missing_values.note("processes", AbsentValue::from_errno("stat", Errno::SRCH));
+        let kept = missing_values.keep(
             "load5",
             Err::<f64, _>(AbsentValue::from_kernel_file("loadavg", Errno::NOENT)),
         );
         assert_eq!(kept, None);
-        let told: Vec<_> = absences
+        let told: Vec<_> = missing_values
             .rows()
             .into_iter()
-            .map(|r| (r.item, r.reason, r.detail, r.absent_count))
+            .map(|r| (r.item, r.reason, r.detail, r.missing_count))
             .collect();
         assert_eq!(
             told,
@@ -191,6 +191,6 @@ mod tests {
                 ),
             ]
         );
-        assert!(absences.has("files") && !absences.has("activity"));
+        assert!(missing_values.has("files") && !missing_values.has("activity"));
     }
 }

@@ -1,0 +1,22 @@
+-- Clearer names; no row changes. Earlier names: schemas/src/renames.rs.
+ALTER TABLE samples RENAME COLUMN files_whole TO is_complete_state;
+ALTER TABLE samples RENAME COLUMN lotsfree_bytes TO reserve_bytes;
+ALTER TABLE samples RENAME COLUMN remainder_bytes TO category_correction_bytes;
+ALTER TABLE samples RENAME COLUMN running_count TO running_tasks_count;
+ALTER TABLE samples RENAME COLUMN refault_file_total_count TO refault_file_total_pages;
+ALTER TABLE samples RENAME COLUMN refault_anon_total_count TO refault_anon_total_pages;
+ALTER TABLE samples RENAME COLUMN swap_in_total_count TO swap_in_total_pages;
+ALTER TABLE samples RENAME COLUMN swap_out_total_count TO swap_out_total_pages;
+ALTER TABLE samples RENAME COLUMN reclaimed_kswapd_total_count TO reclaimed_kswapd_total_pages;
+ALTER TABLE samples RENAME COLUMN reclaimed_direct_total_count TO reclaimed_direct_total_pages;
+ALTER TABLE processes RENAME COLUMN started_ms TO start_boottime_ms;
+ALTER TABLE files RENAME COLUMN open_count TO open_processes_count;
+ALTER TABLE files RENAME COLUMN mapped_count TO mapping_processes_count;
+ALTER TABLE files RENAME COLUMN opened_count TO opens_count;
+ALTER TABLE absences RENAME TO missing_values;
+ALTER TABLE missing_values RENAME COLUMN absent_count TO missing_count;
+ALTER TABLE hosts RENAME COLUMN nodes_count TO numa_nodes_count;
+ALTER TABLE nodes RENAME TO numa_nodes;
+ALTER TABLE numa_nodes RENAME COLUMN node TO numa_node;
+ALTER TABLE numa_nodes RENAME COLUMN lotsfree_bytes TO reserve_bytes;
+ALTER TABLE events RENAME COLUMN amount_ms TO duration_ms;
