@@ -45,7 +45,9 @@ fn prometheus(hosts: &[HostQuota]) -> String {
     let series: [Series; 3] = [
         ("quota", "What the host may lend now", |q| q.quota_bytes),
         ("lent", "What of it is leased", |q| q.lent_bytes),
-        ("unleased", "What of it is left to lease", |q| q.unleased_bytes),
+        ("unleased", "What of it is left to lease", |q| {
+            q.unleased_bytes
+        }),
     ];
     let mut text = String::new();
     for (name, help, value) in series {

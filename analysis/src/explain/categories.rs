@@ -167,7 +167,10 @@ pub(super) fn of(
         }
     }
     // Negative if the kernel's figures contradict each other: available is then 0.
-    rest.push(less("category correction", read("category_correction_bytes")?));
+    rest.push(less(
+        "category correction",
+        read("category_correction_bytes")?,
+    ));
     found.push(explained(
         "available",
         "available_bytes",

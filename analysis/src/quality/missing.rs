@@ -8,8 +8,8 @@ use crate::trace::span::Span;
 use gleaner_policy::idle::Verdict;
 use gleaner_schemas::findings::{
     ActivitySource, Category, DipProcess, FindingList, Findings, HostMemory, LendingMode,
-    LiveFileCache, MemoryContext, MemoryUsage, MissingValue, MissingMeasure, NotionSizes, Parameters,
-    TopFile, TopProcess,
+    LiveFileCache, MemoryContext, MemoryUsage, MissingMeasure, MissingValue, NotionSizes,
+    Parameters, TopFile, TopProcess,
 };
 use gleaner_schemas::units::Seconds;
 

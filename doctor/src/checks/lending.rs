@@ -131,7 +131,12 @@ mod tests {
             ..LendingState::default()
         };
         let found = |lending: &LendingState, grants_leases| {
-            let findings = judge(lending, std::slice::from_ref(&url), grants_leases, &remedies());
+            let findings = judge(
+                lending,
+                std::slice::from_ref(&url),
+                grants_leases,
+                &remedies(),
+            );
             let unserved = findings
                 .into_iter()
                 .find(|f| f.message == Some(Message::PagesUnserved));

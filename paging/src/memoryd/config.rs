@@ -187,7 +187,11 @@ impl Config {
             let what = "XDG_RUNTIME_DIR is not set: name the agent's socket with --agent, and ours with --socket";
             origin.wrong(key, what)
         };
-        let agent_socket = in_runtime(args.agent_socket.as_ref(), file.agent_socket.as_ref(), "agent");
+        let agent_socket = in_runtime(
+            args.agent_socket.as_ref(),
+            file.agent_socket.as_ref(),
+            "agent",
+        );
         let socket = in_runtime(args.socket.as_ref(), file.socket.as_ref(), "memoryd");
         let state_folder = args.state_folder.clone().or(file.state_folder.clone());
         Ok(Self {

@@ -86,7 +86,11 @@ fn text(app: &App) -> Result<String, fmt::Error> {
     for (name, help, bytes) in [
         ("quota", "What linked hosts may lend", totals.quota_bytes),
         ("lent", "What of it is leased", totals.lent_bytes),
-        ("unleased", "What of it is left to lease", totals.unleased_bytes),
+        (
+            "unleased",
+            "What of it is left to lease",
+            totals.unleased_bytes,
+        ),
     ] {
         recruiter.register_with_unit(name, help, Unit::Bytes, ConstGauge::new(bytes as f64));
     }
@@ -103,7 +107,9 @@ type Series = (&'static str, &'static str, fn(&HostQuota) -> u64);
 const SERIES: [Series; 4] = [
     ("quota", "What the host may lend now", |q| q.quota_bytes),
     ("lent", "What of it is leased", |q| q.lent_bytes),
-    ("unleased", "What of it is left to lease", |q| q.unleased_bytes),
+    ("unleased", "What of it is left to lease", |q| {
+        q.unleased_bytes
+    }),
     ("idle_quota", "What it would lend once idle", |q| {
         q.idle_quota_bytes
     }),

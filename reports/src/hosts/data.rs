@@ -96,7 +96,7 @@ fn missing_values(view: &View) -> Option<Table> {
         ]
     });
     Table::new(
-        format!("{}missing_values", view.prefix),
+        format!("{}missing-values", view.prefix),
         "Items that could not be read, and the reason",
         vec![
             words("item"),

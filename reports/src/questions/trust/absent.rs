@@ -174,7 +174,8 @@ pub(super) fn missing_measures(view: &View) -> Option<Table> {
 /// Sentence for a report in which nothing is missing.
 pub(super) fn nothing(view: &View) -> Option<String> {
     let f = view.findings;
-    let nothing = f.missing_values.is_empty() && f.missing_measures.is_empty() && !f.hosts.is_empty();
+    let nothing =
+        f.missing_values.is_empty() && f.missing_measures.is_empty() && !f.hosts.is_empty();
     nothing.then(|| "All data could be read, and every measure could be calculated.".into())
 }
 

@@ -184,7 +184,7 @@ pub(super) fn missing_values(view: &View) -> Option<Table> {
             ]
         });
     Table::new(
-        "missing_values".into(),
+        "missing-values".into(),
         "Items that could not be read, and the reason",
         vec![
             words("item"),
