@@ -223,17 +223,17 @@ mod tests {
                     let share = |part: u32, all: u32| f64::from(part) / f64::from(all);
                     match found(2) {
                         Some(two) => {
-                            prop_assert_eq!(two.choices, f64::from(pairs) / 2.0);
-                            prop_assert_eq!(two.one_lost, share(one, pairs));
-                            prop_assert_eq!(two.all_lost, share(both, pairs));
-                            prop_assert_eq!(two.none_lost, share(none, pairs));
+                            prop_assert_eq!(two.choices_count, f64::from(pairs) / 2.0);
+                            prop_assert_eq!(two.one_lost_probability, share(one, pairs));
+                            prop_assert_eq!(two.all_lost_probability, share(both, pairs));
+                            prop_assert_eq!(two.none_lost_probability, share(none, pairs));
                         }
                         None => prop_assert_eq!(pairs, 0),
                     }
                     match found(3) {
                         Some(three) => {
-                            prop_assert_eq!(three.choices, f64::from(threes) / 6.0);
-                            prop_assert_eq!(three.all_lost, share(all3, threes));
+                            prop_assert_eq!(three.choices_count, f64::from(threes) / 6.0);
+                            prop_assert_eq!(three.all_lost_probability, share(all3, threes));
                         }
                         None => prop_assert_eq!(threes, 0),
                     }

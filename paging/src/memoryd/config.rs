@@ -351,7 +351,7 @@ mod tests {
         std::fs::write(&path, text).unwrap();
         let args = GlobalArgs {
             config: Some(path),
-            agent: Some("/x/agent.sock".into()),
+            agent_socket: Some("/x/agent.sock".into()),
             ..GlobalArgs::default()
         };
         let loaded = Config::load(&args).map_err(|e| e.to_string())?;

@@ -49,11 +49,14 @@ impl Local {
     /// Returns true if all of the `count` blocks from `first` on are held, and records their use.
     #[inline]
     pub(super) fn has(&mut self, first: u32, count: u32) -> bool {
-        let has_all = words(first, first + count).all(|(word, mask)| {
-            self.is_held
-                .get(word)
-                .is_some_and(|bits| bits & mask == mask)
-        });
+        let are_held = |(word, mask): (usize, u64)| {
+            let bits = self.is_held.get(word);
+            bits.is_some_and(|bits| bits & mask == mask)
+        };
+        let has_all = match count {
+            1 => are_held(((first / u64::BITS) as usize, 1 << (first % u64::BITS))),
+            _ => words(first, first + count).all(are_held),
+        };
         if has_all {
             self.use_blocks(first, count);
         }
@@ -97,12 +100,22 @@ impl Local {
         if first >= end {
             return;
         }
-        for (word, mask) in words(first, end) {
-            let bits = &mut self.is_held[word];
-            self.held += (mask & !*bits).count_ones() as usize;
+        let this_use = self.uses.len() as u32;
+        if end - first == 1 {
+            // Most programs use single blocks: no loops for these.
+            let bits = &mut self.is_held[(first / u64::BITS) as usize];
+            let mask = 1 << (first % u64::BITS);
+            self.held += usize::from(*bits & mask == 0);
             *bits |= mask;
+            self.last_use[first as usize] = this_use;
+        } else {
+            for (word, mask) in words(first, end) {
+                let bits = &mut self.is_held[word];
+                self.held += (mask & !*bits).count_ones() as usize;
+                *bits |= mask;
+            }
+            self.last_use[first as usize..end as usize].fill(this_use);
         }
-        self.last_use[first as usize..end as usize].fill(self.uses.len() as u32);
         let count = end - first;
         self.uses.push(Use { first, count });
     }

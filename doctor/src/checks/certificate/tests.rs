@@ -13,7 +13,7 @@ fn server() -> Files {
         certificate: "/p/c.crt".into(),
         key: "/p/c.key".into(),
         authority: "/p/a.crt".into(),
-        revoked: None,
+        revocation_list: None,
     })
 }
 
