@@ -83,7 +83,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The opened page, with its errors and its requests to other addresses. */
+/** The opened page, with its errors and its requests to other hosts. */
 async function open(url, { path = "/", clock = false, ...options } = {}) {
   const context = await browser.newContext({ viewport: DESKTOP, colorScheme: "light", ...options });
   const page = await context.newPage();
