@@ -1,4 +1,4 @@
-"""Stands for a Prometheus server: fetches URL a given number of times, and appends each answer's body to a file."""
+"""Imitates a Prometheus server: fetches URL a given number of times, and appends each answer's body to a file."""
 
 import http.client
 import sys

@@ -1,5 +1,5 @@
-// Refreshes the page in place, and follows its links and its filter without leaving it: what is typed,
-// where the page is scrolled to and what has the focus stay. Asks this collector only.
+// Refreshes the page in place, and applies links and the filter without reloading: typed text, scroll position and
+// focus are preserved. Sends requests only to this collector.
 (() => {
   "use strict";
   const INTERVAL_MS = 10_000;
@@ -26,7 +26,7 @@
     const focused = document.activeElement?.id;
     for (const part of document.querySelectorAll("[data-live]")) {
       const other = fresh.getElementById(part.id);
-      // Untouched where nothing is new: a reader's place in it stays.
+      // Unchanged elements are not replaced, so that the reader's position in them is preserved.
       if (other && other.innerHTML !== part.innerHTML) part.replaceChildren(...other.childNodes);
     }
     byId("reload").href = fresh.getElementById("reload").getAttribute("href");
@@ -46,7 +46,7 @@
     return load(address);
   }
 
-  /** The address that the form stands for, without what is empty. */
+  /** Returns the URL for the form's values, without empty ones. */
   function asked() {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value.trim() !== ""));
     return query.size ? `/?${query}` : "/";
@@ -73,7 +73,7 @@
   byId("reload").addEventListener("click", (event) => { event.preventDefault(); load(location.href); });
   addEventListener("popstate", () => { readForm(); load(location.href); });
 
-  /** The form says what the address says. */
+  /** Sets the form's values from the URL. */
   function readForm() {
     const query = new URLSearchParams(location.search);
     byId("q").value = query.get("q") ?? "";

@@ -1,4 +1,4 @@
-// Draws the figures in the page's colours. Nothing here, and nothing that Plotly is allowed to do, reaches the network.
+// Draws the figures in the page's colours. This script makes no network requests, and Plotly may make none.
 const figures = (() => {
   const CONFIG = {
     displaylogo: false,
@@ -14,7 +14,7 @@ const figures = (() => {
 
   const colour = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
 
-  // A map is named after its five colours, from least to most: `gain-1` to `gain-5`.
+  // A colour map has five colours, from the lowest value to the highest: `gain-1` to `gain-5`.
   function paintMap(trace) {
     trace.colorscale = [1, 2, 3, 4, 5].map((step) => [(step - 1) / 4, colour(`${trace.name}-${step}`)]);
     return trace;
@@ -45,7 +45,7 @@ const figures = (() => {
     layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
     layout.modebar = { bgcolor: colour("raised"), color: soft, activecolor: colour("ink") };
     layout.hoverlabel = { bgcolor: colour("raised"), bordercolor: colour("rule"), font: { color: colour("ink"), family: colour("sans") } };
-    // A finger that moves over a figure scrolls the page.
+    // On a touch screen, moving a finger over a figure scrolls the page.
     layout.dragmode = coarse ? false : "zoom";
     if (root.dataset.print !== undefined) layout.width = PRINT_WIDTH_PX;
     return layout;
@@ -70,7 +70,7 @@ const figures = (() => {
     for (const name of names) {
       const short = name.replace("axis", "");
       const axis = layout[name];
-      // The title of a hover box is the time in ms, which `tellTime` says in the report's zone.
+      // The title of a hover box is the time in ms, which `tellTime` formats in the report's zone.
       const range = axis.range ?? extent(traces, layout.shapes, short);
       const room = "\u2007".repeat(zoneTime.changesIn(...range) ? 20 : 7);
       Object.assign(axis, { type: "linear", tickmode: "array", tickangle: 0, range, unifiedhovertitle: { text: `%{x:.0f}${room}` } });
@@ -122,7 +122,7 @@ const figures = (() => {
     Plotly.react(plot, traces, paintLayout(layout), { ...CONFIG, displayModeBar: coarse ? false : "hover" });
     if (isNew && plot.timeAxes.length) plot.on("plotly_relayout", () => retick(plot));
     tellTime(plot);
-    // The group's label says what is to be seen; the letters of its axes, read one by one, would not.
+    // A screen reader gets the group's label, and not the texts of the axes one by one.
     for (const svg of plot.querySelectorAll("svg.main-svg")) svg.setAttribute("aria-hidden", "true");
   }
 
@@ -133,7 +133,7 @@ const figures = (() => {
     }
   }
 
-  /** Frees the figures of a part that leaves the page. */
+  /** Frees the figures of a removed part of the page. */
   function forget(part) {
     part.querySelectorAll(".plot").forEach((plot) => Plotly.purge(plot));
   }

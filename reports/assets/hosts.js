@@ -41,13 +41,13 @@ const hosts = (() => {
     };
     const form = element("form", { role: "search" }, element("label", {}, "Go to host", box), names, told);
     form.addEventListener("submit", go);
-    // A choice from the list is a whole name at once.
+    // Choosing from the list enters the whole name in one event.
     box.addEventListener("input", (event) => event.inputType === "insertReplacementText" || !event.inputType ? go(event) : (told.textContent = ""));
     return form;
   }
 
   const bar = (index) => element("nav", { class: "hosts", "aria-label": "Hosts" },
-    // No element has that id: the browser would scroll to it, and not to where the reader was.
+    // No element has this id: otherwise the browser would scroll to the element instead of the reader's position.
     element("a", { href: "#all", class: "back" }, "← The report"),
     leadTo(index - 1, (name) => `‹ ${name}`), leadTo(index + 1, (name) => `${name} ›`), search());
 

@@ -4,7 +4,7 @@ const tables = (() => {
     const ascending = header.getAttribute("aria-sort") === "descending";
     for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
     const numeric = header.classList.contains("number");
-    // The first click puts the largest number, or the first text of the alphabet, on top.
+    // The first click sorts numbers in descending and texts in alphabetical order.
     const up = header.dataset.sorted ? ascending : !numeric;
     header.dataset.sorted = "yes";
     header.setAttribute("aria-sort", up ? "ascending" : "descending");
@@ -63,8 +63,8 @@ const tables = (() => {
     });
   }
 
-  // A table too large for its place is a region that the keyboard can scroll; others are no stop on the way, and
-  // their headings stay in sight while the page is scrolled.
+  // A table larger than its container is a focusable region that the keyboard can scroll. Other tables are not
+  // focusable, and their headings stay visible while the page is scrolled.
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       if (!target.clientWidth) continue; // hidden: it comes back as it was

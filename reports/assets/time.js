@@ -14,14 +14,14 @@ const zoneTime = (() => {
   const WEEKDAY = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
   const MONTH = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
     "November", "December"];
-  // Stretches of one offset from UTC, each to the start of the next.
+  // Periods with one offset from UTC; each lasts until the next begins.
   const stretches = (JSON.parse(document.getElementById("zone")?.textContent ?? "null")?.offsets ?? [])
     .map(({ from_ms, offset_ms }, i, all) => ({ from: i ? from_ms : -Infinity, until: all[i + 1]?.from_ms ?? Infinity, offset: offset_ms }));
   if (!stretches.length) stretches.push({ from: -Infinity, until: Infinity, offset: 0 });
 
   const stretchAt = (ms) => stretches.find((s) => ms < s.until);
   const changesIn = (from, to) => stretches.some((s) => s.from > from && s.from <= to);
-  /** The zone's clock as a Date whose UTC parts are to be read. */
+  /** The zone's local time as a Date; only the Date's UTC parts are valid. */
   const wall = (ms) => new Date(ms + stretchAt(ms).offset);
   const two = (n) => String(n).padStart(2, "0");
 
@@ -35,7 +35,7 @@ const zoneTime = (() => {
   const time = (at, seconds) =>
     `${two(at.getUTCHours())}:${two(at.getUTCMinutes())}${seconds ? `:${two(at.getUTCSeconds())}` : ""}`;
 
-  /** `Sun 25 Oct, 02:30:00`; with the offset where the clocks change that day, since an hour may come twice. */
+  /** `Sun 25 Oct, 02:30:00`; with the offset on days with a clock change, when an hour may occur twice. */
   function moment(ms) {
     const at = wall(ms);
     const text = `${day(at)} ${month(at).slice(0, 3)}, ${time(at, true)}`;
@@ -49,7 +49,7 @@ const zoneTime = (() => {
     for (const s of stretches) {
       const start = Math.max(from, s.from), end = Math.min(to, s.until);
       if (!(start <= end)) continue;
-      // Where clocks jump over midnight, the day begins where they land.
+      // If a clock change skips midnight, the day begins at the first time after the change.
       if (step === DAY && start === s.from && wall(start).getUTCDate() !== wall(start - 1).getUTCDate()) ticks.push(start);
       const first = Math.ceil((start + s.offset - phase) / step) * step + phase - s.offset;
       for (let ms = first; ms <= end && ms < s.until; ms += step) if (ms !== ticks.at(-1)) ticks.push(ms);
@@ -68,7 +68,7 @@ const zoneTime = (() => {
     }
   }
 
-  /** Values and texts of an axis' ticks for a width. The second line of a text is given where it changes. */
+  /** Values and texts of an axis' ticks for a width. A text has its second line only where that line changes. */
   function ticks(from, to, width) {
     const most = Math.max(2, Math.floor(width / PX_A_TICK));
     const fits = (step) => (to - from) / step <= most;
@@ -82,7 +82,7 @@ const zoneTime = (() => {
         : step >= DAY ? [day(at), `${month(at)} ${at.getUTCFullYear()}`]
         : [time(at, step < MINUTE), date];
     };
-    // A first tick whose neighbour has another second line leaves it the room.
+    // The first tick has no second line if the next tick's is different: there is no room for both.
     let above = values.length > 2 && said(values[0])[1] !== said(values[1])[1] ? said(values[0])[1] : undefined;
     const texts = values.map((ms) => {
       const [first, second] = said(ms);

@@ -1,4 +1,4 @@
-"""How sources speak, as far as a program sees it: documentation comments' length and first word, and names of types."""
+"""Checks of the sources' language: length and first word of documentation comments, and names of types."""
 
 import re
 import subprocess

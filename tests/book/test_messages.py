@@ -1,4 +1,4 @@
-"""docs/messages.md: programs can print every message that it explains."""
+"""Every message that docs/messages.md explains can be printed by a program."""
 
 import re
 

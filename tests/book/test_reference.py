@@ -1,4 +1,4 @@
-"""docs/commands.md and docs/api.md: the repository has them as the programs print them."""
+"""Comparison of docs/commands.md and docs/api.md in the repository with the output of the programs."""
 
 import os
 import subprocess

@@ -54,7 +54,7 @@ describe("the index of reports", () => {
       const { violations } = await page.evaluate(() => window.axe.run(document));
       assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes[0].target}`), []);
       assert.deepEqual(faults, []);
-      // With the keyboard only: past the skip link, to the newest week.
+      // Keyboard only: Tab past the skip link to the newest week.
       await page.keyboard.press("Tab");
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");

@@ -88,7 +88,7 @@ for (const path of [...reports, ...clocks]) {
         .map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => `${n.target} ${n.any[0]?.message ?? ""}`).join("; ")}`);
     };
 
-    // The other tests do not depend on the clock.
+    // Pages of days with clock changes get only this test: no other test depends on the clock.
     if (clocks.includes(path)) {
       test("draws a day on which clocks change with the hours that it had", async () => {
         const { page, close } = await open({ viewport: { width: 1400, height: 900 } });
@@ -174,7 +174,7 @@ for (const path of [...reports, ...clocks]) {
       assert.equal(await page.title(), title);
       assert.ok(Math.abs((await page.evaluate(() => scrollY)) - scrolled) < 5, "the report is where it was left");
       assert.equal(await page.evaluate(() => document.activeElement.getAttribute("href")), `#${ids[0]}`);
-      // An address that no host has.
+      // A host address that does not exist.
       await page.evaluate(() => { location.hash = "host-nobody"; });
       await page.locator("#host h2", { hasText: "No such host" }).waitFor();
       assert.deepEqual(faults, []);

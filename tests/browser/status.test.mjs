@@ -75,7 +75,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The opened page, with its errors and its requests to other addresses. */
+/** The opened page, with its errors and its requests to other hosts. */
 async function open(url, { path = "/", clock = false, ...options } = {}) {
   const context = await newContext(browser, options);
   const page = await context.newPage();

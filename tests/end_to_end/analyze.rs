@@ -72,10 +72,10 @@ fn what_most_people_want_is_printed_by_itself() {
     let said = told(&["analyze", &dataset, "--time-zone", "Europe/Berlin"]);
     for heading in [
         "Use of memory",
-        "How long regions stay available",
-        "How often owners take memory back",
-        "The hosts together",
-        "How good forecasts are",
+        "Availability periods by region size",
+        "Rate of reclaims by returning owners",
+        "Memory available on all hosts together",
+        "Quality of the forecasts",
     ] {
         assert!(said.contains(heading), "{heading} is missing in {said}");
     }

@@ -1,4 +1,4 @@
-"""A machine as its administrator sees it: this machine's file tree under a layer that holds every change."""
+"""A test machine: this machine's file tree below an overlay, which receives every change."""
 
 import subprocess
 from contextlib import suppress

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const DASHBOARD = join(HERE, "../../packaging/grafana/gleaner.json");
 const SDK = "@grafana/grafana-foundation-sdk";
-/** Kinds of panels, with the schema's names of their parts. */
+/** Panel types, with the schema's names of their parts. */
 const KINDS = {
   stat: { Options: "stat.Options", FieldConfig: "undefined" },
   table: { Options: "table.Options", FieldConfig: "table.FieldConfig" },
@@ -21,7 +21,7 @@ const COLUMNS = 24;
 const read = () => JSON.parse(readFileSync(DASHBOARD, "utf8"));
 const panels = (dashboard) => dashboard.panels.filter((panel) => panel.type !== "row");
 
-/** A module that compiles only if every part of the dashboard conforms to the schema, and has nothing else. */
+/** A module that compiles only if every part of the dashboard conforms to the schema, and has no other parts. */
 function source(dashboard) {
   const modules = ["dashboard", "prometheus", "stat", "table", "timeseries"];
   const lines = modules.map((name) => `import type * as ${name} from "${SDK}/${name}";`);
@@ -48,7 +48,7 @@ function source(dashboard) {
   return lines.join("\n");
 }
 
-/** TypeScript's messages about it. */
+/** TypeScript's error messages for the module. */
 function checked(dashboard) {
   const parent = join(HERE, "node_modules/.checked");
   mkdirSync(parent, { recursive: true });

@@ -1,4 +1,4 @@
-"""A built recruiter, and hosts that offer memory which they do not have."""
+"""A built recruiter, and simulated hosts that offer memory."""
 
 import json
 import os

@@ -30,7 +30,7 @@ def root(programs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def samples(root) -> pd.DataFrame:
-    """Every sample with its run, and with what is before and after the run."""
+    """Every sample with its run, and whether a gap precedes and follows the run."""
     samples = read(root, "samples").sort_values(KEY, ignore_index=True)
     samples["ms"] = samples["time"].astype("int64")
     gaps = read(root, "gaps")[["host_id", "to_time_ms", "cause"]]

@@ -37,9 +37,9 @@ pub(super) fn quality(findings: &Findings, rows: usize) -> String {
         );
     }
     format!(
-        "{said}\n  Brier score on days that the model had not seen: 0 is perfect, less is better. Reliability is the part of gleaner's \
-         that comes\n  of forecasts which do not come true as often as they say: 0 is perfect. Slope: above 1 its forecasts are too \
-         close together,\n  below 1 too far apart."
+        "{said}\n  Brier score of each model, on days not used to fit the model: 0 is perfect, lower is better. Reliability: the part of \
+         gleaner's score\n  that is due to wrong probabilities; 0 is perfect. Slope of gleaner's calibration: above 1, forecasts are too close \
+         together;\n  below 1, too far apart."
     )
 }
 

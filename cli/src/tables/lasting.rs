@@ -91,8 +91,8 @@ pub(super) fn bounds(findings: &Findings) -> String {
         row.push(
             match verdict.unwrap_or(BoundVerdict::TooFew) {
                 BoundVerdict::Holds => "holds",
-                BoundVerdict::Censored => "periods are cut: could be more",
-                BoundVerdict::Dependent => "periods are alike: less sure",
+                BoundVerdict::Censored => "cut periods: true value may be larger",
+                BoundVerdict::Dependent => "dependent periods: less certain",
                 BoundVerdict::TooFew => "too few periods",
             }
             .to_owned(),
@@ -100,7 +100,7 @@ pub(super) fn bounds(findings: &Findings) -> String {
         t.add_row(row);
     }
     format!(
-        "{}\n  At least so long, with 95 % confidence where the verdict is that it holds.",
+        "{}\n  Lower bounds of the length. The confidence is 95 % where the verdict is \"holds\".",
         text(&t)
     )
 }

@@ -39,14 +39,14 @@ pub(crate) fn memory(findings: &Findings) -> String {
     ]);
     let were_idle: i64 = quotas.iter().map(idle_quota_bytes).sum();
     t.add_row(vec![
-        "lease quota, were it idle".to_owned(),
+        "lease quota, if idle".to_owned(),
         Bytes::from(were_idle).to_string(),
     ]);
     let mut text = format!("{}\n", t.trim_fmt());
     if let [quota] = quotas.as_slice() {
         let _ = writeln!(
             text,
-            "\nWhy this quota now (last sample) — {}.",
+            "\nReason for this quota (last sample): {}.",
             quota.reason
         );
     }

@@ -16,7 +16,7 @@ pub(super) fn periods(findings: &Findings) -> String {
             "median",
             "longest",
             "restricted mean",
-            "of time",
+            "share of time",
         ],
         2,
     );
@@ -44,7 +44,7 @@ pub(super) fn periods(findings: &Findings) -> String {
         ]);
     }
     format!(
-        "{}\n  Periods under {} are dropped. \"Cut\" periods lasted longer than the trace could see.",
+        "{}\n  Periods under {} are dropped. The trace does not cover the whole of a \"cut\" period.",
         text(&t),
         Seconds(findings.parameters.minimum_period_s)
     )

@@ -72,7 +72,7 @@ pub struct ClusterAvailable {
 }
 
 impl Finding for ClusterAvailable {
-    const PRINTED: Option<TablePlace> = printed(120, "The hosts together: what is available");
+    const PRINTED: Option<TablePlace> = printed(120, "Memory available on all hosts together");
 }
 
 /// Memory of the hosts of one class in one stretch of time: means per host.
@@ -116,7 +116,7 @@ pub struct ClassContribution {
 }
 
 impl Finding for ClassContribution {
-    const PRINTED: Option<TablePlace> = printed(130, "Whose memory that is");
+    const PRINTED: Option<TablePlace> = printed(130, "Contribution of each class of hosts");
 }
 
 /// Part that the hosts with the largest contributions have in the memory available in the cluster.
@@ -173,8 +173,10 @@ pub struct Guarantee {
 }
 
 impl Finding for Guarantee {
-    const PRINTED: Option<TablePlace> =
-        printed(140, "What is there for so long, with so much probability");
+    const PRINTED: Option<TablePlace> = printed(
+        140,
+        "Memory that stays available for a time, by probability",
+    );
 }
 
 /// Fates of copies of a region on different hosts, over all cells and every choice of `copies_count` hosts
@@ -207,7 +209,8 @@ pub struct Copies {
 }
 
 impl Finding for Copies {
-    const PRINTED: Option<TablePlace> = printed(150, "Losing copies on different hosts");
+    const PRINTED: Option<TablePlace> =
+        printed(150, "Probability of losing copies on different hosts");
 }
 
 /// Hosts that stop being idle within one cell, by hour of the week.
@@ -251,7 +254,7 @@ pub struct WorstReturn {
 }
 
 impl Finding for WorstReturn {
-    const PRINTED: Option<TablePlace> = printed(160, "Moments at which most owners returned");
+    const PRINTED: Option<TablePlace> = printed(160, "Times with the most returns of owners");
 }
 
 /// Peak of demand that a pool must satisfy.
@@ -285,5 +288,5 @@ pub struct PoolingSaving {
 }
 
 impl Finding for PoolingSaving {
-    const PRINTED: Option<TablePlace> = printed(170, "What pooling memory would save");
+    const PRINTED: Option<TablePlace> = printed(170, "Memory saved by pooling");
 }

@@ -51,7 +51,7 @@ pub struct ForecastQuality {
 }
 
 impl Finding for ForecastQuality {
-    const PRINTED: Option<TablePlace> = printed(180, "How good forecasts are");
+    const PRINTED: Option<TablePlace> = printed(180, "Quality of the forecasts");
     const IN_REPORT: ReportUse = ReportUse::Alone;
     const PLAIN_TEXT: &'static [&'static str] = &["model"];
 }

@@ -151,7 +151,7 @@ pub struct MissingValue {
 }
 
 impl Finding for MissingValue {
-    const PRINTED: Option<TablePlace> = printed(220, "What could not be read");
+    const PRINTED: Option<TablePlace> = printed(220, "Items that could not be read");
     const IN_REPORT: ReportUse = ReportUse::Alone;
     const IS_ON_HOST_PAGE: bool = true;
     const PLAIN_TEXT: &'static [&'static str] = &["item", "reason"];
@@ -227,7 +227,7 @@ pub struct AgentCost {
 }
 
 impl Finding for AgentCost {
-    const PRINTED: Option<TablePlace> = printed(230, "What tracing cost");
+    const PRINTED: Option<TablePlace> = printed(230, "Cost of tracing");
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {

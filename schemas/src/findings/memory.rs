@@ -320,8 +320,5 @@ pub struct DipHosts {
 }
 
 impl Finding for DipHosts {
-    const PRINTED: Option<TablePlace> = printed(
-        40,
-        "Hosts whose available memory was so low in so many sample intervals",
-    );
+    const PRINTED: Option<TablePlace> = printed(40, "Number of hosts by number of dips");
 }

@@ -50,7 +50,7 @@ pub struct Quota {
 }
 
 impl Finding for Quota {
-    const PRINTED: Option<TablePlace> = printed(200, "What could be lent at the last sample");
+    const PRINTED: Option<TablePlace> = printed(200, "Quota at the last sample");
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
@@ -101,7 +101,7 @@ pub struct OwnerPeriodLengths {
 }
 
 impl Finding for OwnerPeriodLengths {
-    const PRINTED: Option<TablePlace> = printed(80, "How long owners are away, and there");
+    const PRINTED: Option<TablePlace> = printed(80, "Lengths of idle and busy periods");
     const IN_REPORT: ReportUse = ReportUse::Alone;
 }
 
@@ -125,7 +125,7 @@ pub struct Reclaims {
 }
 
 impl Finding for Reclaims {
-    const PRINTED: Option<TablePlace> = printed(90, "How often owners take memory back");
+    const PRINTED: Option<TablePlace> = printed(90, "Rate of reclaims by returning owners");
     const IS_ON_HOST_PAGE: bool = true;
 
     fn host_fields(&mut self) -> HostFields<'_> {
@@ -229,7 +229,7 @@ pub struct MemoryContext {
 }
 
 impl Finding for MemoryContext {
-    const PRINTED: Option<TablePlace> = printed(100, "What that would cost them: memory context");
+    const PRINTED: Option<TablePlace> = printed(100, "Cost of reclaims to owners: memory context");
 
     fn host_fields(&mut self) -> HostFields<'_> {
         HostFields::id(&mut self.host_id)
@@ -313,5 +313,5 @@ pub struct OwnerCost {
 }
 
 impl Finding for OwnerCost {
-    const PRINTED: Option<TablePlace> = printed(110, "What returns cost them as measured");
+    const PRINTED: Option<TablePlace> = printed(110, "Measured cost of returns to owners");
 }

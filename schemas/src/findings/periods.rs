@@ -143,7 +143,7 @@ pub struct AvailabilityPeriods {
 }
 
 impl Finding for AvailabilityPeriods {
-    const PRINTED: Option<TablePlace> = printed(50, "How long regions stay available");
+    const PRINTED: Option<TablePlace> = printed(50, "Availability periods by region size");
 }
 
 /// A point of a Kaplan-Meier curve of periods as leases. The curve is level between points. If the curve was
@@ -240,7 +240,8 @@ pub struct AvailabilityOdds {
 }
 
 impl Finding for AvailabilityOdds {
-    const PRINTED: Option<TablePlace> = printed(60, "Of what is available now, still so later");
+    const PRINTED: Option<TablePlace> =
+        printed(60, "Probability that available memory stays available");
 }
 
 /// Verdict on a bound on the length of periods.
@@ -323,5 +324,5 @@ pub struct NotionSizes {
 }
 
 impl Finding for NotionSizes {
-    const PRINTED: Option<TablePlace> = printed(70, "Notions of available, side by side");
+    const PRINTED: Option<TablePlace> = printed(70, "Definitions of available memory compared");
 }

@@ -53,9 +53,7 @@ pub struct WhatIf {
 }
 
 impl Finding for WhatIf {
-    const PRINTED: Option<TablePlace> = printed(
-        190,
-        "Other limits: settings that none beats in gain and cost",
-    );
+    const PRINTED: Option<TablePlace> =
+        printed(190, "Other limits: best settings by gain and cost");
     const PLAIN_TEXT: &'static [&'static str] = &["varied"];
 }
