@@ -1,6 +1,6 @@
 //! Hashes in place of ids and paths, which must not leave the host.
 
-use crate::state_files::{beside, open_own};
+use crate::state_files::{beside, open_no_follow};
 use gleaner_schemas::units::stored;
 use gleaner_trust::{hex, random};
 use std::fs::OpenOptions;
@@ -28,7 +28,7 @@ impl FileIdKey {
     /// # Errors
     /// The file can neither be read nor created, or is not 32 bytes long.
     pub fn load_or_create(path: &Path) -> io::Result<Self> {
-        match open_own(path, OpenOptions::new().read(true)) {
+        match open_no_follow(path, OpenOptions::new().read(true)) {
             Ok(mut file) => {
                 let mut key = [0; 32];
                 file.read_exact(&mut key)?;
@@ -44,7 +44,7 @@ impl FileIdKey {
                 }
                 let mut options = OpenOptions::new();
                 options.write(true).create_new(true).mode(0o600);
-                let mut file = open_own(&unfinished, &mut options)?;
+                let mut file = open_no_follow(&unfinished, &mut options)?;
                 file.write_all(&key.0)?;
                 file.sync_all()?;
                 std::fs::rename(&unfinished, path)?;

@@ -124,7 +124,7 @@ fn dispatch(args: Args) -> anyhow::Result<ExitCode> {
         }
         Command::Ship { once: false, .. } => ship::run(&config)?,
         Command::Ship { once: true, json } => {
-            let summary = ship::once(&config)?;
+            let summary = ship::ship_once(&config)?;
             print(if json {
                 print::document(&summary)
             } else {

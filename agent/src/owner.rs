@@ -102,13 +102,13 @@ impl Owner {
             (Verdict::Idle { .. }, OwnerState::Idle)
             | (Verdict::Unknown, OwnerState::Unknown)
             | (Verdict::Waiting { .. } | Verdict::Loaded, OwnerState::InUse) => None,
-            (Verdict::Idle { .. }, _) => Some(self.tell(Message {
+            (Verdict::Idle { .. }, _) => Some(self.record_message(Message {
                 state: OwnerState::Idle,
                 time_ms: now.time_ms,
                 since_time_ms: state.since_time_ms(),
                 ..Message::default()
             })),
-            (Verdict::Unknown, _) => Some(self.tell(Message {
+            (Verdict::Unknown, _) => Some(self.record_message(Message {
                 state: OwnerState::Unknown,
                 time_ms: now.time_ms,
                 ..Message::default()
@@ -147,7 +147,7 @@ impl Owner {
     }
 
     fn in_use(&mut self, time_ms: i64, absence_ms: Option<i64>, source: &str) -> Message {
-        self.tell(Message {
+        self.record_message(Message {
             state: OwnerState::InUse,
             time_ms,
             absence_ms,
@@ -156,7 +156,7 @@ impl Owner {
         })
     }
 
-    fn tell(&mut self, message: Message) -> Message {
+    fn record_message(&mut self, message: Message) -> Message {
         self.told = message.state;
         message
     }
@@ -171,13 +171,13 @@ impl OwnerAbsence {
 
 /// Converts a verdict's times from the boot clock to the wall clock, for listeners.
 fn host_state(now: &Moment, verdict: Verdict) -> HostState {
-    let on_the_wall = |boottime_ms: i64| now.time_ms - now.boottime_ms + boottime_ms;
+    let to_wall_clock = |boottime_ms: i64| now.time_ms - now.boottime_ms + boottime_ms;
     match verdict {
         Verdict::Idle { since_ms } => HostState::Idle {
-            since_time_ms: on_the_wall(since_ms),
+            since_time_ms: to_wall_clock(since_ms),
         },
         Verdict::Waiting { at_ms } => HostState::InUse {
-            idle_at_time_ms: on_the_wall(at_ms),
+            idle_at_time_ms: to_wall_clock(at_ms),
         },
         Verdict::Loaded => HostState::Loaded,
         Verdict::Unknown => HostState::Unknown,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     /// State, length of absence and source in the messages.
-    fn told(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
+    fn state_fields(found: &OwnerUpdate) -> Option<(OwnerState, Option<i64>, Option<&str>)> {
         assert!(found.messages.len() < 2, "{found:?}");
         let message = found.messages.first()?;
         Some((message.state, message.absence_ms, message.source.as_deref()))
@@ -266,7 +266,7 @@ mod tests {
         ];
         for (minute, idle_ms, load5, expected, is_away) in steps {
             let found = owner.sampled(&sample(minute * MINUTE, idle_ms, load5));
-            assert_eq!(told(&found), expected, "{minute}");
+            assert_eq!(state_fields(&found), expected, "{minute}");
             assert_eq!(found.is_away, is_away, "{minute}");
             assert_eq!(found.event, None, "{minute}");
         }
@@ -305,14 +305,14 @@ mod tests {
         assert_eq!((event.0, event.1.duration_ms), (777, Some(150_000)));
         assert_eq!(first.returned(&now, sign), None); // a return is reported once
         let found = first.sampled(&sample(11 * MINUTE, Some(30_000), 0.1));
-        assert_eq!((told(&found), &found.event), (None, &None));
+        assert_eq!((state_fields(&found), &found.event), (None, &None));
 
         let mut second = owner();
         second.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
         let found = second.sampled(&sample(11 * MINUTE, Some(20_000), 0.1));
         let absence_ms = Some(160_000);
         assert_eq!(
-            told(&found),
+            state_fields(&found),
             Some((OwnerState::InUse, absence_ms, Some("logind")))
         );
         let (time_ms, row) = found.event.unwrap();
@@ -329,14 +329,15 @@ mod tests {
         owner.sampled(&sample(10 * MINUTE, Some(2 * MINUTE), 0.1));
         let reckoned_anew = Some(3 * MINUTE - ACTIVITY_JITTER_MS);
         let found = owner.sampled(&sample(11 * MINUTE, reckoned_anew, 0.1));
-        assert_eq!((told(&found), &found.event), (None, &None));
+        assert_eq!((state_fields(&found), &found.event), (None, &None));
         let found = owner.sampled(&sample(12 * MINUTE + 10_000, Some(MINUTE), 0.1));
         let (time_ms, row) = found.event.as_ref().unwrap();
         assert_eq!(*time_ms, BOOTED_AT_MS + 11 * MINUTE + 10_000);
         let absence_ms = Some(3 * MINUTE + 10_000 - ACTIVITY_JITTER_MS);
         assert_eq!(row.duration_ms, absence_ms);
         assert!(
-            told(&found) == Some((OwnerState::InUse, absence_ms, Some("logind"))) && found.is_away
+            state_fields(&found) == Some((OwnerState::InUse, absence_ms, Some("logind")))
+                && found.is_away
         );
     }
 
@@ -352,6 +353,9 @@ mod tests {
         let found = owner.sampled(&sample(30 * MINUTE, Some(50 * MINUTE), 0.1));
         let idle_at_time_ms = BOOTED_AT_MS + 35 * MINUTE;
         assert_eq!(found.state, HostState::InUse { idle_at_time_ms });
-        assert_eq!(told(&found), Some((OwnerState::InUse, None, Some("gap"))));
+        assert_eq!(
+            state_fields(&found),
+            Some((OwnerState::InUse, None, Some("gap")))
+        );
     }
 }

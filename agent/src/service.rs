@@ -3,7 +3,7 @@
 use crate::args::GlobalArgs;
 use crate::config::Config;
 use crate::ticker::{Ticker, Wakeup};
-use crate::trace::recorder::say;
+use crate::trace::recorder::log_message;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_daemon::terminal;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ impl Service {
 
     /// Makes the ticker wait for signs of life and for SIGHUP as well.
     pub(crate) fn follow(&self, ticker: &Ticker) -> std::io::Result<()> {
-        if let Some(every) = self.manager.alive_every() {
-            ticker.beat_every(every)?;
+        if let Some(every) = self.manager.sign_of_life_interval() {
+            ticker.set_sign_of_life_interval(every)?;
         }
         if self.args.is_some() {
-            ticker.heed_hangups()?;
+            ticker.watch_hangups()?;
         }
         Ok(())
     }
 
     /// Sends the service manager's sign of life if it is due; returns the reason to end, if there is one.
-    pub(crate) fn heed(&self, due: &Wakeup) -> Option<&'static str> {
+    pub(crate) fn handle_wakeup(&self, due: &Wakeup) -> Option<&'static str> {
         if due.beat {
             self.manager.alive();
         }
@@ -54,7 +54,7 @@ impl Service {
         match Config::resolve(self.args.clone()?) {
             Ok(config) => Some(config),
             Err(error) => {
-                say(&format!("goes on with the settings it has: {error}"));
+                log_message(&format!("goes on with the settings it has: {error}"));
                 None
             }
         }
@@ -81,12 +81,12 @@ impl Service {
 }
 
 /// Applies a new configuration as far as possible without a restart, and logs the keys that need one.
-pub(crate) fn taken_up(before: &Config, next: Config) -> Arc<Config> {
+pub(crate) fn apply_configuration(before: &Config, next: Config) -> Arc<Config> {
     let (next, left_out) = before.followed_by(next);
-    say("the configuration was read again");
+    log_message("the configuration was read again");
     if !left_out.is_empty() {
         let keys = left_out.join(", ");
-        say(&format!("what changed in {keys} holds after a restart"));
+        log_message(&format!("what changed in {keys} holds after a restart"));
     }
     Arc::new(next)
 }

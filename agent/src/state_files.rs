@@ -2,7 +2,7 @@
 //! service's user, but root runs commands there too.
 
 use crate::Error;
-use gleaner_daemon::folders::give_to_owner_of;
+use gleaner_daemon::folders::chown_to_folder_owner;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions, metadata};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// The error of the system; refused are links, special files, files with several names and files of other users.
-pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+pub(crate) fn open_no_follow(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     // Without O_NONBLOCK a FIFO would block the agent until another process opens its other end.
     let file = options
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
@@ -58,9 +58,9 @@ pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Err
     };
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);
-    let file = open_own(&path_of_lock, &mut options).map_err(failed)?;
+    let file = open_no_follow(&path_of_lock, &mut options).map_err(failed)?;
     // After a command of root, the service must still be able to take the lock.
-    give_to_owner_of(&file, &path_of_lock).map_err(failed)?;
+    chown_to_folder_owner(&file, &path_of_lock).map_err(failed)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),

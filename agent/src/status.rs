@@ -128,7 +128,7 @@ fn query(
         is_healthy: is_fresh(last_sample_age_ms, sample_interval_ms),
         is_running: is_locked(path),
         shipping: ShippingProgress::read(connection, now_ms)?,
-        damaged_databases: damage::kept(path),
+        damaged_databases: damage::damaged_databases(path),
         missing_values: missing_values.collect::<rusqlite::Result<_>>()?,
     })
 }

@@ -52,7 +52,7 @@ pub(crate) struct Ticker {
     beats: OwnedFd,
     clock_set: Option<OwnedFd>,
     signals: [(&'static str, UnixStream); 2],
-    /// Silent unless [`Self::heed_hangups`] was called: in a terminal SIGHUP ends the process.
+    /// Silent unless [`Self::watch_hangups`] was called: in a terminal SIGHUP ends the process.
     hangups: UnixStream,
     on_hangup: UnixStream,
 }
@@ -84,12 +84,12 @@ impl Ticker {
     }
 
     /// Sets the interval of signs of life.
-    pub(crate) fn beat_every(&self, interval: Duration) -> std::io::Result<()> {
+    pub(crate) fn set_sign_of_life_interval(&self, interval: Duration) -> std::io::Result<()> {
         set_timer(&self.beats, interval)
     }
 
     /// Reports SIGHUP as a wakeup, so that it does not end the process.
-    pub(crate) fn heed_hangups(&self) -> std::io::Result<()> {
+    pub(crate) fn watch_hangups(&self) -> std::io::Result<()> {
         let sender = self.on_hangup.try_clone()?;
         signal_hook::low_level::pipe::register(SIGHUP, sender).map(drop)
     }

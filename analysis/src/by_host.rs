@@ -72,7 +72,7 @@ fn of_host(host: &HostHistory<'_>, question: &AvailabilityQuestion) -> Option<Ho
     let times = host.trace.samples.time_ms.iter().copied();
     let times = times.filter(|t| (from_ms..until_ms).contains(t));
     let (first_ms, last_ms) = times.clone().min().zip(times.max())?;
-    let is_told = question.scope == Scope::All || host.idle_can_be_told();
+    let is_told = question.scope == Scope::All || host.can_show_idle();
     Some(HostAvailability {
         host_id: host.id().to_owned(),
         host_name: (host.trace.inventory.host_name.clone()).unwrap_or_else(|| host.id().to_owned()),

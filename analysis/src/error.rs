@@ -17,7 +17,7 @@ pub enum AnalysisError {
         hosts_count: usize,
     },
     /// A requested time of no length.
-    #[error("no time lies from {} to before {}: let it end after it begins", said(*.from_ms), said(*.until_ms))]
+    #[error("no time lies from {} to before {}: let it end after it begins", utc_text(*.from_ms), utc_text(*.until_ms))]
     EmptySpan {
         /// Begin of the requested time.
         from_ms: i64,
@@ -25,7 +25,7 @@ pub enum AnalysisError {
         until_ms: i64,
     },
     /// No host of the dataset has a sample in the requested time.
-    #[error("no host has a sample {}: the dataset's samples go from {} to {}", span(*.from_ms, *.until_ms), said(*.first_ms), said(*.last_ms))]
+    #[error("no host has a sample {}: the dataset's samples go from {} to {}", span(*.from_ms, *.until_ms), utc_text(*.first_ms), utc_text(*.last_ms))]
     NoSamplesInSpan {
         /// Begin of the requested time, if it has one.
         from_ms: Option<i64>,
@@ -65,7 +65,7 @@ pub enum AnalysisError {
         named: Vec<String>,
     },
     /// The host was not sampled at that time.
-    #[error("host {host} has no sample then: {why}; its trace goes from {} to {}", said(*.from_ms), said(*.to_ms))]
+    #[error("host {host} has no sample then: {why}; its trace goes from {} to {}", utc_text(*.from_ms), utc_text(*.to_ms))]
     NoSampleThen {
         /// Id of the host.
         host: String,
@@ -137,14 +137,16 @@ fn found(named: &[String]) -> String {
 
 fn span(from_ms: Option<i64>, until_ms: Option<i64>) -> String {
     match (from_ms, until_ms) {
-        (Some(from), Some(until)) => format!("from {} to before {}", said(from), said(until)),
-        (Some(from), None) => format!("from {} on", said(from)),
-        (None, Some(until)) => format!("before {}", said(until)),
+        (Some(from), Some(until)) => {
+            format!("from {} to before {}", utc_text(from), utc_text(until))
+        }
+        (Some(from), None) => format!("from {} on", utc_text(from)),
+        (None, Some(until)) => format!("before {}", utc_text(until)),
         (None, None) => "at any time".to_owned(),
     }
 }
 
-fn said(time_ms: i64) -> String {
+fn utc_text(time_ms: i64) -> String {
     let time = jiff::Timestamp::from_millisecond(time_ms);
     time.map_or_else(|_| format!("{time_ms} ms"), |time| time.to_string())
 }

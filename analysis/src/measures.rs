@@ -86,15 +86,15 @@ pools! {
 
 /// Returns the columns and tables of each host that the requested findings need.
 pub(crate) fn reads(parameters: &Parameters) -> ReadSet {
-    wanted(parameters).fold(ReadSet::FEW, |all, output| all.and(output.reads))
+    requested_outputs(parameters).fold(ReadSet::FEW, |all, output| all.and(output.reads))
 }
 
 /// Returns true if a requested finding needs the owner's returns.
 pub(crate) fn wants_returns(parameters: &Parameters) -> bool {
-    wanted(parameters).any(|output| output.rests_on_returns)
+    requested_outputs(parameters).any(|output| output.rests_on_returns)
 }
 
-fn wanted(parameters: &Parameters) -> impl Iterator<Item = &'static MeasureOutput> {
+fn requested_outputs(parameters: &Parameters) -> impl Iterator<Item = &'static MeasureOutput> {
     outputs().filter(|output| parameters.wants(&[output.key]))
 }
 

@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
 fn ship_until(config: &AgentConfig, every: Duration, stopped: &Receiver<()>) -> anyhow::Result<()> {
     loop {
         let wait = stopped.recv_timeout(every);
-        let shipped = ship::once(config);
+        let shipped = ship::ship_once(config);
         match (wait, shipped) {
             (Err(RecvTimeoutError::Timeout), Ok(_)) => {}
             // Shipping is retried; the records stay in the agent's database.

@@ -182,7 +182,7 @@ impl Config {
 
     /// Changed keys of `next` that take effect only after a restart.
     #[must_use]
-    pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
+    pub fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
             (
                 "data_folder or dataset",

@@ -76,7 +76,7 @@ fn threads() -> Result<Runtime, Error> {
 fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
     match Config::resolve(args) {
         Ok(next) => {
-            let left_out = config.left_out(&next);
+            let left_out = config.restart_keys(&next);
             collector.configure(next);
             eprintln!("gleaner-collector: the configuration was read again");
             if !left_out.is_empty() {
@@ -165,7 +165,7 @@ async fn listen(
     let (mut tls, mut local) = (None, None);
     if let Some((address, certificates)) = &config.listen {
         let trust = trust(certificates)?;
-        app.shows(&trust);
+        app.set_certificate(&trust);
         let (socket, bound) = bind(*address).await?;
         tls = Some(bound);
         let complain = |error: &gleaner_trust::TrustError| {

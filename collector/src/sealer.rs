@@ -132,7 +132,7 @@ impl Sealer {
 
     /// Applies new rules of sealing and retention. The name and the memory limit stay.
     pub(crate) fn configure(&self, policy: Policy) {
-        let mut wanted = held(&self.wanted);
+        let mut wanted = lock_policy(&self.wanted);
         wanted.seal_after = policy.seal_after;
         wanted.retention = policy.retention;
     }
@@ -151,7 +151,7 @@ impl Sealer {
     }
 }
 
-fn held(policy: &Mutex<Policy>) -> MutexGuard<'_, Policy> {
+fn lock_policy(policy: &Mutex<Policy>) -> MutexGuard<'_, Policy> {
     policy.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -176,7 +176,7 @@ impl Work {
                 Err(mpsc::RecvTimeoutError::Timeout) => None,
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             };
-            self.policy.clone_from(&held(&self.wanted));
+            self.policy.clone_from(&lock_policy(&self.wanted));
             next = next.min(Instant::now() + self.policy.seal_after);
             let can_wait = self.waiting_bytes() < self.policy.journal_bytes
                 || self.progress().failure.is_some();
@@ -193,7 +193,7 @@ impl Work {
             let sealed = sealed.map_err(|e| e.to_string());
             self.tell(&sealed);
             self.upkeep();
-            give_memory_back();
+            trim_heap();
             self.publisher.iter().for_each(Publisher::tell);
             if let Some(done) = done {
                 let _ = done.send(sealed); // the caller may have gone
@@ -344,7 +344,7 @@ impl Work {
 
 /// Returns memory to the kernel: a seal uses hundreds of MiB for seconds, and glibc would keep much
 /// of it until the next.
-fn give_memory_back() {
+fn trim_heap() {
     // SAFETY: malloc_trim(3) may be called by any thread at any time.
     #[cfg(target_env = "gnu")]
     #[allow(unsafe_code)]

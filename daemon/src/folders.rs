@@ -46,7 +46,7 @@ pub fn configuration() -> PathBuf {
 ///
 /// # Errors
 /// The system's error.
-pub fn give_to_owner_of(made: &File, path: &Path) -> io::Result<()> {
+pub fn chown_to_folder_owner(made: &File, path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let owner = metadata(folder.unwrap_or(Path::new(".")))?;
     let ours = made.metadata()?;

@@ -20,7 +20,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     to: Option<(UnixDatagram, SocketAddr)>,
-    alive_every: Option<Duration>,
+    sign_of_life_interval: Option<Duration>,
 }
 
 impl ServiceManager {
@@ -37,7 +37,7 @@ impl ServiceManager {
         let is_ours = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let watchdog_us = number("WATCHDOG_USEC").filter(|us| *us > 0 && is_ours);
         Self {
-            alive_every: watchdog_us
+            sign_of_life_interval: watchdog_us
                 .filter(|_| to.is_some())
                 .map(|us| Duration::from_micros(us / 3)),
             to,
@@ -47,15 +47,15 @@ impl ServiceManager {
     /// Interval at which to call [`Self::alive`]: a third of the service manager's timeout, so that a message may be
     /// lost or late. `None`: no timeout is set.
     #[must_use]
-    pub const fn alive_every(&self) -> Option<Duration> {
-        self.alive_every
+    pub const fn sign_of_life_interval(&self) -> Option<Duration> {
+        self.sign_of_life_interval
     }
 
     /// Reports that the daemon serves, after its start or after [`Self::reloading`]. This may take up to two seconds.
     pub fn ready(&self, status: &str) {
         let words = format!("READY=1\n{}", status_line(status));
         for _ in 0..TRIES {
-            match self.say(&words) {
+            match self.send(&words) {
                 Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(BETWEEN_TRIES),
                 _ => return, // sent, or there is no service manager
             }
@@ -64,32 +64,32 @@ impl ServiceManager {
 
     /// Reports the daemon's state as a short text.
     pub fn status(&self, status: &str) {
-        self.try_to_say(&status_line(status));
+        self.send_if_possible(&status_line(status));
     }
 
     /// Sends a sign of life. Call this from the loop that could hang.
     pub fn alive(&self) {
-        self.try_to_say("WATCHDOG=1\n");
+        self.send_if_possible("WATCHDOG=1\n");
     }
 
     /// Reports that the daemon reloads its configuration; [`Self::ready`] must follow.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let now_us = now.tv_sec * 1_000_000 + now.tv_nsec / 1000;
-        self.try_to_say(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
+        self.send_if_possible(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}\n"));
     }
 
     /// Reports that the daemon ends.
     pub fn stopping(&self, status: &str) {
-        self.try_to_say(&format!("STOPPING=1\n{}", status_line(status)));
+        self.send_if_possible(&format!("STOPPING=1\n{}", status_line(status)));
     }
 
-    fn try_to_say(&self, words: &str) {
+    fn send_if_possible(&self, words: &str) {
         // A lost message costs a line of `systemctl status`; signs of life are repeated.
-        let _ = self.say(words);
+        let _ = self.send(words);
     }
 
-    fn say(&self, words: &str) -> io::Result<()> {
+    fn send(&self, words: &str) -> io::Result<()> {
         let Some((socket, address)) = &self.to else {
             return Ok(());
         };
@@ -171,7 +171,9 @@ mod tests {
         let path = folder.path().join("notify");
         let _receiver = UnixDatagram::bind(&path).unwrap();
         let pid = std::process::id().to_string();
-        let every = |variables: &[(&str, &str)]| manager(path.as_os_str(), variables).alive_every();
+        let every = |variables: &[(&str, &str)]| {
+            manager(path.as_os_str(), variables).sign_of_life_interval()
+        };
         let third = Some(Duration::from_secs(1));
         assert_eq!(every(&[("WATCHDOG_USEC", "3000000")]), third);
         let ours = [("WATCHDOG_USEC", "3000000"), ("WATCHDOG_PID", &pid)];
@@ -198,6 +200,6 @@ mod tests {
         let manager = manager(path.as_os_str(), &[]);
         // More than any queue holds: a blocking socket would hang here.
         (0..100_000).for_each(|_| manager.alive());
-        assert_eq!(manager.say("x").unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert_eq!(manager.send("x").unwrap_err().kind(), ErrorKind::WouldBlock);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::daemon::Daemon;
 use super::place::Place;
-use gleaner_daemon::config::{CheckResult, drop_in_paths, written};
+use gleaner_daemon::config::{CheckResult, drop_in_paths, keys_in_file};
 use gleaner_schemas::{interval, units};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ impl Settings {
         let path = place.configuration_of(daemon);
         let known = checked.and_then(|checked| checked.settings.clone());
         let mut settings = Self {
-            table: known.unwrap_or_else(|| written(&path)),
+            table: known.unwrap_or_else(|| keys_in_file(&path)),
             ..Self::default()
         };
         let drop_ins = drop_in_paths(&path).unwrap_or_default(); // check-config reports the fault

@@ -92,7 +92,7 @@ pub(super) fn is_there(state: &State) -> bool {
 }
 
 /// Requests the clerk's status: Unix sockets are reachable from every network namespace.
-pub(super) fn said(state: &State) -> Result<(DeviceStatus, serde_json::Value)> {
+pub(super) fn fetch_status(state: &State) -> Result<(DeviceStatus, serde_json::Value)> {
     let status = socket(state).with_file_name("clerk-status.sock");
     ask::device(&status, TO_ANSWER).map_err(|source| LabError::Silent {
         daemon: "the clerk",

@@ -105,7 +105,7 @@ pub enum LabError {
         output: String,
     },
     /// A daemon did not create its file in time.
-    #[error("{} did not come{}", .path.display(), see(.logs.as_deref()))]
+    #[error("{} did not come{}", .path.display(), log_hint(.logs.as_deref()))]
     Late {
         /// Path of the file.
         path: PathBuf,
@@ -193,7 +193,7 @@ pub enum LabError {
     Trust(#[from] TrustError),
 }
 
-fn see(logs: Option<&Path>) -> String {
+fn log_hint(logs: Option<&Path>) -> String {
     logs.map_or_else(String::new, |logs| {
         format!("; see the logs in {}", logs.display())
     })

@@ -82,7 +82,7 @@ authority = {}
 }
 
 /// Requests the recruiter's status of hosts, from inside its namespace.
-pub(super) fn said() -> Result<RecruiterSummary> {
+pub(super) fn fetch_status() -> Result<RecruiterSummary> {
     let namespace = address::collector().namespace;
     let body = get_inside(&namespace, "the recruiter", RECRUITER_LOCAL, "/v1/hosts")?;
     serde_json::from_slice(&body).map_err(|source| LabError::Document {

@@ -22,8 +22,8 @@ pub(super) fn run(args: &Status) -> Result<String> {
         Err(error) => (Vec::new(), json!({ "failure": causes::told(&error) })),
     };
     // Without the recruiter, everything else is still shown.
-    let lending = recruiter::said();
-    let clerk = clerk::is_there(&state).then(|| clerk::said(&state));
+    let lending = recruiter::fetch_status();
+    let clerk = clerk::is_there(&state).then(|| clerk::fetch_status(&state));
     Ok(if args.json {
         format!("{:#}\n", as_json(&state, &hosts, said, &lending, clerk))
     } else {

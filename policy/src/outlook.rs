@@ -32,7 +32,7 @@ const DAY_MS: i64 = 86_400_000;
 ///
 /// `hour_of_week` is in the fleet's time zone: 0 is Monday's first.
 #[must_use]
-pub fn stays(
+pub fn stay_probability(
     table: &Table,
     quota: &HostQuota,
     bytes: u64,
@@ -102,7 +102,7 @@ pub fn expected_bytes(
         std::iter::once(duration_ms)
             .chain(shorter())
             .all(|ahead_ms| {
-                let stays = stays(table, quota, *bytes, ahead_ms, hour_of_week);
+                let stays = stay_probability(table, quota, *bytes, ahead_ms, hour_of_week);
                 stays.is_some_and(|p| p >= confidence)
             })
     };
@@ -126,7 +126,7 @@ pub fn outlook(table: &Table, quota: &HostQuota, hour_of_week: u8) -> Vec<Outloo
         for (confidence, most) in CONFIDENCES.into_iter().zip(&mut most_bytes) {
             let mut bytes = 0;
             while let Some(&size) = left.peek() {
-                let probability = stays(table, quota, size, duration_ms, hour_of_week);
+                let probability = stay_probability(table, quota, size, duration_ms, hour_of_week);
                 is_known |= probability.is_some();
                 if size <= *most && probability.is_some_and(|p| p >= confidence) {
                     bytes = size;
@@ -196,7 +196,8 @@ mod tests {
     fn by_reason_the_scope_and_the_age() {
         let idle = by_age(Scope::Idle, [0.1, 0.2, 0.3, 0.4]);
         let all = by_age(Scope::All, [0.5, 0.6, 0.7, 0.8]);
-        let ask = |table, quota: &HostQuota, mib| stays(table, quota, mib * MIB, 3_600_000, 0);
+        let ask =
+            |table, quota: &HostQuota, mib| stay_probability(table, quota, mib * MIB, 3_600_000, 0);
         let near = |found: Option<f64>, p: f64| assert!((found.unwrap() - p).abs() < 1e-12);
         let mut host = quota(QuotaReason::Idle);
         near(ask(&idle, &host, 128), 0.1);
@@ -302,7 +303,7 @@ mod tests {
             for &(duration_ms, confidence, bytes) in &found {
                 prop_assert!(bytes <= host.quota_bytes && bytes % SLAB_BYTES == 0);
                 prop_assert!(bytes == 0
-                    || stays(&table, &host, bytes, duration_ms, 9).is_some_and(|p| p >= confidence));
+                    || stay_probability(&table, &host, bytes, duration_ms, 9).is_some_and(|p| p >= confidence));
                 for &(longer_ms, surer, less) in &found {
                     prop_assert!(longer_ms < duration_ms || surer < confidence || less <= bytes);
                 }
@@ -332,7 +333,7 @@ mod tests {
             for o in &found {
                 prop_assert!(o.bytes <= host.quota_bytes && o.bytes % SLAB_BYTES == 0);
                 prop_assert!(o.bytes == 0
-                    || stays(&table, &host, o.bytes, o.duration_ms, 0).unwrap() >= o.confidence);
+                    || stay_probability(&table, &host, o.bytes, o.duration_ms, 0).unwrap() >= o.confidence);
                 for other in &found {
                     if other.duration_ms >= o.duration_ms && other.confidence >= o.confidence {
                         prop_assert!(other.bytes <= o.bytes);
@@ -344,7 +345,7 @@ mod tests {
                 for part in 1..=SIZES {
                     let size = host.quota_bytes * part / SIZES / SLAB_BYTES * SLAB_BYTES;
                     if size > o.bytes && size <= bound {
-                        let p = stays(&table, &host, size, o.duration_ms, 0);
+                        let p = stay_probability(&table, &host, size, o.duration_ms, 0);
                         prop_assert!(p.is_none_or(|p| p < o.confidence), "{size} {p:?} {o:?}");
                     }
                 }

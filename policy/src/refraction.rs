@@ -32,12 +32,12 @@ impl Refraction {
     /// Returns true if the client may make a request now.
     #[must_use]
     pub const fn may_ask(&self, now_ms: i64) -> bool {
-        self.left_ms(now_ms) == 0
+        self.remaining_ms(now_ms) == 0
     }
 
     /// Remainder of the period; 0 if it is over or never began.
     #[must_use]
-    pub const fn left_ms(&self, now_ms: i64) -> i64 {
+    pub const fn remaining_ms(&self, now_ms: i64) -> i64 {
         if now_ms >= self.until_ms {
             return 0;
         }
@@ -71,14 +71,14 @@ mod tests {
     #[test]
     fn a_second_refusal_is_followed_by_another_whole_period() {
         let mut refraction = Refraction::new(60_000);
-        assert_eq!(refraction.left_ms(0), 0);
+        assert_eq!(refraction.remaining_ms(0), 0);
         refraction.refused(0);
-        assert_eq!(refraction.left_ms(1_000), 59_000);
-        assert_eq!(refraction.left_ms(60_000), 0);
+        assert_eq!(refraction.remaining_ms(1_000), 59_000);
+        assert_eq!(refraction.remaining_ms(60_000), 0);
         refraction.refused(30_000);
         assert_eq!(refraction, Refraction::since(30_000, 60_000));
-        assert_eq!(refraction.left_ms(60_000), 30_000);
-        assert_eq!(refraction.left_ms(90_000), 0);
-        assert_eq!(Refraction::since(5, i64::MAX).left_ms(0), i64::MAX);
+        assert_eq!(refraction.remaining_ms(60_000), 30_000);
+        assert_eq!(refraction.remaining_ms(90_000), 0);
+        assert_eq!(Refraction::since(5, i64::MAX).remaining_ms(0), i64::MAX);
     }
 }

@@ -141,7 +141,7 @@ impl Config {
 
     /// Changed keys of `next` that take effect only after a restart.
     #[must_use]
-    pub fn left_out(&self, next: &Self) -> Vec<&'static str> {
+    pub fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let fixed = [
             (
                 "listen, local_listen or certificates",

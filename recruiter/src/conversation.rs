@@ -103,7 +103,7 @@ impl Conversation<'_> {
             match self.next(socket).await {
                 ConversationEvent::Heard(Some(Ok(Message::Text(text)))) => {
                     self.heard = Instant::now();
-                    self.take_in(&text)?;
+                    self.process_text(&text)?;
                 }
                 ConversationEvent::Heard(Some(Ok(Message::Binary(_)))) => {
                     return Err(malformed("messages of the link are JSON text".to_owned()));
@@ -124,7 +124,7 @@ impl Conversation<'_> {
                     }
                 }
                 ConversationEvent::Ask(None) => {
-                    return Err(replaced(self.state.judging().gone_after_ms()));
+                    return Err(replaced(self.state.judging().silence_limit_ms()));
                 }
                 ConversationEvent::Silence => {
                     return Err(Refusal {
@@ -138,7 +138,7 @@ impl Conversation<'_> {
     }
 
     async fn next(&mut self, socket: &mut WebSocket) -> ConversationEvent {
-        let gone_after = self.state.judging().gone_after_ms();
+        let gone_after = self.state.judging().silence_limit_ms();
         let silence = match &self.asks {
             Some(_) => Duration::from_millis(u64::try_from(gone_after).unwrap_or_default()),
             None => FIRST,
@@ -159,7 +159,7 @@ impl Conversation<'_> {
         }
     }
 
-    fn take_in(&mut self, text: &str) -> Result<(), Refusal> {
+    fn process_text(&mut self, text: &str) -> Result<(), Refusal> {
         // Certificates may be revoked or expire during a connection.
         if let Err(error) = self.caller.who() {
             return Err(Refusal {

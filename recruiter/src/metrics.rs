@@ -77,12 +77,12 @@ impl Metrics {
         OpenConnection(self.connections.clone())
     }
 
-    pub(crate) fn requested(&self, kind: &str) {
+    pub(crate) fn count_request(&self, kind: &str) {
         let kind = kind.to_owned();
         self.requests.get_or_create(&RequestLabels { kind }).inc();
     }
 
-    pub(crate) fn granted(&self, took: Duration, is_granted: bool) {
+    pub(crate) fn count_grant(&self, took: Duration, is_granted: bool) {
         if is_granted {
             self.granted.inc();
             self.grant_duration.observe(took.as_secs_f64());
@@ -90,10 +90,10 @@ impl Metrics {
     }
 
     pub(crate) fn refused(&self, kind: RefusalKind) {
-        self.refused_for(&name(kind));
+        self.count_rejection(&name(kind));
     }
 
-    pub(crate) fn refused_for(&self, reason: &str) {
+    pub(crate) fn count_rejection(&self, reason: &str) {
         let reason = reason.to_owned();
         self.refused.get_or_create(&RefusalLabels { reason }).inc();
     }

@@ -185,11 +185,11 @@ impl Search<'_> {
             term_ms: self.request.term_ms,
         });
         let state = Arc::clone(self.state);
-        state.registry().asking(&host_id, bytes);
+        state.registry().reserve_bytes(&host_id, bytes);
         async move {
             let patience = state.asking().answer_timeout;
             let outcome = state.links.ask(&host_id, asked, patience).await;
-            state.registry().asked(&host_id, bytes);
+            state.registry().release_reservation(&host_id, bytes);
             (host_id, outcome)
         }
     }

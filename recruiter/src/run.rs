@@ -79,9 +79,9 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let trust = ServerTrust::load_allowing_anonymous(paths)?;
         let (socket, address) = bind(*address).await.map_err(refused(*address))?;
         bound.push(("https", address));
-        tell_revocations(&app.state, &trust);
+        send_revocations(&app.state, &trust);
         let telling = Arc::clone(&app.state);
-        let changed = move |trust: &ServerTrust| tell_revocations(&telling, trust);
+        let changed = move |trust: &ServerTrust| send_revocations(&telling, trust);
         tokio::spawn(follow_files(Arc::clone(&trust), changed, |error| {
             eprintln!("gleaner-recruiter: goes on with the certificates it has: {error}");
         }));
@@ -98,7 +98,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
 }
 
 /// Sends memory servers the revocation lists that this recruiter uses.
-fn tell_revocations(state: &RecruiterState, trust: &ServerTrust) {
+fn send_revocations(state: &RecruiterState, trust: &ServerTrust) {
     if let Err(why) = state.revocations.set(trust.revocations_pem()) {
         eprintln!("gleaner-recruiter: {why}");
     }
@@ -189,7 +189,7 @@ fn reload(args: &RunArgs, config: &Config, state: &RecruiterState) {
         Ok(next) => {
             state.configure(&next);
             eprintln!("gleaner-recruiter: the configuration was read again");
-            let left_out = config.left_out(&next);
+            let left_out = config.restart_keys(&next);
             if !left_out.is_empty() {
                 let keys = left_out.join(", ");
                 eprintln!("gleaner-recruiter: what changed in {keys} holds after a restart");

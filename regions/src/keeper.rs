@@ -24,7 +24,7 @@ impl Keeper {
         let is_ending = Arc::new((Mutex::new(false), Condvar::new()));
         let told = Arc::clone(&is_ending);
         let run = move || {
-            while !is_told_to_end(&told, every) && round() {}
+            while !wait_for_end_request(&told, every) && round() {}
         };
         let builder = thread::Builder::new().name("regions".to_owned());
         Ok(Self {
@@ -34,7 +34,7 @@ impl Keeper {
     }
 }
 
-fn is_told_to_end((is_ending, changed): &(Mutex<bool>, Condvar), within: Duration) -> bool {
+fn wait_for_end_request((is_ending, changed): &(Mutex<bool>, Condvar), within: Duration) -> bool {
     let waiting = changed.wait_timeout_while(lock(is_ending), within, |is_ending| !*is_ending);
     *waiting.unwrap_or_else(PoisonError::into_inner).0
 }

@@ -52,7 +52,7 @@ impl Node {
 
     /// Abandons the node. Returns true the first time. A request that is waiting for the node gets an error
     /// soon.
-    pub(crate) fn give_up(&self) -> bool {
+    pub(crate) fn abandon(&self) -> bool {
         let is_new = !self.is_gone.swap(true, Ordering::AcqRel);
         if let Ok(mut wire) = self.wire.try_lock() {
             *wire = None;

@@ -57,7 +57,7 @@ impl Pool {
             return Ok(place); // another thread's lease was granted in between
         }
         let no_memory = |why: String| RegionError::NoMemory { why };
-        let left_ms = lock(&self.state).refraction.left_ms(self.now_ms());
+        let left_ms = lock(&self.state).refraction.remaining_ms(self.now_ms());
         if left_ms > 0 {
             let why = format!(
                 "asked in vain lately, and again in {} s",
@@ -182,9 +182,9 @@ impl Pool {
         let mut state = lock(&self.state);
         let of_it = |other: &Arc<Node>| other.host == node.host;
         let gone: Vec<_> = state.nodes.extract_if(.., |other| of_it(other)).collect();
-        let news = gone.iter().filter(|node| node.give_up()).count();
+        let news = gone.iter().filter(|node| node.abandon()).count();
         // Another region's failure may have removed the node from the list before.
-        let news = news + usize::from(node.give_up());
+        let news = news + usize::from(node.abandon());
         if news > 0 {
             state.failed_nodes += news as u64;
             state.refraction.refused(self.now_ms());
@@ -212,7 +212,7 @@ impl Pool {
                 continue;
             };
             if self.is_done_with(&node) {
-                node.give_up();
+                node.abandon();
                 let _ = recruiters.release(lease_id); // if this fails, the lease expires
             } else if let Err(why) = recruiters.renew(lease_id, self.term_ms())
                 && is_over(&why)
@@ -255,7 +255,7 @@ impl Drop for Pool {
         drop(lock(&self.keeper).take());
         let nodes = std::mem::take(&mut lock(&self.state).nodes);
         for node in nodes {
-            node.give_up();
+            node.abandon();
             if let (Some(recruiters), Some(lease_id)) = (&self.recruiters, &node.lease_id) {
                 let _ = recruiters.release(lease_id); // if this fails, the lease expires
             }

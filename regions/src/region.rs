@@ -158,7 +158,7 @@ impl Region {
             self.store(sums, &pages, scratch);
             from = to;
         }
-        self.unless_gone_matters()
+        self.fail_if_lost()
     }
 
     /// Returns the memory, like dropping the region.
@@ -168,7 +168,7 @@ impl Region {
     fn fetch(&self, state: &mut State, pages: &Range<u64>) -> Result<(), RegionError> {
         let State { sums, scratch } = state;
         scratch.resize((pages.end - pages.start) as usize * PAGE, 0);
-        self.unless_gone_matters()?;
+        self.fail_if_lost()?;
         let mut from = pages.start;
         while from < pages.end {
             let is_there = |page: u64| sums[page as usize] != ABSENT && self.is_remote();
@@ -198,7 +198,7 @@ impl Region {
         let offset = self.at + run.start * PAGE_BYTES;
         if let Err(why) = self.node.read(offset, into) {
             self.inner.failed(&self.node, &why);
-            self.unless_gone_matters()?;
+            self.fail_if_lost()?;
             return self.fetch_file(run, into);
         }
         let found = into.chunks_exact(PAGE).zip(&sums[indices(run)]);
@@ -206,7 +206,7 @@ impl Region {
         if wrong > 0 {
             self.inner.wrong_pages.fetch_add(wrong, Ordering::Relaxed);
             self.inner.failed(&self.node, &NodeFailure::Lying);
-            self.unless_gone_matters()?;
+            self.fail_if_lost()?;
             return self.fetch_file(run, into);
         }
         let pages = run.end - run.start;
@@ -275,7 +275,7 @@ impl Region {
         *half
     }
 
-    fn unless_gone_matters(&self) -> Result<(), RegionError> {
+    fn fail_if_lost(&self) -> Result<(), RegionError> {
         if self.node.is_gone() && self.inner.settings.when_gone == OnLoss::Error {
             return Err(RegionError::Gone);
         }

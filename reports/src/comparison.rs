@@ -126,7 +126,7 @@ impl ComparedMeasure {
     }
 
     /// Value on a figure's axis: shares as percentages.
-    fn drawn(&self, value: f64, unit: Unit) -> f64 {
+    fn axis_value(&self, value: f64, unit: Unit) -> f64 {
         match self.unit {
             ComparedUnit::Share => (value * 1000.0).round() / 10.0,
             ComparedUnit::Bytes => unit.number(value),
@@ -278,7 +278,7 @@ impl Comparison {
 
     /// Indices of the keys shown by colours and by symbols: the first two that differ; no symbols if there
     /// are too few for the second.
-    fn told_apart(&self) -> (usize, Option<usize>) {
+    fn encoded_keys(&self) -> (usize, Option<usize>) {
         let differs = |key: &usize| self.values_of(*key).len() > 1;
         let mut keys = (0..self.keys.len()).filter(differs);
         let colour = keys.next().unwrap_or(0);
@@ -293,7 +293,7 @@ impl Comparison {
             values.fold(0.0, f64::max)
         };
         let (along, up) = (Unit::of(most(cost)), Unit::of(most(self.benefit)));
-        let (by_colour, by_mark) = self.told_apart();
+        let (by_colour, by_mark) = self.encoded_keys();
         let colours = self.values_of(by_colour);
         let marks = by_mark.map_or_else(|| vec![""], |key| self.values_of(key));
         let mut data: Vec<Box<dyn Trace>> = Vec::new();
@@ -306,9 +306,9 @@ impl Comparison {
                 let known = group.rows.iter().filter(is_it).filter_map(|row| {
                     let (x_value, y_value) = (row.median(cost)?, row.median(self.benefit)?);
                     Some((
-                        x.drawn(x_value, along),
-                        y.drawn(y_value, up),
-                        self.says(row),
+                        x.axis_value(x_value, along),
+                        y.axis_value(y_value, up),
+                        self.hover_text(row),
                     ))
                 });
                 let known: Vec<(f64, f64, String)> = known.collect();
@@ -356,7 +356,7 @@ impl Comparison {
                 times: Vec::new(),
                 data,
                 layout: layout()
-                    .x_axis(x.axis(along).range(from_0(x.drawn(most(cost), along))))
+                    .x_axis(x.axis(along).range(from_0(x.axis_value(most(cost), along))))
                     .y_axis(y.axis(up)),
             },
         })
@@ -382,7 +382,7 @@ impl Comparison {
     }
 
     /// Text with all known values of a row, for hovering.
-    fn says(&self, row: &ComparedRow) -> String {
+    fn hover_text(&self, row: &ComparedRow) -> String {
         let settings = self.keys.iter().zip(&row.settings);
         let settings = settings.map(|(key, value)| format!("{} {}", inert(key), inert(value)));
         let values = self.measures.iter().zip(&row.values);

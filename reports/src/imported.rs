@@ -21,7 +21,7 @@ pub(crate) enum Recorders {
 impl Recorders {
     pub(crate) fn of(view: &View) -> Self {
         let hosts = &view.findings.hosts;
-        let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+        let is_imported = |host: &&HostSummary| import_source_name(view.findings, host).is_some();
         let imported = hosts.iter().filter(is_imported).count();
         match (imported, hosts.len() - imported) {
             (0, _) => Self::Agents,
@@ -46,14 +46,17 @@ impl Recorders {
 
     /// Cell of the column with each host's source trace.
     pub(crate) fn cell(self, view: &View, host: &HostSummary) -> Option<Cell> {
-        let source = imported_from(view.findings, host);
+        let source = import_source_name(view.findings, host);
         (self != Self::Agents).then(|| Cell::or_absent(source, Cell::text))
     }
 }
 
 /// Name of the other program's trace from which a host was imported; absent if an agent recorded the host, or
 /// if `gleaner synth` generated it with the figures of an agent.
-pub(crate) fn imported_from<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
+pub(crate) fn import_source_name<'a>(
+    findings: &Findings,
+    host: &'a HostSummary,
+) -> Option<&'a str> {
     let name = host.source.as_deref()?;
     let is_described = || findings.sources.iter().any(|source| source.name == name);
     (!name.starts_with(HostRow::SYNTHETIC) || is_described()).then_some(name)
@@ -61,14 +64,14 @@ pub(crate) fn imported_from<'a>(findings: &Findings, host: &'a HostSummary) -> O
 
 /// Name of the synthetic fleet to which a host belongs; absent if it belongs to none.
 pub(crate) fn synthetic_fleet<'a>(findings: &Findings, host: &'a HostSummary) -> Option<&'a str> {
-    match imported_from(findings, host) {
+    match import_source_name(findings, host) {
         Some(_) => None,
         None => host.source.as_deref(),
     }
 }
 
 /// Sentence on synthetic hosts; absent if there are none.
-fn made_up(view: &View) -> Option<String> {
+fn synthetic_sentence(view: &View) -> Option<String> {
     let hosts = view.findings.hosts.iter();
     let fleets: Vec<&str> = hosts
         .filter_map(|host| synthetic_fleet(view.findings, host))
@@ -89,7 +92,7 @@ fn made_up(view: &View) -> Option<String> {
 pub(crate) fn meaning(view: &View) -> String {
     let ours = "Available means that neither the kernel nor any active program or its files were using it.";
     let hosts = &view.findings.hosts;
-    let is_imported = |host: &&HostSummary| imported_from(view.findings, host).is_some();
+    let is_imported = |host: &&HostSummary| import_source_name(view.findings, host).is_some();
     let traced = hosts.len() - hosts.iter().filter(is_imported).count();
     let own = Recorders::of(view).choose(
         Some(ours.to_owned()),
@@ -103,7 +106,7 @@ pub(crate) fn meaning(view: &View) -> String {
     let said = sources
         .iter()
         .map(|source| of_its_hosts(source, &source.meaning()));
-    let said = own.into_iter().chain(made_up(view)).chain(said);
+    let said = own.into_iter().chain(synthetic_sentence(view)).chain(said);
     said.collect::<Vec<_>>().join(" ")
 }
 

@@ -83,7 +83,7 @@ impl Authority {
             .map_err(TrustError::making("authority's certificate"))?;
         let issuer = Issuer::from_ca_cert_der(certificate.der(), key)
             .map_err(TrustError::making("authority"))?;
-        Revocations::default().write(&revoked_of(folder), &issuer, SystemTime::now())?;
+        Revocations::default().write(&revocation_file(folder), &issuer, SystemTime::now())?;
         files::write(
             &certificate_path,
             certificate.pem().as_bytes(),
@@ -262,7 +262,7 @@ impl Authority {
                 }
             }
         }
-        found.use_up()
+        found.mark_used()
     }
 
     /// Revokes what `which` names: a serial number, a host id (all its certificates), a reader's name, or a certificate's file.
@@ -306,7 +306,7 @@ impl Authority {
 
     /// Path of the revocation list, for the server.
     pub fn revoked_path(&self) -> PathBuf {
-        revoked_of(&self.folder)
+        revocation_file(&self.folder)
     }
 
     /// Path of the authority's certificate, for servers and clients.
@@ -373,7 +373,7 @@ fn key_of(folder: &Path) -> PathBuf {
     folder.join("authority.key")
 }
 
-fn revoked_of(folder: &Path) -> PathBuf {
+fn revocation_file(folder: &Path) -> PathBuf {
     folder.join("revoked.crl")
 }
 

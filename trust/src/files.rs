@@ -95,7 +95,7 @@ fn write_with(
         .mode(mode)
         .open(&beside)
         .and_then(|mut file| {
-            give_to_owner(&file, folder_of(path))?;
+            chown_to_folder_owner(&file, folder_of(path))?;
             prepare(&file)?;
             file.write_all(bytes)?;
             file.sync_all()
@@ -108,7 +108,7 @@ fn write_with(
     sync_folder_of(path)
 }
 
-fn give_to_owner(file: &File, folder: &Path) -> io::Result<()> {
+fn chown_to_folder_owner(file: &File, folder: &Path) -> io::Result<()> {
     let (ours, owner) = (file.metadata()?, fs::metadata(folder)?);
     if (ours.uid(), ours.gid()) == (owner.uid(), owner.gid()) {
         return Ok(());
@@ -156,7 +156,7 @@ pub(crate) fn make_folder_for_owner(path: &Path) -> Result<()> {
         .read(true)
         .custom_flags(NO_LINK)
         .open(path)
-        .and_then(|folder| give_to_owner(&folder, folder_of(path)))
+        .and_then(|folder| chown_to_folder_owner(&folder, folder_of(path)))
         .map_err(TrustError::io(path))
 }
 
@@ -171,7 +171,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File> {
         .custom_flags(NO_LINK)
         .open(&path)
         .and_then(|file| {
-            give_to_owner(&file, folder)?;
+            chown_to_folder_owner(&file, folder)?;
             file.lock()?;
             Ok(file)
         })

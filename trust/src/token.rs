@@ -101,7 +101,7 @@ impl UsableToken {
     }
 
     /// Marks the token as used. The rename succeeds only once, even if others have the same record.
-    pub(crate) fn use_up(self) -> Result<()> {
+    pub(crate) fn mark_used(self) -> Result<()> {
         match fs::rename(&self.path, used(&self.path)) {
             Ok(()) => files::sync_folder_of(&self.path),
             Err(e) if e.kind() == ErrorKind::NotFound => Err(TrustError::TokenUsed),

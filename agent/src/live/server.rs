@@ -89,7 +89,7 @@ impl Server {
         };
         open.listeners.retain_mut(|l| l.listens() && l.flush());
         if rustix::io::read(&open.alive, &mut [0u8; 8]).is_ok() && is_alive {
-            open.tell(&Message::Alive(SignOfLife { time_ms: now_ms }));
+            open.send_to_listeners(&Message::Alive(SignOfLife { time_ms: now_ms }));
         }
         loop {
             match open.socket.accept() {
@@ -104,7 +104,7 @@ impl Server {
                 }
             }
         }
-        open.mind_the_timer();
+        open.update_timer();
     }
 
     /// Sends a sample to all listeners.
@@ -112,7 +112,7 @@ impl Server {
         if let Some(open) = &mut self.open {
             open.accepts = true;
             if !open.listeners.is_empty() {
-                open.tell(&Message::Sample(Box::new(sample.clone())));
+                open.send_to_listeners(&Message::Sample(Box::new(sample.clone())));
             }
             self.sample = Some(sample);
         }
@@ -122,7 +122,7 @@ impl Server {
     pub(crate) fn publish_owner(&mut self, owner: Owner) {
         if let Some(open) = &mut self.open {
             if !open.listeners.is_empty() {
-                open.tell(&Message::Owner(owner.clone()));
+                open.send_to_listeners(&Message::Owner(owner.clone()));
             }
             self.owner = Some(owner);
         }
@@ -130,10 +130,10 @@ impl Server {
 }
 
 impl OpenSocket {
-    fn tell(&mut self, message: &Message) {
+    fn send_to_listeners(&mut self, message: &Message) {
         let line = line(message);
         self.listeners.retain_mut(|listener| listener.send(&line));
-        self.mind_the_timer();
+        self.update_timer();
     }
 
     fn welcome(&mut self, mut listener: Listener, welcome: &[u8]) {
@@ -146,7 +146,7 @@ impl OpenSocket {
     }
 
     /// Runs the timer only while there are listeners.
-    fn mind_the_timer(&mut self) {
+    fn update_timer(&mut self) {
         let is_heard = !self.listeners.is_empty();
         if is_heard != self.is_timed {
             let every = if is_heard {

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Timeout of all answers, from the connection's beginning or [`Bus::wait_anew`].
+/// Timeout of all answers, from the connection's beginning or [`Bus::restart_timeout`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Maximum size of an answer: larger than any of the calls made here returns.
@@ -64,7 +64,7 @@ impl Bus {
     }
 
     /// Restarts the timeout, on a connection that is kept for long.
-    pub fn wait_anew(&mut self) {
+    pub fn restart_timeout(&mut self) {
         self.stream.until = Instant::now() + PATIENCE;
     }
 

@@ -101,7 +101,7 @@ impl InputDevices {
             }
             let node = (name, entry.ino());
             plugged.insert(node.clone());
-            if self.open.contains_key(&node) || !can_be_touched(sys_root, &node.0) {
+            if self.open.contains_key(&node) || !has_user_input(sys_root, &node.0) {
                 continue;
             }
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -125,7 +125,7 @@ impl InputDevices {
 
 /// Returns true if the device has keys or relative axes. A sensor, which reports by itself, has neither. A
 /// device that sysfs does not describe counts as touchable.
-fn can_be_touched(sys_root: &Path, name: &str) -> bool {
+fn has_user_input(sys_root: &Path, name: &str) -> bool {
     const KEYS_OR_RELATIVE_AXES: u64 = 1 << 1 | 1 << 2; // EV_KEY, EV_REL
     let file = sys_root
         .join("class/input")

@@ -29,7 +29,7 @@ pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Res
     // A mapping sets the access time. Only the owner, or a process with CAP_FOWNER, may prevent that: exactly
     // the processes that mincore answers truly.
     fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NOATIME)?;
-    if is_told_past_the_end(&file, size_bytes)? {
+    if reports_pages_past_end(&file, size_bytes)? {
         return Err(Errno::PERM);
     }
     let mut in_core = Vec::new();
@@ -47,7 +47,7 @@ pub fn cached_pages(file: impl AsFd, size_bytes: u64, range: &Range<u64>) -> Res
 }
 
 /// Returns true if mincore reports a page beyond the end of the file as cached: then it reports all pages so.
-pub(crate) fn is_told_past_the_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
+pub(crate) fn reports_pages_past_end(file: impl AsFd, size_bytes: u64) -> Result<bool, Errno> {
     let past_the_end = size_bytes
         .checked_next_multiple_of(WINDOW_BYTES)
         .and_then(|end| end.checked_add(PAST_THE_END_BYTES))

@@ -20,11 +20,11 @@ use crate::owner::Owner;
 use crate::sample::Sample;
 use crate::sample::sampler::Sampler;
 use crate::sample::stat_files;
-use crate::service::{Service, taken_up};
+use crate::service::{Service, apply_configuration};
 use crate::state_files::beside;
 use crate::ticker::{Ticker, Wakeup};
 use crate::trace::events::{self, Clocks};
-use crate::trace::recorder::{Recorder, say};
+use crate::trace::recorder::{Recorder, log_message};
 use rustix::event::PollFlags;
 use signal_hook::consts::SIGXFSZ;
 use std::path::Path;
@@ -86,7 +86,7 @@ fn begin(
         match try_begin(config) {
             Err(error) if error.may_pass() => {
                 if !std::mem::replace(&mut has_said, true) {
-                    say(&format!("{error}; waiting until it can be"));
+                    log_message(&format!("{error}; waiting until it can be"));
                     // Waiting is all that the agent can do; a restart would not help.
                     service.ready(format!("waiting: {error}"));
                 }
@@ -95,7 +95,7 @@ fn begin(
         }
         loop {
             let due = ticker.wait_with(&[]).map_err(wait)?;
-            if service.heed(&due).is_some() {
+            if service.handle_wakeup(&due).is_some() {
                 return Ok(None);
             }
             if due.hangup {
@@ -161,7 +161,7 @@ impl Run {
     ) -> Result<Self, Error> {
         let now = Moment::now();
         let begun = description(&config);
-        say(&format!("{begun}; end with Ctrl-C"));
+        log_message(&format!("{begun}; end with Ctrl-C"));
         let progress = Arc::new(Progress::new());
         let watcher = Watcher::start(
             ActivityWatch::new(Roots::of(&config.settings), now.time_ms),
@@ -215,7 +215,7 @@ impl Run {
                 let returns = self.watcher.events()?;
                 self.recorder.events(returns);
             }
-            if let Some(signal) = self.service.heed(&due) {
+            if let Some(signal) = self.service.handle_wakeup(&due) {
                 return Ok(signal);
             }
             if due.samples > 0 {
@@ -234,7 +234,7 @@ impl Run {
     fn reload(&mut self) -> Result<bool, Error> {
         let mut is_stored = false;
         if let Some(next) = self.service.read_again() {
-            let next = taken_up(&self.config, next);
+            let next = apply_configuration(&self.config, next);
             let intervals =
                 |config: &Config| (config.sample_interval, config.mem_available_interval);
             if intervals(&next) != intervals(&self.config) {
@@ -271,7 +271,7 @@ impl Run {
     /// Waits for the next due task, or for a message from the watcher.
     fn wait(&mut self) -> Result<Wakeup, Error> {
         if !self.progress.turns() {
-            say(
+            log_message(
                 "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
             );
         }
@@ -301,7 +301,7 @@ impl Run {
             && !std::mem::replace(&mut self.said_blind, true)
         {
             let why = std::io::Error::from(errno);
-            say(&format!(
+            log_message(&format!(
                 "the owner's return at a terminal is seen by samples only: inotify: {why}"
             ));
         }
@@ -332,7 +332,7 @@ fn listen(config: &Config) -> Server {
     };
     Server::open(path, config.sample_interval_ms()).unwrap_or_else(|why| {
         let path = path.display();
-        say(&format!(
+        log_message(&format!(
             "nobody can listen at {path}: {why}; choose another place with --socket"
         ));
         Server::default()

@@ -129,7 +129,7 @@ impl Watcher {
     /// # Errors
     /// [`Error::Wait`] when the thread has ended.
     pub(super) fn events(&mut self) -> Result<Vec<Event>, Error> {
-        let is_open = heard(&mut self.news);
+        let is_open = drain_bell(&mut self.news);
         let events: Vec<Event> = self.events.try_iter().collect();
         if is_open || !events.is_empty() {
             Ok(events)
@@ -226,16 +226,16 @@ impl Watch {
     fn run(&mut self) {
         while let Ok([has_orders, is_owner, is_live]) = self.wait() {
             if is_owner {
-                self.look_for_owner(); // first of all: listeners depend on it
+                self.check_owner(); // first of all: listeners depend on it
             }
             if is_live {
                 let is_alive = self.progress.turns();
                 self.server.serve(Moment::now().time_ms, is_alive);
             }
             if has_orders {
-                let is_open = heard(&mut self.bell);
+                let is_open = drain_bell(&mut self.bell);
                 while let Ok(order) = self.orders.try_recv() {
-                    self.obey(order);
+                    self.execute(order);
                 }
                 if !is_open {
                     return;
@@ -266,14 +266,14 @@ impl Watch {
         Ok([has_come(bell), has_come(of_owner), has_come(of_live)])
     }
 
-    fn obey(&mut self, order: Order) {
+    fn execute(&mut self, order: Order) {
         match order {
             Order::Look(look, reply) => {
                 self.sign_since_look = None;
                 let mut missing_values = MissingValues::default();
                 let rows = self.activity.look(look, &mut missing_values);
                 if self.activity.is_armed() {
-                    self.look_for_owner(); // a return first seen by the look is announced before the sample is complete
+                    self.check_owner(); // a return first seen by the look is announced before the sample is complete
                 }
                 let _ = reply.send((rows, missing_values)); // the sampler may have ended
             }
@@ -290,7 +290,7 @@ impl Watch {
 
     fn publish(&mut self, mut sample: Box<Sample>, headroom_share: f64) -> PublishedSample {
         if let Some(sign) = self.sign_since_look.take() {
-            returned_meanwhile(&mut sample, sign);
+            correct_for_return(&mut sample, sign);
         }
         let found = self.owner.sampled(&sample);
         let row = SampleRow {
@@ -323,7 +323,7 @@ impl Watch {
         }
     }
 
-    fn look_for_owner(&mut self) {
+    fn check_owner(&mut self) {
         if let Some(sign) = self.activity.first_sign(Moment::now().time_ms) {
             self.returned(sign);
         }
@@ -343,7 +343,7 @@ impl Watch {
 }
 
 /// Corrects a sample taken before the owner's return, so that it shows a present owner, as a later look would.
-fn returned_meanwhile(sample: &mut Sample, sign: Sign) {
+fn correct_for_return(sample: &mut Sample, sign: Sign) {
     let idle_ms = &mut sample.row.owner_idle_ms;
     *idle_ms = idle_ms.map(|_| 0);
     for source in &mut sample.activity {
@@ -366,7 +366,7 @@ fn ring(mut bell: &UnixStream) {
 }
 
 /// Reads all wake-up bytes. Returns false once the other end is closed.
-fn heard(bell: &mut UnixStream) -> bool {
+fn drain_bell(bell: &mut UnixStream) -> bool {
     loop {
         match bell.read(&mut [0; 64]) {
             Ok(0) => return false,

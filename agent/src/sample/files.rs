@@ -219,7 +219,7 @@ impl FileWalk {
                 continue;
             }
             if files.len() >= self.most.files {
-                missing_values.note("files", self.most.beyond());
+                missing_values.note("files", self.most.absence_beyond_limits());
                 continue;
             }
             let opened =

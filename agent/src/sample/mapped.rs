@@ -31,7 +31,7 @@ impl Default for WalkLimits {
 
 impl WalkLimits {
     /// Makes the absence of a file beyond the limits of a sample.
-    pub(crate) fn beyond(self) -> AbsentValue {
+    pub(crate) fn absence_beyond_limits(self) -> AbsentValue {
         let detail = format!("files beyond {} of one sample", self.files);
         AbsentValue::new(Reason::Exceeded, detail)
     }
@@ -70,7 +70,7 @@ pub(crate) fn gather(
             let device = makedev(mapping.device.0, mapping.device.1);
             let file = (device, mapping.inode);
             if all.len() >= most.files && !all.contains_key(&file) {
-                missing_values.note("files", most.beyond());
+                missing_values.note("files", most.absence_beyond_limits());
                 continue;
             }
             let mapped = all.entry(file).or_insert_with(|| {

@@ -119,7 +119,7 @@ impl ProcessWalk {
     }
 
     /// Descriptors of files in /proc that stay open between walks.
-    pub(crate) fn kept_descriptors(&self) -> HashSet<RawFd> {
+    pub(crate) fn open_descriptors(&self) -> HashSet<RawFd> {
         self.stat_files.descriptors()
     }
 

@@ -30,7 +30,7 @@ pub struct Size {
 }
 
 impl Size {
-    const fn is_about(&self, other: &Self) -> bool {
+    const fn is_same_mapping(&self, other: &Self) -> bool {
         let most_apart_bytes = other.rss_bytes / SAME_SIZE_PART;
         self.rss_bytes.abs_diff(other.rss_bytes) <= most_apart_bytes
             && self.shared_bytes.abs_diff(other.shared_bytes) <= most_apart_bytes
@@ -69,7 +69,7 @@ pub fn choose(processes: &[(Size, Option<Reading>)], walk: u64) -> Vec<Choice> {
     let mut choices = Vec::with_capacity(processes.len());
     let mut due = Vec::new();
     for (at, (size, last)) in processes.iter().enumerate() {
-        let reading = last.filter(|reading| size.is_about(&reading.size));
+        let reading = last.filter(|reading| size.is_same_mapping(&reading.size));
         let is_recent = reading.is_some_and(|reading| walk - reading.walk <= SERVES_WALKS);
         if size.rss_bytes <= LARGEST_BYTES && !is_recent {
             due.push((last.map(|reading| reading.walk), size.rss_bytes, at));

@@ -219,7 +219,7 @@ mod tests {
             let file = File::open("/usr/bin/env").unwrap();
             let size_bytes = file.metadata().unwrap().len();
             let residency = Residency::without_cachestat().cached_pages(&cached(&file), &(0..0));
-            let past_the_end = mincore::is_told_past_the_end(&file, size_bytes);
+            let past_the_end = mincore::reports_pages_past_end(&file, size_bytes);
             (residency.map_err(|absent| absent.reason), past_the_end)
         });
         let expected = (Err(Reason::Denied), Ok(true));

@@ -189,7 +189,7 @@ impl Sampler {
             &mut missing_values,
         );
         let pids: Vec<i64> = processes.active.iter().map(|p| p.pid).collect();
-        let kept = self.process_walk.kept_descriptors();
+        let kept = self.process_walk.open_descriptors();
         let files = self.file_walk.walk(
             &self.proc,
             &pids,

@@ -44,7 +44,7 @@ impl Mutter {
             Some(bus) => bus,
             None => Bus::connect(&self.socket, SERVICE)?,
         };
-        bus.wait_anew();
+        bus.restart_timeout();
         let body = bus.call(PATH, SERVICE, "GetIdletime", &[])?;
         let idle_ms = Values::new(&body).long();
         let idle_ms = idle_ms.and_then(|ms| i64::try_from(ms).ok());

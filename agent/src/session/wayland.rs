@@ -78,7 +78,7 @@ impl IdleSource for Wayland {
 
     fn name(&self) -> &'static str {
         match &self.seats.notifier {
-            Notifier::Ext(notifier) if Notifier::sees_input_alone(notifier) => {
+            Notifier::Ext(notifier) if Notifier::reports_input_only(notifier) => {
                 "the Wayland compositor (ext_idle_notifier_v1, input alone)"
             }
             Notifier::Ext(_) => "the Wayland compositor (ext_idle_notifier_v1)",
@@ -113,7 +113,7 @@ enum Notification {
 impl Notifier {
     /// Returns true if the notifier reports only input, as it can since version 2. Before that, a program
     /// that keeps the screen on counts as input.
-    fn sees_input_alone(notifier: &ExtIdleNotifierV1) -> bool {
+    fn reports_input_only(notifier: &ExtIdleNotifierV1) -> bool {
         notifier.version() >= ext_idle_notifier_v1::REQ_GET_INPUT_IDLE_NOTIFICATION_SINCE
     }
 }
@@ -123,7 +123,7 @@ impl Seats {
         let seat: WlSeat = registry.bind(name, 1, handle, ());
         let notification = match &self.notifier {
             Notifier::Ext(notifier) => {
-                let request = if Notifier::sees_input_alone(notifier) {
+                let request = if Notifier::reports_input_only(notifier) {
                     ExtIdleNotifierV1::get_input_idle_notification
                 } else {
                     ExtIdleNotifierV1::get_idle_notification

@@ -33,7 +33,7 @@ impl X11 {
         }
         server.idle_ms()?;
         // A server without alarms is only asked at intervals.
-        let _ = server.ask_for_return();
+        let _ = server.request_return_event();
         Ok(server)
     }
 
@@ -62,7 +62,7 @@ impl X11 {
 
     /// Requests an event when the server is touched after [`IDLE_AFTER_MS`] (X Synchronization Extension,
     /// counter IDLETIME).
-    fn ask_for_return(&self) -> Result<(), ReplyOrIdError> {
+    fn request_return_event(&self) -> Result<(), ReplyOrIdError> {
         let server = &self.connection;
         server.sync_initialize(3, 1)?.reply()?;
         let counters = server.sync_list_system_counters()?.reply()?.counters;

@@ -1,7 +1,7 @@
 //! The folder that enrolment fills with everything that this host needs to reach its collector.
 
 use crate::Error;
-use gleaner_daemon::folders::give_to_owner_of;
+use gleaner_daemon::folders::chown_to_folder_owner;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -30,7 +30,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), Error> {
         return Ok(());
     }
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    let given = made.and_then(|()| give_to_owner_of(&File::open(folder)?, folder));
+    let given = made.and_then(|()| chown_to_folder_owner(&File::open(folder)?, folder));
     given.map_err(Error::put(folder))
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn put(path: &Path, content: &str, mode: u32) -> Result<(), Error> {
 }
 
 fn share(file: &File, path: &Path, mode: u32) -> io::Result<()> {
-    give_to_owner_of(file, path)?;
+    chown_to_folder_owner(file, path)?;
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = std::fs::metadata(folder.unwrap_or(Path::new(".")))?;
     if folder.mode() & GROUP_READS == GROUP_READS && folder.gid() == file.metadata()?.gid() {

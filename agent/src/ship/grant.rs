@@ -87,7 +87,7 @@ pub fn enroll(config: &Config, address: &str, token: &str) -> Result<EnrolmentRe
     let client = Client::with_credentials(address.clone(), &credentials, patience)?;
     let folder = &config.ship.folder;
     folder::make(folder)?;
-    let made = kept_request(folder)?;
+    let made = stored_request(folder)?;
     let asked = Enrolment {
         token: token.trim(),
         host_id: &host_id,
@@ -131,7 +131,7 @@ pub(crate) fn renew(client: &Client, path: &Path, now: SystemTime) -> Result<boo
 
 /// Key and request, stored until the answer arrives: if the answer is lost, the collector repeats it only
 /// for the same key and token.
-fn kept_request(folder: &Path) -> Result<KeyAndRequest, Error> {
+fn stored_request(folder: &Path) -> Result<KeyAndRequest, Error> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
     let path = folder.join(REQUEST);
     let kept = std::fs::read_to_string(&path).unwrap_or_default();

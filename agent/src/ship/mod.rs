@@ -18,7 +18,7 @@ use crate::Error;
 use crate::config::Config;
 use crate::interval;
 use crate::state_files::lock_beside;
-use crate::trace::recorder::say;
+use crate::trace::recorder::log_message;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_trust::{Backoff, random};
 use shipper::Shipper;
@@ -56,7 +56,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
         shipper.address(),
         interval::format(every),
     );
-    say(&begun);
+    log_message(&begun);
     manager.ready(&begun);
     // Ten thousand hosts switched on at the same time must not send at the same time.
     let mut due = Instant::now() + every.mul_f64(random::share());
@@ -87,7 +87,7 @@ pub fn run(config: &Config) -> Result<(), Error> {
 ///
 /// # Errors
 /// Errors of [`run`], and [`Error::Unshipped`] if not all could be shipped.
-pub fn once(config: &Config) -> Result<Summary, Error> {
+pub fn ship_once(config: &Config) -> Result<Summary, Error> {
     let _lock = lock(config)?;
     let mut shipper = Shipper::new(config, Arc::default())?;
     match shipper.round() {
@@ -131,7 +131,11 @@ pub(crate) fn rest(length: Duration, manager: &ServiceManager) {
         if left.is_zero() {
             return;
         }
-        sleep(manager.alive_every().map_or(left, |every| left.min(every)));
+        sleep(
+            manager
+                .sign_of_life_interval()
+                .map_or(left, |every| left.min(every)),
+        );
     }
 }
 
@@ -160,7 +164,7 @@ impl FailureSeries {
         let is_second = self.since.is_some();
         self.since.get_or_insert_with(Instant::now);
         if is_second && self.said.is_none() {
-            say(&format!(
+            log_message(&format!(
                 "{text}; nothing is lost meanwhile, and it is tried again until it works"
             ));
             self.said = Some(text);
@@ -177,7 +181,7 @@ impl FailureSeries {
         self.backoff.reset();
         let (since, said) = (self.since.take(), self.said.take());
         if let (Some(since), Some(_)) = (since, &said) {
-            say(&format!(
+            log_message(&format!(
                 "shipping again after {}",
                 interval::format(Duration::from_secs(since.elapsed().as_secs()))
             ));

@@ -14,7 +14,7 @@ use crate::ship::rest;
 use crate::ship::summary::Summary;
 use crate::trace::damage;
 use crate::trace::database::open_to_read;
-use crate::trace::recorder::say;
+use crate::trace::recorder::log_message;
 use crate::trace::rows::Trace;
 use gleaner_daemon::notify::ServiceManager;
 use gleaner_dataset::batch::is_id;
@@ -45,7 +45,7 @@ struct Progress {
 
 impl Progress {
     /// Sizes the next batch after one that succeeded: as large, or twice as large if allowed.
-    fn take_as_many_as_fit(&mut self, batch: &EncodedBatch) {
+    fn grow_batch(&mut self, batch: &EncodedBatch) {
         let most = self.records_at_once.unwrap_or(MOST_RECORDS);
         let is_half_full = batch.content_bytes * 2 > MOST_BYTES;
         self.records_at_once = if is_half_full {
@@ -115,7 +115,7 @@ impl Shipper {
 
     /// Sends the present records. Returns true if all were sent.
     pub(crate) fn round(&mut self) -> Result<bool, Trouble> {
-        self.see_to_certificate();
+        self.maintain_certificate();
         let shipped = self.all();
         if shipped.is_err() {
             // Only the collector knows whether the last batch arrived.
@@ -127,9 +127,9 @@ impl Shipper {
 
     /// Loads a replaced certificate, and renews one that ends soon. Shipping continues with any certificate
     /// that is still valid, even if the renewal fails.
-    fn see_to_certificate(&mut self) {
+    fn maintain_certificate(&mut self) {
         if let Err(error) = self.client.follow_files() {
-            say(&format!("{error}; what was read before is gone on with"));
+            log_message(&format!("{error}; what was read before is gone on with"));
         }
         if !self.is_enrolled || self.renew_after.is_some_and(|t| Instant::now() < t) {
             return;
@@ -137,14 +137,14 @@ impl Shipper {
         match grant::renew(&self.client, &self.host_file, SystemTime::now()) {
             Ok(false) => {}
             Ok(true) => {
-                say("the certificate is renewed");
+                log_message("the certificate is renewed");
                 if let Err(error) = self.client.follow_files() {
-                    say(&error.to_string());
+                    log_message(&error.to_string());
                 }
             }
             Err(trouble) => {
                 self.renew_after = Some(Instant::now() + RENEW_AGAIN);
-                self.say_once(format!(
+                self.log_once(format!(
                     "the certificate could not be renewed: {trouble}; tried again every hour"
                 ));
             }
@@ -161,7 +161,7 @@ impl Shipper {
 
     fn all(&mut self) -> Result<bool, Trouble> {
         let mut is_all = true;
-        for path in damage::kept(&self.database) {
+        for path in damage::damaged_databases(&self.database) {
             if self.finished.contains(&path) {
                 continue;
             }
@@ -171,7 +171,7 @@ impl Shipper {
                 }
                 Ok(false) => is_all = false,
                 Err(Trouble::Trace(error)) => {
-                    self.say_once(format!("{error}; it is left where it lies"));
+                    self.log_once(format!("{error}; it is left where it lies"));
                 }
                 Err(trouble) => return Err(trouble),
             }
@@ -202,13 +202,13 @@ impl Shipper {
                 let mark = self.client.mark(&host_id, &id)?.unwrap_or(0);
                 progress.mark = Some(mark);
                 if !is_set_aside {
-                    self.write_down(path, &id, ACKNOWLEDGED, mark);
+                    self.store_mark(path, &id, ACKNOWLEDGED, mark);
                 }
                 continue;
             };
             if !is_set_aside && trace.last_readable()? < mark {
                 drop(trace);
-                self.bear_loss(path, &id, mark);
+                self.skip_used_sequences(path, &id, mark);
                 return Ok(false);
             }
             let most = progress.records_at_once.unwrap_or(MOST_RECORDS);
@@ -222,7 +222,7 @@ impl Shipper {
             }
             if !is_set_aside {
                 let mark = self.progress.get(&id).and_then(|p| p.mark);
-                self.write_down(path, &id, ACKNOWLEDGED, mark.unwrap_or(0));
+                self.store_mark(path, &id, ACKNOWLEDGED, mark.unwrap_or(0));
             }
         }
     }
@@ -241,9 +241,9 @@ impl Shipper {
             Ok(Answer::Acknowledged) => {
                 progress.mark = Some(batch.until);
                 progress.held_until = None;
-                progress.take_as_many_as_fit(batch);
+                progress.grow_batch(batch);
                 self.count(path, batch);
-                self.keep_to_rate(batch.body.len(), begun);
+                self.limit_rate(batch.body.len(), begun);
                 Ok(true)
             }
             Ok(Answer::Refused { .. }) if batch.records_count > 1 => {
@@ -267,7 +267,7 @@ impl Shipper {
                     ),
                     _ => ("is refused for good by the collector", ""),
                 };
-                self.say_once(format!(
+                self.log_once(format!(
                     "{}: record {} {fault} ({why}). It is skipped and stays here \
                      (`gleaner-agent export`); what follows is shipped{remedy}",
                     path.display(),
@@ -278,7 +278,7 @@ impl Shipper {
             Ok(Answer::Refused { why, .. }) => {
                 progress.held_until = Some(Instant::now() + REFUSED_AGAIN);
                 progress.records_at_once = Some(1);
-                self.say_once(format!(
+                self.log_once(format!(
                     "{}: the collector refuses record {} ({why}). It and what follows stay here, and it is offered \
                      again every hour: look into the collector's log and limits, and update both programs",
                     path.display(),
@@ -303,7 +303,7 @@ impl Shipper {
         summary.sent_bytes += batch.body.len() as u64;
         summary.unreadable_records_count += batch.unreadable_count as u64;
         if batch.unreadable_count > 0 {
-            self.say_once(format!(
+            self.log_once(format!(
                 "{} is damaged: what can be read of it is shipped, and the rest skipped",
                 path.display()
             ));
@@ -312,9 +312,9 @@ impl Shipper {
 
     /// Handles a collector that has more records than the database: new records take numbers that were
     /// never used.
-    fn bear_loss(&mut self, path: &Path, id: &str, mark: i64) {
-        self.write_down(path, id, FLOOR, mark);
-        self.say_once(format!(
+    fn skip_used_sequences(&mut self, path: &Path, id: &str, mark: i64) {
+        self.store_mark(path, id, FLOOR, mark);
+        self.log_once(format!(
             "{}: the collector has its records up to {mark}, and here it ends before: it was put back from an older \
              copy, or lost its newest records. What is recorded from now on is numbered beyond them, and shipped; what was \
              recorded since it was put back stays here (`gleaner-agent export`)",
@@ -323,15 +323,15 @@ impl Shipper {
     }
 
     /// Stores the mark. If that fails, the next start asks the collector for it.
-    fn write_down(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
+    fn store_mark(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
         if let Err(error) = mark::remember(path, id, key, sequence) {
-            self.say_once(format!(
+            self.log_once(format!(
                 "{error}: `status` will not know how far shipping has come"
             ));
         }
     }
 
-    fn keep_to_rate(&self, sent_bytes: usize, begun: Instant) {
+    fn limit_rate(&self, sent_bytes: usize, begun: Instant) {
         if let Some(rate) = self.rate_bytes {
             let seconds = sent_bytes as f64 / rate as f64;
             let left = Duration::from_secs_f64(seconds).saturating_sub(begun.elapsed());
@@ -339,9 +339,9 @@ impl Shipper {
         }
     }
 
-    fn say_once(&mut self, text: String) {
+    fn log_once(&mut self, text: String) {
         if !self.said.contains(&text) {
-            say(&text);
+            log_message(&text);
             self.said.insert(text);
         }
     }

@@ -27,7 +27,7 @@ pub struct DamagedDatabase {
 ///
 /// # Errors
 /// [`Error::Damaged`], [`Error::Database`].
-pub(crate) fn look_through(path: &Path, connection: &Connection) -> Result<(), Error> {
+pub(crate) fn check_integrity(path: &Path, connection: &Connection) -> Result<(), Error> {
     let found: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(Error::database(path))?;
@@ -63,7 +63,7 @@ pub(crate) fn check_columns(path: &Path, connection: &Connection) -> Result<(), 
 ///
 /// # Errors
 /// [`Error::Damaged`].
-pub(crate) fn refuse_lost_beginning(path: &Path) -> Result<(), Error> {
+pub(crate) fn reject_empty_database(path: &Path) -> Result<(), Error> {
     let length = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
     if path.exists() && length(path) == 0 && length(&beside(path, "-wal")) > 0 {
         return Err(Error::Damaged {
@@ -79,7 +79,7 @@ pub(crate) fn refuse_lost_beginning(path: &Path) -> Result<(), Error> {
 /// # Errors
 /// [`Error::DamagedAgain`]; [`Error::Write`] if the database cannot be renamed.
 pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<DamagedDatabase, Error> {
-    let kept = kept(path);
+    let kept = damaged_databases(path);
     if kept.len() >= MOST_KEPT {
         return Err(Error::DamagedAgain {
             path: path.to_owned(),
@@ -113,7 +113,7 @@ pub(crate) fn set_aside(path: &Path, cause: &Error, now_ms: i64) -> Result<Damag
 
 /// Damaged databases beside the one at `path`, oldest first.
 #[must_use]
-pub fn kept(path: &Path) -> Vec<PathBuf> {
+pub fn damaged_databases(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
     };
@@ -165,7 +165,7 @@ mod tests {
         }
         let first = folder.path().join("trace.db.damaged-20261121T000300Z");
         assert_eq!(names[0], first);
-        assert_eq!(kept(&path), names);
+        assert_eq!(damaged_databases(&path), names);
         std::fs::write(&path, "").unwrap();
         let again = set_aside(&path, &cause(), 0).unwrap_err();
         assert!(matches!(

@@ -46,7 +46,7 @@ impl History {
     }
 
     /// Makes the next sample repeat everything, including the host, without a gap before it.
-    pub(crate) fn tell_anew(&mut self) {
+    pub(crate) fn repeat_all(&mut self) {
         self.is_anew = true;
     }
 

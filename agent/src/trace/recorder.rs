@@ -47,7 +47,7 @@ impl Recorder {
     /// Replaces the configuration, with the same trace: the next sample repeats everything.
     pub(crate) fn configure(&mut self, config: Arc<Config>) {
         self.config = config;
-        self.history.tell_anew();
+        self.history.repeat_all();
     }
 
     /// Skips record numbers if this is another boot: see [`Store::begin_boot`].
@@ -57,7 +57,7 @@ impl Recorder {
     pub(crate) fn begin_boot(&mut self, boot_id: Option<&str>) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map_or(Ok(()), |store| store.begin_boot(boot_id)) {
-            Err(error) => self.bear(error, &Moment::now()),
+            Err(error) => self.recover_from(error, &Moment::now()),
             Ok(()) => Ok(()),
         }
     }
@@ -73,11 +73,11 @@ impl Recorder {
                 if let Some(since) = self.failing_since.take() {
                     let passed_ms = now.boottime_ms - since.boottime_ms;
                     self.event(event(&now, "storage_recovered", Some(passed_ms), None));
-                    say("storing samples again");
+                    log_message("storing samples again");
                 }
                 self.retain(&now).map(|()| true)
             }
-            Err(error) => self.bear(error, &now).map(|()| false),
+            Err(error) => self.recover_from(error, &now).map(|()| false),
         }
     }
 
@@ -125,7 +125,9 @@ impl Recorder {
     fn retain(&mut self, now: &Moment) -> Result<(), Error> {
         let store = self.store.as_mut();
         match store.map(|store| store.retain(&self.config.limits, now)) {
-            Some(Err(error)) if error.is_damage() || !error.may_pass() => self.bear(error, now),
+            Some(Err(error)) if error.is_damage() || !error.may_pass() => {
+                self.recover_from(error, now)
+            }
             _ => Ok(()),
         }
     }
@@ -141,7 +143,7 @@ impl Recorder {
     fn begin(&mut self, store: Store, aside: Option<DamagedDatabase>, now: &Moment) {
         self.store = Some(store);
         if let Some(DamagedDatabase { path, what }) = aside {
-            say(&format!(
+            log_message(&format!(
                 "the database was damaged ({what}); it lies at {} now, and a new one is begun. What can be \
                  read of it: gleaner-agent export --database {0} DATASET",
                 path.display()
@@ -152,13 +154,13 @@ impl Recorder {
     }
 
     /// Continues after an error that passes by itself or that a new database fixes.
-    fn bear(&mut self, error: Error, now: &Moment) -> Result<(), Error> {
+    fn recover_from(&mut self, error: Error, now: &Moment) -> Result<(), Error> {
         if error.is_damage()
             && let Some(store) = self.store.take()
         {
             match store.begin_anew(self.host_id.as_deref(), &error, now.time_ms) {
                 Ok((store, aside)) => self.begin(store, aside, now),
-                Err(error) => return self.bear(error, now),
+                Err(error) => return self.recover_from(error, now),
             }
             return Ok(());
         }
@@ -166,7 +168,7 @@ impl Recorder {
             return Err(error);
         }
         if self.failing_since.is_none() {
-            say(&format!(
+            log_message(&format!(
                 "{error}; samples are dropped until they can be stored"
             ));
             let what = error.without_path();
@@ -188,7 +190,7 @@ fn event(at: &Moment, kind: &str, duration_ms: Option<i64>, detail: Option<Strin
 }
 
 /// Writes a message to standard error; it is no error if nobody reads it.
-pub(crate) fn say(text: &str) {
+pub(crate) fn log_message(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "gleaner-agent: {text}");
 }

@@ -84,7 +84,7 @@ impl Retention {
                 return Ok(false);
             }
         }
-        let is_done = give_back(&transaction, || started.elapsed() < self.slice)?;
+        let is_done = release_free_pages(&transaction, || started.elapsed() < self.slice)?;
         transaction.commit()?;
         Ok(is_done)
     }
@@ -120,7 +120,10 @@ fn delete_records(transaction: &Transaction<'_>, until: i64) -> rusqlite::Result
 /// Returns free pages to the disk while there is `time`, except for some that the next records will fill.
 /// Returns true if no more are to be returned. A database created by an older version keeps its pages until
 /// `gleaner-agent vacuum`.
-fn give_back(transaction: &Transaction<'_>, time: impl Fn() -> bool) -> rusqlite::Result<bool> {
+fn release_free_pages(
+    transaction: &Transaction<'_>,
+    time: impl Fn() -> bool,
+) -> rusqlite::Result<bool> {
     if pragma(transaction, "auto_vacuum")? != INCREMENTAL {
         return Ok(true);
     }

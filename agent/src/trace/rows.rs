@@ -180,13 +180,13 @@ impl Trace {
     /// are skipped at every boot, and a damaged number may be anything.
     pub(crate) fn before_next_readable(&self, mut after: i64, last: i64) -> i64 {
         let mut width = SALVAGED_AT_ONCE;
-        while after < last && !self.knows_of_any(after, after.saturating_add(width)) {
+        while after < last && !self.has_records_between(after, after.saturating_add(width)) {
             after = after.saturating_add(width);
             width = width.saturating_mul(2);
         }
         while width > SALVAGED_AT_ONCE {
             width /= 2;
-            if !self.knows_of_any(after, after.saturating_add(width)) {
+            if !self.has_records_between(after, after.saturating_add(width)) {
                 after = after.saturating_add(width);
             }
         }
@@ -194,7 +194,7 @@ impl Trace {
     }
 
     /// Returns true if any table has a record in this range, searched from both ends.
-    fn knows_of_any(&self, after: i64, until: i64) -> bool {
+    fn has_records_between(&self, after: i64, until: i64) -> bool {
         let knows = |table: &Table, end: &str| {
             let name = table.name;
             let query =

@@ -5,7 +5,7 @@ use crate::clock::Moment;
 use crate::config::Limits;
 use crate::state_files::{beside, lock_beside};
 use crate::trace::damage::{
-    DamagedDatabase, check_columns, look_through, refuse_lost_beginning, set_aside,
+    DamagedDatabase, check_columns, check_integrity, reject_empty_database, set_aside,
 };
 use crate::trace::database::{FLOOR, last_sequence, migrate};
 use crate::trace::gap::LastSample;
@@ -206,7 +206,7 @@ impl Store {
 
 /// Opens and migrates a database; returns it with the number of its last record.
 fn connect(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<(Connection, i64), Error> {
-    refuse_lost_beginning(path)?;
+    reject_empty_database(path)?;
     let was_closed = !beside(path, "-wal").exists();
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o640);
@@ -220,7 +220,7 @@ fn connect(path: &Path, host_id: Option<&str>, now_ms: i64) -> Result<(Connectio
     migrate(path, &mut connection, host_id, now_ms)?;
     check_columns(path, &connection)?;
     if !was_closed {
-        look_through(path, &connection)?;
+        check_integrity(path, &connection)?;
     }
     let sequence = last_sequence(&connection).map_err(&database)?;
     Ok((connection, sequence))

@@ -106,7 +106,7 @@ fn torn_and_flipped_databases_never_keep_the_agent_from_tracing() {
             output.status.success() && !said.contains("panicked"),
             "{what}"
         );
-        let kept = gleaner_agent::trace::damage::kept(&database);
+        let kept = gleaner_agent::trace::damage::damaged_databases(&database);
         if kept.is_empty() {
             gone_on += 1;
         } else {

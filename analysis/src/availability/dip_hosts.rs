@@ -20,7 +20,7 @@ type ByThreshold = Vec<Vec<i64>>;
 #[derive(Clone, Debug)]
 pub(crate) struct DipCounts(Vec<ByThreshold>);
 
-fn wanted(parameters: &Parameters) -> &'static [Notion] {
+fn requested_notions(parameters: &Parameters) -> &'static [Notion] {
     if parameters.wants(&[NotionSizes::KEY]) {
         &Notion::ALL
     } else {
@@ -46,7 +46,12 @@ impl Measure for DipCounts {
                 .map(|count| count.into_iter().collect())
                 .collect()
         };
-        Ok(Self(wanted(parameters).iter().map(of_notion).collect()))
+        Ok(Self(
+            requested_notions(parameters)
+                .iter()
+                .map(of_notion)
+                .collect(),
+        ))
     }
 
     fn merge(&mut self, other: &Self) {

@@ -71,7 +71,7 @@ impl Figures {
         host: &HostHistory<'_>,
         at: usize,
         headroom_share: f64,
-        idle_can_be_told: bool,
+        can_show_idle: bool,
     ) -> Self {
         let samples = &host.trace.samples;
         let bounded = |bytes: i64| bytes.clamp(0, LARGEST_BYTES);
@@ -103,7 +103,7 @@ impl Figures {
             process: of(Category::Process),
             file_cache: of(Category::FileCache),
             harvestable: samples.harvestable_bytes[at].map(bounded),
-            idle_is_known: idle_can_be_told && verdict != Verdict::Unknown,
+            idle_is_known: can_show_idle && verdict != Verdict::Unknown,
         }
     }
 }

@@ -209,12 +209,12 @@ fn cells(
     let first = periods.partition_point(|p| p.samples.start < samples.start);
     let last = periods.partition_point(|p| p.samples.start < samples.end);
     let periods = &periods[first..last];
-    let idle_can_be_told = host.idle_can_be_told();
+    let can_show_idle = host.can_show_idle();
     let mut building = vec![PartialCell::default(); (wanted.end - wanted.start) as usize];
     for i in samples.start..samples.end.saturating_sub(1) {
         let to_ms = time[i + 1].min(wanted.end.saturating_mul(cell_ms));
         let mut at_ms = time[i].max(wanted.start.saturating_mul(cell_ms));
-        let figures = Figures::of(host, i, parameters.headroom_share, idle_can_be_told);
+        let figures = Figures::of(host, i, parameters.headroom_share, can_show_idle);
         while at_ms < to_ms {
             let cell = at_ms.div_euclid(cell_ms);
             let until_ms = to_ms.min((cell + 1).saturating_mul(cell_ms));

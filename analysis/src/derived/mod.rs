@@ -68,7 +68,7 @@ impl<'a> HostHistory<'a> {
     }
 
     /// Returns true if the trace is long enough, and complete enough, to show that the host was idle.
-    pub(crate) fn idle_can_be_told(&self) -> bool {
+    pub(crate) fn can_show_idle(&self) -> bool {
         !self.idleness.is_unknown() && self.trace.longest_run_ms() >= self.rule.idle_after_ms
     }
 }

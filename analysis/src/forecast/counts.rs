@@ -10,7 +10,7 @@ use gleaner_policy::forecast::{AHEAD, Bins, State, slot};
 pub(super) struct Count {
     /// Days since 1970 (UTC).
     pub(super) day: i32,
-    pub(super) known_after_days: u8,
+    pub(super) days_until_known: u8,
     pub(super) slot: u8,
     pub(super) bins: Bins,
     /// Instants with a known outcome, by horizon; at most 144 a day.
@@ -32,7 +32,7 @@ pub(super) struct ForecastHost<'a> {
     pub(super) last_low_bytes: i64,
     pub(super) windows: &'a [Window],
     /// Number of days after which each instant's outcome is known, by horizon.
-    pub(super) known_after_days: &'a [[u8; AHEAD]],
+    pub(super) days_until_known: &'a [[u8; AHEAD]],
     /// For each sample, true if a forecast could have been requested then; `None`: at every sample.
     pub(super) is_open: Option<&'a [bool]>,
 }
@@ -94,12 +94,12 @@ impl ForecastHost<'_> {
         }
         let slot = slot(self.hours_of_week[at]);
         for (ahead, ahead_ms) in ahead_ms().into_iter().enumerate() {
-            let known_after_days = self.known_after_days[k][ahead];
-            if known_after_days == NEVER {
+            let days_until_known = self.days_until_known[k][ahead];
+            if days_until_known == NEVER {
                 continue;
             }
             let is_it = |c: &Count| {
-                c.bins == bins && c.slot == slot && c.known_after_days == known_after_days
+                c.bins == bins && c.slot == slot && c.days_until_known == days_until_known
             };
             // A day has few counts, and the last one is the likeliest.
             let of_today = counts.get(*today..).unwrap_or_default();
@@ -108,7 +108,7 @@ impl ForecastHost<'_> {
                 None => {
                     counts.push(Count {
                         day,
-                        known_after_days,
+                        days_until_known,
                         slot,
                         bins,
                         instants: [0; AHEAD],
@@ -150,7 +150,7 @@ mod tests {
             observed_to_ms: 120 * MIN,
         };
         let windows = [window];
-        let known = instants::known_after_days(&time, &instants, &windows);
+        let known = instants::days_until_known(&time, &instants, &windows);
         let low = instants::low_water(&time, &available, &instants);
         let is_open: Vec<bool> = (0..=12).map(|i| (2..10).contains(&i)).collect();
         let count = |is_open| {
@@ -162,7 +162,7 @@ mod tests {
                 low_bytes: &low,
                 last_low_bytes: 0,
                 windows: &windows,
-                known_after_days: &known,
+                days_until_known: &known,
                 is_open,
             };
             seen.count(|_| 5)

@@ -63,7 +63,7 @@ pub(super) fn low_water(time_ms: &[i64], available_bytes: &[i64], instants: &[us
 }
 
 /// Number of days after each instant until its outcomes are known, by horizon; [`NEVER`] if they never are.
-pub(super) fn known_after_days(
+pub(super) fn days_until_known(
     time_ms: &[i64],
     instants: &[usize],
     windows: &[Window],
@@ -120,7 +120,7 @@ mod tests {
             end: None,
             observed_to_ms: time[31],
         };
-        let known = known_after_days(&time, &of(&time), &[window]);
+        let known = days_until_known(&time, &of(&time), &[window]);
         // The outcome ten minutes after 23:00 is known at 23:30, half an hour after at 0:30, a day after at
         // 23:30 of the next day.
         assert_eq!(known[0], [0, 1, 1, 1, 1, 1, 1, 1, 1]);

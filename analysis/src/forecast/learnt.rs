@@ -3,7 +3,7 @@
 use super::counts::Count;
 use gleaner_policy::forecast::{
     AHEAD, Bins, HOST_WEIGHT, SLOT_WEIGHT, SLOTS, STATE_WEIGHT, host_cell_weight, instants_within,
-    log_odds, mixed, shrunk, spread as spread_from,
+    log_odds, mixed, shrunk_share, spread as spread_from,
 };
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl Share {
     }
 
     fn towards(&self, coarser: f64, weight: f64) -> f64 {
-        shrunk(self.lost, self.instants, coarser, weight)
+        shrunk_share(self.lost, self.instants, coarser, weight)
     }
 }
 
@@ -116,7 +116,7 @@ impl Fit {
     pub(super) fn of(given: &Probabilities, instants: u8, lost: u8) -> Self {
         let p = given.mixed;
         let [_, climatology, ..] = given.models;
-        let x = if is_spread_about(climatology) {
+        let x = if can_spread_around(climatology) {
             log_odds(p) - log_odds(climatology)
         } else {
             0.0
@@ -148,7 +148,7 @@ impl Fit {
 }
 
 /// Returns true if forecasts can be spread around this probability.
-const fn is_spread_about(climatology: f64) -> bool {
+const fn can_spread_around(climatology: f64) -> bool {
     climatology > 0.0 && climatology < 1.0
 }
 
@@ -218,7 +218,7 @@ impl LearntRegion {
     /// Probability around which forecasts are spread, and the spread; `None` if all regions were lost, or
     /// none.
     pub(super) fn spread(&self, ahead: usize) -> Option<(f64, f64)> {
-        let about = self.climatology(ahead).filter(|c| is_spread_about(*c))?;
+        let about = self.climatology(ahead).filter(|c| can_spread_around(*c))?;
         Some((about, self.fits[ahead].spread(ahead)))
     }
 
@@ -311,7 +311,7 @@ mod tests {
     fn count(slot: u8, bins: (u8, u8, u8), instants: u8, lost: u8) -> Count {
         Count {
             day: 0,
-            known_after_days: 0,
+            days_until_known: 0,
             slot,
             bins: Bins {
                 age: bins.0,

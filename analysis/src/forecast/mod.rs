@@ -110,7 +110,7 @@ impl Measure for Forecasts {
         let last = samples.len().saturating_sub(1);
         let last_low = instants::low_water(time_ms, available_bytes, &[last]);
         let count = |windows: &[Window], is_open: Option<&[bool]>| {
-            let known_after_days = instants::known_after_days(time_ms, &instants, windows);
+            let days_until_known = instants::days_until_known(time_ms, &instants, windows);
             let seen = ForecastHost {
                 time_ms,
                 available_bytes,
@@ -119,7 +119,7 @@ impl Measure for Forecasts {
                 low_bytes: &low_bytes,
                 last_low_bytes: last_low.first().copied().unwrap_or(0),
                 windows,
-                known_after_days: &known_after_days,
+                days_until_known: &days_until_known,
                 is_open,
             };
             let region = |region: Region| seen.count(|at| region.bytes(samples.physical_bytes[at]));
@@ -137,7 +137,7 @@ impl Measure for Forecasts {
                 hour_of_week: host.hours_of_week.last().copied().unwrap_or(0),
                 covered_ms: host.trace.covered_ms(),
                 all: count(&lease_windows.of_runs(&known), None),
-                idle: if host.idle_can_be_told() {
+                idle: if host.can_show_idle() {
                     count(&lease_windows.of_absences(&known), Some(&is_idle))
                 } else {
                     Vec::new()

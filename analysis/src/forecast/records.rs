@@ -385,9 +385,9 @@ mod tests {
         let bins = (0..4u8, 0..6u8, 0..6u8);
         let fates = prop::array::uniform9((0..100u8, 0..100u8));
         (0..4i32, 0..3u8, 0..12u8, bins, fates).prop_map(
-            |(day, known_after_days, slot, (age, margin, low), fates)| Count {
+            |(day, days_until_known, slot, (age, margin, low), fates)| Count {
                 day,
-                known_after_days,
+                days_until_known,
                 slot,
                 bins: Bins { age, margin, low },
                 instants: fates.map(|(instants, _)| instants),

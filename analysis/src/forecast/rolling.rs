@@ -41,7 +41,7 @@ pub(super) fn roll(
     let mut scores = Scores {
         ahead: Default::default(),
     };
-    let known_on = |count: &Count| i64::from(count.day) + i64::from(count.known_after_days);
+    let known_on = |count: &Count| i64::from(count.day) + i64::from(count.days_until_known);
     // Only days that occur in the counts: a clock may have been years off.
     let mut begun: BTreeMap<i64, Vec<(usize, &Count)>> = BTreeMap::new();
     let mut known: BTreeMap<i64, KnownFacts<'_>> = BTreeMap::new();
@@ -177,7 +177,7 @@ mod tests {
             instants: &instants,
             low_bytes: &instants::low_water(&time, &available, &instants),
             last_low_bytes: 0,
-            known_after_days: &instants::known_after_days(&time, &instants, &windows),
+            days_until_known: &instants::days_until_known(&time, &instants, &windows),
             windows: &windows,
             is_open: None,
         };
@@ -245,7 +245,7 @@ mod tests {
             for c in &found {
                 for ahead in (0..AHEAD).filter(|&a| c.instants[a] > 0) {
                     let day = i64::from(c.day);
-                    let key = (day, day + i64::from(c.known_after_days), c.slot, c.bins, ahead);
+                    let key = (day, day + i64::from(c.days_until_known), c.slot, c.bins, ahead);
                     let sums = (u64::from(c.instants[ahead]), u64::from(c.lost[ahead]));
                     prop_assert_eq!(fast.insert(key, sums), None, "one count each");
                 }
@@ -269,7 +269,7 @@ mod tests {
     fn steady(day: i32, instants: u8, lost: u8) -> Count {
         Count {
             day,
-            known_after_days: 1,
+            days_until_known: 1,
             slot: 0,
             bins: gleaner_policy::forecast::Bins {
                 age: 0,

@@ -37,15 +37,15 @@ pub(crate) struct ReturnDemand {
 }
 
 /// Demand at each return; `None` if sizes are unknown.
-pub(crate) fn wanted(host: &HostHistory<'_>) -> Result<Vec<Option<ReturnDemand>>> {
+pub(crate) fn return_demands(host: &HostHistory<'_>) -> Result<Vec<Option<ReturnDemand>>> {
     let by_sample = host.trace.processes.by_sample(host.trace.samples.len());
-    let of_return = |back| wanted_at(host, &by_sample, back);
+    let of_return = |back| return_demands_at(host, &by_sample, back);
     host.returns.iter().map(of_return).collect()
 }
 
 /// Demand at one return, which may come from a rule other than the trace's own; `by_sample` are the rows of
 /// the processes by sample.
-pub(crate) fn wanted_at(
+pub(crate) fn return_demands_at(
     host: &HostHistory<'_>,
     by_sample: &[Range<usize>],
     back: &Return,
@@ -127,7 +127,7 @@ impl Measure for MemoryContext {
     ];
 
     fn of_host(host: &HostHistory<'_>, parameters: &Parameters) -> Result<Self> {
-        let wanted = wanted(host)?;
+        let wanted = return_demands(host)?;
         let of_mode = |(_, mode)| ModeSizes::of_host(host, &wanted, mode, parameters);
         Ok(Self(MODES.map(of_mode)))
     }

@@ -9,7 +9,7 @@
 use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
-use crate::owner::memory_context::wanted;
+use crate::owner::memory_context::return_demands;
 use crate::statistics::distribution::Distribution;
 use crate::statistics::mean::Mean;
 use crate::trace::reads::ReadSet;
@@ -81,7 +81,7 @@ impl Measure for OwnerCost {
 
 fn windows(host: &HostHistory<'_>) -> Result<Vec<Window>> {
     let mut windows = Vec::new();
-    for (back, wanted) in host.returns.iter().zip(wanted(host)?) {
+    for (back, wanted) in host.returns.iter().zip(return_demands(host)?) {
         windows.push(Window {
             kind: CostWindow::Return,
             from: back.last_idle,

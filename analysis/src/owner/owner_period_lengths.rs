@@ -24,7 +24,7 @@ impl Measure for Lengths {
         &[MeasureOutput::of::<OwnerPeriodLengths>(ReadSet::FEW).on_returns()];
 
     fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
-        if !host.idle_can_be_told() {
+        if !host.can_show_idle() {
             return Ok(Self::default());
         }
         let length = |from_ms: i64, to_ms: i64, cut: bool| Length {

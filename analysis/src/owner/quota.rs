@@ -156,7 +156,11 @@ mod tests {
         }
     }
 
-    fn said(samples: &Samples, verdict: Verdict, sources: &[ActivitySource]) -> (i64, String) {
+    fn activity_sentence(
+        samples: &Samples,
+        verdict: Verdict,
+        sources: &[ActivitySource],
+    ) -> (i64, String) {
         let q = of_last("h", samples, verdict, &Parameters::default(), sources).unwrap();
         assert_eq!((q.paper_quota_bytes, q.time_ms), (450, AT));
         (q.quota_bytes, q.reason)
@@ -178,12 +182,12 @@ mod tests {
         };
         let cases = [
             (
-                said(&host(Some(400_000), Some(0.1)), idle, &[]),
+                activity_sentence(&host(Some(400_000), Some(0.1)), idle, &[]),
                 400,
                 "idle since 13:53:20 UTC",
             ),
             (
-                said(
+                activity_sentence(
                     &seen,
                     Verdict::Waiting {
                         at_ms: AT + 288_000,
@@ -194,7 +198,7 @@ mod tests {
                 "not idle yet: the owner was active 12 s ago; could be lent at 14:04:48 UTC",
             ),
             (
-                said(
+                activity_sentence(
                     &host(Some(900_000), Some(0.1)),
                     Verdict::Waiting {
                         at_ms: AT + 240_000,
@@ -205,22 +209,22 @@ mod tests {
                 "not idle yet: seen with a low load for only 1 min; could be lent at 14:04:00 UTC",
             ),
             (
-                said(&host(Some(1), Some(0.52)), Verdict::Loaded, &[]),
+                activity_sentence(&host(Some(1), Some(0.52)), Verdict::Loaded, &[]),
                 0,
                 "busy: the 5-minute load is 0.52, and would have to be below 0.30",
             ),
             (
-                said(&host(None, Some(0.1)), Verdict::Unknown, &blind),
+                activity_sentence(&host(None, Some(0.1)), Verdict::Unknown, &blind),
                 0,
                 "the owner's activity cannot be seen on this host: input denied",
             ),
             (
-                said(&host(Some(1), None), Verdict::Unknown, &[]),
+                activity_sentence(&host(Some(1), None), Verdict::Unknown, &[]),
                 0,
                 "the load of this host cannot be read",
             ),
             (
-                said(&no_mem_available, idle, &[]),
+                activity_sentence(&no_mem_available, idle, &[]),
                 0,
                 "the kernel does not say what could be taken without harm (MemAvailable is missing)",
             ),

@@ -25,7 +25,7 @@ impl Measure for ReclaimsByHour {
             returns: vec![0; HOURS_OF_WEEK],
             idle: TimeByHour::default(),
         };
-        if !host.idle_can_be_told() {
+        if !host.can_show_idle() {
             return Ok(found);
         }
         let calendar = Calendar::new(&parameters.time_zone)?;

@@ -35,7 +35,7 @@ impl Measure for Count {
         &[MeasureOutput::of::<Reclaims>(ReadSet::SAMPLES).on_returns()];
 
     fn of_host(host: &HostHistory<'_>, _: &Parameters) -> Result<Self> {
-        if !host.idle_can_be_told() {
+        if !host.can_show_idle() {
             return Ok(Self::default());
         }
         Ok(Self {

@@ -44,7 +44,7 @@ fn summary(host: &HostHistory<'_>, pass: &Pass<'_>) -> HostSummary {
         } else {
             1.0
         },
-        idle_share: share.filter(|_| host.idle_can_be_told()),
+        idle_share: share.filter(|_| host.can_show_idle()),
         source: inventory.source.clone(),
     }
 }

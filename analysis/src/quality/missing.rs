@@ -139,7 +139,7 @@ fn owner(
     parameters: &Parameters,
     say: &mut impl FnMut(&str, String),
 ) {
-    if !host.idle_can_be_told() {
+    if !host.can_show_idle() {
         let why = "it cannot be told when the owner came back; absence lengths, memory context and the \
                    owner's cost leave this host out";
         return say("reclaims", why.to_owned());

@@ -11,7 +11,7 @@ use gleaner_schemas::rows::{FileRow, MissingValueRow};
 /// its first sample is assigned to that sample.
 pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<SampleRows> {
     let SampleRows { rows, sample_of } = all;
-    let carried = carried(&rows, &sample_of, table, lead)?;
+    let carried = carried_rows(&rows, &sample_of, table, lead)?;
     let counts = |sample: &usize| lead.place(*sample).is_some();
     let mut told_at: Vec<Option<usize>> = sample_of.iter().map(|s| s.filter(counts)).collect();
     let mut is_carried = vec![false; told_at.len()];
@@ -19,7 +19,7 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
         (told_at[row], is_carried[row]) = (Some(sample), true);
     }
     let kept: Vec<bool> = told_at.iter().map(Option::is_some).collect();
-    let mut rows = rows.kept(&kept)?;
+    let mut rows = rows.filter_rows(&kept)?;
     if table.name == FileRow::TABLE.name {
         // The file was opened only in the step of its own row.
         let carried = is_carried.iter().zip(&kept).filter(|(_, kept)| **kept);
@@ -34,7 +34,7 @@ pub(super) fn into_span(all: SampleRows, table: &Table, lead: &Lead) -> Result<S
 
 /// Rows from outside the span that are carried into it, each with the span's sample: the last row of each
 /// item, unless that sample itself has a row of the item.
-fn carried(
+fn carried_rows(
     rows: &Frame,
     sample_of: &[Option<usize>],
     table: &Table,
@@ -56,7 +56,7 @@ fn carried(
     let told_at: Vec<Option<usize>> = lands.iter().zip(sample_of).map(told_at).collect();
     let near: Vec<bool> = told_at.iter().map(Option::is_some).collect();
     let row_of: Vec<usize> = (0..near.len()).filter(|&row| near[row]).collect();
-    let rows = rows.kept(&near)?;
+    let rows = rows.filter_rows(&near)?;
     let is_over = is_over(&rows, table)?;
     let mut found = Vec::new();
     for of_thing in rows.groups(table.key)? {

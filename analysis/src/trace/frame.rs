@@ -170,7 +170,7 @@ impl Frame {
     }
 
     /// Rows for which `is_kept` is true.
-    pub(crate) fn kept(&self, is_kept: &[bool]) -> Result<Self> {
+    pub(crate) fn filter_rows(&self, is_kept: &[bool]) -> Result<Self> {
         let is_kept = BooleanArray::from(is_kept.to_vec());
         let mut kept = Self {
             columns: self.columns.clone(),

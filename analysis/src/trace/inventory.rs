@@ -68,7 +68,7 @@ pub(crate) fn descriptions(reader: &mut HostReader<'_>, columns: &[&str]) -> Res
     {
         *first = true;
     }
-    rows.kept(&said)
+    rows.filter_rows(&said)
 }
 
 /// Gaps that the host recorded since the midnight before the span began. A gap is recorded when it ends,

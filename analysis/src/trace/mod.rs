@@ -121,7 +121,7 @@ impl<'a> HostTrace<'a> {
             let all = Samples::of(&rows, reads, parameters.headroom_share)?;
             let ((runs, _), _) = runs_of(&all, recorded.clone());
             reader.set_lead(Lead::new(all, &runs, &counts));
-            rows = rows.kept(&counts)?;
+            rows = rows.filter_rows(&counts)?;
         }
         let samples = Samples::of(&rows, reads, parameters.headroom_share)?;
         let ((segments, gaps), intervals) = runs_of(&samples, span.cut(recorded));

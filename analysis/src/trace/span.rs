@@ -5,7 +5,7 @@
 //! valid in it are assigned to the span's first sample ([`Lead`]).
 
 use super::samples::Samples;
-use super::standing::forgotten_at;
+use super::standing::state_ends;
 use gleaner_hosts::recorded::Gap;
 use gleaner_schemas::findings::Parameters;
 use std::ops::Range;
@@ -99,7 +99,7 @@ impl Lead {
             .iter()
             .map(|&c| if c { next_place.next() } else { None });
         let place: Vec<Option<usize>> = place.collect();
-        let forgotten = forgotten_at(&samples, segments);
+        let forgotten = state_ends(&samples, segments);
         let mut next = None;
         let mut lands_at = vec![None; counts.len()];
         for at in (0..counts.len()).rev() {

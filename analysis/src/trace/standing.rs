@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Validity of the rows of one table.
 pub(crate) struct StandingTime {
     sample_of: Vec<Option<usize>>,
-    forgotten_at: Vec<usize>,
+    state_ends: Vec<usize>,
 }
 
 impl StandingTime {
@@ -16,7 +16,7 @@ impl StandingTime {
     pub(crate) fn new(trace: &HostTrace<'_>, sample_of: Vec<Option<usize>>) -> Self {
         Self {
             sample_of,
-            forgotten_at: forgotten_at(&trace.samples, &trace.segments),
+            state_ends: state_ends(&trace.samples, &trace.segments),
         }
     }
 
@@ -31,7 +31,7 @@ impl StandingTime {
             .iter()
             .zip(nexts)
             .map(|(&(row, sample), next)| {
-                let until = next.min(self.forgotten_at[sample]);
+                let until = next.min(self.state_ends[sample]);
                 (row, sample..until.max(sample))
             })
             .collect()
@@ -39,7 +39,7 @@ impl StandingTime {
 }
 
 /// For each sample, the first one after it at which an earlier state is no longer valid.
-pub(crate) fn forgotten_at(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
+pub(crate) fn state_ends(samples: &Samples, segments: &[Range<usize>]) -> Vec<usize> {
     let mut forgotten = vec![0; samples.len()];
     for segment in segments {
         let mut at = segment.end;
@@ -64,14 +64,14 @@ mod tests {
             is_complete_state: vec![true, false, true, false, true, false],
             ..Default::default()
         };
-        assert_eq!(forgotten_at(&samples, &[0..4, 4..6]), [2, 2, 4, 4, 6, 6]);
+        assert_eq!(state_ends(&samples, &[0..4, 4..6]), [2, 2, 4, 4, 6, 6]);
     }
 
     #[test]
     fn a_row_stands_until_the_next_of_its_group() {
         let standing = StandingTime {
             sample_of: vec![Some(0), None, Some(1), Some(3), Some(3)],
-            forgotten_at: vec![5, 5, 5, 5, 5],
+            state_ends: vec![5, 5, 5, 5, 5],
         };
         let spans = |group: &[usize]| standing.spans(group);
         assert_eq!(spans(&[0, 2, 3]), [(0, 0..1), (2, 1..3), (3, 3..5)]);

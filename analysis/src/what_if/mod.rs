@@ -19,7 +19,7 @@ mod setting;
 use crate::derived::HostHistory;
 use crate::error::Result;
 use crate::measure::{Measure, MeasureOutput};
-use crate::owner::memory_context::wanted_at;
+use crate::owner::memory_context::return_demands_at;
 use crate::trace::reads::ReadSet;
 use gleaner_hosts::derived::{IdlePeriod, Idleness, return_of};
 use gleaner_policy::idle::IdleRule;
@@ -118,7 +118,7 @@ fn absences(
         let (time_ms, runs) = (&host.trace.samples.time_ms, &host.trace.segments);
         let back = return_of(time_ms, runs, &period, window_ms).filter(|_| is_lent);
         let wanted = match &back {
-            Some(back) => wanted_at(host, by_sample, back)?,
+            Some(back) => return_demands_at(host, by_sample, back)?,
             None => None,
         };
         Ok(Absence {

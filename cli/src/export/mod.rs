@@ -13,7 +13,7 @@ use gleaner_schemas::units::Bytes;
 use std::collections::BTreeSet;
 
 pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
-    if let Some(option) = out_of_place(args) {
+    if let Some(option) = inapplicable_option(args) {
         bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
     }
     let Some(dataset) = &args.dataset else {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
 }
 
 /// First given option that does not apply to the format.
-fn out_of_place(args: &Export) -> Option<&'static str> {
+fn inapplicable_option(args: &Export) -> Option<&'static str> {
     let (tables, asked) = (&args.tables, &args.availability);
     let of_tables = [
         ("--table", !tables.table.is_empty()),

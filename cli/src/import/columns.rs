@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 
 /// Help text below the arguments of a source.
 pub(crate) fn help(source: &Source<'_>, examples: &str) -> String {
-    format!("{}\nExamples:{examples}", filled(source))
+    format!("{}\nExamples:{examples}", filled_columns(source))
 }
 
 /// Table for display.
-pub(crate) fn told(source: &Source<'_>) -> String {
-    format!("{}\n{}", source.name, filled(source))
+pub(crate) fn columns_table(source: &Source<'_>) -> String {
+    format!("{}\n{}", source.name, filled_columns(source))
 }
 
-fn filled(source: &Source<'_>) -> String {
+fn filled_columns(source: &Source<'_>) -> String {
     let mut text = "Columns that it fills, and their origins; all others are absent:\n".to_owned();
     let mut rows = gleaner_terminal::table(&["column", "unit", "origin"], 3);
     for f in source.fills {

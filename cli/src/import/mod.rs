@@ -127,7 +127,7 @@ fn take(importer: &mut impl Importer, dataset: &Path, args: &CommonArgs) -> anyh
         summary["dataset"] = serde_json::to_value(dataset)?;
         print(&format!("{summary:#}\n"))?;
     } else {
-        print(&told::told(&imported, dataset))?;
+        print(&told::summary_text(&imported, dataset))?;
     }
     // Exit code 0 would tell a script that the import succeeded.
     anyhow::ensure!(
@@ -144,7 +144,7 @@ fn columns(source: &Source<'_>, args: &CommonArgs) -> anyhow::Result<()> {
     if args.json {
         print(&format!("{:#}\n", columns::json(source)))
     } else {
-        print(&columns::told(source))
+        print(&columns::columns_table(source))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn print(csv: &Csv<'_>, as_json: bool) -> anyhow::Result<()> {
         let rows: Vec<_> = rows.iter().map(to_json).collect();
         format!("{:#}\n", json!(rows))
     } else {
-        told(&rows)
+        preview_blocks(&rows)
     };
     super::print(&text)
 }
@@ -52,7 +52,7 @@ fn time(row: &PreviewRow) -> String {
 }
 
 /// A block per row: one line per row would be wider than a terminal.
-fn told(rows: &[Preview]) -> String {
+fn preview_blocks(rows: &[Preview]) -> String {
     let mut table = gleaner_terminal::table(&["line", "column", "value"], 3);
     for preview in rows {
         let line = preview.line.to_string();

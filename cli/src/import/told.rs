@@ -12,7 +12,7 @@ const LOW_COVERAGE: f64 = 0.5;
 const IRREGULAR_PART: u64 = 10;
 
 /// Table of rows repaired, merged and dropped, by machine and in total.
-pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
+pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     let mut rows = gleaner_terminal::table(
         &[
             "machine",
@@ -97,7 +97,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
     if !imported.skipped_entries.is_empty() {
         let _ = writeln!(text, "Skipped: {}.", imported.skipped_entries.join(", "));
     }
-    say_not_used(&mut text, imported);
+    append_warnings(&mut text, imported);
     let kept = machines.iter().filter(|m| m.outcome == Outcome::Imported);
     let _ = writeln!(
         text,
@@ -114,7 +114,7 @@ pub(crate) fn told(imported: &ImportSummary, dataset: &Path) -> String {
 }
 
 /// Warnings about missing, contradicting or sparse data, each with its reason.
-fn say_not_used(text: &mut String, imported: &ImportSummary) {
+fn append_warnings(text: &mut String, imported: &ImportSummary) {
     for what in &imported.unusable_parts {
         let _ = writeln!(text, "warning: left out: {what}.");
     }
@@ -138,12 +138,12 @@ fn say_not_used(text: &mut String, imported: &ImportSummary) {
              recorded; the rest is gaps. {}",
             low.len(),
             imported.machines.len(),
-            why_low(worst)
+            low_reason(worst)
         );
     }
 }
 
-fn why_low(worst: &Machine) -> String {
+fn low_reason(worst: &Machine) -> String {
     let m = &worst.repairs;
     let interval_s = m.nominal_interval_ms.unwrap_or_default() as f64 / 1000.0;
     let steps = m.samples_count.saturating_sub(1);

@@ -29,14 +29,14 @@ pub(super) fn sender(args: &Mail) -> anyhow::Result<Option<Mailbox>> {
     Ok(Some(Mailbox::new(Some("Gleaner".to_owned()), address)))
 }
 
-/// Sends the message. `lies_at` is the page's URL, if it has one.
+/// Sends the message. `page_url` is the page's URL, if it has one.
 pub(super) fn send(
     args: &Mail,
     from: Mailbox,
     report: &Report,
     html: &str,
     page_name: &str,
-    lies_at: Option<String>,
+    page_url: Option<String>,
 ) -> anyhow::Result<()> {
     let summary = report.summary();
     let is_attached = i64::try_from(html.len()).is_ok_and(|bytes| bytes <= args.limit_bytes);
@@ -44,7 +44,7 @@ pub(super) fn send(
     if is_attached {
         text.push_str("\nThe full report is attached: open it in a browser.\n");
     }
-    match lies_at {
+    match page_url {
         Some(place) if args.link.is_some() || !is_attached => {
             text.push_str(&format!("\nThe full report: {place}\n"));
         }
@@ -68,7 +68,7 @@ pub(super) fn send(
         message.singlepart(text)
     };
     let message = message.context("cannot write the message")?;
-    hand_over(&args.sendmail, &message.formatted())
+    pipe_to_sendmail(&args.sendmail, &message.formatted())
 }
 
 /// Sends a message that only says that mail from here arrives.
@@ -83,7 +83,7 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
     let text =
         "Mail from this machine arrives. Gleaner will send the weekly report to this address.\n";
     let message = message.singlepart(SinglePart::plain(text.to_owned()));
-    hand_over(
+    pipe_to_sendmail(
         &args.sendmail,
         &message.context("cannot write the message")?.formatted(),
     )
@@ -91,7 +91,7 @@ pub(super) fn send_test(args: &Mail, from: Mailbox) -> anyhow::Result<()> {
 
 /// Passes the message to sendmail, with options that every sendmail accepts: recipients from the header,
 /// single dots as text.
-fn hand_over(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
+fn pipe_to_sendmail(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let name = sendmail.display();
     let mut program = Command::new(sendmail)
         .args(["-t", "-i"])

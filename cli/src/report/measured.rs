@@ -34,7 +34,7 @@ pub(super) fn measure(
     let now = match now {
         // The manifest describes whole files; only the analysis knows whether the requested time has
         // samples.
-        Err(e) if says_no_samples(&e) && asked.span.is_some() => {
+        Err(e) if is_no_samples_error(&e) && asked.span.is_some() => {
             return Err(asked.nothing(dataset, zone).into());
         }
         now => now?,
@@ -72,7 +72,7 @@ fn before(
         ..chosen.clone()
     };
     match analyze::findings_of(dataset, &parameters, "before") {
-        Err(e) if says_no_samples(&e) => Ok(None),
+        Err(e) if is_no_samples_error(&e) => Ok(None),
         found => found.map(Some),
     }
 }
@@ -83,7 +83,7 @@ fn is_comparable(now: &Findings, before: &Findings) -> bool {
     samples(before) as f64 >= LEAST_COMPARED * samples(now) as f64
 }
 
-fn says_no_samples(error: &anyhow::Error) -> bool {
+fn is_no_samples_error(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<AnalysisError>();
     matches!(
         error,

@@ -108,14 +108,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             &report,
             &html,
             &page_name,
-            lies_at(args, &page_name),
+            page_url(args, &page_name),
         )?;
     }
     Ok(())
 }
 
 /// URL of the page, for readers who do not get the page itself.
-fn lies_at(args: &Args, page_name: &str) -> Option<String> {
+fn page_url(args: &Args, page_name: &str) -> Option<String> {
     let link = args.mail.link.as_ref();
     match (link, &args.habit.folder, &args.output) {
         (Some(link), Some(_), _) => Some(format!("{}/{page_name}", link.trim_end_matches('/'))),

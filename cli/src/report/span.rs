@@ -60,7 +60,7 @@ impl RequestedTime {
                 before_from_ms: None,
             },
             (None, from, until) => {
-                let (first, last) = covered(dataset).unwrap_or_default();
+                let (first, last) = covered_time(dataset).unwrap_or_default();
                 // A request for a time before or after the dataset is valid; it has no records.
                 let until = until.unwrap_or(last.max(from.unwrap_or(first)).saturating_add(1));
                 between(from.unwrap_or(first.min(until.saturating_sub(1))), until)?
@@ -101,7 +101,7 @@ impl RequestedTime {
             ),
             None => "this dataset".to_owned(),
         };
-        let covered = match covered(dataset) {
+        let covered = match covered_time(dataset) {
             Some((first, last)) => format!(
                 "the dataset goes from {} to {}; its weeks are {}",
                 moment(first),
@@ -190,7 +190,7 @@ fn files(dataset: &Dataset) -> impl Iterator<Item = (i64, i64)> {
         .map(|f| (f.first_time_ms, f.last_time_ms))
 }
 
-fn covered(dataset: &Dataset) -> Option<(i64, i64)> {
+fn covered_time(dataset: &Dataset) -> Option<(i64, i64)> {
     files(dataset).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn all(findings: &Findings, asked: &[String], rows: usize) -> anyhow:
     };
     let mut document = Document::new(findings, &shown)?;
     if asked.is_empty() {
-        document.keep_the_gist();
+        document.keep_representative();
     }
     let mut text = meaning(findings);
     for key in shown {

@@ -104,7 +104,7 @@ impl Document {
 
     /// Keeps the representative records of each measure: pools of hosts instead of single hosts, and
     /// settings on the frontier.
-    pub(super) fn keep_the_gist(&mut self) {
+    pub(super) fn keep_representative(&mut self) {
         for records in self.parts.values_mut() {
             let field = |record: &Fields<Value>, name: &str| {
                 let mut fields = record.0.iter();

@@ -6,7 +6,7 @@ use ratatui::prelude::Frame;
 use std::path::Path;
 
 /// Content of `width` × `height` cells, without blanks at line ends.
-pub(super) fn drawn(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
+pub(super) fn render_text(width: u16, height: u16, draw: impl FnOnce(&mut Frame<'_>)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(draw).unwrap();
     let buffer = terminal.backend().buffer();

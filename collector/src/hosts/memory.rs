@@ -108,7 +108,7 @@ impl Memory {
             load5: self.load5,
         };
         let verdict = IdleState::after(&rule, verdict).step(&rule, seen);
-        self.state = self.on_the_wall(verdict);
+        self.state = self.to_wall_clock(verdict);
         self.lends(verdict, headroom_share);
         self.memory_pressure_share = before.and_then(|before| {
             let waited_us = self
@@ -145,7 +145,7 @@ impl Memory {
 
     /// Converts a verdict's times to the wall clock. They are on the boot clock if there is one, since it cannot be
     /// set.
-    fn on_the_wall(&self, verdict: Verdict) -> HostState {
+    fn to_wall_clock(&self, verdict: Verdict) -> HostState {
         let wall = |ms: i64| ms.saturating_add(self.wall_less_boottime_ms());
         match verdict {
             Verdict::Idle { since_ms } => HostState::Idle {
@@ -159,7 +159,7 @@ impl Memory {
         }
     }
 
-    /// Verdict of the stored state; the inverse of `on_the_wall`.
+    /// Verdict of the stored state; the inverse of `to_wall_clock`.
     fn verdict(&self) -> Verdict {
         let boottime = |ms: i64| ms.saturating_sub(self.wall_less_boottime_ms());
         match self.state {

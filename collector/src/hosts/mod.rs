@@ -336,7 +336,7 @@ impl Hosts {
     }
 
     /// Notes that a batch of `bytes` with these facts was acknowledged.
-    pub fn taken_in(&self, header: &Header, mut facts: Facts, bytes: u64) {
+    pub fn note_batch(&self, header: &Header, mut facts: Facts, bytes: u64) {
         let samples = std::mem::take(&mut facts.samples);
         let mut hosts = self.lock();
         let host = hosts.entry(header.host_id.clone()).or_default();

@@ -56,7 +56,7 @@ pub(super) async fn receive(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Json<Acknowledgement>, Refusal> {
-    let received = take_in(&app, &caller, &headers, body).await;
+    let received = store_batch(&app, &caller, &headers, body).await;
     match received {
         Ok(done) => {
             app.refusals.forget(&caller.name());
@@ -101,7 +101,7 @@ fn busy(what: &str) -> Refusal {
     Refusal::busy(what, Duration::from_secs(5))
 }
 
-async fn take_in(
+async fn store_batch(
     app: &App,
     caller: &Caller,
     headers: &HeaderMap,
@@ -156,8 +156,8 @@ async fn take_in(
         JournalRefusal::Busy => busy("the collector's disk is busy"),
         JournalRefusal::Disk(_) => Refusal::unavailable(e.to_string(), Duration::from_secs(60)),
     })?;
-    app.hosts.taken_in(&header, facts, length as u64);
-    app.metrics.taken_in(header.rows_count, length as u64);
+    app.hosts.note_batch(&header, facts, length as u64);
+    app.metrics.count_batch(header.rows_count, length as u64);
     Ok(Acknowledgement {
         acknowledged_sequence: header.last_sequence,
         rows_count: header.rows_count,

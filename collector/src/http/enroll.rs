@@ -22,12 +22,12 @@ const MOST_BYTES: usize = 32 << 10;
 /// Limits the size of requests, since anybody may send them.
 pub(super) fn bounded(route: MethodRouter<Arc<App>>) -> MethodRouter<Arc<App>> {
     let limit = DefaultBodyLimit::max(MOST_BYTES);
-    route.layer(limit).layer(from_fn(refuse_what_is_too_long))
+    route.layer(limit).layer(from_fn(reject_large_body))
 }
 
 /// Refuses a request that announces too large a body, after reading a part of it: otherwise the refusal
 /// would not reach a sender that is still writing when the connection closes.
-async fn refuse_what_is_too_long(request: Request, next: Next) -> Response {
+async fn reject_large_body(request: Request, next: Next) -> Response {
     if content_length(request.headers()).is_ok_and(|length| length > MOST_BYTES) {
         discard(request.into_body()).await;
         let reason = format!("{MOST_BYTES} bytes are the most that are read here");

@@ -110,7 +110,7 @@ impl App {
     }
 
     /// Sets the certificate whose expiry the status reports.
-    pub(crate) fn shows(&self, trust: &Arc<ServerTrust>) {
+    pub(crate) fn set_certificate(&self, trust: &Arc<ServerTrust>) {
         let _ = self.trust.set(Arc::clone(trust)); // set once: there is one listener with TLS
     }
 
@@ -150,8 +150,8 @@ impl Server for App {
         Box::new(self.metrics.connection())
     }
 
-    fn turned_away(&self) {
-        self.metrics.turned_away();
+    fn connection_rejected(&self) {
+        self.metrics.connection_rejected();
     }
 
     fn failed(&self, address: SocketAddr, error: &io::Error) {

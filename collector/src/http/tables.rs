@@ -131,7 +131,7 @@ async fn begin(
     query: Result<Query<RowsQuery>, QueryRejection>,
 ) -> Result<Receiver, Refusal> {
     app.may_read(caller)?;
-    let table = table(name).ok_or_else(|| no_such_table(name))?;
+    let table = table(name).ok_or_else(|| unknown_table(name))?;
     let Query(query) = query.map_err(|e| Refusal::malformed(e.body_text()))?;
     let reading = Reading {
         selection: selection(&query, app)?,
@@ -149,7 +149,7 @@ async fn begin(
     Ok(receiver)
 }
 
-fn no_such_table(name: &str) -> Refusal {
+fn unknown_table(name: &str) -> Refusal {
     let names: Vec<&str> = DATASET_TABLES.iter().map(|table| table.name).collect();
     Refusal::not_found(format!(
         "there is no table {name:?}; there are {}",

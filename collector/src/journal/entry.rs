@@ -110,7 +110,7 @@ impl Entry {
 
     /// Returns true if `bytes`, which begins with no complete entry, is an entry that a crash cut off, and that was
     /// never acknowledged. Damage to a complete entry is different.
-    pub(super) fn is_cut_off(bytes: &[u8]) -> bool {
+    pub(super) fn is_truncated(bytes: &[u8]) -> bool {
         let length = |at: usize| -> Option<usize> {
             let bytes: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
             usize::try_from(u32::from_le_bytes(*bytes)).ok()

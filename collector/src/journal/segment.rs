@@ -89,7 +89,7 @@ pub(super) fn contents(bytes: &[u8]) -> Contents {
         } else {
             let skipped = Entry::next_after_damage(rest).unwrap_or(rest.len());
             contents.lost_bytes += skipped;
-            contents.is_damaged |= !Entry::is_cut_off(rest);
+            contents.is_damaged |= !Entry::is_truncated(rest);
             rest = rest.get(skipped..).unwrap_or_default();
         }
     }

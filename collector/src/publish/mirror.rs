@@ -49,7 +49,7 @@ impl Mirror {
 
     /// Uploads missing files, and removes extra ones; passes the number and size of the missing files to
     /// `pending`. Returns false while there is no dataset yet.
-    pub(super) async fn bring_in_line(
+    pub(super) async fn synchronize(
         &mut self,
         pending: &impl Fn(u64, u64),
     ) -> Result<bool, Failure> {

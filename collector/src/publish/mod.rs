@@ -146,7 +146,7 @@ impl Work {
                 progress.pending_files_count = files_count;
                 progress.pending_bytes = bytes;
             };
-            let done = self.mirror.bring_in_line(&pending);
+            let done = self.mirror.synchronize(&pending);
             let done = self.runtime.block_on(done);
             self.tell(&done);
             let goes_on = if done.is_ok() {

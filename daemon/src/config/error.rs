@@ -16,7 +16,7 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// The value is not allowed.
-    #[error("{}", said(place, key.as_deref(), what))]
+    #[error("{}", message_text(place, key.as_deref(), what))]
     Wrong {
         /// Place of the faulty setting.
         place: Place,
@@ -60,7 +60,7 @@ impl fmt::Display for Place {
     }
 }
 
-fn said(place: &Place, key: Option<&str>, what: &str) -> String {
+fn message_text(place: &Place, key: Option<&str>, what: &str) -> String {
     match (place, key) {
         // The place already names the key.
         (Place::Variable(_) | Place::Argument(_), _) | (_, None) => format!("{place}: {what}"),

@@ -85,7 +85,7 @@ pub fn load_from<T: DeserializeOwned>(
 /// Returns the keys that the file at `path` and its drop-ins set (the last value counts), without checking them. A file that is
 /// unreadable or no TOML sets nothing.
 #[must_use]
-pub fn written(path: &Path) -> toml::Table {
+pub fn keys_in_file(path: &Path) -> toml::Table {
     let mut table = toml::Table::new();
     let drop_ins = drop_in_paths(path).unwrap_or_default();
     for path in std::iter::once(path.to_owned()).chain(drop_ins) {

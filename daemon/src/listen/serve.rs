@@ -55,7 +55,7 @@ pub trait Server: Send + Sync + 'static {
     /// Called for a new connection; the value is dropped when the connection ends.
     fn opened(&self) -> Box<dyn Send>;
     /// Called if there is no permit for another connection.
-    fn turned_away(&self);
+    fn connection_rejected(&self);
     /// Called if a connection ended without an HTTP answer that states the reason.
     fn failed(&self, address: SocketAddr, error: &io::Error);
     /// Makes the answer for requests not allowed over plain HTTP, in the server's own form (403).
@@ -85,7 +85,7 @@ pub async fn serve(
             continue;
         };
         let Ok(permit) = Arc::clone(&limits.connections).try_acquire_owned() else {
-            server.turned_away();
+            server.connection_rejected();
             continue;
         };
         let (trust, server, router) = (trust.clone(), Arc::clone(&server), router.clone());

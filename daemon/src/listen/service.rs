@@ -38,7 +38,7 @@ impl Signals {
 pub async fn until_ended(mut signals: Signals, status: &str, mut reload: impl FnMut()) {
     let manager = Arc::new(ServiceManager::of_this_process());
     manager.ready(status);
-    let every = manager.alive_every();
+    let every = manager.sign_of_life_interval();
     let mut alive_at = Instant::now();
     loop {
         tokio::select! {

@@ -258,7 +258,7 @@ impl MappedFile {
         let batch = decoder
             .read_record_batch(block, &data)?
             .ok_or_else(|| no_batch(index))?;
-        conformed(&batch, wanted)
+        conform_to_schema(&batch, wanted)
     }
 
     fn block(&self, index: usize) -> Result<(&Block, Buffer), ArrowError> {
@@ -271,7 +271,7 @@ impl MappedFile {
 
 /// `batch` with the columns of `wanted`, in their order: the decoder keeps the file's order. Columns that an
 /// older version did not record are absent, or an error if they may not be absent.
-pub(crate) fn conformed(
+pub(crate) fn conform_to_schema(
     batch: &RecordBatch,
     wanted: &SchemaRef,
 ) -> Result<RecordBatch, ArrowError> {

@@ -48,7 +48,7 @@ pub(crate) fn sorted_once(
 
 /// Number of rows of `batch` that repeat a record of `held` but differ from it in a column outside
 /// `except`.
-pub(crate) fn contradicted(
+pub(crate) fn count_contradictions(
     table: &Table,
     batch: &RecordBatch,
     held: &[RecordBatch],

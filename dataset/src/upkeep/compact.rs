@@ -95,7 +95,7 @@ impl Writer {
             let mut chosen = tier(&files, compaction.fan);
             if chosen.is_empty() && files.len() > 1 && self.is_quiet(&files, compaction.quiet, now)
             {
-                chosen = worthwhile(&files, compaction.fan);
+                chosen = merge_candidates(&files, compaction.fan);
             }
             chosen = &chosen[..chosen.len().min(FILES_AT_ONCE)];
             (chosen.len() > 1).then(|| chosen.iter().map(|f| (*f).clone()).collect())
@@ -208,7 +208,7 @@ fn tier<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
 
 /// The smaller files, up to the last that has at most `fan` times the rows of all smaller ones together: a
 /// much larger file is not rewritten for a few late rows.
-fn worthwhile<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
+fn merge_candidates<'a, 'b>(files: &'a [&'b FileEntry], fan: usize) -> &'a [&'b FileEntry] {
     let mut before = 0_u64;
     let mut end = 0;
     for (at, file) in files.iter().enumerate() {

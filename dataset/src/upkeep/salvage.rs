@@ -6,7 +6,7 @@
 //! file's day, and its hosts follow those before.
 
 use crate::file::index::Index;
-use crate::file::mapped::{MappedFile, conformed};
+use crate::file::mapped::{MappedFile, conform_to_schema};
 use crate::file::staged::{BATCH_ROWS, StagedFile};
 use crate::layout;
 use crate::manifest::FileEntry;
@@ -186,7 +186,7 @@ impl Salvage {
             let decoder = FileDecoder::new(Arc::clone(&self.schema), self.version);
             decoder.read_record_batch(block, &data)
         }));
-        conformed(&decoded.ok()?.ok()??, &Arc::new(schema(table))).ok()
+        conform_to_schema(&decoded.ok()?.ok()??, &Arc::new(schema(table))).ok()
     }
 }
 

@@ -169,7 +169,7 @@ impl DayThinning {
                     };
                     told.extend(state.values().map(at_step));
                 }
-                state.retain(|_, row| !kind.is_of_its_sample_alone(*row));
+                state.retain(|_, row| !kind.is_valid_in_sample_only(*row));
             }
         }
         // Rows that belong to no sample stay.
@@ -189,7 +189,7 @@ impl DayThinning {
         let times = told.iter().map(|told| told.time_ms);
         let times = TimestampMillisecondArray::from_iter_values(times).with_timezone("UTC");
         let whole = with(&whole, "time", Arc::new(times))?;
-        kind.told_later(rows, whole, &told)
+        kind.at_later_time(rows, whole, &told)
     }
 }
 
@@ -286,12 +286,12 @@ impl<'a> Changes<'a> {
         }
     }
 
-    fn is_of_its_sample_alone(&self, row: usize) -> bool {
+    fn is_valid_in_sample_only(&self, row: usize) -> bool {
         matches!(self, Self::MissingValues { reason, .. } if reason.value(row) == "vanished")
     }
 
     /// `whole` with the values that depend on the time to which a row is moved.
-    fn told_later(
+    fn at_later_time(
         &self,
         rows: &RecordBatch,
         whole: RecordBatch,

@@ -137,7 +137,7 @@ impl Writer {
         let date = layout::date(day).ok_or_else(|| wrong(name, "its time has no date"))?;
         let appended = concat_batches(&Arc::new(schema(&table)), &pending.pieces)
             .map_err(DatasetError::rows(name))?;
-        let held = self.held(&table, &date, &appended)?;
+        let held = self.overlapping_rows(&table, &date, &appended)?;
         let rows =
             order::sorted_once(&table, &appended, &held).map_err(DatasetError::rows(name))?;
         let repeated_rows = (appended.num_rows() - rows.num_rows()) as u64;
@@ -145,7 +145,7 @@ impl Writer {
         if let Some(except) = self.compared_except
             && repeated_rows > 0
         {
-            let contradicted = order::contradicted(&table, &appended, &held, except);
+            let contradicted = order::count_contradictions(&table, &appended, &held, except);
             contradicted_rows = contradicted.map_err(DatasetError::rows(name))?;
         }
         let mut file = self.staged_file(number, &table, &date)?;
@@ -177,7 +177,7 @@ impl Writer {
         }
         for (path, entry) in &staged {
             if let Err(error) = layout::put(path, &self.root.join(&entry.path)) {
-                self.take_back(&staged);
+                self.delete_placed(&staged);
                 return Err(error);
             }
         }
@@ -197,7 +197,7 @@ impl Writer {
 
     /// Deletes files that were moved to their place but will not be in the manifest; the rest is removed when
     /// the dataset is next opened.
-    fn take_back(&self, staged: &[(PathBuf, FileEntry)]) {
+    fn delete_placed(&self, staged: &[(PathBuf, FileEntry)]) {
         for (_, entry) in staged {
             if self.manifest.files.iter().all(|f| f.path != entry.path) {
                 let _ = layout::remove(&self.root.join(&entry.path));
@@ -207,7 +207,12 @@ impl Writer {
 
     /// Rows that the dataset already holds on `date` and that `appended` might repeat. Files are read only
     /// where record sequences overlap.
-    fn held(&self, table: &Table, date: &str, appended: &RecordBatch) -> Result<Vec<RecordBatch>> {
+    fn overlapping_rows(
+        &self,
+        table: &Table,
+        date: &str,
+        appended: &RecordBatch,
+    ) -> Result<Vec<RecordBatch>> {
         let names = if self.compared_except.is_some() {
             Arc::new(schema(table))
         } else {

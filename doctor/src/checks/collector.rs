@@ -26,7 +26,7 @@ pub(crate) fn read(url: &str) -> Result<CollectorReport, String> {
     });
     let status =
         asked.ok_or_else(|| format!("{url}: no answer within {} s", PATIENCE.as_secs()))??;
-    let problems = status.told_problems();
+    let problems = status.problem_lines();
     Ok(CollectorReport {
         problems: problems
             .map(|(how_bad, what)| (how_bad.to_owned(), what.to_owned()))

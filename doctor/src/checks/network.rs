@@ -80,11 +80,13 @@ fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<
         .first()
         .filter(|first| first.ip().to_string() != address.host())
     {
-        way.steps.push(format!("{} in {}", first.ip(), took(begin)));
+        way.steps
+            .push(format!("{} in {}", first.ip(), elapsed_text(begin)));
     }
     let begin = Instant::now();
     let mut stream = connect(&addresses)?;
-    way.steps.push(format!("connected in {}", took(begin)));
+    way.steps
+        .push(format!("connected in {}", elapsed_text(begin)));
     let host = address.authority();
     if !address.is_secret() {
         let begin = Instant::now();
@@ -104,7 +106,7 @@ fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<
             .complete_io(&mut stream)
             .map_err(|e| tls_trouble(&e))?;
     }
-    way.steps.push(format!("TLS in {}", took(begin)));
+    way.steps.push(format!("TLS in {}", elapsed_text(begin)));
     let begin = Instant::now();
     // In TLS 1.3 the server's verdict on our certificate arrives after the handshake.
     let mut stream = Stream::new(&mut connection, &mut stream);
@@ -113,8 +115,11 @@ fn go(way: &mut Approach, tls: Option<Arc<ClientConfig>>, path: &str) -> Result<
 }
 
 fn answered(way: &mut Approach, answer: &Answer, begin: Instant) -> End {
-    way.steps
-        .push(format!("answer {} in {}", answer.status, took(begin)));
+    way.steps.push(format!(
+        "answer {} in {}",
+        answer.status,
+        elapsed_text(begin)
+    ));
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -203,7 +208,7 @@ fn tls_trouble(error: &io::Error) -> Trouble {
     }
 }
 
-fn took(begin: Instant) -> String {
+fn elapsed_text(begin: Instant) -> String {
     Seconds(begin.elapsed().as_secs_f64()).to_string()
 }
 

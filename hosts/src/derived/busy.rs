@@ -63,7 +63,7 @@ pub fn busy_periods(
             let last = run.end - 1;
             open.samples.end = run.end;
             open.to_ms =
-                seen_busy_until(idleness.verdicts[last], time_ms[last], rule).max(open.from_ms);
+                last_busy_time_ms(idleness.verdicts[last], time_ms[last], rule).max(open.from_ms);
             found.push(open);
         }
     }
@@ -88,7 +88,7 @@ fn runs_in_sight(runs: &[Range<usize>], verdicts: &[Verdict]) -> Vec<Range<usize
 }
 
 /// Time of the last known activity or load; after it, an absence may have begun.
-fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
+fn last_busy_time_ms(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
     match last {
         Verdict::Waiting { at_ms } => at_ms.saturating_sub(rule.idle_after_ms).min(time_ms),
         _ => time_ms,
@@ -98,7 +98,7 @@ fn seen_busy_until(last: Verdict, time_ms: i64, rule: &IdleRule) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, made_samples, samples};
+    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, samples, synthetic_samples};
     use proptest::prelude::*;
 
     fn of(rows: &[MadeSample], runs: &[Range<usize>]) -> (Idleness, Vec<BusyPeriod>) {
@@ -178,7 +178,7 @@ mod tests {
         /// For any samples: every sample with known idleness lies in one busy or one idle period, and periods
         /// alternate and touch unless one is cut.
         #[test]
-        fn busy_and_idle_share_what_is_in_sight(rows in made_samples(), gap in 0..60usize) {
+        fn busy_and_idle_share_what_is_in_sight(rows in synthetic_samples(), gap in 0..60usize) {
             let gap = gap.min(rows.len());
             let (idleness, busy) = of(&rows, &[0..gap, gap..rows.len()]);
             let mut covered = vec![0; rows.len()];

@@ -166,7 +166,7 @@ struct CalmRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, made_samples, samples};
+    use crate::derived::testing::{HIGH, LOW, MIN, MadeSample, samples, synthetic_samples};
     use proptest::prelude::*;
 
     fn found(rows: &[MadeSample]) -> Vec<(i64, i64, bool, bool, Range<usize>)> {
@@ -288,7 +288,7 @@ mod tests {
         /// For any samples, periods are in order, disjoint and inside their run, and every sample that
         /// the rule calls idle lies in one.
         #[test]
-        fn periods_are_in_order_and_apart(rows in made_samples()) {
+        fn periods_are_in_order_and_apart(rows in synthetic_samples()) {
             let samples = samples(&rows);
             let idleness = Idleness::of(&samples, &[0..rows.len()], &IdleRule::default());
             for period in &idleness.periods {

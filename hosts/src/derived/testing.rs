@@ -23,7 +23,7 @@ pub(super) fn samples(rows: &[MadeSample]) -> Vec<Observation> {
 }
 
 /// Up to 60 samples in order of time, with random or unknown owner activity and load.
-pub(super) fn made_samples() -> impl Strategy<Value = Vec<MadeSample>> {
+pub(super) fn synthetic_samples() -> impl Strategy<Value = Vec<MadeSample>> {
     let step = (
         1..6i64,
         prop::option::weighted(0.9, 0..20i64),

@@ -134,7 +134,7 @@ impl Recruiters {
         for place in (first..first + count).map(|n| n % count) {
             let url = &self.settings.urls[place];
             match ask(&agent, url, client, question.clone()).and_then(|reply| told(url, &reply)) {
-                Err(e) if another_may_know(&e) => {
+                Err(e) if may_succeed_elsewhere(&e) => {
                     let is_refused = matches!(failed, Some(BorrowError::Refused { .. }));
                     failed = if is_refused { failed } else { Some(e) };
                 }
@@ -157,7 +157,7 @@ impl Recruiters {
 }
 
 /// Returns true if another recruiter may know the lease or reach its host.
-fn another_may_know(error: &BorrowError) -> bool {
+fn may_succeed_elsewhere(error: &BorrowError) -> bool {
     match error {
         BorrowError::Unreachable { .. } | BorrowError::Foreign { .. } => true,
         BorrowError::Refused { refusal, .. } => matches!(

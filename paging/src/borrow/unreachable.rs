@@ -36,7 +36,7 @@ impl UnreachableHosts {
         self.hosts.insert(host, refraction);
         if self.hosts.len() > MOST_AVOIDED {
             let soonest = self.hosts.iter();
-            let soonest = soonest.min_by_key(|(_, refraction)| refraction.left_ms(now_ms));
+            let soonest = soonest.min_by_key(|(_, refraction)| refraction.remaining_ms(now_ms));
             if let Some(host) = soonest.map(|(host, _)| host.clone()) {
                 self.hosts.remove(&host);
             }

@@ -223,7 +223,7 @@ impl Servers {
 
     /// Returns the server with the most free slots that is on none of these hosts; servers that can be sent a request immediately go
     /// first.
-    fn freest(&self, not_at: &[Place]) -> Option<u8> {
+    fn server_with_most_room(&self, not_at: &[Place]) -> Option<u8> {
         let host = |place: &Place| Some(&*self.get(place.at()?.0)?.host);
         let is_elsewhere = |server: &Server| {
             not_at
@@ -238,12 +238,12 @@ impl Servers {
 
     /// Returns true if a host other than these has a free slot.
     pub(super) fn has_free(&self, not_at: &[Place]) -> bool {
-        self.freest(not_at).is_some()
+        self.server_with_most_room(not_at).is_some()
     }
 
-    /// Takes a free slot of the server that [`Self::freest`] chooses.
+    /// Takes a free slot of the server that [`Self::server_with_most_room`] chooses.
     pub(super) fn take(&mut self, not_at: &[Place]) -> Option<Place> {
-        let number = self.freest(not_at)?;
+        let number = self.server_with_most_room(not_at)?;
         let slot = self.get_mut(number)?.take()?;
         Some(Place::new(number, slot))
     }

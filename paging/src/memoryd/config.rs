@@ -222,7 +222,7 @@ impl Config {
     }
 
     /// Changed keys of `next` that take effect only after a restart.
-    pub(crate) fn left_out(&self, next: &Self) -> Vec<&'static str> {
+    pub(crate) fn restart_keys(&self, next: &Self) -> Vec<&'static str> {
         let (ours, theirs) = (&self.recruiters, &next.recruiters);
         let fixed = [
             ("agent_socket", self.agent_socket != next.agent_socket),

@@ -71,7 +71,7 @@ impl Entrance {
             return Ok(trust);
         }
         let trust = ServerTrust::load_receiving(&self.paths)?;
-        match read_kept(&self.kept).map(|pem| pem.map(|pem| trust.receive(&pem))) {
+        match read_stored(&self.kept).map(|pem| pem.map(|pem| trust.receive(&pem))) {
             Ok(None | Some(Ok(_))) => {}
             Ok(Some(Err(e))) => self.complain(&format!("is not used: {e}")),
             Err(e) => self.complain(&format!("cannot be read: {e}")),
@@ -102,7 +102,7 @@ impl Entrance {
         if !trust.receive(pem)? {
             return Ok(());
         }
-        if let Err(e) = write_kept(&self.kept, &trust.revocations_pem()) {
+        if let Err(e) = write_stored(&self.kept, &trust.revocations_pem()) {
             let path = self.kept.display();
             eprintln!(
                 "gleaner-memoryd: the revocation list holds until the daemon ends, and no longer: {path}: {e}"
@@ -197,7 +197,7 @@ fn since_1970_ms(time: SystemTime) -> i64 {
 }
 
 /// Reads the stored lists; `None` if there is no file.
-fn read_kept(path: &Path) -> io::Result<Option<String>> {
+fn read_stored(path: &Path) -> io::Result<Option<String>> {
     let file = match File::open(path) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -209,7 +209,7 @@ fn read_kept(path: &Path) -> io::Result<Option<String>> {
 }
 
 /// Replaces the stored lists atomically and durably.
-fn write_kept(path: &Path, pem: &str) -> io::Result<()> {
+fn write_stored(path: &Path, pem: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

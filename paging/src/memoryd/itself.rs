@@ -21,7 +21,7 @@ pub(crate) struct Memory {
 }
 
 /// Applies the settings; returns messages about those that failed.
-pub(crate) fn settle(store: &Store) -> Vec<String> {
+pub(crate) fn apply_process_settings(store: &Store) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = std::fs::write("/proc/self/oom_score_adj", KILLED_FIRST) {
         notes.push(format!(
@@ -41,14 +41,14 @@ pub(crate) fn settle(store: &Store) -> Vec<String> {
     }
     // The call before locked all existing mappings.
     if !store.is_locked() {
-        store.stay_unlocked();
+        store.unlock_pages();
     }
     notes
 }
 
 /// Gives the calling thread, and those that it starts, real-time priority, so that memory is given back soon on a
 /// busy host too. They seldom run, for milliseconds each.
-pub(crate) fn before_others() -> std::io::Result<()> {
+pub(crate) fn raise_priority() -> std::io::Result<()> {
     call::real_time()
 }
 

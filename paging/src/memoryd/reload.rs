@@ -36,7 +36,7 @@ impl Reloader {
             }
             self.manager.reloading();
             let doing = match Config::load(&self.args) {
-                Ok(next) => match self.hand_over(next.values) {
+                Ok(next) => match self.apply_to_core(next.values) {
                     Some(doing) => doing,
                     None => return,
                 },
@@ -50,8 +50,8 @@ impl Reloader {
     }
 
     /// Passes new settings to the core; returns its status, or `None` if it has ended.
-    fn hand_over(&self, next: Config) -> Option<String> {
-        let left_out = self.config.left_out(&next);
+    fn apply_to_core(&self, next: Config) -> Option<String> {
+        let left_out = self.config.restart_keys(&next);
         let mut settings = Box::new(next.settings);
         if self.is_measured {
             StandaloneLease::adapt(&mut settings);

@@ -43,7 +43,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     // 53 bits, which every JSON reader represents exactly.
     let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(physical_bytes(), generation, config.store)?);
-    for note in itself::settle(&store) {
+    for note in itself::apply_process_settings(&store) {
         eprintln!("gleaner-memoryd: {note}");
     }
     if config.store.wants_locked && !store.is_locked() {
@@ -119,7 +119,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     links_as.pages = pages::start(&config.serving, entrance.clone(), store, load)?;
     let links = link::start(&links_as, links, &entrance)?;
     // Last, so that only the core's thread and those that help it give memory back have this priority.
-    if let Err(e) = itself::before_others() {
+    if let Err(e) = itself::raise_priority() {
         eprintln!(
             "gleaner-memoryd: no real-time priority ({e}): on a busy host memory comes back later; give it CAP_SYS_NICE"
         );

@@ -32,7 +32,7 @@ pub(crate) fn serve(listen: &Address, bytes: u64) -> anyhow::Result<()> {
     }
     let generation = u64::from_le_bytes(random::bytes()?) >> 11;
     let store = Arc::new(Store::new(bytes, generation, Options::default())?);
-    for note in itself::settle(&store) {
+    for note in itself::apply_process_settings(&store) {
         eprintln!("gleaner-memoryd: {note}");
     }
     store.open(LEASE, LEASE, bytes);

@@ -89,7 +89,7 @@ pub(super) enum Line {
 
 impl Line {
     /// Closes the connection, which its thread notices when reading.
-    pub(super) fn hang_up(&self) {
+    pub(super) fn close_connection(&self) {
         let _ = match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Self::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -198,8 +198,8 @@ pub(super) struct TimedStream<'a> {
 }
 
 impl TimedStream<'_> {
-    fn hurry(&self) -> io::Result<()> {
-        self.plain.set_patience(Some(left(self.until)?))
+    fn apply_remaining_time(&self) -> io::Result<()> {
+        self.plain.set_patience(Some(remaining_time(self.until)?))
     }
 }
 
@@ -207,7 +207,7 @@ impl TimedStream<'_> {
 ///
 /// # Errors
 /// [`io::ErrorKind::TimedOut`] once it has passed.
-pub(super) fn left(until: Instant) -> io::Result<Duration> {
+pub(super) fn remaining_time(until: Instant) -> io::Result<Duration> {
     match until.saturating_duration_since(Instant::now()) {
         Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
         left => Ok(left),
@@ -216,14 +216,14 @@ pub(super) fn left(until: Instant) -> io::Result<Duration> {
 
 impl Read for TimedStream<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.hurry()?;
+        self.apply_remaining_time()?;
         self.plain.read(into)
     }
 }
 
 impl Write for TimedStream<'_> {
     fn write(&mut self, from: &[u8]) -> io::Result<usize> {
-        self.hurry()?;
+        self.apply_remaining_time()?;
         self.plain.write(from)
     }
 

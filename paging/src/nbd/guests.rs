@@ -136,7 +136,7 @@ impl Guests {
         let lines = bad.iter().filter_map(|number| present.open.get(number));
         let mut closed_count = 0;
         for (_, line) in lines {
-            line.hang_up(); // the connection's thread notices the end, and removes the client
+            line.close_connection(); // the connection's thread notices the end, and removes the client
             closed_count += 1;
         }
         RecheckResult {

@@ -70,7 +70,7 @@ impl Exports for Leases {
         let place = self.shares.take(pages.client()).ok_or_else(|| {
             ExportRefusal::Forbidden(format!(
                 "export {name:?}: its client has {} connections here, which is its share; close one",
-                self.shares.most()
+                self.shares.connections_limit()
             ))
         })?;
         Ok(LeaseContents {
@@ -128,7 +128,7 @@ impl Contents for LeaseContents {
 
     /// Memory cannot become more durable; a flush only checks that the lease still exists.
     fn flush(&self) -> Result<(), Fault> {
-        Ok(self.pages.still_there()?)
+        Ok(self.pages.check_exists()?)
     }
 }
 

@@ -4,7 +4,7 @@
 //! Each read takes only the bytes needed, so that bytes sent before TLS are never mistaken for bytes sent
 //! within it.
 
-use super::channel::{Channel, PlainStream, left};
+use super::channel::{Channel, PlainStream, remaining_time};
 use super::error::NegotiationError;
 use super::export::{Caller, Export, ExportRefusal, Exports};
 use super::guests::Gate;
@@ -118,7 +118,7 @@ pub(super) fn negotiate<E: Exports>(
             }
             (option::LIST, Some(caller), _) => talk.list(exports, &caller, &data)?,
             (option::INFO | option::GO, Some(caller), _) => {
-                if let Some(contents) = talk.inform(exports, &caller, asked, &data)? {
+                if let Some(contents) = talk.answer_info(exports, &caller, asked, &data)? {
                     return Ok(Outcome::Transmit(talk.channel, contents));
                 }
             }
@@ -166,7 +166,8 @@ impl ServerNegotiation {
     fn fill(&mut self, into: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < into.len() {
-            self.channel.set_patience(Some(left(self.until)?))?;
+            self.channel
+                .set_patience(Some(remaining_time(self.until)?))?;
             match self.channel.read(&mut into[filled..]) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => filled += count,
@@ -179,7 +180,8 @@ impl ServerNegotiation {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.channel.set_patience(Some(left(self.until)?))?;
+        self.channel
+            .set_patience(Some(remaining_time(self.until)?))?;
         self.channel.write_all(bytes)?;
         self.channel.flush()
     }
@@ -268,14 +270,14 @@ impl ServerNegotiation {
     }
 
     /// Answers `INFO` and `GO`; returns the export that `GO` opened.
-    fn inform<E: Exports>(
+    fn answer_info<E: Exports>(
         &mut self,
         exports: &E,
         caller: &Caller,
         asked: u32,
         data: &[u8],
     ) -> io::Result<Option<E::Contents>> {
-        let Some((name, wanted)) = asked_for(data) else {
+        let Some((name, wanted)) = parse_info_request(data) else {
             self.refuse(asked, reply::ERR_INVALID, "the option's data are malformed")?;
             return Ok(None);
         };
@@ -326,7 +328,7 @@ fn facts<X: Export>(contents: &X) -> Vec<u8> {
 }
 
 /// Parses the data of `INFO` and `GO`: a name, and the requested properties.
-fn asked_for(data: &[u8]) -> Option<(&str, Vec<u16>)> {
+fn parse_info_request(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut rest = data;
     let name_bytes = u32::from_be_bytes(take(&mut rest)?) as usize;
     let (name, mut rest) = rest.split_at_checked(name_bytes)?;

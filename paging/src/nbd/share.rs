@@ -28,7 +28,7 @@ impl Shares {
     }
 
     /// Maximum number of one client's connections.
-    pub(super) fn most(&self) -> u64 {
+    pub(super) fn connections_limit(&self) -> u64 {
         self.most
     }
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_share_is_a_quarter_and_never_nothing() {
-        let shares = [0, 1, 5, 256].map(|places| Shares::of(places).most());
+        let shares = [0, 1, 5, 256].map(|places| Shares::of(places).connections_limit());
         assert_eq!(shares, [1, 1, 2, 64]);
     }
 }

@@ -48,7 +48,7 @@ impl Strangers {
         if waiting.of(address) >= MOST_OF_ADDRESS {
             waiting.close_oldest(address);
         } else if waiting.count >= MOST
-            && let Some(crowded) = waiting.most_crowded()
+            && let Some(crowded) = waiting.address_with_most_connections()
         {
             waiting.close_oldest(crowded);
         }
@@ -70,7 +70,7 @@ impl WaitingConnections {
         self.by_address.get(&address).map_or(0, VecDeque::len)
     }
 
-    fn most_crowded(&self) -> Option<IpAddr> {
+    fn address_with_most_connections(&self) -> Option<IpAddr> {
         let crowded = self.by_address.iter().max_by_key(|(_, all)| all.len());
         crowded.map(|(address, _)| *address)
     }

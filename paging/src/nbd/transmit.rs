@@ -222,7 +222,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             cookie: request.cookie,
         });
         if (WORTH_SHOWING_BYTES..=self.outward.room()).contains(&left) {
-            match self.send_from_there(offset, left)? {
+            match self.send_direct(offset, left)? {
                 Ok(true) => return Ok(()),
                 Ok(false) => {}
                 Err(fault) => {
@@ -255,12 +255,12 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             self.flush_out()?;
         }
         self.answered += 1;
-        self.send_if_much()
+        self.send_if_full()
     }
 
     /// Sends the buffer, and then pages directly from memory, as far as the socket accepts them immediately: the pages' lock is
     /// never held while waiting for a client. The remainder is copied.
-    fn send_from_there(
+    fn send_direct(
         &mut self,
         offset: u64,
         bytes: usize,
@@ -308,7 +308,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
             && self.inward.channel.unix_socket().is_some();
         while left > 0 {
             if self.is_filling && self.inward.has() == 0 && left >= PAGE_BYTES as usize {
-                let (count, received) = self.receive_there(offset, left)?;
+                let (count, received) = self.receive_direct(offset, left)?;
                 (offset, left) = (offset + count as u64, left - count);
                 done = received;
                 self.is_filling = done.is_ok();
@@ -347,7 +347,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
 
     /// Receives pages directly into memory, as far as they have arrived: the pages' lock is never held while waiting for a
     /// client. Returns the number of bytes; bytes of an incomplete page stay in the buffer.
-    fn receive_there(
+    fn receive_direct(
         &mut self,
         offset: u64,
         bytes: usize,
@@ -387,7 +387,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         if error != 0 {
             self.load.failed();
         }
-        self.send_if_much()
+        self.send_if_full()
     }
 
     /// Makes room for `bytes`, or as much as the buffer can ever have.
@@ -398,7 +398,7 @@ impl<C: Stream, X: Contents> Connection<'_, C, X> {
         Ok(())
     }
 
-    fn send_if_much(&mut self) -> Result<(), TransmissionError> {
+    fn send_if_full(&mut self) -> Result<(), TransmissionError> {
         if self.outward.until >= WORTH_SENDING_BYTES {
             self.send()?;
         }

@@ -44,7 +44,7 @@ impl Store {
         // Leases opened from now on get a new flag and are not affected.
         let over = std::mem::take(&mut *lock(&self.over));
         over.store(true, Ordering::SeqCst);
-        let given = self.give_back(began, |slot| {
+        let given = self.reclaim_slabs(began, |slot| {
             slot.owner
                 .as_ref()
                 .is_some_and(|owner| owner.lease.is_over())
@@ -60,7 +60,7 @@ impl Store {
             return ReclaimResult::default();
         };
         lease.end();
-        self.give_back(began, |slot| {
+        self.reclaim_slabs(began, |slot| {
             let owner = slot.owner.as_ref();
             owner.is_some_and(|owner| Arc::ptr_eq(&owner.lease, &lease))
         })
@@ -79,7 +79,7 @@ impl Store {
         let mut of_leases = BTreeMap::<String, u64>::new();
         let (mut freed, mut first_reclaim_us) = (Vec::new(), 0);
         for (born, slab) in oldest {
-            let Some(mut alone) = self.slabs.alone(slab) else {
+            let Some(mut alone) = self.slabs.exclusive(slab) else {
                 continue;
             };
             let Some(owner) = alone.note.owner.take_if(|owner| owner.born == born) else {
@@ -100,7 +100,7 @@ impl Store {
         let mut leases: Vec<_> = lock(&self.leases).values().cloned().collect();
         leases.sort_unstable_by_key(|lease| lease.opened);
         for lease in leases {
-            let taken = lease.lose_unwritten(promised);
+            let taken = lease.reclaim_unwritten(promised);
             promised -= taken;
             if taken > 0 {
                 *of_leases.entry(lease.id.clone()).or_default() += taken as u64 * SLAB_BYTES;
@@ -110,7 +110,7 @@ impl Store {
     }
 
     /// Gives back a slab that its lease no longer uses.
-    pub(super) fn give_one_back(&self, mut alone: ExclusiveSlab<'_, Slot>) {
+    pub(super) fn reclaim_slab(&self, mut alone: ExclusiveSlab<'_, Slot>) {
         alone.note.owner = None;
         self.slabs.release(std::slice::from_ref(&alone));
         self.held.fetch_sub(1, Ordering::SeqCst);
@@ -131,7 +131,11 @@ impl Store {
         all
     }
 
-    fn give_back(&self, began: Instant, is_wanted: impl Fn(&Slot) -> bool + Sync) -> ReclaimResult {
+    fn reclaim_slabs(
+        &self,
+        began: Instant,
+        is_wanted: impl Fn(&Slot) -> bool + Sync,
+    ) -> ReclaimResult {
         let round = Round {
             store: self,
             is_wanted,
@@ -158,7 +162,7 @@ impl Store {
             lock(&busy).extend(found);
         }
         for slab in std::mem::take(&mut *lock(&busy)) {
-            round.release(self.slabs.alone(slab).into_iter().collect());
+            round.release(self.slabs.exclusive(slab).into_iter().collect());
         }
         let freed = std::mem::take(&mut *lock(&round.freed));
         self.settle(freed, began, round.first_reclaim_us.into_inner())
@@ -198,7 +202,7 @@ impl<W: Fn(&Slot) -> bool + Sync> Round<'_, W> {
         let slabs = first..self.until.min(first.saturating_add(RUN));
         let (mut mine, mut busy) = (Vec::with_capacity(RUN), Vec::new());
         for slab in slabs {
-            match self.store.slabs.try_alone(slab) {
+            match self.store.slabs.try_exclusive(slab) {
                 Some(alone) => mine.push(alone),
                 None => busy.push(slab),
             }

@@ -127,21 +127,25 @@ impl<T> Slabs<T> {
         })
     }
 
-    pub(super) fn alone(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
+    pub(super) fn exclusive(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
         let note = self.locks.get(slab)?.write();
-        Some(self.alone_with(slab, note.unwrap_or_else(PoisonError::into_inner)))
+        Some(self.exclusive_slab(slab, note.unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Locks the slab without waiting; `None` while another thread has it.
-    pub(super) fn try_alone(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
+    pub(super) fn try_exclusive(&self, slab: usize) -> Option<ExclusiveSlab<'_, T>> {
         match self.locks.get(slab)?.try_write() {
-            Ok(note) => Some(self.alone_with(slab, note)),
-            Err(TryLockError::Poisoned(note)) => Some(self.alone_with(slab, note.into_inner())),
+            Ok(note) => Some(self.exclusive_slab(slab, note)),
+            Err(TryLockError::Poisoned(note)) => Some(self.exclusive_slab(slab, note.into_inner())),
             Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    fn alone_with<'a>(&self, slab: usize, note: RwLockWriteGuard<'a, T>) -> ExclusiveSlab<'a, T> {
+    fn exclusive_slab<'a>(
+        &self,
+        slab: usize,
+        note: RwLockWriteGuard<'a, T>,
+    ) -> ExclusiveSlab<'a, T> {
         ExclusiveSlab {
             note,
             slab,

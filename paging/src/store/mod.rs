@@ -150,7 +150,7 @@ impl Store {
     }
 
     /// Unlocks guests' pages. Call it after locking the whole process if they must not be locked.
-    pub fn stay_unlocked(&self) {
+    pub fn unlock_pages(&self) {
         self.slabs.unlock();
     }
 

@@ -67,7 +67,7 @@ impl Lease {
 
 impl Lease {
     /// Takes away at most `count` unwritten parts, the last first; returns their number.
-    pub(super) fn lose_unwritten(&self, count: usize) -> usize {
+    pub(super) fn reclaim_unwritten(&self, count: usize) -> usize {
         let order = Ordering::SeqCst;
         let lost = |place: &&AtomicUsize| place.compare_exchange(EMPTY, LOST, order, order).is_ok();
         self.slabs.iter().rev().filter(lost).take(count).count()
@@ -116,7 +116,7 @@ impl Pages {
         for piece in self.pieces(offset, into.len() as u64)? {
             self.read_piece(&piece, &mut into[piece.of_range.clone()])?;
         }
-        self.still_there()
+        self.check_exists()
     }
 
     /// Writes from `offset` on. After an error, some bytes may have been written.
@@ -133,7 +133,7 @@ impl Pages {
                 alone.note.written[page / 64] |= 1 << (page % 64);
             }
         }
-        self.still_there()
+        self.check_exists()
     }
 
     /// Lets `fill` write bytes from the beginning of a page, at most to the end of its slab. It returns the
@@ -159,7 +159,7 @@ impl Pages {
             alone.note.written[page / 64] |= 1 << (page % 64);
         }
         drop(alone);
-        self.still_there()
+        self.check_exists()
     }
 
     /// Discards bytes, which then read as zeroes. A slab's memory is given back once all of it is discarded.
@@ -170,12 +170,12 @@ impl Pages {
         for piece in self.pieces(offset, bytes)? {
             self.discard_piece(&piece)?;
         }
-        self.still_there()
+        self.check_exists()
     }
 
     /// # Errors
     /// [`Error::Gone`]: the lease has ended.
-    pub(crate) fn still_there(&self) -> Result<(), Error> {
+    pub(crate) fn check_exists(&self) -> Result<(), Error> {
         if self.lease.is_over() {
             return Err(Error::Gone);
         }
@@ -230,7 +230,7 @@ impl Pages {
     /// Locks the slab that holds this part of the lease; `None` if nothing was written.
     fn shared(&self, index: usize) -> Result<Option<SharedSlab<'_, Slot>>, Error> {
         loop {
-            self.still_there()?;
+            self.check_exists()?;
             let slab = match self.place(index)? {
                 EMPTY => return Ok(None),
                 slab => slab,
@@ -248,12 +248,12 @@ impl Pages {
 
     fn discard_piece(&self, piece: &Piece) -> Result<(), Error> {
         loop {
-            self.still_there()?;
+            self.check_exists()?;
             let slab = match self.place(piece.index)? {
                 EMPTY => return Ok(()),
                 slab => slab,
             };
-            let mut alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
+            let mut alone = self.store.slabs.exclusive(slab).ok_or(Error::Gone)?;
             if !self.owns(&alone.note, piece.index) {
                 continue;
             }
@@ -268,7 +268,7 @@ impl Pages {
             }
             if alone.note.written == [0; 8] {
                 self.lease.slabs[piece.index].store(EMPTY, Ordering::SeqCst);
-                self.store.give_one_back(alone);
+                self.store.reclaim_slab(alone);
             }
             return Ok(());
         }
@@ -277,7 +277,7 @@ impl Pages {
     /// Locks exclusively the slab that holds this part of the lease; takes a free slab if there is none yet.
     fn slab_for(&self, index: usize) -> Result<ExclusiveSlab<'_, Slot>, Error> {
         loop {
-            self.still_there()?;
+            self.check_exists()?;
             let slab = match self.place(index)? {
                 EMPTY => match self.fresh(index)? {
                     Some(alone) => return Ok(alone),
@@ -285,10 +285,10 @@ impl Pages {
                 },
                 slab => slab,
             };
-            let alone = self.store.slabs.alone(slab).ok_or(Error::Gone)?;
+            let alone = self.store.slabs.exclusive(slab).ok_or(Error::Gone)?;
             if self.owns(&alone.note, index) {
                 // Checked under the lock: see rule 2 of the store.
-                self.still_there()?;
+                self.check_exists()?;
                 return Ok(alone);
             }
         }
@@ -302,7 +302,7 @@ impl Pages {
             store.used_until.fetch_max(slab + 1, Ordering::SeqCst);
             slab
         };
-        let mut alone = store.slabs.alone(slab).ok_or(Error::Full)?;
+        let mut alone = store.slabs.exclusive(slab).ok_or(Error::Full)?;
         let order = Ordering::SeqCst;
         let place = &self.lease.slabs[index];
         // Checked under the lock: see rule 2 of the store.

@@ -1,7 +1,7 @@
 //! `gleaner-clerk attach` on the export of a standalone `gleaner-memoryd`: swap for a program that is short of memory, file systems,
 //! and undoing everything whatever happened to the server. Needs root; one test at a time, since swap belongs to the whole machine.
 
-use crate::bystanders::bring_back_all_but;
+use crate::bystanders::swap_in_all_but;
 use crate::host::MIB;
 use gleaner_harness::{MemoryServer, resident_bytes, succeed, wait_for, wait_for_some};
 use rustix::process::Signal;
@@ -440,7 +440,7 @@ fn pages_lost_with_a_killed_server_are_named_and_never_read_as_zeroes() {
     let mut bystander = Hog::start(Group::new(24 * MIB), 32 * MIB);
     bystander.fills();
     bystander.group.limit(64 * MIB);
-    bring_back_all_but(hog.child.id());
+    swap_in_all_but(hog.child.id());
     bench.server.running.kill();
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();
@@ -463,7 +463,7 @@ fn a_server_that_does_not_answer_is_given_up_in_time_and_what_it_alone_held_is_n
     bench.attach(&["--swap"]);
     let mut hog = Hog::start(Group::new(64 * MIB), 128 * MIB);
     hog.fills();
-    bring_back_all_but(hog.child.id());
+    swap_in_all_but(hog.child.id());
     bench.server.running.signal(Signal::STOP);
     hog.group.limit(256 * MIB);
     let used_bytes = bench.swap_used_bytes();

@@ -10,16 +10,16 @@ const PAGE: u64 = 4096;
 const IS_SWAPPED: u64 = 1 << 62;
 
 /// Makes every process but this one read its swapped-out pages, which brings them back into memory.
-pub(crate) fn bring_back_all_but(pid: u32) {
+pub(crate) fn swap_in_all_but(pid: u32) {
     let processes = fs::read_dir("/proc").unwrap();
     let others = processes.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
     for other in others.filter(|other: &u32| *other != pid) {
         // The process may have ended; kernel threads have no pages.
-        let _ = bring_back(other);
+        let _ = swap_in(other);
     }
 }
 
-fn bring_back(pid: u32) -> io::Result<()> {
+fn swap_in(pid: u32) -> io::Result<()> {
     let open = |name: &str| File::open(format!("/proc/{pid}/{name}"));
     let (pagemap, memory) = (open("pagemap")?, open("mem")?);
     let mut mapping = 0..0;

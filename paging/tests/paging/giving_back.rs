@@ -27,23 +27,23 @@ fn all_of_it_when_the_owner_returns_or_nobody_can_tell() {
     for (i, (state, source, cause)) in words.into_iter().enumerate() {
         agent.lend(&daemon);
         agent.owner(state, source);
-        daemon.has_given_all_back(cause, i + 1);
+        daemon.has_reclaimed_all(cause, i + 1);
     }
 
     // The agent ends.
     agent.lend(&daemon);
     drop(agent);
-    daemon.has_given_all_back("agent_lost", 5);
+    daemon.has_reclaimed_all("agent_lost", 5);
     // Another agent is silent for three seconds.
     let mut agent = host.agent();
     agent.lend(&daemon);
-    daemon.has_given_all_back("agent_lost", 6);
+    daemon.has_reclaimed_all("agent_lost", 6);
     // An agent connects again and sends an invalid message.
     drop(agent);
     let mut agent = host.agent();
     agent.lend(&daemon);
     agent.stream.write_all(b"\x00\xff{}\n").unwrap();
-    daemon.has_given_all_back("agent_lost", 7);
+    daemon.has_reclaimed_all("agent_lost", 7);
 
     // The daemon is told to end.
     let mut agent = host.agent();
@@ -96,7 +96,7 @@ while True:
         daemon.status().resident_bytes >= SIZE
     });
     agent.kill().unwrap();
-    daemon.has_given_all_back("agent_lost", 1);
+    daemon.has_reclaimed_all("agent_lost", 1);
     agent.wait().unwrap();
 }
 
@@ -112,7 +112,7 @@ fn its_own_place_is_small_locked_and_first_to_be_killed() {
     assert!(lending.is_locked);
     assert!(daemon.bytes("VmLck") >= SIZE);
     agent.owner(OwnerState::InUse, None);
-    daemon.has_given_all_back("owner", 1);
+    daemon.has_reclaimed_all("owner", 1);
     let daemon_bytes = daemon.status().daemon_bytes;
     assert!((1..32 << 20).contains(&daemon_bytes), "{daemon_bytes}");
 }

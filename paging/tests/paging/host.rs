@@ -233,7 +233,7 @@ impl Daemon {
 
     /// Checks that all memory is given back, by the daemon's status and by the kernel's count.
     #[track_caller]
-    pub(crate) fn has_given_all_back(&self, cause: &str, lines: usize) -> ReclaimRecord {
+    pub(crate) fn has_reclaimed_all(&self, cause: &str, lines: usize) -> ReclaimRecord {
         let line = wait_for_some(cause, || {
             let log = self.log();
             (log.len() >= lines).then(|| log.last().cloned().unwrap())

@@ -232,7 +232,7 @@ fn garbage_does_no_harm() {
     );
     agent.lend(&daemon);
     agent.owner(OwnerState::InUse, None);
-    daemon.has_given_all_back("owner", 1);
+    daemon.has_reclaimed_all("owner", 1);
     drop(crowd);
 
     // An unreadable state may have contained a pause.

@@ -10,7 +10,7 @@
 //!   last 24 hours to that size. The share is drawn towards that of all hosts in the state, by
 //!   [`host_cell_weight`].
 //! - *Habit*: of this host's regions at this time of the week, in any state, the share that was lost.
-//! - A share over few instants is drawn towards the coarser share that it refines ([`shrunk`]).
+//! - A share over few instants is drawn towards the coarser share that it refines ([`shrunk_share`]).
 //! - *Spread*: a mixture of two forecasts is too cautious even if neither of them is, so its log-odds are
 //!   moved away from those of any region ([`spread`]).
 //! - The weight `w` and the spread `β` are those that would have served past forecasts best.
@@ -103,7 +103,7 @@ pub const fn slot(hour_of_week: u8) -> u8 {
 /// The share `lost / instants`, drawn towards `coarser` as if `coarser` had been observed in `weight` further
 /// instants.
 #[must_use]
-pub fn shrunk(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 {
+pub fn shrunk_share(lost: u64, instants: u64, coarser: f64, weight: f64) -> f64 {
     (lost as f64 + weight * coarser) / (instants as f64 + weight)
 }
 
@@ -202,9 +202,9 @@ mod tests {
     #[test]
     fn few_instants_are_drawn_to_the_coarser_share() {
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} {b}");
-        close(shrunk(0, 0, 0.25, 20.0), 0.25);
-        close(shrunk(20, 20, 0.0, 20.0), 0.5);
-        close(shrunk(980, 980, 0.0, 20.0), 0.98);
+        close(shrunk_share(0, 0, 0.25, 20.0), 0.25);
+        close(shrunk_share(20, 20, 0.0, 20.0), 0.5);
+        close(shrunk_share(980, 980, 0.0, 20.0), 0.98);
         close(mixed(0.4, 0.1, 0.5), 0.25);
         close(mixed(0.4, 0.1, 0.0), 0.1);
     }
@@ -248,7 +248,7 @@ mod tests {
         #[test]
         fn a_share_lies_between(lost in 0..500u64, stayed in 1..500u64, coarser in 0.0..=1.0f64, ahead in 0..AHEAD) {
             let own = lost as f64 / (lost + stayed) as f64;
-            let found = shrunk(lost, lost + stayed, coarser, host_cell_weight(ahead));
+            let found = shrunk_share(lost, lost + stayed, coarser, host_cell_weight(ahead));
             prop_assert!(found >= own.min(coarser) - 1e-12 && found <= own.max(coarser) + 1e-12);
         }
     }

@@ -102,7 +102,7 @@ impl Allowance {
             categories,
             mem_available_bytes,
             headroom_share,
-            verdict: self.believed(verdict),
+            verdict: self.ignore_stale_idle(verdict),
             at_ms: now_ms,
             looked_up_ms: None,
         };
@@ -115,7 +115,7 @@ impl Allowance {
             seen.mem_available_bytes = before.mem_available_bytes;
             seen.categories = with_guest(&categories, before.categories.guest_bytes);
         }
-        self.see(settings, seen, now_ms);
+        self.apply_figures(settings, seen, now_ms);
     }
 
     /// Adds MemAvailable and the guests' resident pages, read at the same moment.
@@ -133,15 +133,15 @@ impl Allowance {
                 looked_up_ms: Some(now_ms),
                 ..seen
             };
-            self.see(settings, seen, now_ms);
+            self.apply_figures(settings, seen, now_ms);
         }
     }
 
     /// Records the agent's report, between samples, that the host is idle.
     pub(super) fn idle(&mut self, settings: &Settings, since_ms: i64, now_ms: i64) {
-        let verdict = self.believed(Verdict::Idle { since_ms });
+        let verdict = self.ignore_stale_idle(Verdict::Idle { since_ms });
         if let Some(seen) = self.seen {
-            self.see(settings, LastFigures { verdict, ..seen }, now_ms);
+            self.apply_figures(settings, LastFigures { verdict, ..seen }, now_ms);
         }
     }
 
@@ -158,13 +158,13 @@ impl Allowance {
             self.returned_ms = Some(now_ms);
         }
         if let Some(seen) = self.seen {
-            self.see(settings, LastFigures { verdict, ..seen }, now_ms);
+            self.apply_figures(settings, LastFigures { verdict, ..seen }, now_ms);
         }
     }
 
     /// A sample may have been under way when the owner returned: an idle period that began before the return
     /// is ignored.
-    fn believed(&self, verdict: Verdict) -> Verdict {
+    fn ignore_stale_idle(&self, verdict: Verdict) -> Verdict {
         match (verdict, self.returned_ms) {
             (Verdict::Idle { since_ms }, Some(returned_ms))
                 if since_ms < returned_ms.saturating_sub(SLACK_MS) =>
@@ -177,7 +177,7 @@ impl Allowance {
         }
     }
 
-    fn see(&mut self, settings: &Settings, seen: LastFigures, now_ms: i64) {
+    fn apply_figures(&mut self, settings: &Settings, seen: LastFigures, now_ms: i64) {
         let was_idle = self.seen.is_some_and(|before| before.verdict.is_idle());
         let found = seen.quota(settings);
         // A busy host's figures do not apply to it while idle, nor the reverse.
@@ -194,9 +194,9 @@ impl Allowance {
 
     /// Applies changed settings to the last sample: a lower limit holds immediately, a higher one after the
     /// usual delay.
-    pub(super) fn reckon_anew(&mut self, settings: &Settings, now_ms: i64) {
+    pub(super) fn recompute(&mut self, settings: &Settings, now_ms: i64) {
         if let Some(seen) = self.seen {
-            self.see(settings, seen, now_ms);
+            self.apply_figures(settings, seen, now_ms);
         }
     }
 
@@ -224,7 +224,7 @@ impl Allowance {
     }
 
     /// Forgets a pause or pressure limit that has ended by `now_ms`.
-    pub(super) fn pass(&mut self, now_ms: i64) {
+    pub(super) fn expire_limits(&mut self, now_ms: i64) {
         let is_over = |until_ms: Option<i64>| until_ms.is_some_and(|until| until <= now_ms);
         self.paused = self.paused.filter(|p| !is_over(p.until_ms));
         self.pressed = self.pressed.filter(|p| !is_over(Some(p.until_ms)));
@@ -271,7 +271,7 @@ impl Allowance {
             }
         };
         let steady = self.steady.bytes(now_ms, settings.rise_after_ms);
-        let bytes = self.capped(settings, steady);
+        let bytes = self.at_most_limit(settings, steady);
         match self.pressed.filter(|p| is_on(p.until_ms)) {
             Some(pressed) => LendingLimit {
                 bytes: whole_slabs(bytes.min(pressed.most_bytes)),
@@ -286,7 +286,7 @@ impl Allowance {
         }
     }
 
-    fn capped(&self, settings: &Settings, bytes: u64) -> u64 {
+    fn at_most_limit(&self, settings: &Settings, bytes: u64) -> u64 {
         let all = [settings.limits.cap_bytes, self.owner_cap_bytes];
         all.into_iter().flatten().fold(bytes, u64::min)
     }
@@ -294,7 +294,7 @@ impl Allowance {
     /// Bytes that the host would lend once idle.
     pub(super) fn idle_quota_bytes(&self, settings: &Settings) -> u64 {
         let found = self.seen.map(|seen| seen.quota(settings).idle_quota_bytes);
-        whole_slabs(self.capped(settings, found.unwrap_or(0)))
+        whole_slabs(self.at_most_limit(settings, found.unwrap_or(0)))
     }
 
     /// Quota for the recruiter and for people; the caller fills in what is lent.

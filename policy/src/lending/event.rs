@@ -185,7 +185,7 @@ pub enum Action {
 
 impl Action {
     /// Returns true if the action begins or ends leases.
-    pub(super) const fn is_of_leases(&self) -> bool {
+    pub(super) const fn changes_leases(&self) -> bool {
         matches!(
             self,
             Self::RevokeAll(_) | Self::Revoke { .. } | Self::Open { .. }

@@ -66,7 +66,7 @@ impl Clock {
     }
 
     /// Time at which the clock will show `clock_ms` (in the future), if nothing changes.
-    fn shows_at_ms(&self, clock_ms: i64) -> i64 {
+    fn time_of_clock_ms(&self, clock_ms: i64) -> i64 {
         let grace_ms = self.outage_since_ms.map_or(0, |_| self.grace_ms.max(0));
         clock_ms
             .saturating_add(self.stood_ms)
@@ -155,7 +155,7 @@ impl Ledger {
     }
 
     /// The lease granted earlier for the same client and key; an error if its size differs.
-    pub(super) fn granted_before(
+    pub(super) fn earlier_grant(
         &self,
         request: &GrantRequest,
         whole_bytes: u64,
@@ -259,7 +259,7 @@ impl Ledger {
     }
 
     /// Records reclaimed memory; returns the ids of leases without remaining memory.
-    pub(super) fn shrunk(&mut self, reclaimed: &[(String, u64)]) -> Vec<String> {
+    pub(super) fn record_reclaims(&mut self, reclaimed: &[(String, u64)]) -> Vec<String> {
         for (lease_id, bytes) in reclaimed {
             if let Some(entry) = self.entries.get_mut(lease_id) {
                 let less = entry.lease.remaining_bytes.min(*bytes);
@@ -296,7 +296,7 @@ impl Ledger {
     /// Time at which the next lease expires, if nothing changes.
     pub(super) fn next_expiry_ms(&self) -> Option<i64> {
         let (first_ms, _) = self.expiries.first_key_value()?;
-        Some(self.clock.shows_at_ms(*first_ms))
+        Some(self.clock.time_of_clock_ms(*first_ms))
     }
 }
 

@@ -78,7 +78,7 @@ impl Lender {
         let now_ms = now_ms.max(self.now_ms);
         self.now_ms = now_ms;
         let mut actions = Vec::new();
-        self.allowance.pass(now_ms);
+        self.allowance.expire_limits(now_ms);
         for lease_id in self.ledger.expire(now_ms) {
             let cause = Cause::Expired;
             actions.push(Action::Revoke { lease_id, cause });
@@ -134,13 +134,13 @@ impl Lender {
             Event::Settings(settings) => {
                 self.settings = settings.clone();
                 self.ledger.set_grace(settings.outage_grace_ms, now_ms);
-                self.allowance.reckon_anew(settings, now_ms);
+                self.allowance.recompute(settings, now_ms);
                 has_news = true;
             }
             Event::Shrunk(reclaimed) => {
                 self.shrinking.is_under_way = false;
                 has_news = !reclaimed.is_empty();
-                for lease_id in self.ledger.shrunk(reclaimed) {
+                for lease_id in self.ledger.record_reclaims(reclaimed) {
                     let cause = self.cause_of_shrinking(&self.allowed(now_ms));
                     actions.push(Action::Revoke { lease_id, cause });
                 }
@@ -163,9 +163,9 @@ impl Lender {
             }
             Event::Tick => {}
         }
-        self.give_back(cause, now_ms, &mut actions);
-        has_news |= actions.iter().any(Action::is_of_leases);
-        if self.is_quota_worth_telling(now_ms) || has_news {
+        self.reclaim_memory(cause, now_ms, &mut actions);
+        has_news |= actions.iter().any(Action::changes_leases);
+        if self.is_quota_change_significant(now_ms) || has_news {
             actions.push(Action::Announce);
         }
         actions
@@ -276,7 +276,7 @@ impl Lender {
         actions: &mut Vec<Action>,
     ) -> Result<Outcome, Refusal> {
         let bytes = ledger::whole_bytes(request)?;
-        if let Some(lease) = self.ledger.granted_before(request, bytes, now_ms)? {
+        if let Some(lease) = self.ledger.earlier_grant(request, bytes, now_ms)? {
             return Ok(Outcome::Granted { lease });
         }
         if self.is_ending {
@@ -308,7 +308,7 @@ impl Lender {
     }
 
     /// Reclaims all memory if lending ends, or one step if more is lent than allowed.
-    fn give_back(&mut self, cause: Option<Cause>, now_ms: i64, actions: &mut Vec<Action>) {
+    fn reclaim_memory(&mut self, cause: Option<Cause>, now_ms: i64, actions: &mut Vec<Action>) {
         let allowed = self.allowed(now_ms);
         if self.ledger.count() > 0 && !allowed.lends() {
             self.ledger.clear();
@@ -353,7 +353,7 @@ impl Lender {
         }
     }
 
-    fn is_quota_worth_telling(&mut self, now_ms: i64) -> bool {
+    fn is_quota_change_significant(&mut self, now_ms: i64) -> bool {
         let LendingLimit { bytes, reason, .. } = self.allowed(now_ms);
         let is_news = self.told.is_none_or(|told| {
             let moved_bytes = told.bytes.abs_diff(bytes);

@@ -69,7 +69,7 @@ impl Choice<'_> {
 
     fn stick(self, state: &mut State, random: &mut dyn FnMut() -> u64) -> Vec<usize> {
         let (client, all, now_ms) = (self.request.client, self.candidates, self.now_ms);
-        let good = state.good(client).iter();
+        let good = state.last_hosts(client).iter();
         let place = |id: &Arc<str>| self.eligible.iter().find(|i| all[**i].host_id == *id);
         let good = good.filter_map(place).copied().collect();
         let chosen = self.random(good, random);

@@ -52,11 +52,11 @@ impl State {
     /// Remaining time for which a host is avoided.
     pub(super) fn refraction_left_ms(&self, failed_ms: Option<i64>, now_ms: i64) -> i64 {
         let since = |failed_ms| Refraction::since(failed_ms, self.refraction_ms);
-        failed_ms.map_or(0, |failed_ms| since(failed_ms).left_ms(now_ms))
+        failed_ms.map_or(0, |failed_ms| since(failed_ms).remaining_ms(now_ms))
     }
 
     /// Hosts on which the client's memory was last placed.
-    pub(super) fn good(&self, client: &str) -> &[Arc<str>] {
+    pub(super) fn last_hosts(&self, client: &str) -> &[Arc<str>] {
         self.good.get(client).map_or(&[], |good| &good.host_ids)
     }
 
@@ -88,7 +88,7 @@ mod tests {
             state.remember(&format!("{i}"), vec!["h".into()], i as i64);
         }
         assert_eq!(state.good.len(), MOST_CLIENTS);
-        assert!(state.good("0").is_empty() && state.good("1").is_empty());
-        assert_eq!(state.good("2"), ["h".into()]);
+        assert!(state.last_hosts("0").is_empty() && state.last_hosts("1").is_empty());
+        assert_eq!(state.last_hosts("2"), ["h".into()]);
     }
 }

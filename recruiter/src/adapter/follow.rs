@@ -85,7 +85,7 @@ impl<'a> Follower<'a> {
                 Ok(_) => LOOK_EVERY,
                 Err(failure) if self.args.once => return Err(failure),
                 Err(failure) => {
-                    self.say_once_of_server(&failure);
+                    self.log_server_failure(&failure);
                     LOOK_EVERY
                 }
             };
@@ -123,10 +123,10 @@ impl<'a> Follower<'a> {
             QuotaNews::AsBefore => self.is_well(),
             QuotaNews::Nothing(failure) if self.args.once => return Err(failure),
             QuotaNews::Nothing(failure) => {
-                self.say_once_of_source(&failure);
+                self.log_source_failure(&failure);
                 (self.quota, self.absence_reason) = (None, LimitReason::NoHost);
             }
-            QuotaNews::Trouble(failure) => self.say_once_of_source(&failure),
+            QuotaNews::Trouble(failure) => self.log_source_failure(&failure),
             QuotaNews::End => (),
         }
         Ok(())
@@ -177,17 +177,17 @@ impl<'a> Follower<'a> {
                 )
             };
             change.tell(self.args.json);
-            self.say_that_nothing_is_evicted()?;
+            self.warn_without_eviction()?;
         }
         let most = wanted as f64 * (1.0 + OVER_SHARE);
         if state.used_bytes as f64 <= most {
             return Ok(false);
         }
-        self.server.give_back()?;
+        self.server.shrink_to_limit()?;
         let state = self.server.state()?;
         self.uses.push(Instant::now(), state.used_bytes);
         // Memory that cannot be freed now (Redis' fragments) is checked each second, like everything else.
-        Ok(state.used_bytes as f64 > most && self.server.gives_back_by_and_by())
+        Ok(state.used_bytes as f64 > most && self.server.reclaims_gradually())
     }
 
     /// Gives the memory back at the end: afterwards nothing would react to the owner's return.
@@ -210,7 +210,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn say_once_of_source(&mut self, failure: &Failure) {
+    fn log_source_failure(&mut self, failure: &Failure) {
         let words = failure.to_string();
         if self.said_of_source.as_ref() != Some(&words) {
             eprintln!("gleaner-recruiter: {words}");
@@ -218,13 +218,13 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn say_once_of_server(&mut self, failure: &Failure) {
+    fn log_server_failure(&mut self, failure: &Failure) {
         if !std::mem::replace(&mut self.server_fails, true) {
             eprintln!("gleaner-recruiter: {failure}; trying again");
         }
     }
 
-    fn say_that_nothing_is_evicted(&mut self) -> Result<(), Failure> {
+    fn warn_without_eviction(&mut self) -> Result<(), Failure> {
         if !self.said_that_nothing_is_evicted && !self.server.evicts()? {
             self.said_that_nothing_is_evicted = true;
             eprintln!(

@@ -39,12 +39,12 @@ impl Server for App {
         Box::new(self.state.metrics.connection())
     }
 
-    fn turned_away(&self) {
-        self.state.metrics.refused_for("connections_limit");
+    fn connection_rejected(&self) {
+        self.state.metrics.count_rejection("connections_limit");
     }
 
     fn failed(&self, address: SocketAddr, error: &io::Error) {
-        self.state.metrics.refused_for("connection");
+        self.state.metrics.count_rejection("connection");
         let sender = address.ip().to_string();
         self.state.complain(&sender, &error.to_string());
     }

@@ -2,7 +2,7 @@
 
 use super::App;
 use super::problem::Problem;
-use super::quotas::aside;
+use super::quotas::run_blocking;
 use crate::conversation;
 use crate::registry::{HostId, HostView};
 use axum::extract::rejection::PathRejection;
@@ -41,7 +41,7 @@ pub(super) async fn hosts(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
     app.may_read(&caller)?;
-    let text = aside(&app, |app| {
+    let text = run_blocking(&app, |app| {
         let mut hosts: Vec<HostView> = Vec::new();
         loop {
             let after = hosts.last().map_or("", |last| &last.quota.host_id);

@@ -4,7 +4,7 @@ use super::App;
 use super::hosts::check_id;
 use super::permissions::Lessee;
 use super::problem::Problem;
-use super::quotas::aside;
+use super::quotas::run_blocking;
 use crate::links::AnswerFailure;
 use crate::placing;
 use crate::registry::{HostId, Key, starting};
@@ -63,12 +63,14 @@ pub(super) async fn grant(
     body: Result<Json<LeaseRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<LeaseList>), Problem> {
     let begun = Instant::now();
-    app.state.metrics.requested("grant");
+    app.state.metrics.count_request("grant");
     let lessee = app.lessee(&caller, &headers)?;
     let Json(request) = body?;
     check(&request)?;
     let granted = placing::grant(Arc::clone(&app.state), lessee.client, request).await;
-    app.state.metrics.granted(begun.elapsed(), granted.is_ok());
+    app.state
+        .metrics
+        .count_grant(begun.elapsed(), granted.is_ok());
     let granted = granted?;
     let status = if granted.is_new {
         StatusCode::CREATED
@@ -132,7 +134,7 @@ pub(super) async fn list(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let lessee = app.lessee(&caller, &headers)?;
-    let text = aside(&app, move |app| {
+    let text = run_blocking(&app, move |app| {
         let mut leases: Vec<LeaseView> = Vec::new();
         let mut last: Option<Key> = None;
         loop {
@@ -211,7 +213,7 @@ pub(super) async fn renew(
     lease_id: Result<Path<String>, PathRejection>,
     body: Result<Json<RenewalRequest>, JsonRejection>,
 ) -> Result<Json<LeaseView>, Problem> {
-    app.state.metrics.requested("renew");
+    app.state.metrics.count_request("renew");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -256,7 +258,7 @@ pub(super) async fn release(
     headers: HeaderMap,
     lease_id: Result<Path<String>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
-    app.state.metrics.requested("release");
+    app.state.metrics.count_request("release");
     let lessee = app.lessee(&caller, &headers)?;
     let Path(lease_id) = lease_id?;
     check_id(&lease_id, "a lease id")?;
@@ -286,7 +288,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
         registry.lease(lease_id, now_ms),
         registry.grants_in_ms(now_ms),
     );
-    let is_out_of_sight = registry.is_out_of_sight(lease_id, now_ms);
+    let may_exist_on_removed_host = registry.may_exist_on_removed_host(lease_id, now_ms);
     drop(registry);
     match (lease, grants_in_ms) {
         (Some(lease), _) => match lessee.bounds() {
@@ -299,7 +301,7 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
             _ => Ok(lease),
         },
         (None, Some(left_ms)) => Err(starting("leases are looked up", left_ms).into()),
-        (None, None) if is_out_of_sight => Err(Refusal {
+        (None, None) if may_exist_on_removed_host => Err(Refusal {
             kind: RefusalKind::Unreachable,
             detail: format!(
                 "the host of lease {lease_id} missed three announcements; the lease may go on there, and is looked up again when it is back"

@@ -2,7 +2,7 @@
 
 use super::App;
 use super::problem::Problem;
-use super::quotas::aside;
+use super::quotas::run_blocking;
 use crate::registry::DatedQuota;
 use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
@@ -41,7 +41,7 @@ pub(super) async fn scrape(
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
     app.may_scrape(&caller)?;
-    let text = aside(&app, text).await?;
+    let text = run_blocking(&app, text).await?;
     let failed = |e: fmt::Error| {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
         Problem::new(status, "other", format!("the metrics cannot be told: {e}"))

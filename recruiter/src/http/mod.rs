@@ -86,7 +86,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// Counts every refusal, from whichever handler.
 async fn count(State(app): State<Arc<App>>, response: Response) -> Response {
     if let Some(problem::Kind(kind)) = response.extensions().get() {
-        app.state.metrics.refused_for(kind);
+        app.state.metrics.count_rejection(kind);
     }
     response
 }

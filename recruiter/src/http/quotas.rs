@@ -36,7 +36,7 @@ pub(super) async fn quotas(
 /// All quotas as JSON. For ten thousand hosts these are megabytes, which are encoded outside the serving
 /// threads.
 pub(crate) async fn all(app: &Arc<App>) -> Result<String, Problem> {
-    aside(app, |app| {
+    run_blocking(app, |app| {
         let (state, seen) = (&app.state, app.state.registry().quotas());
         text(seen.iter().map(|seen| seen.at(state.now_ms())).collect())
     })
@@ -64,7 +64,7 @@ pub(crate) fn changed(changes: &crate::registry::Changes, now_ms: i64) -> String
 }
 
 /// Runs slow work outside the serving threads, a few calls at a time.
-pub(super) async fn aside<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce(&App) -> T + Send + 'static,
 ) -> Result<T, Problem> {

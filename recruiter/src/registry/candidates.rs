@@ -37,8 +37,9 @@ pub(super) fn of(
             continue;
         }
         with_room += 1;
-        let stays =
-            |duration_ms| stays(registry.foresight.as_ref(), &host.quota, bytes, duration_ms);
+        let stays = |duration_ms| {
+            stay_probability(registry.foresight.as_ref(), &host.quota, bytes, duration_ms)
+        };
         let stays = request
             .minimum_duration_ms
             .map(stays)
@@ -74,7 +75,7 @@ fn free(host: &Host) -> u64 {
 }
 
 /// Probability that these bytes stay for this time, from the forecasts or from the host's own outlook.
-fn stays(
+fn stay_probability(
     foresight: Option<&Foresight>,
     quota: &HostQuota,
     bytes: u64,
@@ -85,7 +86,7 @@ fn stays(
         hour_of_week,
     }) = foresight
     {
-        return outlook::stays(table, quota, bytes, duration_ms, *hour_of_week);
+        return outlook::stay_probability(table, quota, bytes, duration_ms, *hour_of_week);
     }
     let enough = |o: &&Outlook| o.bytes >= bytes && o.duration_ms >= duration_ms;
     let confidences = quota.outlook.iter().filter(enough).map(|o| o.confidence);

@@ -61,7 +61,7 @@ impl Host {
         is_news
     }
 
-    pub(super) fn quota_seen(&self) -> DatedQuota {
+    pub(super) fn latest_quota(&self) -> DatedQuota {
         DatedQuota {
             quota: Arc::clone(&self.quota),
             announced_ms: self.announced_ms,
@@ -80,7 +80,7 @@ impl Host {
             last_failure_age_ms: self
                 .failed_ms
                 .map(|failed| now_ms.saturating_sub(failed).max(0)),
-            quota: self.quota_seen().at(now_ms),
+            quota: self.latest_quota().at(now_ms),
         }
     }
 }

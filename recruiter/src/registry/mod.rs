@@ -54,7 +54,7 @@ pub struct Settings {
 impl Settings {
     /// Time of silence after which a host counts as gone.
     #[must_use]
-    pub fn gone_after_ms(&self) -> i64 {
+    pub fn silence_limit_ms(&self) -> i64 {
         self.announce_every_ms.saturating_mul(3)
     }
 }
@@ -177,7 +177,7 @@ impl Registry {
         }
         let newest = self.hosts.get(host_id).map(|host| host.newest_link);
         if newest.is_some_and(|newest| newest > link) {
-            return Err(replaced(self.settings.gone_after_ms()));
+            return Err(replaced(self.settings.silence_limit_ms()));
         }
         self.subtract(host_id);
         let before = self.hosts.remove(host_id);
@@ -248,7 +248,7 @@ impl Registry {
 
     /// Removes hosts that were silent for too long, and returns them.
     pub fn sweep(&mut self, now_ms: i64) -> Vec<HostId> {
-        let silent_since = now_ms.saturating_sub(self.settings.gone_after_ms());
+        let silent_since = now_ms.saturating_sub(self.settings.silence_limit_ms());
         let silent = |(_, host): &(&HostId, &Host)| host.announced_ms <= silent_since;
         let silent: Vec<HostId> = self
             .hosts
@@ -282,7 +282,7 @@ impl Registry {
     /// Returns true if a lease was on a removed host and may still exist, since its term has not passed. A host that
     /// reconnects announces its leases itself.
     #[must_use]
-    pub fn is_out_of_sight(&self, lease_id: &str, now_ms: i64) -> bool {
+    pub fn may_exist_on_removed_host(&self, lease_id: &str, now_ms: i64) -> bool {
         let seen = self.out_of_sight.get(lease_id);
         seen.is_some_and(|(host_id, until_ms)| {
             *until_ms > now_ms && !self.hosts.contains_key(host_id)
@@ -297,13 +297,13 @@ impl Registry {
     /// Quotas of all hosts, by id.
     #[must_use]
     pub fn quotas(&self) -> Vec<DatedQuota> {
-        self.hosts.values().map(Host::quota_seen).collect()
+        self.hosts.values().map(Host::latest_quota).collect()
     }
 
     /// Returns the changes since the last call.
     pub fn take_changes(&mut self) -> Changes {
         let changed = std::mem::take(&mut self.changed);
-        let seen = |id: &HostId| self.hosts.get(id).map(Host::quota_seen);
+        let seen = |id: &HostId| self.hosts.get(id).map(Host::latest_quota);
         Changes {
             changed: changed.iter().filter_map(seen).collect(),
             gone: std::mem::take(&mut self.gone).into_iter().collect(),

@@ -73,14 +73,14 @@ impl Registry {
     }
 
     /// Reserves bytes of a host that is about to be asked, so that no other request counts on them.
-    pub fn asking(&mut self, host_id: &HostId, bytes: u64) {
+    pub fn reserve_bytes(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_add(bytes);
         }
     }
 
     /// Releases the bytes after the host has answered, or will not answer.
-    pub fn asked(&mut self, host_id: &HostId, bytes: u64) {
+    pub fn release_reservation(&mut self, host_id: &HostId, bytes: u64) {
         if let Some(host) = self.hosts.get_mut(host_id) {
             host.pending_bytes = host.pending_bytes.saturating_sub(bytes);
         }

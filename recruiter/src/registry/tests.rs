@@ -143,7 +143,7 @@ fn leases_of_a_host_that_is_gone_are_out_of_sight_until_it_is_back_or_they_run_o
     let both = [lease(1, "a", "k", MIB), lease(2, "a", "l", MIB)];
     let seen = |registry: &Registry, now_ms| {
         both.each_ref()
-            .map(|lease| registry.is_out_of_sight(&lease.lease_id, now_ms))
+            .map(|lease| registry.may_exist_on_removed_host(&lease.lease_id, now_ms))
     };
     registry
         .announced(&id(1), 1, said(1, 64 * MIB, &both), 0)
@@ -202,12 +202,12 @@ fn bytes_that_are_spoken_for_are_not_offered_again() {
     registry
         .announced(&id(1), 1, said(1, 8 * MIB, &[]), 0)
         .unwrap();
-    registry.asking(&id(1), 6 * MIB);
+    registry.reserve_bytes(&id(1), 6 * MIB);
     assert_eq!(
         kind(registry.plan("a", &request("k", 4 * MIB, 1), 0)),
         RefusalKind::NoMemory
     );
-    registry.asked(&id(1), 6 * MIB);
+    registry.release_reservation(&id(1), 6 * MIB);
     assert_eq!(
         registry
             .plan("a", &request("k", 4 * MIB, 1), 0)

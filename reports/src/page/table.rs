@@ -256,7 +256,7 @@ impl Table {
     }
 
     /// Note on the number of rows that the page omits; absent if it shows all.
-    pub(crate) fn left_out(&self) -> Option<String> {
+    pub(crate) fn omitted_rows_note(&self) -> Option<String> {
         (self.rows.len() > self.rows_shown).then(|| {
             format!(
                 "The first {} of {} rows; the CSV and JSON files of this report have all rows.",
@@ -365,7 +365,7 @@ mod tests {
         let table = Table::new("t".into(), "T", vec![numbers("n")]).with_rows(rows);
         let table = table.unwrap();
         assert_eq!(table.shown().len(), ROWS_SHOWN);
-        let note = table.left_out().unwrap();
+        let note = table.omitted_rows_note().unwrap();
         assert!(note.starts_with("The first 100 of 1,250 rows"), "{note}");
     }
 

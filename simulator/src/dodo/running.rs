@@ -57,7 +57,7 @@ impl<I: Iterator<Item = Request>> ProgramRun<I> {
 
     /// Executes the process' next step, at the step's time.
     #[inline]
-    pub(super) fn go_on(
+    pub(super) fn execute_step(
         &mut self,
         next: usize,
         client: &mut Workstation,
@@ -111,7 +111,7 @@ impl Engine<'_> {
             if running.at_ns(next) > until_ns {
                 break;
             }
-            running.go_on(next, client, cluster)?;
+            running.execute_step(next, client, cluster)?;
         }
         let (waiting, end_ns) = (running.waiting(), running.end_ns);
         client.check(number, &before, waiting)?;

@@ -105,7 +105,7 @@ pub fn simulate_clients<P: Program>(
         if client.running.at_ns(next) != NEVER {
             client
                 .running
-                .go_on(next, &mut client.workstation, &mut cluster)?;
+                .execute_step(next, &mut client.workstation, &mut cluster)?;
             queue.put(client.next_ns(), number);
             continue;
         }

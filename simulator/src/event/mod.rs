@@ -79,7 +79,7 @@ impl<E> Queue<E> {
     }
 
     /// Cancels an event; `None` if it has happened or was cancelled before.
-    pub fn take_back(&mut self, ticket: Ticket) -> Option<E> {
+    pub fn cancel(&mut self, ticket: Ticket) -> Option<E> {
         self.waiting.remove(&ticket)
     }
 

@@ -28,7 +28,7 @@ fn what_is_taken_back_does_not_happen() {
     let ticket = queue.put(1, 'x');
     queue.put(1, 'y');
     assert_eq!(
-        [queue.take_back(ticket), queue.take_back(ticket)],
+        [queue.cancel(ticket), queue.cancel(ticket)],
         [Some('x'), None]
     );
     assert_eq!(queue.pop(), Some((1, 'y')));
@@ -45,7 +45,7 @@ proptest! {
             .collect();
         for (ticket, (_, is_taken_back)) in tickets.iter().zip(&events) {
             if *is_taken_back {
-                queue.take_back(*ticket);
+                queue.cancel(*ticket);
             }
         }
         let mut expected: Vec<_> = (events.iter().enumerate())

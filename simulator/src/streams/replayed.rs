@@ -45,7 +45,7 @@ impl ReplayedClient {
         stored: StoredObjects,
         region_bytes: u64,
     ) -> Result<Self, StreamError> {
-        refuse_what_cannot_be(client, begin_ns, &requests, stored)?;
+        reject_impossible_requests(client, begin_ns, &requests, stored)?;
         let layout = match stored {
             StoredObjects::AsVolume(block) => as_volume(&mut requests, block.get(), region_bytes),
             StoredObjects::AsObjects => as_objects(&mut requests, region_bytes),
@@ -118,7 +118,7 @@ impl Iterator for Requests {
 }
 
 /// Refuses requests that would overflow a simulation's time, or reach into another block.
-fn refuse_what_cannot_be(
+fn reject_impossible_requests(
     client: Client,
     begin_ns: u64,
     requests: &[Request],

@@ -190,7 +190,7 @@ fn host_id(host: &String, cluster: &Cluster) -> Result<String, SweepError> {
 }
 
 /// Refuses a host that is in the dataset but has no samples in the simulated time.
-pub(super) fn refuse_unseen(
+pub(super) fn reject_host_without_samples(
     ids: &HostIds,
     cluster: &Cluster,
     hosts: &[Timeline],

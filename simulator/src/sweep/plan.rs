@@ -81,7 +81,7 @@ impl Plan {
         let clients = clients.map(|table| table.recording(length_ns));
         let clients = clients.collect::<Result<Vec<_>, _>>()?;
         if tables.is_some() {
-            refuse_of_programs(file)?;
+            reject_program_settings(file)?;
         }
         let mut cases = Vec::new();
         let combinations = combinations(&file.scenario, &file.sweep)?;
@@ -137,7 +137,7 @@ fn of_workload(workload: Workload, length_ns: u64, scenario: &Scenario) -> Scena
 }
 
 /// Refuses settings for programs if recorded clients run, where they would have no effect.
-fn refuse_of_programs(file: &ScenarioFile) -> Result<(), SweepError> {
+fn reject_program_settings(file: &ScenarioFile) -> Result<(), SweepError> {
     let swept = file.sweep.iter().map(|swept| &swept.key);
     let mut keys = file.scenario.keys().chain(swept);
     match keys.find(|key| OF_PROGRAMS.contains(&key.as_str())) {

@@ -119,7 +119,7 @@ fn inputs(plan: &Plan, clusters: &[Cluster], threads: NonZeroUsize) -> Result<In
         })
     })?;
     for ((dataset, _), hosts) in readings.iter().zip(&hosts) {
-        borrowers::refuse_unseen(&ids[*dataset], &clusters[*dataset], hosts)?;
+        borrowers::reject_host_without_samples(&ids[*dataset], &clusters[*dataset], hosts)?;
     }
     let clients = borrowers::read(&plan.clients, &sizes, threads)?;
     let on_each = |ids| {

@@ -386,7 +386,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
             }
         }
     }
-    all_is_given_back(&cluster, &mut client);
+    assert_all_reclaimed(&cluster, &mut client);
     client.rebuilt_ms.sort_unstable();
     assert!(client.granted > 0, "nothing was granted");
     println!(
@@ -396,7 +396,7 @@ fn whatever_fails_nothing_is_granted_twice_lost_or_left_behind() {
 }
 
 /// Leases that no client knows can be found and released as well.
-fn all_is_given_back(cluster: &Cluster, client: &mut Client) {
+fn assert_all_reclaimed(cluster: &Cluster, client: &mut Client) {
     wait_for("all to be given back", || {
         let (_, answer) = cluster.recruiters[0]
             .ask("GET", "/v1/leases", None)

@@ -125,7 +125,7 @@ impl<'c> Readings<'c> {
     /// Notes that the recording stopped or restarted at `time_ms`: the samples on either side are separated
     /// by a gap, however short, with this `cause` of [`gleaner_schemas::rows::GapRow`]. Among several causes
     /// between two samples, the first by name is used.
-    pub fn stopped_at(&mut self, time_ms: i64, cause: &'static str) {
+    pub fn note_stop(&mut self, time_ms: i64, cause: &'static str) {
         self.stops.push((time_ms, cause));
     }
 
@@ -157,7 +157,7 @@ impl ExtraColumns<'_> {
     }
 
     /// Fills in values that `row` lacks and `other` has.
-    pub(super) fn take_over(&mut self, row: &Row, other: &Row) {
+    pub(super) fn fill_missing(&mut self, row: &Row, other: &Row) {
         for column in 0..self.columns.len() {
             let given = self.values.get(other.at + column).copied();
             if let (Some(own), Some(given)) = (self.values.get_mut(row.at + column), given)

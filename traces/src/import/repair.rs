@@ -155,7 +155,7 @@ fn merge(rows: &mut Vec<Row>, beside: &mut ExtraColumns<'_>, stops: &[Stop]) -> 
     for first in &firsts {
         let end = ends.next().unwrap_or(rows.len());
         for other in &rows[first + 1..end] {
-            beside.take_over(&rows[*first], other);
+            beside.fill_missing(&rows[*first], other);
         }
     }
     *rows = firsts.into_iter().map(|first| rows[first]).collect();

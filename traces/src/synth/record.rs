@@ -64,13 +64,13 @@ impl Record {
             Rows::Host(row) => each(name_of(&**row), row.to_values()),
             Rows::Event(row) => each(name_of(row), row.to_values()),
             Rows::Sample(rows) => {
-                hand_over(std::slice::from_ref(&rows.sample), &mut each)?;
-                hand_over(&rows.processes, &mut each)?;
-                hand_over(&rows.files, &mut each)?;
-                hand_over(&rows.activity, &mut each)?;
-                hand_over(&rows.missing_values, &mut each)?;
-                hand_over(&rows.numa_nodes, &mut each)?;
-                hand_over(&rows.cgroups, &mut each)
+                pass_rows(std::slice::from_ref(&rows.sample), &mut each)?;
+                pass_rows(&rows.processes, &mut each)?;
+                pass_rows(&rows.files, &mut each)?;
+                pass_rows(&rows.activity, &mut each)?;
+                pass_rows(&rows.missing_values, &mut each)?;
+                pass_rows(&rows.numa_nodes, &mut each)?;
+                pass_rows(&rows.cgroups, &mut each)
             }
         }
     }
@@ -96,7 +96,7 @@ fn name_of<R: Row>(_: &R) -> &'static str {
     const { R::TABLE.name }
 }
 
-fn hand_over<R: Row, E>(
+fn pass_rows<R: Row, E>(
     rows: &[R],
     each: &mut impl FnMut(&'static str, Vec<Value>) -> Result<(), E>,
 ) -> Result<(), E> {

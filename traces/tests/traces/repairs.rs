@@ -154,7 +154,7 @@ fn where_recording_stopped_there_is_a_gap_however_short() {
         (240_000, "stopped"), // at a sample's time: before or after it
         (400_000, "stopped"), // after all samples
     ] {
-        readings.stopped_at(time_ms, cause);
+        readings.note_stop(time_ms, cause);
     }
     let (samples, repairs) = readings.repair();
     let gaps: Vec<_> = samples.iter().map(|s| (s.gap, s.interval_ms)).collect();
@@ -356,7 +356,7 @@ fn what_is_recorded_several_times_a_second_stays() {
 #[test]
 fn nothing_is_merged_across_a_stop() {
     let mut given = readings(&twice(10_000, 100));
-    given.stopped_at(10_050, "stopped");
+    given.note_stop(10_050, "stopped");
     let (samples, repairs) = given.repair();
     assert_eq!(samples.len(), 101);
     assert_eq!((repairs.merged_count, repairs.gaps_count), (99, 1));

@@ -24,8 +24,9 @@ pub(crate) fn ship(database: &Path, collector: &str, keys: &str) -> Command {
     } else {
         "timeout = \"30s\""
     };
-    let text =
-        format!("[ship]\ncollector = \"{collector}\"\ninterval = \"100ms\"\n{timeout}\n{keys}\n");
+    let text = format!(
+        "[ship]\ncollector = \"{collector}\"\nbatch_interval = \"100ms\"\n{timeout}\n{keys}\n"
+    );
     std::fs::write(&config, text).unwrap();
     let mut command = program();
     command

@@ -67,11 +67,11 @@ impl Measure for AvailabilityByHour {
             regions: &parameters.region_bytes,
             hours: HourSplitter::new(&calendar),
         };
-        let covered = split.covered(&runs);
+        let covered = split.time_by_hour(&runs);
         Ok(Self {
             largest_physical_bytes: samples.physical_bytes.iter().copied().max().unwrap_or(0),
             all: split.by_region(&covered, &runs, &leases.of_runs(&known)),
-            idle: if host.idle_can_be_told() {
+            idle: if host.can_show_idle() {
                 let absences = host.idleness.periods.iter().map(Window::of_idle);
                 let absences: Vec<Window> = absences.collect();
                 split.by_region(&covered, &absences, &leases.of_absences(&known))
@@ -123,7 +123,7 @@ struct Host<'a> {
 }
 
 impl Host<'_> {
-    fn covered(&mut self, runs: &[Window]) -> TimeByHour {
+    fn time_by_hour(&mut self, runs: &[Window]) -> TimeByHour {
         let mut covered = TimeByHour::default();
         for run in runs {
             if let Some(&from_ms) = self.time_ms.get(run.samples.start) {
@@ -257,7 +257,7 @@ mod tests {
                 regions: &[1, 2],
                 hours: HourSplitter::new(&calendar),
             };
-            let covered = host.covered(&runs);
+            let covered = host.time_by_hour(&runs);
             let found = host.by_region(&covered, &runs, &runs);
 
             let zone = TimeZone::get(zone).unwrap();

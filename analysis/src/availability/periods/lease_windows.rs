@@ -111,7 +111,7 @@ impl<'a> LeaseWindows<'a> {
     /// Parts of a window that known sizes and outages leave in a run.
     fn parts(&self, window: &Window, run: usize, known: &[Range<usize>]) -> Vec<Window> {
         let time = &self.host.trace.samples.time_ms;
-        let parts = window.where_known(time, known);
+        let parts = window.windows_of_known_size(time, known);
         parts
             .flat_map(|part| without_outages(part, time, &self.outages[run]))
             .collect()

@@ -59,7 +59,7 @@ struct Region {
 
 /// Notions whose periods were requested: available now; with `notions` also the others, which need more
 /// tables.
-fn wanted(parameters: &Parameters) -> &'static [Notion] {
+fn requested_notions(parameters: &Parameters) -> &'static [Notion] {
     if parameters.wants(&[NotionSizes::KEY])
         && parameters.wants(&[AvailabilityPeriods::KEY, AvailabilityOdds::KEY])
     {
@@ -82,7 +82,10 @@ impl Measure for Periods {
         let leases = LeaseWindows::new(host);
         let of_notion = |&notion: &Notion| ByScope::of_host(host, &leases, notion, parameters);
         Ok(Self {
-            notions: wanted(parameters).iter().map(of_notion).collect(),
+            notions: requested_notions(parameters)
+                .iter()
+                .map(of_notion)
+                .collect(),
             hosts_count: 1,
             hosts_without_arrivals_count: usize::from(host.trace.arrivals.is_empty()),
         })
@@ -139,7 +142,7 @@ impl ByScope {
         }
         let seen = |windows: &mut dyn Iterator<Item = Window>| -> Vec<Window> {
             windows
-                .flat_map(|w| w.where_known(time_ms, &known).collect::<Vec<_>>())
+                .flat_map(|w| w.windows_of_known_size(time_ms, &known).collect::<Vec<_>>())
                 .collect()
         };
         let runs = host.trace.segments.iter();
@@ -157,7 +160,7 @@ impl ByScope {
         let absences = host.idleness.periods.iter().map(Window::of_idle);
         Self {
             all: of(&runs, &leases.of_runs(&known)),
-            idle: if host.idle_can_be_told() {
+            idle: if host.can_show_idle() {
                 of(&seen(&mut { absences }), &leases.of_absences(&known))
             } else {
                 Vec::new()

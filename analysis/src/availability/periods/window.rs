@@ -65,7 +65,7 @@ impl Window {
 
     /// Parts of the window in which a size is known; `known` are all runs of samples with a known size, in
     /// order. Where the size becomes unknown, a period is cut as at a gap without a cause.
-    pub(crate) fn where_known<'a>(
+    pub(crate) fn windows_of_known_size<'a>(
         &'a self,
         time_ms: &'a [i64],
         known: &'a [Range<usize>],
@@ -146,7 +146,7 @@ mod tests {
             observed_to_ms: 1000,
         };
         let of = |known: &[Range<usize>]| -> Vec<_> {
-            let parts = window.where_known(&time, known);
+            let parts = window.windows_of_known_size(&time, known);
             parts
                 .map(|w| (w.samples, w.end_ms, w.start_seen, w.end, w.observed_to_ms))
                 .collect()
@@ -210,7 +210,7 @@ mod tests {
             for run in [0..cut, cut..time.len()] {
                 let Some(window) = Window::of_run(&time, &run) else { continue };
                 let found: Vec<Brief> = window
-                    .where_known(&time, &known)
+                    .windows_of_known_size(&time, &known)
                     .flat_map(|w| {
                         let periods = w.periods(&time, &plain, bytes);
                         let brief = |p: Period| (p.from_ms, p.to_ms, p.start_seen, p.end.is_some());

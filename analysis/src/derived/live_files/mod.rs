@@ -17,7 +17,7 @@ mod stretches;
 
 use crate::error::Result;
 use crate::trace::HostTrace;
-use crate::trace::standing::forgotten_at;
+use crate::trace::standing::state_ends;
 use cached::{Change, live_bytes};
 use gleaner_hosts::derived::{BusyPeriod, Idleness};
 use gleaner_schemas::findings::Category;
@@ -90,7 +90,7 @@ fn changes(trace: &HostTrace<'_>) -> Result<Vec<Change>> {
     let opened = counts("opens_count")?;
     let cached = rows.integers("cached_bytes")?.iter();
     let mapped_cached = rows.integers("mapped_cached_bytes")?.iter();
-    let until = forgotten_at(&trace.samples, &trace.segments);
+    let until = state_ends(&trace.samples, &trace.segments);
     let sizes = cached.zip(mapped_cached);
     let states = file_ids.zip(open.zip(mapped).zip(opened)).zip(sizes);
     Ok((trace.files.sample_of.iter())

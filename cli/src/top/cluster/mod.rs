@@ -68,7 +68,7 @@ impl WatchedCollector {
         }
     }
 
-    fn take_in(&mut self, answer: Result<Fleet, String>) {
+    fn apply_answer(&mut self, answer: Result<Fleet, String>) {
         match answer {
             Ok(fleet) => {
                 self.fleet = Some(fleet);
@@ -141,7 +141,7 @@ impl WatchedCollector {
 impl Screen for WatchedCollector {
     fn refresh(&mut self) {
         while let Ok(answer) = self.answers.try_recv() {
-            self.take_in(answer);
+            self.apply_answer(answer);
         }
     }
 
@@ -268,7 +268,7 @@ struct Problem<'a> {
 /// The collector does not answer.
 pub(super) fn once(args: &Top, url: &str, width: usize, ink: Ink) -> anyhow::Result<String> {
     let mut watched = WatchedCollector::idle(args, url, ink);
-    watched.take_in(Ok(Fleet::of(ask::status(url)?)));
+    watched.apply_answer(Ok(Fleet::of(ask::status(url)?)));
     Ok(watched.text(args.json, width)?)
 }
 

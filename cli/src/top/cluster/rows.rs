@@ -244,7 +244,7 @@ pub(super) struct Fleet {
 
 impl Fleet {
     pub(super) fn of(status: Status) -> Self {
-        let problems = status.told_problems();
+        let problems = status.problem_lines();
         let problems = problems.map(|(severity, text)| (severity, text.to_owned()));
         let problems = problems.collect();
         let states = State::ALL.map(|state| (state, status.in_state(state)));

@@ -4,7 +4,7 @@ use super::rows::{Fleet, Row, Totals};
 use super::{NextStep, WatchedCollector};
 use crate::args::{Args, Command};
 use crate::top::args::Top;
-use crate::top::frames::{drawn, same_as_golden};
+use crate::top::frames::{render_text, same_as_golden};
 use crate::top::ink::Ink;
 use crate::top::terminal::Screen;
 use clap::Parser;
@@ -106,13 +106,13 @@ fn fleet(hosts: u64) -> Fleet {
 
 fn watched(hosts: u64, more: &[&str]) -> WatchedCollector {
     let mut watched = WatchedCollector::idle(&args(more), URL, Ink::PLAIN);
-    watched.take_in(Ok(fleet(hosts)));
+    watched.apply_answer(Ok(fleet(hosts)));
     watched.answered = Instant::now() + Duration::from_secs(3600); // 0 s ago, however slow the machine
     watched
 }
 
 fn frame(watched: &mut WatchedCollector, width: u16, height: u16) -> String {
-    drawn(width, height, |frame| watched.draw(frame))
+    render_text(width, height, |frame| watched.draw(frame))
 }
 
 fn press(watched: &mut WatchedCollector, keys: &[KeyCode]) {
@@ -165,7 +165,7 @@ fn keys_scroll_a_thousand_hosts() {
     assert_eq!(first(&mut watched), "desk-0001");
     // The fleet shrinks while the end of the list is shown.
     press(&mut watched, &[KeyCode::End]);
-    watched.take_in(Ok(fleet(3)));
+    watched.apply_answer(Ok(fleet(3)));
     assert_eq!(names(&frame(&mut watched, 80, 24)).len(), 3);
 }
 
@@ -254,7 +254,7 @@ fn silent_hosts_count_in_no_sum() {
 #[test]
 fn a_collector_that_stops_answering_leaves_what_it_said_last() {
     let mut watched = watched(3, &[]);
-    watched.take_in(Err(
+    watched.apply_answer(Err(
         "the collector at http://127.0.0.1:7480 does not answer: refused".to_owned(),
     ));
     let found = frame(&mut watched, 80, 24);
@@ -262,7 +262,7 @@ fn a_collector_that_stops_answering_leaves_what_it_said_last() {
         found.contains("does not answer") && found.contains("desk-0003"),
         "{found}"
     );
-    watched.take_in(Ok(fleet(3)));
+    watched.apply_answer(Ok(fleet(3)));
     assert!(!frame(&mut watched, 80, 24).contains("does not answer"));
     let mut none = WatchedCollector::idle(&args(&[]), URL, Ink::PLAIN);
     assert!(frame(&mut none, 80, 24).contains("Waiting for the collector's answer"));

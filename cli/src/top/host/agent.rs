@@ -31,7 +31,11 @@ pub(super) struct AgentState {
 
 impl AgentState {
     /// Processes a message; returns the reason if the agent refused the connection.
-    pub(super) fn hear(&mut self, message: Message, monotonic_ms: i64) -> Option<String> {
+    pub(super) fn process_message(
+        &mut self,
+        message: Message,
+        monotonic_ms: i64,
+    ) -> Option<String> {
         self.heard_ms = monotonic_ms;
         match message {
             Message::Hello(hello) => self.hello = hello,

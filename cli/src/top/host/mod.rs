@@ -81,7 +81,7 @@ impl Host {
         }
     }
 
-    fn hear(&mut self, heard: AgentEvent, now: FrameTime) {
+    fn process_message(&mut self, heard: AgentEvent, now: FrameTime) {
         let lost = match heard {
             AgentEvent::Message(message) => {
                 if let Message::Sample(sample) = &*message {
@@ -90,7 +90,7 @@ impl Host {
                     self.samples.dedup_by_key(|(time_ms, _)| *time_ms);
                 }
                 let told = self.told.get_or_insert_default();
-                told.hear(*message, now.monotonic_ms)
+                told.process_message(*message, now.monotonic_ms)
             }
             AgentEvent::Lost(reason) => Some(reason),
         };
@@ -178,13 +178,13 @@ impl WatchedHost {
         while self.host.lost.is_none() && self.host.told.as_ref().is_none_or(|t| t.sample.is_none())
         {
             match self.heard.recv_timeout(patience(self.began)) {
-                Ok(heard) => self.host.hear(heard, self.now()),
+                Ok(heard) => self.host.process_message(heard, self.now()),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
         // The owner's state follows the sample immediately.
         while let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(50)) {
-            self.host.hear(heard, self.now());
+            self.host.process_message(heard, self.now());
         }
     }
 }
@@ -192,7 +192,7 @@ impl WatchedHost {
 impl Screen for WatchedHost {
     fn refresh(&mut self) {
         while let Ok(heard) = self.heard.try_recv() {
-            self.host.hear(heard, self.now());
+            self.host.process_message(heard, self.now());
         }
         if self
             .looked

@@ -3,7 +3,7 @@
 use super::agent::{AgentEvent, AgentState};
 use super::kernel::Reading;
 use super::{FrameTime, Host, document, view};
-use crate::top::frames::{drawn, same_as_golden};
+use crate::top::frames::{render_text, same_as_golden};
 use crate::top::ink::Ink;
 use gleaner_schemas::live::{Hello, HostState, Message, Owner, OwnerState, Sample, SignOfLife};
 use gleaner_schemas::rows::SampleRow;
@@ -89,7 +89,7 @@ fn told(state: HostState, owner: Option<Owner>) -> Host {
         Message::Sample(Box::new(sample(state))),
     ];
     for message in messages.into_iter().chain(owner.map(Message::Owner)) {
-        host.hear(AgentEvent::Message(Box::new(message)), NOW);
+        host.process_message(AgentEvent::Message(Box::new(message)), NOW);
     }
     host.samples = (0..12)
         .map(|n| (n * 90_000, ((18 + n % 3) * GIB) as u64))
@@ -103,7 +103,7 @@ fn idle() -> Host {
 }
 
 fn frame(host: &Host, now: FrameTime, width: u16, height: u16) -> String {
-    drawn(width, height, |frame| {
+    render_text(width, height, |frame| {
         let lines = view::lines(host, now, width.into(), Ink::PLAIN);
         frame.render_widget(Paragraph::new(lines), frame.area());
     })
@@ -119,7 +119,7 @@ fn an_idle_host_on_terminals_of_two_sizes() {
 fn without_an_agent_it_says_what_to_do_and_shows_what_the_kernel_says() {
     let mut host = host();
     let why = "/run/gleaner/agent.sock: there is no such file; start it with `systemctl start gleaner-agent`";
-    host.hear(AgentEvent::Lost(why.to_owned()), NOW);
+    host.process_message(AgentEvent::Lost(why.to_owned()), NOW);
     same_as_golden("host-no-agent-80", &frame(&host, NOW, 80, 24));
     let document = serde_json::to_value(document::of(&host, NOW)).unwrap();
     assert!(document["agent"].is_null() && document["quota"].is_null());
@@ -206,9 +206,9 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
 #[test]
 fn an_agent_that_goes_and_comes_back_is_told_of() {
     let mut host = idle();
-    host.hear(AgentEvent::Lost("the agent has ended".to_owned()), NOW);
+    host.process_message(AgentEvent::Lost("the agent has ended".to_owned()), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("No agent answers: the agent has ended"));
-    host.hear(
+    host.process_message(
         AgentEvent::Message(Box::new(Message::Hello(Hello::default()))),
         NOW,
     );
@@ -217,14 +217,14 @@ fn an_agent_that_goes_and_comes_back_is_told_of() {
         later.contains("No sample yet") && !later.contains("No agent"),
         "{later}"
     );
-    host.hear(
+    host.process_message(
         AgentEvent::Message(Box::new(Message::Alive(SignOfLife::default()))),
         NOW,
     );
     assert_eq!(host.samples.len(), 12); // earlier samples stay
     let refused = r#"{"type":"refused","reason":"16 listeners"}"#;
     let refused: Message = serde_json::from_str(refused).unwrap();
-    host.hear(AgentEvent::Message(Box::new(refused)), NOW);
+    host.process_message(AgentEvent::Message(Box::new(refused)), NOW);
     assert!(frame(&host, NOW, 80, 24).contains("16 listeners"));
 }
 
@@ -240,7 +240,7 @@ fn no_terminal_is_too_small() {
             host.told = None;
             let _ = frame(&host, NOW, width, height);
             let help = view::help(width.into(), Ink::PLAIN);
-            let _ = drawn(width, height, |f| {
+            let _ = render_text(width, height, |f| {
                 f.render_widget(Paragraph::new(help), f.area())
             });
         }

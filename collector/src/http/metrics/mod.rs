@@ -80,7 +80,7 @@ impl Drop for OpenConnection {
 }
 
 impl Metrics {
-    pub(super) fn taken_in(&self, rows: u64, bytes: u64) {
+    pub(super) fn count_batch(&self, rows: u64, bytes: u64) {
         self.batches.inc();
         self.rows.inc_by(rows);
         self.received.inc_by(bytes);
@@ -91,7 +91,7 @@ impl Metrics {
         self.rejected.get_or_create(&Reason { reason }).inc();
     }
 
-    pub(super) fn turned_away(&self) {
+    pub(super) fn connection_rejected(&self) {
         self.rejected("connections_limit");
     }
 

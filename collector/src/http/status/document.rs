@@ -126,7 +126,7 @@ impl HostStatus {
 
 impl Status {
     /// Severity and text of the problems, the worst first.
-    pub fn told_problems(&self) -> impl Iterator<Item = (&'static str, &str)> {
+    pub fn problem_lines(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let problems = self.problems.iter();
         problems.map(|problem| (problem.severity.word(), problem.text.as_str()))
     }

@@ -21,7 +21,7 @@ pub(crate) fn attach(runtime: &Path, wanted: &AttachArgs) -> Result<Record, Atta
     if !rustix::process::geteuid().is_root() {
         return Err(AttachError::NotRoot);
     }
-    process::stay_in_memory();
+    process::lock_memory();
     let folder = Folder::make(runtime, &wanted.name)?;
     let mut record = Record {
         name: wanted.name.clone(),
@@ -92,14 +92,17 @@ fn size(socket: &Path) -> Result<u64, AttachError> {
 }
 
 fn method(wanted: Option<AttachMethod>) -> Result<AttachMethod, AttachError> {
-    let lacks = |method| match method {
-        AttachMethod::Kernel => kernel::lacks(),
-        AttachMethod::Fuse => fuse::lacks(),
+    let missing_prerequisite = |method| match method {
+        AttachMethod::Kernel => kernel::missing_prerequisite(),
+        AttachMethod::Fuse => fuse::missing_prerequisite(),
     };
     match wanted {
-        Some(method) => lacks(method).map_or(Ok(method), |lack| Err(AttachError::NoWay(lack))),
-        None if kernel::lacks().is_none() => Ok(AttachMethod::Kernel),
-        None => fuse::lacks().map_or(Ok(AttachMethod::Fuse), |lack| Err(AttachError::NoWay(lack))),
+        Some(method) => {
+            missing_prerequisite(method).map_or(Ok(method), |lack| Err(AttachError::NoWay(lack)))
+        }
+        None if kernel::missing_prerequisite().is_none() => Ok(AttachMethod::Kernel),
+        None => fuse::missing_prerequisite()
+            .map_or(Ok(AttachMethod::Fuse), |lack| Err(AttachError::NoWay(lack))),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn detach(
         return Err(AttachError::NotRoot);
     }
     // The swap being removed may hold pages of this very process and fail to return them.
-    process::stay_in_memory();
+    process::lock_memory();
     let name = match name {
         Some(name) => name.to_owned(),
         None => only(names(runtime)?)?,

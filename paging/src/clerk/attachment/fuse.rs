@@ -31,7 +31,7 @@ fn file(folder: &Path) -> PathBuf {
 }
 
 /// Returns the prerequisite of FUSE devices that this host lacks, if any.
-pub(crate) fn lacks() -> Option<&'static str> {
+pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     let is_there = fs::exists("/dev/fuse").unwrap_or(false);
     (!is_there).then_some("this kernel has no FUSE (/dev/fuse)")
 }

@@ -15,7 +15,7 @@ const TO_CONNECT: Duration = Duration::from_secs(10);
 const DEVICES_TRIED: usize = 3;
 
 /// Returns the prerequisite of the nbd module that this host lacks, if any.
-pub(crate) fn lacks() -> Option<&'static str> {
+pub(crate) fn missing_prerequisite() -> Option<&'static str> {
     if program::run(PROGRAM, PROGRAM, &["-V"]).is_err() {
         return Some("nbd-client is not installed");
     }

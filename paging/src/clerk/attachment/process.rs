@@ -153,7 +153,7 @@ pub(crate) fn start<A: AsRef<OsStr>>(
 }
 
 /// Locks this process in memory: it may have to remove a swap area whose server does not answer.
-pub(crate) fn stay_in_memory() {
+pub(crate) fn lock_memory() {
     // Locking needs a privilege. Without it, detaching works as long as the server answers.
     let _ = call::lock_own();
 }

@@ -60,7 +60,7 @@ pub(crate) fn release(
         }
         let (method, off) = (record.method.clone(), device.clone());
         timeout.with("taking the device apart", &still, move || {
-            take_apart(&off, method.as_ref())
+            disconnect_device(&off, method.as_ref())
         })??;
         // Waits for processes that still have the device open: no reason to cut connections.
         wait_for("the device's end", TO_GO, || {
@@ -113,7 +113,7 @@ pub(crate) fn device(folder: &Folder, record: &Record) -> Option<PathBuf> {
     }
 }
 
-fn take_apart(device: &Path, method: Option<&MethodRecord>) -> Result<(), AttachError> {
+fn disconnect_device(device: &Path, method: Option<&MethodRecord>) -> Result<(), AttachError> {
     unused(device)?;
     match method {
         Some(MethodRecord::Kernel) => kernel::disconnect(device),

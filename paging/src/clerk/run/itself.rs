@@ -4,7 +4,7 @@
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 /// Applies the settings; returns messages about those that failed.
-pub(super) fn settle() -> Vec<String> {
+pub(super) fn apply_process_settings() -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         notes.push(format!("a crash may leave a dump, with the key: {e}"));

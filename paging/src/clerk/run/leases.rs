@@ -129,7 +129,7 @@ impl Leases {
         if demand.connecting == 0 && demand.free < lease / 2 && demand.slots < most {
             self.ask(lease.min(most - demand.slots));
         } else if demand.free > lease * 5 / 2 {
-            self.give_back();
+            self.release_least_used();
         }
     }
 
@@ -189,7 +189,7 @@ impl Leases {
     }
 
     /// Empties the least-used lease.
-    fn give_back(&mut self) {
+    fn release_least_used(&mut self) {
         if self.held.len() <= self.copies || self.held.values().any(|held| held.is_leaving) {
             return;
         }

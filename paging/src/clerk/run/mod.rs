@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> anyhow::Result<()> {
     if config.lock_memory {
         // Without the privilege the clerk runs unprotected; a host that swaps through it should
         // grant the privilege.
-        for note in itself::settle() {
+        for note in itself::apply_process_settings() {
             eprintln!("gleaner-clerk: {note}");
         }
     }

@@ -54,17 +54,17 @@ impl Device {
         };
         if !self.ops.get(key).is_some_and(is_answer) {
             if let Some(server) = server {
-                self.unasked(server);
+                self.reject_unrequested_answer(server);
             }
             return None;
         }
         let timed = self.ops.try_remove(key)?;
-        self.heard(&timed);
+        self.adjust_window(&timed);
         Some(timed.op)
     }
 
     /// Grows or shrinks the window of the server that answered, and sends waiting requests.
-    fn heard(&mut self, timed: &TimedRequest) {
+    fn adjust_window(&mut self, timed: &TimedRequest) {
         let Some(server) = timed.server.and_then(|n| self.servers.get_mut(n)) else {
             return;
         };
@@ -88,7 +88,7 @@ impl Device {
     }
 
     /// Distrusts a server that answered a request it was never sent, or with the wrong kind of answer.
-    fn unasked(&mut self, number: u8) {
+    fn reject_unrequested_answer(&mut self, number: u8) {
         let Some(server) = self.servers.get(number) else {
             return;
         };

@@ -107,12 +107,12 @@ impl Device {
                 bytes: self.spare.pop().unwrap_or_default(),
             });
         }
-        self.strand(purpose, page, &entry);
+        self.wait_for_only_copy(purpose, page, &entry);
     }
 
     /// Lets a read wait for a disconnected server with the only copy, up to a time limit. A page without any
     /// copy is lost.
-    fn strand(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
+    fn wait_for_only_copy(&mut self, purpose: Purpose, page: u32, entry: &Entry) {
         let (now_ms, timeout_ms) = (self.now_ms(), self.settings.request_timeout_ms);
         for place in entry.places {
             if self.servers.state(place) == LeaseState::Down
@@ -141,7 +141,7 @@ impl Device {
     /// Handles a server's answer to [`Action::Read`]: the page as it was sent, decrypted in place.
     pub fn server_read(&mut self, server: u8, op: u64, bytes: &mut [u8; PAGE]) {
         if let Some(op) = self.answered(Some(server), op, Completion::Read) {
-            self.came(op, bytes);
+            self.page_arrived(op, bytes);
         }
     }
 
@@ -149,7 +149,7 @@ impl Device {
     pub fn disk_read(&mut self, op: u64, mut bytes: Arc<PageBytes>, is_read: bool) {
         if let Some(op) = self.answered(None, op, Completion::Read) {
             if is_read {
-                self.came(op, &mut Arc::make_mut(&mut bytes).0);
+                self.page_arrived(op, &mut Arc::make_mut(&mut bytes).0);
             } else {
                 self.missed(op);
             }
@@ -159,7 +159,7 @@ impl Device {
         }
     }
 
-    fn came(&mut self, op: Op, bytes: &mut [u8; PAGE]) {
+    fn page_arrived(&mut self, op: Op, bytes: &mut [u8; PAGE]) {
         let Op::Read {
             purpose,
             page,

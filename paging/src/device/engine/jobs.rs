@@ -61,7 +61,7 @@ impl Jobs {
         self.first_epoch + self.frames.len() as u64 - 1
     }
 
-    pub(super) fn owe(&mut self, fault: Fault) {
+    pub(super) fn record_fault(&mut self, fault: Fault) {
         self.owed = Some(fault);
     }
 }

@@ -86,7 +86,7 @@ impl Device {
             .collect();
         for key in under_way {
             if let Some(timed) = self.ops.try_remove(key) {
-                self.left(timed.op, timed.sent_us.is_some());
+                self.finish_unanswered(timed.op, timed.sent_us.is_some());
             }
         }
         self.turn(stranded);
@@ -97,7 +97,7 @@ impl Device {
     }
 
     /// Handles a request that its server will not answer.
-    fn left(&mut self, op: Op, was_sent: bool) {
+    fn finish_unanswered(&mut self, op: Op, was_sent: bool) {
         match op {
             Op::Read { .. } => self.missed(op),
             Op::Write { .. } => self.copy_failed(op, was_sent),
@@ -149,7 +149,7 @@ impl Device {
             self.forget_read(op);
             self.drain(number);
         }
-        self.left(op, true);
+        self.finish_unanswered(op, true);
     }
 
     fn forget_read(&mut self, op: Op) {
@@ -198,7 +198,7 @@ impl Device {
         }
         self.servers.reclaim(self.now_us);
         self.unpark();
-        self.sweep_some();
+        self.sweep_step();
     }
 
     /// Servers to disconnect: those with a pending request that have answered nothing for too long. A server

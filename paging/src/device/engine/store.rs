@@ -180,7 +180,7 @@ impl Device {
             let mut others = places;
             others[copy] = Place::NONE;
             let may_evict = kind == Kind::Write || !self.sweep.is_moving(number);
-            let is_for_servers = kind == Kind::Write || self.goes_to_servers(entry);
+            let is_for_servers = kind == Kind::Write || self.moves_to_servers(entry);
             let taken = is_for_servers.then(|| self.take(&others, page, may_evict));
             match taken.flatten() {
                 Some(place) => (places[copy], is_new[copy]) = (place, true),
@@ -376,13 +376,13 @@ impl Device {
                 entry.places = [keep(0), keep(1)];
                 self.table.set(page, entry);
                 self.counters.moved_pages_count += 1;
-                self.leaves_place(page);
+                self.remove_leaving_copies(page);
             }
             _ if is_kept => {
                 self.stored_pages += u32::from(before.is_zero());
                 self.table.set(page, stored);
                 if self.is_short(&stored) {
-                    self.sweep.found_short();
+                    self.sweep.count_short_page();
                 }
                 self.told(number, None);
             }
@@ -422,7 +422,7 @@ impl Device {
         match (self.frames.get_mut(number).job.take(), fault) {
             (Some(job), None) => self.part_done(job),
             (Some(job), Some(fault)) => self.part_failed(job, fault),
-            (None, Some(fault)) if kind == Kind::Write => self.jobs.owe(fault),
+            (None, Some(fault)) if kind == Kind::Write => self.jobs.record_fault(fault),
             (None, _) => {}
         }
     }

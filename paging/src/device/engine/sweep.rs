@@ -36,7 +36,7 @@ impl Sweep {
     }
 
     /// Notes that a page has fewer copies than it should.
-    pub(super) fn found_short(&mut self) {
+    pub(super) fn count_short_page(&mut self) {
         (self.is_wanted, self.is_short, self.has_found) = (true, true, true);
     }
 
@@ -76,7 +76,7 @@ impl Device {
         entry.has_place() && entry.places.iter().filter(is_there).count() < self.settings.copies
     }
 
-    pub(super) fn sweep_some(&mut self) {
+    pub(super) fn sweep_step(&mut self) {
         if !self.sweep.is_wanted || self.now_ms() < self.sweep.not_before_ms {
             return;
         }
@@ -85,7 +85,7 @@ impl Device {
                 return;
             }
             if self.sweep.at >= self.table.pages() {
-                return self.swept();
+                return self.end_pass();
             }
             let page = self.sweep.at;
             self.sweep.at += 1;
@@ -111,13 +111,14 @@ impl Device {
                 self.settle_order(page);
             }
         }
-        self.leaves_place(page);
+        self.remove_leaving_copies(page);
         let entry = self.table.get(page);
         if self.is_short(&entry) {
-            self.sweep.found_short();
+            self.sweep.count_short_page();
         }
         let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
-        let is_to_move = entry.places.iter().any(is_leaving) || self.lacks_copy(page, &entry);
+        let is_to_move =
+            entry.places.iter().any(is_leaving) || self.has_too_few_copies(page, &entry);
         if !is_to_move {
             return;
         }
@@ -130,14 +131,14 @@ impl Device {
     }
 
     /// Returns true if the page lacks a copy. A page that is only on disk returns to servers when it is read.
-    fn lacks_copy(&self, page: u32, entry: &Entry) -> bool {
+    fn has_too_few_copies(&self, page: u32, entry: &Entry) -> bool {
         (entry.has_place() || !entry.is_on_disk())
             && self.is_wanted_at_servers(page)
             && self.has_free_slot(&entry.places)
     }
 
     /// Returns true if a page that moves goes to other servers, false if only to disk.
-    pub(super) fn goes_to_servers(&self, entry: Entry) -> bool {
+    pub(super) fn moves_to_servers(&self, entry: Entry) -> bool {
         let is_leaving = |place: &Place| self.servers.state(*place) == LeaseState::Draining;
         !(entry.places.iter().any(is_leaving)
             && self.settings.has_disk
@@ -145,7 +146,7 @@ impl Device {
     }
 
     /// Removes copies at servers that end, if another copy exists and the settings allow it.
-    pub(super) fn leaves_place(&mut self, page: u32) {
+    pub(super) fn remove_leaving_copies(&mut self, page: u32) {
         let mut entry = self.table.get(page);
         for copy in 0..COPIES {
             let place = entry.places[copy];
@@ -171,7 +172,7 @@ impl Device {
     }
 
     /// Ends a pass.
-    fn swept(&mut self) {
+    fn end_pass(&mut self) {
         let is_partial =
             std::mem::take(&mut self.sweep.is_partial) || !self.sweep.moving.is_empty();
         let numbers: Vec<(u8, LeaseState, u32)> = self

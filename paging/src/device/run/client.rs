@@ -84,7 +84,7 @@ impl Client {
     /// [`io::ErrorKind::InvalidData`]: the bytes are no request.
     pub(super) fn serve(&mut self, device: &mut Device) -> io::Result<()> {
         while !self.has_ended {
-            if self.current.is_some() && !self.go_on(device) {
+            if self.current.is_some() && !self.continue_operation(device) {
                 return Ok(());
             }
             if !device.takes_requests() || self.is_full() {
@@ -148,7 +148,7 @@ impl Client {
     }
 
     /// Continues a write or discard; returns true when it is done.
-    fn go_on(&mut self, device: &mut Device) -> bool {
+    fn continue_operation(&mut self, device: &mut Device) -> bool {
         let Some(current) = &mut self.current else {
             return true;
         };

@@ -46,7 +46,7 @@ impl Attempts {
     }
 
     /// Delays the next attempt until the refraction period is over.
-    pub(super) fn refrain(&mut self, now_us: i64, refraction_us: i64) {
+    pub(super) fn delay_reconnect(&mut self, now_us: i64, refraction_us: i64) {
         self.not_before_us = now_us.saturating_add(refraction_us);
     }
 

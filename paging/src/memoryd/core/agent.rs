@@ -68,7 +68,7 @@ impl Agent {
         }
         if self.stream.is_some() {
             // The agent may have sent messages while this host slept, or was too busy to read.
-            let mut events = self.hear(now_ms);
+            let mut events = self.read_messages(now_ms);
             if now_ms >= self.due_ms() && self.stream.is_some() {
                 events.push(self.lose(now_ms, format!("silent for {SILENT_AFTER_MS} ms")));
             }
@@ -91,7 +91,7 @@ impl Agent {
     }
 
     /// Reads the agent's messages; if there are very many, the remainder follows in the next call.
-    pub(super) fn hear(&mut self, now_ms: i64) -> Vec<Event> {
+    pub(super) fn read_messages(&mut self, now_ms: i64) -> Vec<Event> {
         let mut events = Vec::new();
         let mut buffer = [0; 16 << 10];
         for _ in 0..MOST_READS {
@@ -103,7 +103,7 @@ impl Agent {
                     events.push(self.lose(now_ms, "it has ended".to_owned()));
                     return events;
                 }
-                Ok(read) => self.take_in(&buffer[..read], now_ms, &mut events),
+                Ok(read) => self.process_bytes(&buffer[..read], now_ms, &mut events),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return events,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
@@ -115,7 +115,7 @@ impl Agent {
         events
     }
 
-    fn take_in(&mut self, mut bytes: &[u8], now_ms: i64, events: &mut Vec<Event>) {
+    fn process_bytes(&mut self, mut bytes: &[u8], now_ms: i64, events: &mut Vec<Event>) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.line.extend_from_slice(&bytes[..end]);
             bytes = &bytes[end + 1..];
@@ -274,7 +274,7 @@ mod tests {
         let (mut stream, _) = listener.accept().unwrap();
         let mut said = |line: &str| {
             stream.write_all(line.as_bytes()).unwrap();
-            agent.hear(0)
+            agent.read_messages(0)
         };
         assert_eq!(
             said("{\"type\":\"alive\",\"time_ms\":1}\n{\"type\":\"new\"}\n{\"type\":"),
@@ -334,7 +334,7 @@ mod tests {
         stream
             .write_all(b"{\"type\":\"alive\",\"time_ms\":1}\n")
             .unwrap();
-        assert_eq!(agent.hear(1000), []);
+        assert_eq!(agent.read_messages(1000), []);
         assert_eq!((agent.tick(3999), agent.due_ms()), (vec![], 4000));
         // The agent sent messages that were not read in time: it was not silent.
         stream
@@ -350,17 +350,17 @@ mod tests {
         assert_eq!((agent.tick(8000), agent.stream().is_some()), (vec![], true));
         let (mut stream, _) = listener.accept().unwrap();
         stream.write_all(b"garbage\n").unwrap();
-        assert_eq!(agent.hear(8000), [LOST]);
+        assert_eq!(agent.read_messages(8000), [LOST]);
         agent.tick(9000);
         let (stream, _) = listener.accept().unwrap();
         drop(stream);
-        assert_eq!(agent.hear(9000), [LOST]);
+        assert_eq!(agent.read_messages(9000), [LOST]);
         agent.tick(10_000);
         let (mut stream, _) = listener.accept().unwrap();
         let _feeder = std::thread::spawn(move || stream.write_all(&vec![b'x'; LONGEST_LINE + 2]));
         let mut events = Vec::new();
         while events.is_empty() {
-            events = agent.hear(10_000);
+            events = agent.read_messages(10_000);
         }
         assert_eq!(events, [LOST]);
     }
@@ -381,16 +381,16 @@ mod tests {
         // The socket accepts all of it without blocking.
         let _stream = feeder.join().unwrap().unwrap();
         let most = (MOST_READS * (16 << 10)).div_ceil(all / 2000);
-        let heard = agent.hear(0).len();
+        let heard = agent.read_messages(0).len();
         assert!(
             heard > 0 && heard <= most && most < 2000,
             "{heard} of {most}"
         );
         let mut all = heard;
         while all < 2000 {
-            all += agent.hear(0).len();
+            all += agent.read_messages(0).len();
         }
-        assert_eq!((all, agent.hear(0)), (2000, vec![]));
+        assert_eq!((all, agent.read_messages(0)), (2000, vec![]));
     }
 
     #[test]
@@ -432,7 +432,7 @@ mod tests {
         let _feeder = std::thread::spawn(move || stream.write_all(line.as_bytes()));
         let mut events = Vec::new();
         while events.is_empty() {
-            events = agent.hear(0);
+            events = agent.read_messages(0);
         }
         assert_eq!(events, [LOST]);
         let said = agent.lost.unwrap();

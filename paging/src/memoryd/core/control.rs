@@ -143,7 +143,7 @@ impl Control {
     }
 
     /// Reads commands of a client; drops a client that hung up or never ends its line.
-    pub(super) fn hear(&mut self, connection: u64) -> Vec<ReceivedCommand> {
+    pub(super) fn read_commands(&mut self, connection: u64) -> Vec<ReceivedCommand> {
         let mut asked = Vec::new();
         let Some(client) = self.clients.get_mut(&connection) else {
             return asked;
@@ -263,7 +263,7 @@ mod tests {
                 b"{\"command\":\"pause\",\"duration_ms\":5}\n{\"command\":\"dance\"}\n{\"comm",
             )
             .unwrap();
-        let asked = control.hear(id);
+        let asked = control.read_commands(id);
         assert_eq!(
             asked[0].command,
             Ok(OwnerCommand::Pause {
@@ -273,13 +273,16 @@ mod tests {
         assert_eq!(asked[0].peer.uid, rustix::process::getuid().as_raw());
         assert!(asked[1].command.as_ref().unwrap_err().contains("dance"));
         client.write_all(b"and\":\"status\"}\n").unwrap();
-        assert_eq!(control.hear(id)[0].command, Ok(OwnerCommand::Status));
+        assert_eq!(
+            control.read_commands(id)[0].command,
+            Ok(OwnerCommand::Status)
+        );
         control.reply(id, &OwnerReply::Log { reclaims: vec![] });
         let mut line = String::new();
         BufReader::new(&client).read_line(&mut line).unwrap();
         assert_eq!(line, "{\"reply\":\"log\",\"reclaims\":[]}\n");
         drop(client);
-        control.hear(id);
+        control.read_commands(id);
         assert_eq!(control.streams().count(), 0);
         drop(control);
         assert!(!path.exists());
@@ -292,7 +295,7 @@ mod tests {
         control.accept();
         let flood = b"{\"command\":\"cap\",\"bytes\":1}\n".repeat(100);
         client.write_all(&flood).unwrap();
-        assert_eq!(control.hear(1).len(), MOST_COMMANDS);
+        assert_eq!(control.read_commands(1).len(), MOST_COMMANDS);
         assert_eq!(control.streams().count(), 0);
     }
 
@@ -303,7 +306,7 @@ mod tests {
         control.accept();
         for _ in 0..2 {
             endless.write_all(&[b'x'; LONGEST_LINE]).unwrap();
-            control.hear(1);
+            control.read_commands(1);
         }
         assert_eq!(control.streams().count(), 0);
         let crowd: Vec<_> = (0..MOST_CLIENTS + 5)
@@ -319,6 +322,6 @@ mod tests {
             .write_all(b"{\"command\":\"status\"}\n")
             .unwrap();
         let (last, ..) = control.streams().last().unwrap();
-        assert_eq!(control.hear(last).len(), 1);
+        assert_eq!(control.read_commands(last).len(), 1);
     }
 }

@@ -137,7 +137,7 @@ impl Links {
     }
 
     /// Returns all messages since the last call.
-    pub(crate) fn hear(&self) -> Vec<CoreMessage> {
+    pub(crate) fn take_messages(&self) -> Vec<CoreMessage> {
         // The counter is reset first, so that a message in between wakes the core again.
         let _ = rustix::io::read(&self.inbox.wake, &mut [0; 8]);
         self.told.try_iter().collect()
@@ -145,7 +145,7 @@ impl Links {
 
     /// Returns the next message.
     #[cfg(test)]
-    pub(crate) fn hear_one(&self) -> Option<CoreMessage> {
+    pub(crate) fn take_message(&self) -> Option<CoreMessage> {
         self.told.try_recv().ok()
     }
 

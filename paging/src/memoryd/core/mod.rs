@@ -191,7 +191,7 @@ impl Core {
             let woke = Instant::now();
             let now_ms = clock::boot_ms();
             if found.agent {
-                for event in self.agent.hear(now_ms) {
+                for event in self.agent.read_messages(now_ms) {
                     self.step(event, woke);
                 }
             }
@@ -206,7 +206,7 @@ impl Core {
             }
             for connection in found.owners {
                 self.control.flush(connection);
-                for asked in self.control.hear(connection) {
+                for asked in self.control.read_commands(connection) {
                     self.owner(asked, woke);
                 }
             }
@@ -214,8 +214,8 @@ impl Core {
                 self.control.accept();
             }
             if found.told {
-                for told in self.links.hear() {
-                    self.hear(told, woke);
+                for told in self.links.take_messages() {
+                    self.handle_message(told, woke);
                 }
             }
             self.tick(woke);
@@ -275,7 +275,7 @@ impl Core {
         itself::anonymous_bytes().map_or(held_bytes, |bytes| bytes.min(held_bytes))
     }
 
-    fn hear(&mut self, told: CoreMessage, woke: Instant) {
+    fn handle_message(&mut self, told: CoreMessage, woke: Instant) {
         match told {
             CoreMessage::Request { link, request } => self.ask(link, request, woke),
             CoreMessage::Linked { link, is_up } => {
@@ -299,7 +299,7 @@ impl Core {
 
     /// Time of the next keep-alive to the service manager.
     fn alive_due_ms(&self) -> Option<i64> {
-        let every = self.manager.alive_every()?;
+        let every = self.manager.sign_of_life_interval()?;
         let every_ms = i64::try_from(every.as_millis()).unwrap_or(i64::MAX);
         Some(self.alive_ms.saturating_add(every_ms))
     }

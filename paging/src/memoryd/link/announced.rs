@@ -22,7 +22,7 @@ impl TimedAnnouncement {
 
     /// Returns the announcement with its durations adjusted to `now`, for recruiters that connect
     /// later.
-    pub(super) fn told_at(&self, now: Instant) -> Announcement {
+    pub(super) fn adjusted_to(&self, now: Instant) -> Announcement {
         let passed = now.saturating_duration_since(self.at).as_millis();
         let passed_ms = i64::try_from(passed).unwrap_or(i64::MAX);
         let mut told = Announcement::clone(&self.announcement);
@@ -63,8 +63,8 @@ mod tests {
             ..Announcement::default()
         };
         let announced = TimedAnnouncement::now(Arc::new(announcement.clone()));
-        assert_eq!(announced.told_at(announced.at), announcement);
-        let told = announced.told_at(announced.at + Duration::from_secs(2));
+        assert_eq!(announced.adjusted_to(announced.at), announcement);
+        let told = announced.adjusted_to(announced.at + Duration::from_secs(2));
         let quota = told.quota;
         assert_eq!(
             (quota.age_ms, quota.idle_for_ms, quota.idle_in_ms),

@@ -98,7 +98,7 @@ impl Link {
             }
             tokio::select! {
                 () = sleep(wait) => (),
-                End = core_gone(&mut self.end, &mut self.latest) => return,
+                End = wait_for_core_end(&mut self.end, &mut self.latest) => return,
             }
         }
     }
@@ -111,7 +111,7 @@ impl Link {
             shown,
         } = tokio::select! {
             connected = connecting => connected?,
-            End = core_gone(&mut self.end, &mut self.latest) => return Ok(End),
+            End = wait_for_core_end(&mut self.end, &mut self.latest) => return Ok(End),
         };
         if said.take().is_some() {
             eprintln!("gleaner-memoryd: linked with recruiter {}", self.address);
@@ -169,7 +169,7 @@ impl Link {
                 heard = connection.socket.next() => {
                     connection.heard_at = Instant::now();
                     let heard = heard.ok_or(LinkError::Ended)?.map_err(failure)?;
-                    if self.hear(connection, heard).await?.is_some() {
+                    if self.handle_message(connection, heard).await?.is_some() {
                         return Ok(End);
                     }
                 }
@@ -194,7 +194,7 @@ impl Link {
         let Some(latest) = &self.latest else {
             return Ok(());
         };
-        let mut announcement = latest.told_at(Instant::now());
+        let mut announcement = latest.adjusted_to(Instant::now());
         announcement.address = self.pages.as_ref().map(|at| match at {
             PageAddress::Named(address) => address.clone(),
             PageAddress::Port(port) => SocketAddr::new(connection.here, *port).to_string(),
@@ -204,7 +204,7 @@ impl Link {
             .await
     }
 
-    async fn hear(
+    async fn handle_message(
         &mut self,
         connection: &mut Connection,
         message: Message,
@@ -217,7 +217,7 @@ impl Link {
         match serde_json::from_str(text).map_err(LinkError::Message)? {
             RecruiterMessage::Request(request) => self.ask(connection, request).await,
             RecruiterMessage::Revocations(lists) => {
-                self.take_in(&lists.pem);
+                self.accept_revocations(&lists.pem);
                 Ok(None)
             }
             RecruiterMessage::Refused(refusal) => Err(LinkError::Refused(refusal)),
@@ -226,7 +226,7 @@ impl Link {
     }
 
     /// Accepts revocation lists. A wrong list does not end the link: the recruiter's other messages may be right.
-    fn take_in(&mut self, pem: &str) {
+    fn accept_revocations(&mut self, pem: &str) {
         let rejected = self.entrance.receive(pem).err();
         let rejected = rejected.map(|error| one_line(&error.to_string()));
         if let Some(why) = &rejected
@@ -320,7 +320,7 @@ fn look(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) {
 }
 
 /// Waits for the end of the core; keeps its announcements until then.
-async fn core_gone(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) -> End {
+async fn wait_for_core_end(end: &mut LinkEnd, latest: &mut Option<TimedAnnouncement>) -> End {
     loop {
         let changed = end.announcements.changed().await;
         look(end, latest);

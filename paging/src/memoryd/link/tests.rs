@@ -94,7 +94,7 @@ impl Core {
     fn waiting(&self) -> Option<CoreMessage> {
         // One request at a time, as in the tests.
         loop {
-            match self.links.hear_one()? {
+            match self.links.take_message()? {
                 CoreMessage::Revocations { .. } => {}
                 told => return Some(told),
             }
@@ -575,7 +575,7 @@ async fn lists_hold_whoever_brings_them_and_a_revoked_recruiter_is_left() {
     let again = entrance(&settings, &state, &links);
     assert_eq!(again.lists(), held);
     assert!(matches!(
-        links.hear_one(),
+        links.take_message(),
         Some(CoreMessage::Revocations { held: Some(held), .. }) if held.certificates_count == 1
     ));
     core.end();

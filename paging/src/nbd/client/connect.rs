@@ -2,7 +2,7 @@
 
 use super::tls::Tls;
 use super::wire::Wire;
-use crate::nbd::channel::{PlainStream, left};
+use crate::nbd::channel::{PlainStream, remaining_time};
 use crate::nbd::wire::{
     GREETING, MOST_TEXT_BYTES, OPTION_MAGIC, REPLY_MAGIC, handshake, info, option, reply, take,
 };
@@ -113,7 +113,7 @@ pub fn connect(
         Server::Tcp(address) => PlainStream::tcp(tcp(address, until)?)?,
         Server::Unix(path) => PlainStream::Unix(UnixStream::connect(path)?),
     };
-    introduce(Wire::plain(plain), export, tls, left(until)?)
+    introduce(Wire::plain(plain), export, tls, remaining_time(until)?)
 }
 
 /// Negotiates with the server at the other end of `wire`, within `patience` in total.
@@ -158,7 +158,7 @@ fn tcp(address: &str, until: Instant) -> io::Result<TcpStream> {
     let mut failed = io::Error::new(io::ErrorKind::NotFound, "no such name");
     let found: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
     for one in found {
-        match TcpStream::connect_timeout(&one, left(until)?) {
+        match TcpStream::connect_timeout(&one, remaining_time(until)?) {
             Ok(stream) => return Ok(stream),
             Err(e) => failed = e,
         }
@@ -180,7 +180,7 @@ impl ClientNegotiation {
 
     fn fill(&mut self, mut into: &mut [u8]) -> io::Result<()> {
         while !into.is_empty() {
-            self.wire.set_patience(Some(left(self.until)?))?;
+            self.wire.set_patience(Some(remaining_time(self.until)?))?;
             match self.wire.read(into) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => into = &mut into[count..],
@@ -195,7 +195,7 @@ impl ClientNegotiation {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.wire.set_patience(Some(left(self.until)?))?;
+        self.wire.set_patience(Some(remaining_time(self.until)?))?;
         self.wire.write_all(bytes)?;
         self.wire.flush()
     }

@@ -60,7 +60,7 @@ impl Memcached {
         Err(self.failure(format!("cache_memlimit: {answer}")))
     }
 
-    pub(super) fn give_back(&mut self) -> Result<(), Failure> {
+    pub(super) fn shrink_to_limit(&mut self) -> Result<(), Failure> {
         let limit_bytes = self.state()?.limit_bytes;
         let begin = Instant::now();
         while begin.elapsed() < AT_ONCE {

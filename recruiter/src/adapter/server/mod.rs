@@ -62,15 +62,15 @@ impl Server {
     }
 
     /// Makes the server give back memory above its limit, for a limited time.
-    pub(super) fn give_back(&mut self) -> Result<(), Failure> {
+    pub(super) fn shrink_to_limit(&mut self) -> Result<(), Failure> {
         match self {
-            Self::Memcached(server) => server.give_back(),
-            Self::Redis(server) => server.give_back(),
+            Self::Memcached(server) => server.shrink_to_limit(),
+            Self::Redis(server) => server.shrink_to_limit(),
         }
     }
 
-    /// Returns true if another call of [`Self::give_back`] right away gives back more.
-    pub(super) fn gives_back_by_and_by(&self) -> bool {
+    /// Returns true if another call of [`Self::shrink_to_limit`] right away gives back more.
+    pub(super) fn reclaims_gradually(&self) -> bool {
         matches!(self, Self::Memcached(_))
     }
 

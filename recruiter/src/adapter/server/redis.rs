@@ -81,7 +81,7 @@ impl Redis {
 
     /// Has the allocator return evicted memory, which it would otherwise keep; dirty pages are returned only
     /// slowly.
-    pub(super) fn give_back(&mut self) -> Result<(), Failure> {
+    pub(super) fn shrink_to_limit(&mut self) -> Result<(), Failure> {
         self.try_with(|connection| cmd("MEMORY").arg("PURGE").query(connection))
     }
 

@@ -100,17 +100,17 @@ pub(super) fn answer(view: &View) -> Option<String> {
     ))
 }
 
-fn aheads(view: &View) -> Vec<f64> {
-    let mut aheads: Vec<f64> = stays(view, Scope::All).map(|g| g.ahead_s).collect();
-    aheads.sort_by(f64::total_cmp);
-    aheads.dedup();
-    aheads
+fn horizons(view: &View) -> Vec<f64> {
+    let mut horizons: Vec<f64> = stays(view, Scope::All).map(|g| g.ahead_s).collect();
+    horizons.sort_by(f64::total_cmp);
+    horizons.dedup();
+    horizons
 }
 
 /// Figure of bytes by horizon, one line per probability.
 pub(super) fn figure(view: &View) -> Option<Figure> {
-    let aheads = aheads(view);
-    if aheads.len() < 2 {
+    let horizons = horizons(view);
+    if horizons.len() < 2 {
         return None;
     }
     let largest = stays(view, Scope::All).map(|g| g.bytes).max()? as f64;
@@ -123,7 +123,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
             Scope::Idle => (DashType::Dash, "dash"),
         };
         for (probability, colour) in PROBABILITIES {
-            let points: Vec<(f64, f64)> = aheads
+            let points: Vec<(f64, f64)> = horizons
                 .iter()
                 .filter_map(|ahead| {
                     let bytes = at(view, scope, *ahead, probability)?;
@@ -155,8 +155,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     let x_axis = axis()
         .type_(AxisType::Log)
         .title("duration")
-        .tick_text(aheads.iter().map(|s| seconds(*s)).collect())
-        .tick_values(aheads.clone());
+        .tick_text(horizons.iter().map(|s| seconds(*s)).collect())
+        .tick_values(horizons.clone());
     let y_axis = axis()
         .title(unit.name)
         .range_mode(RangeMode::ToZero)
@@ -164,7 +164,7 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     Some(Figure {
         id: format!("{}guarantees", view.prefix),
         title: "Lendable memory that stayed available, by duration".into(),
-        sentence: sentence(view, &aheads),
+        sentence: sentence(view, &horizons),
         key,
         height_px: 320,
         plot: Plot {
@@ -175,8 +175,8 @@ pub(super) fn figure(view: &View) -> Option<Figure> {
     })
 }
 
-fn sentence(view: &View, aheads: &[f64]) -> String {
-    let (Some(first), Some(last)) = (aheads.first(), aheads.last()) else {
+fn sentence(view: &View, horizons: &[f64]) -> String {
+    let (Some(first), Some(last)) = (horizons.first(), horizons.last()) else {
         return String::new();
     };
     let said = |scope| {
@@ -206,9 +206,9 @@ fn sentence(view: &View, aheads: &[f64]) -> String {
 
 /// Table of the figure's numbers.
 pub(super) fn guarantees(view: &View) -> Option<Table> {
-    let aheads = aheads(view);
+    let horizons = horizons(view);
     let rows = SCOPES.into_iter().flat_map(|scope| {
-        let known: Vec<f64> = aheads
+        let known: Vec<f64> = horizons
             .iter()
             .copied()
             .filter(|ahead| stays(view, scope).any(|g| g.ahead_s == *ahead))

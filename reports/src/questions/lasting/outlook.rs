@@ -42,7 +42,7 @@ pub(super) fn parts(view: &View) -> Vec<Part> {
     let f = view.findings;
     let mut parts = Vec::new();
     if let Some(table) = stays(view) {
-        parts.extend(stays_words(view).map(Part::Say));
+        parts.extend(odds_words(view).map(Part::Say));
         parts.push(Part::Table(table));
     }
     parts.extend(quality_words(f).map(Part::Say));
@@ -89,7 +89,7 @@ fn sum(current: &[&Forecast], scope: Scope, ahead_s: i64) -> RemainingMemory {
     stays
 }
 
-fn stays_words(view: &View) -> Option<String> {
+fn odds_words(view: &View) -> Option<String> {
     let current = current(view);
     let hosts: HashSet<&str> = current.iter().map(|x| x.host_id.as_str()).collect();
     let end_ms = current.iter().map(|x| x.time_ms).max()?;
@@ -450,7 +450,7 @@ mod tests {
             ],
             ..Findings::default()
         };
-        let text = ask(&findings, None, stays_words)
+        let text = ask(&findings, None, odds_words)
             .unwrap()
             .replace('\u{a0}', " ");
         assert!(text.contains("2 hosts had half of their memory"), "{text}");

@@ -111,7 +111,7 @@ fn parts(view: &View, times: &[HostTime]) -> Vec<Part> {
         };
     put(
         "Time covered by samples",
-        tables::seen_words(view, times).into_iter().collect(),
+        tables::coverage_words(view, times).into_iter().collect(),
         vec![tables::coverage(view, times), tables::gaps(view)],
     );
     put(

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Number of hosts on the page: those with the lowest coverage.
 const ROWS_SHOWN: usize = 20;
 
-pub(super) fn seen_words(view: &View, times: &[HostTime]) -> Option<String> {
+pub(super) fn coverage_words(view: &View, times: &[HostTime]) -> Option<String> {
     let (from, until) = time::asked_ms(view)?;
     let samples: i64 = times.iter().map(|t| t.host.samples_count).sum();
     let least = times

@@ -145,11 +145,11 @@ impl Cluster<'_> {
                 match action {
                     Action::RevokeAll(cause) => {
                         let gone = self.end_leases(at);
-                        self.count_gone(cause, gone);
+                        self.count_ended_regions(cause, gone);
                     }
                     Action::Shrink { bytes, cause } => {
                         let gone = self.shrink(at, bytes);
-                        self.count_gone(cause, gone.len() as u64);
+                        self.count_ended_regions(cause, gone.len() as u64);
                         reclaimed = Some(gone);
                     }
                     Action::Answer { outcome, .. } => {
@@ -168,7 +168,7 @@ impl Cluster<'_> {
         Ok(is_granted)
     }
 
-    fn count_gone(&mut self, cause: Cause, regions: u64) {
+    fn count_ended_regions(&mut self, cause: Cause, regions: u64) {
         match cause {
             Cause::Owner | Cause::Load => self.told.reclaimed_count += regions,
             Cause::OwnerUnknown | Cause::AgentLost => self.told.lost_with_host_count += regions,
@@ -210,7 +210,7 @@ impl Cluster<'_> {
         });
         if host.due.map(Ticket::at_ns) != due_ns {
             if let Some(before) = host.due.take() {
-                self.changes.take_back(before);
+                self.changes.cancel(before);
             }
             host.due = due_ns.map(|due_ns| self.changes.put(due_ns, HostEvent::Lending(at)));
             self.next_ns = self.changes.next_ns().unwrap_or(super::NEVER);

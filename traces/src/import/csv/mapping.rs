@@ -127,7 +127,7 @@ impl Mapping {
             };
             return Err((0..0, found));
         }
-        mapping.fills = mapping.filled();
+        mapping.fills = mapping.mapped_columns();
         Ok(mapping)
     }
 
@@ -162,7 +162,7 @@ impl Mapping {
         all.into_iter().chain(own).collect()
     }
 
-    fn filled(&self) -> Vec<(&'static str, &'static str, String)> {
+    fn mapped_columns(&self) -> Vec<(&'static str, &'static str, String)> {
         let (samples, hosts) = (SampleRow::TABLE.name, HostRow::TABLE.name);
         let machine = match &self.machine {
             Some(column) => column.to_string(),

@@ -142,7 +142,7 @@ impl Importer for Pcp {
                         readings.unreadable(format_args!("{name} at {time}"), why);
                         samples += 1;
                     }
-                    ArchiveItem::Mark { time_ms } => readings.stopped_at(time_ms, "stopped"),
+                    ArchiveItem::Mark { time_ms } => readings.note_stop(time_ms, "stopped"),
                 }
                 true
             };

@@ -125,7 +125,7 @@ impl Server {
         });
         match found {
             Ok(()) => Ok(days),
-            Err(trouble) => Err(self.gave_up("query_range", trouble)),
+            Err(trouble) => Err(self.request_error("query_range", trouble)),
         }
     }
 
@@ -207,7 +207,9 @@ impl Server {
                 url: url(),
                 why,
             })),
-            Answer::Refused { kind, why } if is_too_much(&kind, &why) => Err(Trouble::TooMuch(why)),
+            Answer::Refused { kind, why } if exceeds_query_limits(&kind, &why) => {
+                Err(Trouble::TooMuch(why))
+            }
             Answer::Refused { why, .. } => Err(Trouble::Failed(PrometheusError::Refused {
                 url: url(),
                 why,
@@ -219,7 +221,7 @@ impl Server {
         format!("{}/api/v1/{endpoint}", self.url)
     }
 
-    fn gave_up(&self, endpoint: &str, trouble: Trouble) -> PrometheusError {
+    fn request_error(&self, endpoint: &str, trouble: Trouble) -> PrometheusError {
         match trouble {
             Trouble::Failed(error) => error,
             Trouble::TooMuch(why) => PrometheusError::TooMuch {
@@ -255,7 +257,7 @@ impl Origin for Server {
                     Err(Trouble::TooMuch(_)) if to_ms - from_ms > SHORTEST_MS => {
                         self.window_ms = SHORTEST_MS.max((to_ms - from_ms) / 2);
                     }
-                    Err(trouble) => return Err(self.gave_up("query", trouble)),
+                    Err(trouble) => return Err(self.request_error("query", trouble)),
                 }
             }
         }
@@ -264,7 +266,7 @@ impl Origin for Server {
 }
 
 /// Returns true if the query exceeded `--query.max-samples` or `--query.timeout`.
-fn is_too_much(kind: &str, why: &str) -> bool {
+fn exceeds_query_limits(kind: &str, why: &str) -> bool {
     ["timeout", "canceled"].contains(&kind) || why.contains("too many samples")
 }
 

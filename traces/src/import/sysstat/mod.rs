@@ -120,7 +120,7 @@ impl Sysstat {
         let mut restarts: Vec<(i64, Option<i64>)> = restarts.collect();
         restarts.sort_unstable();
         for (time_ms, _) in &restarts {
-            readings.stopped_at(*time_ms, "boot");
+            readings.note_stop(*time_ms, "boot");
         }
         readings.host_is(facts(host));
         for (at, entry) in host.entries.iter().enumerate() {

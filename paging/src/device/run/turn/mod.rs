@@ -106,16 +106,16 @@ impl Turn {
             self.device.now(self.now_us());
             for (who, is_readable) in heard {
                 match who {
-                    Origin::Bell => self.hear_messages(),
-                    Origin::Disk => self.hear_disk(),
-                    Origin::Client(number) => self.hear_client(number, is_readable),
-                    Origin::Server(number) => self.hear_server(number, is_readable),
+                    Origin::Bell => self.process_messages(),
+                    Origin::Disk => self.read_disk_answers(),
+                    Origin::Client(number) => self.read_client(number, is_readable),
+                    Origin::Server(number) => self.read_server(number, is_readable),
                 }
             }
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
                 self.device.tick();
-                self.look_after_servers();
+                self.check_servers();
             }
             self.act();
         }
@@ -166,7 +166,7 @@ impl Turn {
         Ok(heard.collect())
     }
 
-    fn hear_messages(&mut self) {
+    fn process_messages(&mut self) {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.handle.bell, &mut count); // the count does not matter
         while let Ok(message) = self.inbox.try_recv() {
@@ -191,7 +191,7 @@ impl Turn {
                         attempts: Attempts::default(),
                     };
                     self.servers.insert(self.next_number as u32, held);
-                    self.look_after_servers();
+                    self.check_servers();
                 }
                 Message::Leave(lease) => self.leave(&lease),
                 Message::Over(lease) => {
@@ -209,7 +209,7 @@ impl Turn {
         }
     }
 
-    fn hear_disk(&mut self) {
+    fn read_disk_answers(&mut self) {
         let mut done = Vec::new();
         if let Some(disk) = &self.disk {
             disk.done(&mut done);
@@ -224,7 +224,7 @@ impl Turn {
         }
     }
 
-    fn hear_client(&mut self, number: u64, is_readable: bool) {
+    fn read_client(&mut self, number: u64, is_readable: bool) {
         let Some((client, _)) = self.clients.get_mut(&number) else {
             return;
         };
@@ -243,7 +243,7 @@ impl Turn {
         }
     }
 
-    fn hear_server(&mut self, key: u32, is_readable: bool) {
+    fn read_server(&mut self, key: u32, is_readable: bool) {
         let Some(held) = self.servers.get_mut(&key) else {
             return;
         };
@@ -330,7 +330,7 @@ impl Turn {
                     Distrust::Silent => io::ErrorKind::TimedOut,
                     Distrust::Unasked => io::ErrorKind::InvalidData,
                 };
-                if let Some((key, _)) = self.held(number) {
+                if let Some((key, _)) = self.lease_slot(number) {
                     self.disconnected(key, &why.into());
                 }
             }

@@ -86,7 +86,7 @@ impl Turn {
         self.device.server_up(number);
     }
 
-    pub(super) fn look_after_servers(&mut self) {
+    pub(super) fn check_servers(&mut self) {
         let now_us = self.now_us();
         for (key, held) in &mut self.servers {
             if held.connection.is_none() {
@@ -96,13 +96,13 @@ impl Turn {
         }
         if self.demanded.is_none_or(|last| last.elapsed() >= DEMAND) {
             self.demanded = Some(Instant::now());
-            self.give_up_leases();
+            self.return_unreachable_leases();
             let _ = self.told.send(LeaseNews::Demand(self.demand()));
         }
     }
 
     /// Returns leases on hosts that this host cannot reach, although the recruiter can.
-    fn give_up_leases(&mut self) {
+    fn return_unreachable_leases(&mut self) {
         let is_hopeless = |held: &ServerSlot| {
             held.number.is_none()
                 && held.source.lease.is_some()
@@ -142,10 +142,10 @@ impl Turn {
             self.device.server_down(number);
         }
         self.note(&line);
-        self.look_after_servers();
+        self.check_servers();
     }
 
-    pub(super) fn held(&mut self, number: u8) -> Option<(u32, &mut ServerSlot)> {
+    pub(super) fn lease_slot(&mut self, number: u8) -> Option<(u32, &mut ServerSlot)> {
         self.servers
             .iter_mut()
             .find(|(_, held)| held.number == Some(number))
@@ -153,18 +153,18 @@ impl Turn {
     }
 
     pub(super) fn connection(&mut self, number: u8) -> Option<&mut Connection> {
-        self.held(number)?.1.connection.as_mut()
+        self.lease_slot(number)?.1.connection.as_mut()
     }
 
     pub(super) fn release(&mut self, number: u8) {
         let (now_us, refraction_us) = (self.now_us(), self.refraction_us);
-        let Some((key, held)) = self.held(number) else {
+        let Some((key, held)) = self.lease_slot(number) else {
             return;
         };
         let Some(lease) = held.source.lease.clone() else {
             // A server given by hand is tried again after the refraction period.
             (held.number, held.connection) = (None, None);
-            held.attempts.refrain(now_us, refraction_us);
+            held.attempts.delay_reconnect(now_us, refraction_us);
             return;
         };
         self.servers.remove(&key);
