@@ -41,7 +41,7 @@ impl Collector {
             data,
         };
         let url = |line: String| line.rsplit(' ').next().unwrap().to_owned();
-        if config.contains("listen = ") {
+        if config.lines().any(|line| line.starts_with("listen = ")) {
             collector.tls_url = Some(url(collector.hear("listening on https:")));
         }
         collector.url = url(collector.hear("listening on http:"));

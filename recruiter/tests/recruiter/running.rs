@@ -53,7 +53,7 @@ impl Recruiter {
             tls_url: None,
         };
         let url = |line: String| line.rsplit(' ').next().unwrap().to_owned();
-        if config.contains("listen = ") {
+        if config.lines().any(|line| line.starts_with("listen = ")) {
             recruiter.tls_url = Some(url(recruiter.hear("listening on https:")));
         }
         recruiter.url = url(recruiter.hear("listening on http:"));
