@@ -54,7 +54,7 @@ impl Service {
         match Config::resolve(self.args.clone()?) {
             Ok(config) => Some(config),
             Err(error) => {
-                say(&format!("goes on with the settings it has: {error}"));
+                say(&format!("continues with its present settings: {error}"));
                 None
             }
         }
@@ -83,10 +83,10 @@ impl Service {
 /// Applies a new configuration as far as possible without a restart, and logs the keys that need one.
 pub(crate) fn taken_up(before: &Config, next: Config) -> Arc<Config> {
     let (next, left_out) = before.followed_by(next);
-    say("the configuration was read again");
+    say("the configuration was reloaded");
     if !left_out.is_empty() {
         let keys = left_out.join(", ");
-        say(&format!("what changed in {keys} holds after a restart"));
+        say(&format!("changes of {keys} take effect after a restart"));
     }
     Arc::new(next)
 }

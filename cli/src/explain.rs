@@ -77,9 +77,7 @@ fn words(e: &Explanation) -> String {
     text += &idle(e);
     match &e.quota {
         Some(quota) => text += &self::quota(quota, e.idle.verdict == "idle"),
-        None => {
-            text += "\nLease quota\n  cannot be told: the trace does not say where memory went\n"
-        }
+        None => text += "\nLease quota\n  unknown: the trace does not say where memory went\n",
     }
     text += &consumers("Active processes, largest first", &e.processes);
     text += &consumers("Files in use, most cached first", &e.files);

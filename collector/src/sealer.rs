@@ -249,7 +249,7 @@ impl Work {
         let kept = journal::keep_rejected(self.journal.folder(), number, index, entry)?;
         self.progress().set_aside_batches_count += 1;
         eprintln!(
-            "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing goes on",
+            "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing continues",
             kept.display()
         );
         Ok(())

@@ -272,7 +272,7 @@ impl Run {
     fn wait(&mut self) -> Result<Wakeup, Error> {
         if !self.progress.turns() {
             say(
-                "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
+                "the last sample was late, and listeners received nothing: reading it is slow, or the disk is slow to write",
             );
         }
         self.progress.waits(self.config.sample_interval);
@@ -333,7 +333,7 @@ fn listen(config: &Config) -> Server {
     Server::open(path, config.sample_interval_ms()).unwrap_or_else(|why| {
         let path = path.display();
         say(&format!(
-            "nobody can listen at {path}: {why}; choose another place with --socket"
+            "cannot open the socket {path}: {why}; choose another place with --socket"
         ));
         Server::default()
     })

@@ -14,7 +14,8 @@ pub(crate) struct Collection {
 impl Collection {
     /// Starts `gleaner collect --local` with a one-second interval, into `folder`.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot tell where gleaner lies")?;
+        let program = std::env::current_exe()
+            .context("cannot determine the folder of the program gleaner")?;
         let child = Command::new(&program)
             .args([
                 "collect",

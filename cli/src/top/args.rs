@@ -90,7 +90,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = gleaner_schemas::interval::parse(text)?;
     if interval < SHORTEST {
-        return Err("200ms is the least".to_owned());
+        return Err("the minimum is 200ms".to_owned());
     }
     Ok(interval)
 }

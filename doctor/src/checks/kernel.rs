@@ -101,7 +101,7 @@ pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
     let cgroup = at_boot(
         Message::CgroupMissing,
         "control groups",
-        "no control groups v2 at /sys/fs/cgroup: memory is not told by service",
+        "no control groups v2 at /sys/fs/cgroup: memory cannot be attributed to services",
         "systemd.unified_cgroup_hierarchy=1",
     );
     note(traces, kernel.has_cgroup2, "control groups v2", cgroup);

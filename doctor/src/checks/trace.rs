@@ -57,8 +57,9 @@ pub(crate) fn read(program: &Path, database: &Path) -> Result<Trace, String> {
 /// Parses the output. Exit code 3 says that no sample was written recently; the document is still printed.
 fn told(said: &ProgramOutput) -> Result<Trace, String> {
     match said.code {
-        Some(0 | 3) => serde_json::from_str(&said.output)
-            .map_err(|e| format!("gleaner-agent status says what this version does not know: {e}")),
+        Some(0 | 3) => serde_json::from_str(&said.output).map_err(|e| {
+            format!("gleaner-agent status printed something that this version does not know: {e}")
+        }),
         _ => Err(said
             .errors
             .trim()

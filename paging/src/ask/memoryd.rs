@@ -36,7 +36,7 @@ pub enum AskError {
         socket: PathBuf,
     },
     /// The answer is of another version, or of another program.
-    #[error("gleaner-memoryd at {} says what this version does not know", .socket.display())]
+    #[error("gleaner-memoryd at {} sent something that this version does not know", .socket.display())]
     Foreign {
         /// Path of the socket.
         socket: PathBuf,

@@ -338,7 +338,7 @@ async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome
             Err(Refusal {
                 kind: RefusalKind::Unreachable,
                 detail: format!(
-                    "host {host_id} has the lease, and {words}; the lease goes on there meanwhile"
+                    "host {host_id} has the lease, and {words}; the lease continues there meanwhile"
                 ),
                 retry_in_ms: Some(1000),
             }

@@ -261,7 +261,7 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
         assert_eq!(shipper.end(), (Some(0), Vec::new()));
         let (code, said) = fail(ship(&database, &collector.url(), "").arg("--once"));
         assert_eq!(code, 1);
-        assert!(said.contains("not all is shipped"), "{said}");
+        assert!(said.contains("not all records are shipped"), "{said}");
 
         collector.state().poison = None;
         succeed(ship(&database, &collector.url(), "").arg("--once"));
@@ -359,7 +359,7 @@ fn a_second_shipper_is_refused_and_so_is_a_collector_in_the_clear() {
     };
     refused(&collector.url(), "another gleaner-agent is shipping");
     shipper.kill();
-    refused("http://192.0.2.1:7443", "in the clear");
+    refused("http://192.0.2.1:7443", "unencrypted");
     refused("", "no collector is named");
     refused("https://127.0.0.1:7443", "host.pem is not there");
     let (_, said) = fail(agent().args(["--database", "/nowhere/trace.db", "ship"]));

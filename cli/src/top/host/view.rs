@@ -352,7 +352,7 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ("?", "this page, and back"),
         (
             "Owner",
-            "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent tells of a return at once.",
+            "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent reports a return immediately.",
         ),
         (
             "Lendable",

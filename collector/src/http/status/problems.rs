@@ -99,7 +99,7 @@ fn disk(status: &Status) -> Option<Problem> {
         return Some(problem(
             Kind::DiskFull,
             format!(
-                "The disk is full: {} are free, {} of them kept in reserve. Hosts are told to come again.",
+                "The disk is full: {} are free, {} of them kept in reserve. Hosts are asked to retry later.",
                 Bytes::from(free),
                 Bytes::from(reserve)
             ),
@@ -157,12 +157,12 @@ fn certificate(status: &Status) -> Option<Problem> {
     }
     let text = if left_ms <= 0 {
         format!(
-            "The collector's certificate ended on {} UTC: no host believes it any more.",
+            "The collector's certificate ended on {} UTC: hosts no longer accept it.",
             utc(until_ms)
         )
     } else {
         format!(
-            "The collector's certificate ends in {}, on {} UTC; no host will believe it then.",
+            "The collector's certificate ends in {}, on {} UTC; hosts will not accept it then.",
             brief_length(left_ms),
             utc(until_ms)
         )

@@ -64,9 +64,7 @@ impl Columns {
             return Err(refused(format!("{:?} has no value", rest.trim())));
         }
         if columns.object == 0 {
-            return Err(refused(
-                "no column says which object is asked for".to_owned(),
-            ));
+            return Err(refused("no column names the requested object".to_owned()));
         }
         Ok(columns)
     }
