@@ -126,7 +126,11 @@ fn the_service_manager_hears_of_each_daemons_life() {
             (0..2).for_each(|_| service.manager.hear_of_life());
         }
         let said = service.end();
-        let words = ["configuration was reloaded", "continues with", "after a restart"];
+        let words = [
+            "configuration was reloaded",
+            "continues with",
+            "after a restart",
+        ];
         let of_these = |line: &&String| words.iter().any(|word| line.contains(word));
         let lines: Vec<&String> = said.iter().filter(of_these).collect();
         let [broken, good, fixed, left_out] = lines[..] else {
