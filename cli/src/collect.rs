@@ -76,7 +76,7 @@ const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     if !args.local {
-        bail!("say --local; a collector for many hosts is `gleaner-collector run`");
+        bail!("add --local; a collector for many hosts is `gleaner-collector run`");
     }
     // The agent recognises Gleaner's daemons by this name and never counts them as the owner's work.
     rustix::thread::set_name(c"gleaner-collect").context("cannot take a name")?;

@@ -302,7 +302,7 @@ impl Run {
         {
             let why = std::io::Error::from(errno);
             say(&format!(
-                "the owner's return at a terminal is seen by samples only: inotify: {why}"
+                "only samples detect the owner's return at a terminal: inotify: {why}"
             ));
         }
         let is_stored = self.recorder.sample(*published.sample)?;

@@ -93,7 +93,7 @@ pub fn once(config: &Config) -> Result<Summary, Error> {
     match shipper.round() {
         Ok(true) => shipper.summary(),
         Ok(false) => Err(Error::Unshipped {
-            why: "some records have to stay here for now, as said above".to_owned(),
+            why: "some records stay here for now, for the reasons above".to_owned(),
         }),
         Err(trouble) => Err(Error::Unshipped {
             why: trouble.to_string(),

@@ -36,7 +36,7 @@ impl Collection {
     /// Fails if the process has ended.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("gleaner collect ended too early ({status}); what it said stands above");
+            bail!("gleaner collect ended too early ({status}); its output is above");
         }
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Collection {
         }
         let status = self.child.wait()?;
         if !status.success() {
-            bail!("gleaner collect failed ({status}); what it said stands above");
+            bail!("gleaner collect failed ({status}); its output is above");
         }
         Ok(())
     }

@@ -120,11 +120,11 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
     match (trace.last_sample_age_ms, trace.is_healthy, trace.is_running) {
         (Some(age_ms), true, _) => Finding::ok("trace", said(age_ms)),
         (Some(age_ms), false, true) => {
-            let found = format!("{}: the agent runs, and stores nothing", said(age_ms));
+            let found = format!("{}: the agent runs, but stores nothing", said(age_ms));
             Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (Some(age_ms), false, false) => {
-            let found = format!("{}: no agent is at work on it", said(age_ms));
+            let found = format!("{}: no agent writes it", said(age_ms));
             Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (None, _, true) => Finding::of(
@@ -134,7 +134,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
         ),
         (None, _, false) => {
             let found = format!(
-                "{} has no sample, and no agent is at work on it",
+                "{} has no sample, and no agent writes it",
                 database.display()
             );
             Finding::of(Message::TraceOld, "trace", found).remedy(start)

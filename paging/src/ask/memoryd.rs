@@ -56,7 +56,7 @@ pub fn memoryd(socket: &Path, command: OwnerCommand) -> Result<OwnerReply, AskEr
         socket: socket.to_owned(),
         why: match e.kind() {
             ErrorKind::NotFound => format!("there is no such socket; {START}"),
-            ErrorKind::ConnectionRefused => format!("nobody listens there; {START}"),
+            ErrorKind::ConnectionRefused => format!("no program listens there; {START}"),
             _ => e.to_string(),
         },
     };

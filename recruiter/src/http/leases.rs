@@ -302,14 +302,14 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
         (None, None) if is_out_of_sight => Err(Refusal {
             kind: RefusalKind::Unreachable,
             detail: format!(
-                "the host of lease {lease_id} missed three announcements; the lease may go on there, and is looked up again when it is back"
+                "the host of lease {lease_id} missed three announcements; the lease may continue there, and is looked up again when the host is back"
             ),
             retry_in_ms: Some(10_000),
         }
         .into()),
         (None, None) => Err(Refusal {
             kind: RefusalKind::UnknownLease,
-            detail: format!("no host has lease {lease_id}: it has ended, or was never there"),
+            detail: format!("no host has lease {lease_id}: it has ended, or never existed"),
             retry_in_ms: None,
         }
         .into()),

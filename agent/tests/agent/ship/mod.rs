@@ -272,7 +272,7 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
 /// A record above the collector's limit is skipped, named and counted; all others arrive.
 #[test]
 fn a_record_above_the_collectors_limit_is_skipped_and_the_rest_arrives() {
-    is_skipped(413, "is larger than the collector takes");
+    is_skipped(413, "is larger than the collector accepts");
 }
 
 /// A record that the collector refuses for good, such as one from before 2000, is skipped as well.
