@@ -326,7 +326,7 @@ impl Work {
         let failure = sealed.clone().err();
         match (&progress.failure, &failure) {
             (None, Some(reason)) => eprintln!(
-                "gleaner-collector: cannot seal: {reason}; what arrives is kept in the journal"
+                "gleaner-collector: cannot seal: {reason}; new batches stay in the journal"
             ),
             (Some(_), None) => eprintln!("gleaner-collector: sealing again"),
             _ => {}

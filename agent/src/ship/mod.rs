@@ -161,7 +161,7 @@ impl FailureSeries {
         self.since.get_or_insert_with(Instant::now);
         if is_second && self.said.is_none() {
             say(&format!(
-                "{text}; nothing is lost meanwhile, and it is tried again until it works"
+                "{text}; nothing is lost, and shipping retries until it works"
             ));
             self.said = Some(text);
         }
