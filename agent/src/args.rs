@@ -11,14 +11,14 @@ Examples:
   gleaner-agent run --sample-interval 90s  trace until interrupted
   gleaner-agent status                     whether tracing works, and what it cannot read
   gleaner-agent inspect                    what has been recorded about you
-  gleaner-agent export /srv/gleaner/data   hand the trace on to a dataset
+  gleaner-agent export /srv/gleaner/data   add the trace to a dataset
 
 Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong usage
-  3  status: no sample has been written lately
-  4  export: done, but a damaged database could not be read whole";
+  3  status: not healthy, for example without recent samples
+  4  export: done, but parts of a damaged database were unreadable";
 
 /// Traces the memory of this host: who uses it, how much is available, when the owner is away.
 #[derive(Clone, Debug, Parser)]
@@ -35,29 +35,29 @@ pub struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct GlobalArgs {
-    /// Configuration in TOML [default: /etc/gleaner/agent.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/agent.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]
+    /// Database of the trace [default: /var/lib/gleaner/trace.db as root, else $XDG_STATE_HOME/gleaner/trace.db]
     #[arg(long, global = true, value_name = "FILE")]
     pub database: Option<PathBuf>,
-    /// Socket for local daemons, or none [default: /run/gleaner/agent.sock as root, else
+    /// Socket for local daemons, or `none` [default: /run/gleaner/agent.sock as root, else
     /// $XDG_RUNTIME_DIR/gleaner/agent.sock]
     #[arg(long, global = true, value_name = "FILE")]
     pub socket: Option<PathBuf>,
     /// Time between samples, like 90s, 1m30s or 500ms [default: 90s]
     #[arg(long, global = true, value_name = "TIME", value_parser = crate::interval::parse)]
     pub sample_interval: Option<Duration>,
-    /// The kernel's process files, or a captured tree of another host's
+    /// Folder of the kernel's process files, or of a copy from another host
     #[arg(long, global = true, value_name = "DIR", default_value = "/proc")]
     pub proc_root: PathBuf,
-    /// The kernel's device descriptions
+    /// Folder of the kernel's device descriptions
     #[arg(long, global = true, value_name = "DIR", default_value = "/sys")]
     pub sys_root: PathBuf,
-    /// Input devices and terminals
+    /// Folder of input devices and terminals
     #[arg(long, global = true, value_name = "DIR", default_value = "/dev")]
     pub dev_root: PathBuf,
-    /// Users' runtime folders, in which `session` leaves its report
+    /// Folder of the users' runtime folders, in which `session` writes its report
     #[arg(long, global = true, value_name = "DIR", default_value = "/run")]
     pub run_root: PathBuf,
     /// Page size of the host that a captured tree is of
@@ -89,7 +89,7 @@ impl Default for GlobalArgs {
 /// Subcommand of the agent.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Sample at each interval into the database, until interrupted
+    /// Write a sample into the database at each interval, until interrupted
     #[command(after_help = "Examples:
   sudo gleaner-agent run                         # every 90 s, until Ctrl-C or SIGTERM
   gleaner-agent run --sample-interval 1s --samples 30 --database /tmp/trace.db")]
@@ -101,7 +101,7 @@ pub enum Command {
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// Print as JSON, with every key that is set and its value
+        /// Print as JSON, with all set keys and their values
         #[arg(long)]
         json: bool,
     },
@@ -114,10 +114,10 @@ pub enum Command {
         /// Print as JSON: each field with its unit, and the values that could not be read
         #[arg(long)]
         json: bool,
-        /// Time to watch first, so that processes that use CPU can be told from idle ones
+        /// Time to observe CPU use first, which distinguishes active processes from idle ones
         #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::interval::parse)]
         settle: Duration,
-        /// Compare CPU times with those of this captured /proc instead of watching
+        /// Compare CPU times with those of this earlier copy of /proc instead of observing
         #[arg(long, value_name = "DIR")]
         before: Option<PathBuf>,
     },
@@ -127,29 +127,29 @@ pub enum Command {
   WAYLAND_DISPLAY=wayland-0 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
   DISPLAY=:1 XDG_RUNTIME_DIR=/run/user/1000 gleaner-agent session
 
-Says only when the last activity was, by the time of a file in $XDG_RUNTIME_DIR; ends with the session.")]
+Reports only the time of the last activity, as the time of a file in $XDG_RUNTIME_DIR. Ends with the session.")]
     Session {
-        /// Time between looks, 20s at most
+        /// Time between checks for activity, 1ms to 20s
         #[arg(long, value_name = "TIME", default_value = "5s", value_parser = crate::session::look_interval)]
         every: Duration,
     },
-    /// Listen to the running agent: each sample, and when the owner leaves and returns
+    /// Print each sample of the running agent, and when the owner leaves and returns
     #[command(after_help = "Examples:
   gleaner-agent watch
   gleaner-agent watch --json | jq -c 'select(.type == \"owner\")'
 
-Ends with the agent, with exit code 1. docs/live.md describes the messages.")]
+When the agent ends, so does this, with exit code 1. docs/live.md describes the messages.")]
     Watch {
-        /// The messages as received, one a line
+        /// Print the messages as received, one per line
         #[arg(long)]
         json: bool,
     },
-    /// Print the state of tracing, and the values that it may not read
+    /// Print the state of tracing, and the values that the agent may not read
     #[command(after_help = "Examples:
   gleaner-agent status
   gleaner-agent status --json || mail -s 'gleaner-agent needs a look' root
 
-Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
+Exit codes: 0 healthy, 3 not healthy, 1 there is no trace.")]
     Status {
         /// Print the result as JSON
         #[arg(long)]
@@ -161,32 +161,32 @@ Exit codes: 0 healthy, 3 not healthy, 1 no trace to tell of.")]
   gleaner-agent inspect --last 1h
   gleaner-agent inspect --json | jq -r '.programs[].name'")]
     Inspect {
-        /// Only records younger than this
+        /// Maximum age of the records that are described
         #[arg(long, value_name = "TIME", value_parser = crate::interval::parse)]
         last: Option<Duration>,
-        /// Print as JSON: every name
+        /// Print as JSON, with every name
         #[arg(long)]
         json: bool,
     },
-    /// Return the space that deletion freed in the database to the disk, with the agent stopped
+    /// Return the space of deleted records in the database to the disk; stop the agent first
     #[command(after_help = "Examples:
   gleaner-agent vacuum
   gleaner-agent vacuum --json --database /tmp/trace.db
 
-A running agent gives pages back by itself, a little after each sample; see `retention` and `database_limit`
-in the configuration.")]
+A running agent does so by itself, a little after each sample; see `retention` and `database_limit` in the
+configuration.")]
     Vacuum {
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Write the records of this host's trace that a dataset does not have yet
+    /// Add to a dataset the records of this host's trace that it lacks
     #[command(after_help = "Examples:
   gleaner-agent export /srv/gleaner/dataset
   gleaner-agent export --json --database /tmp/trace.db /tmp/dataset
   gleaner-agent export --database /var/lib/gleaner/trace.db.damaged-20261121T142300Z DIR
 
-Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 failed.")]
+Exit codes: 0 done, 4 done except for unreadable parts of a damaged database, 1 failed.")]
     Export {
         /// Folder of the dataset; created if it does not exist
         #[arg(value_name = "DIR")]
@@ -195,32 +195,33 @@ Exit codes: 0 done, 4 done but for what a damaged database no longer gives, 1 fa
         #[arg(long)]
         json: bool,
     },
-    /// Enrol this host with a collector, by a one-time token from there
+    /// Enrol this host with a collector, by a one-time token from `gleaner pki token`
     #[command(after_help = "Examples:
   gleaner-agent enroll https://collector.example:7443 TOKEN
   gleaner pki token --json | jq -r .token | ssh root@host gleaner-agent enroll https://collector.example:7443 -
 
-The key is made here and never leaves this host; the token names the authority that the collector must have.")]
+The key is made on this host and never leaves it. The token identifies the authority that must have issued the
+collector's certificate.")]
     Enroll {
         /// Address of the collector
         #[arg(value_name = "https://HOST:PORT")]
         collector: String,
-        /// Token as `gleaner pki token` printed it; - reads it from standard input, where no other user of
-        /// this host sees it
+        /// Token as printed by `gleaner pki token`; - reads it from standard input, which hides it from other
+        /// users
         #[arg(value_name = "TOKEN")]
         token: String,
         /// Print the result as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Send the trace to the collector, and continue as it grows
+    /// Send the trace to the collector, then each new record, until interrupted
     #[command(after_help = "Examples:
   gleaner-agent ship                             # until SIGTERM, beside `gleaner-agent run`
-  gleaner-agent ship --once                      # what is there; exit code 0 when the collector has all of it
+  gleaner-agent ship --once                      # the present records; exit code 0 when the collector has all of them
 
-Where to: as enrolled, or as `ship.collector` in the configuration says (docs/shipping.md).")]
+Destination: the collector of the enrolment, or `ship.collector` of the configuration (docs/shipping.md).")]
     Ship {
-        /// Send the present records and end
+        /// Send the present records, then end
         #[arg(long)]
         once: bool,
         /// Print the result as JSON

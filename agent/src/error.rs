@@ -108,7 +108,7 @@ pub enum Error {
         what: String,
     },
     /// Some records could not be shipped.
-    #[error("not all is shipped: {why}")]
+    #[error("not all records are shipped: {why}")]
     Unshipped {
         /// Reason why the remaining records were not shipped.
         why: String,

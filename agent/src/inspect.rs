@@ -283,7 +283,7 @@ impl Inspection {
         }
         writeln!(
             text,
-            "\nWhich programs ran: {} names, in so many samples each; no arguments, windows or contents",
+            "\nWhich programs ran: {} names, each with its number of samples; no arguments, windows or contents",
             self.programs.len()
         )?;
         for p in self.programs.iter().take(LISTED) {

@@ -54,7 +54,7 @@ impl Service {
         match Config::resolve(self.args.clone()?) {
             Ok(config) => Some(config),
             Err(error) => {
-                log_message(&format!("goes on with the settings it has: {error}"));
+                log_message(&format!("continues with its present settings: {error}"));
                 None
             }
         }
@@ -83,10 +83,10 @@ impl Service {
 /// Applies a new configuration as far as possible without a restart, and logs the keys that need one.
 pub(crate) fn apply_configuration(before: &Config, next: Config) -> Arc<Config> {
     let (next, left_out) = before.followed_by(next);
-    log_message("the configuration was read again");
+    log_message("the configuration was reloaded");
     if !left_out.is_empty() {
         let keys = left_out.join(", ");
-        log_message(&format!("what changed in {keys} holds after a restart"));
+        log_message(&format!("changes of {keys} take effect after a restart"));
     }
     Arc::new(next)
 }

@@ -69,7 +69,7 @@ pub(crate) fn lock_beside(path: &Path, ending: &str) -> Result<Option<File>, Err
 }
 
 fn refused(why: &str) -> io::Error {
-    let text = format!("{why}: look at who put it there, and remove it");
+    let text = format!("{why}: find out who put it there, and remove it");
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 

@@ -240,7 +240,7 @@ impl Status {
         text.push_str(&self.shipping.text());
         if !self.damaged_databases.is_empty() {
             text.push_str(
-                "damaged databases, set aside; `export --database FILE` reads what can be read\n",
+                "damaged databases, set aside; `export --database FILE` saves what is readable\n",
             );
         }
         for path in &self.damaged_databases {

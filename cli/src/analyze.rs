@@ -19,23 +19,24 @@ use std::time::Duration;
   gleaner analyze DATASET --from 2026-11-16T00:00:00+01:00 --until 2026-11-23T00:00:00+01:00
   gleaner analyze DATASET --json | jq '.availability_periods'
 
-Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC. What each measure is: docs/analysis.md.")]
+--from and --until take a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC.
+Durations look like 90s, 5m or 1h30m. Every measure: docs/analysis.md.")]
 pub(crate) struct Analyze {
-    /// Folder of the dataset (what `gleaner-agent export` wrote).
+    /// Folder of the dataset, as written by `gleaner-agent export` or a collector.
     pub(crate) dataset: PathBuf,
     /// Print the findings as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Work out and print only this measure, by its key in the JSON document (repeatable; or several with commas between).
+    /// Compute and print only this measure, named by its JSON key (repeatable, or comma-separated).
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) measure: Vec<String>,
-    /// Print at most so many rows of a measure.
+    /// Maximum number of rows printed per measure.
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub(crate) rows: usize,
-    /// Only what was recorded at this time and after it; periods are cut there.
+    /// Use only records from this time on; periods that cross this time are cut.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) from: Option<i64>,
-    /// Only what was recorded before this time; periods are cut there.
+    /// Use only records before this time; periods that cross this time are cut.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
     #[command(flatten)]
@@ -48,34 +49,34 @@ pub(crate) struct Measures {
     /// Drop availability periods shorter than this.
     #[arg(long, default_value = "5m", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) minimum_period: Duration,
-    /// A host is idle after this time without activity and with a low load.
+    /// Time without activity and with low load after which a host counts as idle.
     #[arg(long, default_value = "5m", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) idle_after: Duration,
-    /// The 5-minute load average that is not low any more.
+    /// 5-minute load average from which a host counts as busy.
     #[arg(long, default_value_t = 0.3, value_name = "LOAD")]
     pub(crate) load_limit: f64,
-    /// Share of physical memory that is never lent.
+    /// Percentage of physical memory that is never lent.
     #[arg(long, default_value_t = 15.0, value_name = "PERCENT")]
     pub(crate) headroom: f64,
-    /// Upper bound of a class by memory size (repeatable; default: powers of two).
+    /// Upper bound of a class of hosts by memory size (repeatable; default: powers of two).
     #[arg(long = "class", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) class_bytes: Vec<i64>,
-    /// Time zone of the fleet, by its IANA name: hours and weekdays follow it.
+    /// Time zone of the fleet (IANA name), used for hours and weekdays.
     #[arg(long, default_value = "UTC", value_name = "ZONE")]
     pub(crate) time_zone: String,
-    /// Resamples of the bootstrap over hosts; 0: no intervals.
+    /// Number of bootstrap resamples of the hosts, for confidence intervals (0: no intervals).
     #[arg(long, default_value_t = 1000, value_name = "N")]
     pub(crate) bootstrap: u32,
     /// Size of a region whose availability is measured (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "region", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) region_bytes: Vec<i64>,
-    /// Threshold of dips in available memory (repeatable; default: chosen from the hosts' memory).
+    /// Available memory below which a sample counts as a dip (repeatable; default: chosen from the hosts' memory).
     #[arg(long = "dip", value_name = "SIZE", value_parser = size_bytes)]
     pub(crate) dip_bytes: Vec<i64>,
-    /// Threshold of dips relative to each host's memory (repeatable).
+    /// Threshold of dips as a percentage of each host's memory (repeatable).
     #[arg(long, value_name = "PERCENT", default_values_t = [5.0, 10.0, 25.0])]
     pub(crate) dip_percent: Vec<f64>,
-    /// Most points of each survival curve (0: all there are).
+    /// Maximum number of points per survival curve (0: all points).
     #[arg(long, default_value_t = 60, value_name = "COUNT")]
     pub(crate) curve_points: u32,
 }

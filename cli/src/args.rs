@@ -12,9 +12,9 @@ use std::path::PathBuf;
     after_help = "Examples:
   gleaner demo                                  trace this host for 30 s and report on it
   gleaner analyze out/demo/dataset              tables on the terminal
-  gleaner analyze out/demo/dataset --json       the same for programs
+  gleaner analyze out/demo/dataset --json       the same as JSON
   gleaner report out/demo/dataset -o week.html  one page that needs no network
-  gleaner doctor                                what does not work here, and what mends it
+  gleaner doctor                                faults of this host, and the commands that fix them
 
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.
 
@@ -72,7 +72,7 @@ pub(crate) enum Program {
 #[command(after_help = "Examples:
   gleaner man man/ && man man/gleaner-demo.1")]
 pub(crate) struct Man {
-    /// Folder to write to.
+    /// Folder for the man pages.
     pub(crate) output: PathBuf,
 }
 

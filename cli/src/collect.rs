@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// Trace this machine and collect its trace into a dataset, in one process without configuration.
 ///
-/// The same agent, shipper and collector as on a cluster, by mutual TLS over loopback. Runs until Ctrl-C or
-/// SIGTERM; by then the whole trace is in the dataset.
+/// Runs the agent, shipper and collector of a cluster, connected by mutual TLS over loopback, until Ctrl-C or
+/// SIGTERM. The dataset then holds the whole trace.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner collect --local                          # into ~/.local/state/gleaner/local, or /var/lib as root
@@ -33,16 +33,17 @@ pub(crate) struct Collect {
     /// Collect from this machine alone, in this process.
     #[arg(long)]
     pub(crate) local: bool,
-    /// Folder of trace, journal and dataset.
+    /// Folder of trace, journal and dataset [default: /var/lib/gleaner/local as root, else
+    /// $XDG_STATE_HOME/gleaner/local].
     #[arg(long, short, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// Time between samples [default: 90s].
     #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) sample_interval: Option<std::time::Duration>,
-    /// End after so many samples.
+    /// End after this number of samples.
     #[arg(long, value_name = "N")]
     pub(crate) samples: Option<u64>,
-    /// Loopback address of the status page and the metrics, or none.
+    /// Loopback address of the status page and the metrics, or `none`.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7480", value_parser = status_address)]
     pub(crate) status_listen: StatusAddress,
 }
@@ -75,7 +76,7 @@ const SHIPPED_EVERY: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &Collect) -> anyhow::Result<()> {
     if !args.local {
-        bail!("say --local; a collector for many hosts is `gleaner-collector run`");
+        bail!("add --local; a collector for many hosts is `gleaner-collector run`");
     }
     // The agent recognises Gleaner's daemons by this name and never counts them as the owner's work.
     rustix::thread::set_name(c"gleaner-collect").context("cannot take a name")?;

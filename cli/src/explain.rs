@@ -12,27 +12,27 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// Show how a host's categories, idle state and quota came about at an instant.
+/// Show how a host's memory categories, idle state and quota were computed at one time.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner explain out/demo/dataset --host otter
   gleaner explain DATASET --host otter --at 2026-11-21T14:03:00+01:00
   gleaner explain DATASET --host 3f2a9c0d1b4e5f60 --at 1795269780000 --json
 
-Times are dates (UTC), RFC 3339, or ms since 1970-01-01 UTC; the last sample before it is explained.")]
+--at takes a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC; the last sample before it is explained.")]
 pub(crate) struct Explain {
     /// Folder of the dataset.
     pub(crate) dataset: PathBuf,
-    /// The host, by its id or name.
+    /// Id or name of the host.
     #[arg(long)]
     pub(crate) host: String,
-    /// The instant [default: the host's last sample].
+    /// Time to explain [default: the host's last sample].
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) at: Option<i64>,
-    /// Share of physical memory that is never lent, in percent.
+    /// Percentage of physical memory that is never lent.
     #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
     pub(crate) headroom: f64,
-    /// Print it as one JSON document.
+    /// Print the explanation as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -77,9 +77,7 @@ fn words(e: &Explanation) -> String {
     text += &idle(e);
     match &e.quota {
         Some(quota) => text += &self::quota(quota, e.idle.verdict == "idle"),
-        None => {
-            text += "\nLease quota\n  cannot be told: the trace does not say where memory went\n"
-        }
+        None => text += "\nLease quota\n  unknown: the trace does not say where memory went\n",
     }
     text += &consumers("Active processes, largest first", &e.processes);
     text += &consumers("Files in use, most cached first", &e.files);

@@ -18,7 +18,7 @@ pub(crate) struct Schema {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum SchemaForm {
-    /// The description in schemas/SCHEMA.md.
+    /// Description, as in schemas/SCHEMA.md.
     Markdown,
     /// SQL statements of SQLite.
     Sql,

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-collector run                          as /etc/gleaner/collector.toml says
-  gleaner-collector status                       hosts, lag, what is wrong
-  gleaner-collector verify /srv/gleaner/dataset  every hash and every count
-  gleaner-collector repair /srv/gleaner/dataset  set bad files aside, save what is whole
+  gleaner-collector run                          configured by /etc/gleaner/collector.toml
+  gleaner-collector status                       hosts, lag, problems
+  gleaner-collector verify /srv/gleaner/dataset  check every hash and every count
+  gleaner-collector repair /srv/gleaner/dataset  set damaged files aside, save their intact records
 
 Exit codes:
-  0  done; verify: all is as it was sealed
+  0  done; verify: all files are as sealed
   1  failed; standard error says why
   2  wrong usage
-  3  status: the collector does not answer, or is not well
-  4  verify, repair: something was damaged";
+  3  status: the collector does not answer, or has problems
+  4  verify, repair: there was damage";
 
 /// Gathers the traces of a cluster's agents into one dataset, and serves it.
 #[derive(Clone, Debug, Parser)]
@@ -32,7 +32,7 @@ pub struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct GlobalArgs {
-    /// Configuration in TOML [default: /etc/gleaner/collector.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/collector.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Folder of journal and dataset [default: /var/lib/gleaner/collector as root, else $XDG_STATE_HOME/gleaner/collector]
@@ -43,16 +43,16 @@ pub struct GlobalArgs {
 /// Subcommand of the collector.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Take in batches, until interrupted
+    /// Accept batches from agents, until interrupted
     Run,
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// Print as JSON, with every key that is set and its value
+        /// Print as JSON, with all set keys and their values
         #[arg(long)]
         json: bool,
     },
-    /// Compare every file of a dataset with its hashes and counts
+    /// Check every file of a dataset against its hashes and counts
     Verify {
         /// Folder of the dataset
         dataset: PathBuf,
@@ -60,9 +60,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Set damaged files of a dataset aside, save what of them is whole, make a lost manifest anew
+    /// Set damaged files of a dataset aside, save their intact records, and rebuild a lost manifest
     #[command(
-        after_help = "A running collector may go on meanwhile: it waits to seal until the repair is done."
+        after_help = "A collector may keep running meanwhile: it seals only after the repair."
     )]
     Repair {
         /// Folder of the dataset
@@ -73,7 +73,7 @@ pub enum Command {
     },
     /// Print the status of a running collector and its hosts, problems first
     Status {
-        /// Address of its plain listener [default: `local_listen` of the configuration]
+        /// URL of the collector's plain-HTTP listener [default: `local_listen` of the configuration]
         #[arg(long)]
         url: Option<String>,
         /// Print as JSON (docs/collector.md describes it)

@@ -78,14 +78,14 @@ fn reload(args: &GlobalArgs, config: &Config, collector: &Collector) {
         Ok(next) => {
             let left_out = config.restart_keys(&next);
             collector.configure(next);
-            eprintln!("gleaner-collector: the configuration was read again");
+            eprintln!("gleaner-collector: the configuration was reloaded");
             if !left_out.is_empty() {
                 let keys = left_out.join(", ");
-                eprintln!("gleaner-collector: what changed in {keys} holds after a restart");
+                eprintln!("gleaner-collector: changes of {keys} take effect after a restart");
             }
         }
         Err(error) => {
-            eprintln!("gleaner-collector: goes on with the settings it has: {error}");
+            eprintln!("gleaner-collector: continues with its present settings: {error}");
         }
     }
 }
@@ -169,7 +169,7 @@ async fn listen(
         let (socket, bound) = bind(*address).await?;
         tls = Some(bound);
         let complain = |error: &gleaner_trust::TrustError| {
-            eprintln!("gleaner-collector: goes on with the certificates it has: {error}");
+            eprintln!("gleaner-collector: continues with its present certificates: {error}");
         };
         tokio::spawn(follow_files(Arc::clone(&trust), |_| {}, complain));
         let server = Arc::clone(&app);

@@ -249,7 +249,7 @@ impl Work {
         let kept = journal::keep_rejected(self.journal.folder(), number, index, entry)?;
         self.progress().set_aside_batches_count += 1;
         eprintln!(
-            "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing goes on",
+            "gleaner-collector: a batch of host {host_id} cannot be sealed ({why}); it is kept in {}, and sealing continues",
             kept.display()
         );
         Ok(())
@@ -326,7 +326,7 @@ impl Work {
         let failure = sealed.clone().err();
         match (&progress.failure, &failure) {
             (None, Some(reason)) => eprintln!(
-                "gleaner-collector: cannot seal: {reason}; what arrives is kept in the journal"
+                "gleaner-collector: cannot seal: {reason}; new batches stay in the journal"
             ),
             (Some(_), None) => eprintln!("gleaner-collector: sealing again"),
             _ => {}

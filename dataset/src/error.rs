@@ -56,13 +56,13 @@ pub enum DatasetError {
         source: serde_json::Error,
     },
     /// The manifest does not match its own hash.
-    #[error("{} was altered since it was written: its own hash is of another content; restore it from a copy, or make it anew from the files (`gleaner-collector repair`)", path.display())]
+    #[error("{} was altered since it was written: its content does not match its own hash; restore it from a copy, or make it anew from the files (`gleaner-collector repair`)", path.display())]
     ManifestAltered {
         /// Path of the manifest.
         path: PathBuf,
     },
     /// A file that the manifest names does not exist.
-    #[error("{} is not there; a dataset that was opened long ago is to be opened again (what is replaced is kept for an hour), one that was opened just now to be repaired", path.display())]
+    #[error("{} does not exist; open the dataset again if it was opened more than an hour ago (replaced files are kept for an hour), otherwise repair it", path.display())]
     Missing {
         /// Path of the file.
         path: PathBuf,

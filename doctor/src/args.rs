@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 /// Check this host: what works, what does not, and the command that fixes it.
 ///
-/// Checks every daemon that is installed or running here, or those that are named: program, unit,
-/// configuration, permissions, kernel, clock, network, certificates, disk, and the daemons' own status.
-/// Nothing is changed. Without root it can check less, and says what.
+/// Checks the named daemons, or every daemon that is installed or running here: program, unit, configuration,
+/// permissions, kernel, clock, network, certificates, disk, and the daemons' own status. Changes nothing.
+/// Without root some checks are impossible; the output names them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   sudo gleaner doctor                    all daemons that are used here
@@ -17,9 +17,9 @@ use std::path::PathBuf;
 
 Exit codes: 0 all is well (there may be warnings), 1 the doctor itself failed, 2 wrong usage, 3 something does not work.
 
-Every message, and what to do: docs/doctor.md. The form of --json: gleaner schema --as diagnosis.")]
+Every message, and what to do: docs/doctor.md. Schema of --json: gleaner schema --as diagnosis.")]
 pub struct Doctor {
-    /// Only these daemons [default: all that are set up here].
+    /// Daemons to check [default: all that are set up here].
     #[arg(value_name = "DAEMON")]
     pub(super) daemons: Vec<Daemon>,
     /// Print the diagnosis as one JSON document.
@@ -28,10 +28,10 @@ pub struct Doctor {
     /// Folder of the daemons' configuration: agent.toml, collector.toml, recruiter.toml, memoryd.toml, clerk.toml.
     #[arg(long, value_name = "DIR", default_value = super::place::CONFIGURATION)]
     pub(super) config_folder: PathBuf,
-    /// Folder searched for programs before the PATH.
+    /// Folder to search for programs before the PATH.
     #[arg(long, value_name = "DIR")]
     pub(super) programs: Option<PathBuf>,
-    /// Print what every message means and what to do, in Markdown, and look at nothing.
+    /// Print every message with its meaning and remedy, as Markdown, and check nothing.
     #[arg(long)]
     pub messages: bool,
     /// The kernel's process files, or a captured tree of another host's.

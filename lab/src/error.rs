@@ -30,7 +30,7 @@ pub enum LabError {
         path: PathBuf,
     },
     /// The system does not report the path of this program.
-    #[error("cannot tell where gleaner lies")]
+    #[error("cannot determine the folder of the program gleaner")]
     Own {
         /// Error of the system.
         source: io::Error,
@@ -39,7 +39,7 @@ pub enum LabError {
     #[error("--interval: 100ms is the shortest")]
     ShortInterval,
     /// A lab's namespaces exist.
-    #[error("a lab is up already, or what a crash left of one: `gleaner lab down` removes it")]
+    #[error("a lab is running, or a crash left parts of one: `gleaner lab down` removes it")]
     IsUp,
     /// No lab is up.
     #[error("there is no lab; `gleaner lab up` makes one")]
@@ -105,7 +105,7 @@ pub enum LabError {
         output: String,
     },
     /// A daemon did not create its file in time.
-    #[error("{} did not come{}", .path.display(), log_hint(.logs.as_deref()))]
+    #[error("{} did not appear{}", .path.display(), log_hint(.logs.as_deref()))]
     Late {
         /// Path of the file.
         path: PathBuf,
@@ -155,7 +155,7 @@ pub enum LabError {
         source: io::Error,
     },
     /// The thread that queried a daemon panicked.
-    #[error("asking {daemon} failed")]
+    #[error("the request to {daemon} failed")]
     Thread {
         /// Name of the daemon, with its article.
         daemon: &'static str,
@@ -175,7 +175,7 @@ pub enum LabError {
         pids: String,
     },
     /// The lab failed to start and was removed.
-    #[error("the lab did not come up, and is gone but for its logs in {}", .folder.display())]
+    #[error("the lab did not start; only its logs remain, in {}", .folder.display())]
     NotUp {
         /// Folder of the lab.
         folder: PathBuf,
@@ -183,7 +183,7 @@ pub enum LabError {
         source: Box<LabError>,
     },
     /// The lab failed to start and cannot be removed.
-    #[error("and what was made could not be removed")]
+    #[error("and its remains could not be removed")]
     Remains {
         /// Error that stopped the start.
         source: Box<LabError>,

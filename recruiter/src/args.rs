@@ -8,10 +8,10 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-recruiter run                                as /etc/gleaner/recruiter.toml says
+  gleaner-recruiter run                                configured by /etc/gleaner/recruiter.toml
   gleaner-recruiter run --listen 127.0.0.1:7484        for programs of this machine alone
   gleaner-recruiter status                             hosts, quotas, leases
-  gleaner-recruiter openapi > recruiter.json           what may be asked of it
+  gleaner-recruiter openapi > recruiter.json           description of its HTTP interface
   gleaner-recruiter follow --file quotas.json --memcached 127.0.0.1:11211
 
 Exit codes:
@@ -20,7 +20,7 @@ Exit codes:
   2  wrong usage
   3  status: the recruiter does not answer";
 
-/// Knows what every host may lend, and places requests for leases of memory.
+/// Knows every host's quota, and finds memory servers for requested leases.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gleaner-recruiter", version, after_help = AFTER_HELP)]
 pub struct Args {
@@ -45,7 +45,7 @@ Exit codes: 0 ended by SIGTERM or SIGINT; 1 cannot start; 2 wrong usage.")]
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig(CheckConfig),
-    /// Ask a running recruiter for hosts, quotas and leases
+    /// Print hosts, quotas and leases of a running recruiter
     #[command(after_help = "\
 Examples:
   gleaner-recruiter status
@@ -53,25 +53,25 @@ Examples:
 
 Exit codes: 0 it answers; 1 failed; 2 wrong usage; 3 it does not answer.")]
     Status(Status),
-    /// Print the OpenAPI document
+    /// Print the OpenAPI document of the HTTP interface
     Openapi,
-    /// Keep the memory limit of a memcached or Redis at what a host may lend
+    /// Keep the memory limit of a memcached or Redis server at its host's quota
     Follow(FollowArgs),
 }
 
 /// Arguments of `run`.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct RunArgs {
-    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Address to listen at: with TLS if the configuration names certificates, otherwise a loopback address
+    /// Address to listen on: with TLS if the configuration names certificates, otherwise a loopback address
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Rights of programs of this machine without TLS
+    /// Rights of programs on this machine that connect without TLS
     #[arg(long, value_name = "ACCESS")]
     pub local_access: Option<LocalAccess>,
-    /// Findings of `gleaner analyze --json`: how long memory stays
+    /// File of findings of `gleaner analyze --json`, used to forecast how long memory stays available
     #[arg(long, value_name = "FILE")]
     pub forecasts: Option<PathBuf>,
 }
@@ -80,20 +80,20 @@ pub struct RunArgs {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LocalAccess {
-    /// Quotas, hosts and metrics are told.
+    /// Read quotas, hosts and metrics.
     #[default]
     Status,
-    /// Everything: any program here may be any host, any client, and an administrator.
+    /// Everything: any program here may act as any host or client, and as an administrator.
     All,
 }
 
 /// Arguments of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct CheckConfig {
-    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Print as JSON, with every key that is set and its value
+    /// Print as JSON, with all set keys and their values
     #[arg(long)]
     pub json: bool,
 }
@@ -101,10 +101,10 @@ pub struct CheckConfig {
 /// Arguments of `status`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Status {
-    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/recruiter.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Address of its plain listener [default: `local_listen` of the configuration]
+    /// URL of the recruiter's plain-HTTP listener [default: `local_listen` of the configuration]
     #[arg(long)]
     pub url: Option<String>,
     /// Print the result as JSON

@@ -137,7 +137,7 @@ fn said(status: &Status) -> String {
         let _ = writeln!(text, "\n{}", table.trim_fmt());
     }
     match &status.leases {
-        None => text.push_str("\nLeases are not told here: local_access = \"status\".\n"),
+        None => text.push_str("\nLeases are not shown here: local_access = \"status\".\n"),
         Some(LeaseList { leases }) if leases.is_empty() => text.push_str("\nNo leases.\n"),
         Some(LeaseList { leases }) => {
             let header = [

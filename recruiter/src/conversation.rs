@@ -245,7 +245,9 @@ async fn send_text(socket: &mut WebSocket, text: Utf8Bytes) -> Result<(), Refusa
     };
     match timeout(SEND, socket.send(Message::Text(text))).await {
         Ok(sent) => sent.map_err(|e| unreachable(e.to_string())),
-        Err(_) => Err(unreachable("the host takes in nothing".to_owned())),
+        Err(_) => Err(unreachable(
+            "the host does not read its messages".to_owned(),
+        )),
     }
 }
 

@@ -209,7 +209,7 @@ impl Search<'_> {
     fn failed(&self, granted_count: usize, refused: &[(HostId, Refusal)]) -> Refusal {
         let of_all = if self.missing > 1 {
             format!(
-                "{granted_count} of {} copies could be had, and were given back; ",
+                "{granted_count} of {} copies were granted, and returned again; ",
                 self.missing
             )
         } else {

@@ -83,7 +83,7 @@ async fn listen(config: &Config, app: Arc<App>) -> Result<Vec<(&'static str, Soc
         let telling = Arc::clone(&app.state);
         let changed = move |trust: &ServerTrust| send_revocations(&telling, trust);
         tokio::spawn(follow_files(Arc::clone(&trust), changed, |error| {
-            eprintln!("gleaner-recruiter: goes on with the certificates it has: {error}");
+            eprintln!("gleaner-recruiter: continues with its present certificates: {error}");
         }));
         let server = Arc::clone(&app);
         let served = serve(socket, Some(trust), limits.clone(), server, router.clone());
@@ -154,7 +154,7 @@ async fn tick(app: Arc<App>, targets: Targets) {
             Err(error) => error.to_string(),
         };
         if said != failure && !said.is_empty() {
-            eprintln!("gleaner-recruiter: {said}; it is tried again");
+            eprintln!("gleaner-recruiter: {said}; trying again");
         }
         failure = said;
     }
@@ -169,7 +169,7 @@ async fn foresee(state: Arc<RecruiterState>, mut forecasts: Forecasts) {
         ticks.tick().await;
         let work = move || {
             if let Err(error) = forecasts.reload_if_changed() {
-                eprintln!("gleaner-recruiter: goes on with the forecasts it has: {error}");
+                eprintln!("gleaner-recruiter: continues with its present forecasts: {error}");
             }
             forecasts
         };
@@ -188,15 +188,15 @@ fn reload(args: &RunArgs, config: &Config, state: &RecruiterState) {
     match Config::resolve(args) {
         Ok(next) => {
             state.configure(&next);
-            eprintln!("gleaner-recruiter: the configuration was read again");
+            eprintln!("gleaner-recruiter: the configuration was reloaded");
             let left_out = config.restart_keys(&next);
             if !left_out.is_empty() {
                 let keys = left_out.join(", ");
-                eprintln!("gleaner-recruiter: what changed in {keys} holds after a restart");
+                eprintln!("gleaner-recruiter: changes of {keys} take effect after a restart");
             }
         }
         Err(error) => {
-            eprintln!("gleaner-recruiter: goes on with the settings it has: {error}");
+            eprintln!("gleaner-recruiter: continues with its present settings: {error}");
         }
     }
 }

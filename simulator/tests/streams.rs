@@ -141,7 +141,7 @@ fn several_files_are_several_clients() {
     let error = open_all(&many, &format).err().unwrap().to_string();
     assert_eq!(
         error,
-        "257 files at once are too many; read 256 together, or put several clients into one file"
+        "257 files are too many; read 256 together, or put several clients into one file"
     );
 }
 

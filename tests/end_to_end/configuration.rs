@@ -235,9 +235,9 @@ agent | sample_interval = "99ms" | line 1 & 99ms is too short
 agent | mem_available_interval = "5ms" | 5ms is too short
 agent | headroom_share = 15 | line 1 & headroom_share
 agent | privacy = "open" | line 1 & open
-agent | retention = "23h" | line 1 & 1d is the least
+agent | retention = "23h" | line 1 & 1d is the minimum
 agent | database_limit = "512" | line 1 & 512MiB or 2GiB
-agent | database_limit = "7MiB" | line 1 & 8.0 MiB is the least
+agent | database_limit = "7MiB" | line 1 & 8.0 MiB is the minimum
 agent | always_active_cgroups = ["cron"] | line 1 & by its path
 agent | [ship] ⏎ rate = "fast" | line 2 & or none
 agent | [ship] ⏎ batch_interval = "5ms" | line 2 & too short
@@ -301,7 +301,7 @@ fn what_is_refused_is_refused_by_the_check_and_by_the_daemon_alike() {
     }
     std::fs::write(&file, "").unwrap();
     let (code, _, err) = told(&named("agent").check(&file, &["--sample-interval", "99ms"], None));
-    let expected = "gleaner-agent: --sample-interval: 99ms is too short: 100ms is the least\n";
+    let expected = "gleaner-agent: --sample-interval: 99ms is too short: 100ms is the minimum\n";
     assert_eq!((code, err.as_str()), (Some(1), expected));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }

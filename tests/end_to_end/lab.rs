@@ -217,7 +217,7 @@ fn three_hosts_ship_until_the_lab_goes_down_and_leaves_nothing() {
     let pids = pids(&status);
     assert_eq!(pids.len(), 11);
     let second = one.up(&[]);
-    assert!(!second.status.success() && said(&second).contains("up already"));
+    assert!(!second.status.success() && said(&second).contains("a lab is running"));
     assert!(
         pids.iter().all(|pid| runs(*pid)),
         "a second lab took the first down"

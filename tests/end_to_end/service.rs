@@ -126,23 +126,24 @@ fn the_service_manager_hears_of_each_daemons_life() {
             (0..2).for_each(|_| service.manager.hear_of_life());
         }
         let said = service.end();
-        let words = ["configuration was read", "goes on with", "after a restart"];
+        let words = [
+            "configuration was reloaded",
+            "continues with",
+            "after a restart",
+        ];
         let of_these = |line: &&String| words.iter().any(|word| line.contains(word));
         let lines: Vec<&String> = said.iter().filter(of_these).collect();
         let [broken, good, fixed, left_out] = lines[..] else {
             panic!("{}: {said:#?}", daemon.name)
         };
         assert!(
-            broken.contains("goes on with the settings it has") && broken.contains(daemon.key),
+            broken.contains("continues with its present settings") && broken.contains(daemon.key),
             "{said:#?}"
         );
         for read in [good, fixed] {
-            assert!(
-                read.contains("the configuration was read again"),
-                "{said:#?}"
-            );
+            assert!(read.contains("the configuration was reloaded"), "{said:#?}");
         }
-        let expected = format!("what changed in {} holds after a restart", daemon.left_out);
+        let expected = format!("changes of {} take effect after a restart", daemon.left_out);
         assert!(left_out.ends_with(&expected), "{left_out}");
     }
 }

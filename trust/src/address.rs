@@ -29,10 +29,10 @@ pub enum AddressError {
     #[error("{0:?} is no address: write it like https://server.example:7443")]
     Malformed(String),
     /// The text has a user, a path or a query in addition to host and port.
-    #[error("{0:?} is more than an address: leave out all but host and port")]
+    #[error("{0:?} has more than host and port: leave out the rest")]
     TooLong(String),
     /// Plain HTTP to another machine is not allowed.
-    #[error("{0:?} would be spoken to in the clear on another machine: use https://")]
+    #[error("{0:?} would be an unencrypted connection to another machine: use https://")]
     Clear(String),
 }
 

@@ -15,7 +15,7 @@ pub enum TrustError {
         source: std::io::Error,
     },
     /// The folder has an authority already.
-    #[error("{0} has an authority already: go on using it, or name another folder")]
+    #[error("{0} has an authority already: use it, or name another folder")]
     AuthorityExists(PathBuf),
     /// There is no authority in the folder.
     #[error(
@@ -81,7 +81,7 @@ pub enum TrustError {
     NotIssued(String),
     /// This authority never made the token, or made it long ago.
     #[error(
-        "token unknown: copy it whole, or make one with `gleaner pki token` for this collector"
+        "token unknown: copy all of it, or make one with `gleaner pki token` for this collector"
     )]
     TokenUnknown,
     /// The token was used already.

@@ -80,7 +80,7 @@ fn text(line: &[u8]) -> String {
         Ok(Message::Owner(owner)) => of_owner(&owner),
         Ok(Message::Refused(refused)) => format!("refused: {}\n", refused.reason),
         Ok(Message::Alive(_) | Message::Other) => String::new(),
-        Err(e) => format!("a line that is no message: {e}\n"),
+        Err(e) => format!("an invalid message: {e}\n"),
     }
 }
 
@@ -117,7 +117,7 @@ fn of_owner(owner: &Owner) -> String {
         }
         (OwnerState::InUse, None) => format!("in use ({source})"),
         (OwnerState::Idle, _) => "idle".to_owned(),
-        (OwnerState::Unknown, _) => "cannot be seen: counts as in use".to_owned(),
+        (OwnerState::Unknown, _) => "unknown: counts as in use".to_owned(),
     };
     format!("{:<10}{:<8}{what}\n", clock(owner.time_ms), "owner")
 }
@@ -156,7 +156,7 @@ mod tests {
         );
         assert_eq!(text(r#"{"type":"alive","time_ms":1}"#), "");
         assert_eq!(text(r#"{"type":"lease"}"#), "");
-        assert!(text("{}").starts_with("a line that is no message"));
+        assert!(text("{}").starts_with("an invalid message"));
         let hello = text(&serde_json::to_string(&Message::Hello(Default::default())).unwrap());
         let sample = text(&serde_json::to_string(&Message::Sample(Box::default())).unwrap());
         let heading = hello.lines().nth(1).unwrap();

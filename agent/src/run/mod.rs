@@ -272,7 +272,7 @@ impl Run {
     fn wait(&mut self) -> Result<Wakeup, Error> {
         if !self.progress.turns() {
             log_message(
-                "the last sample took so long that listeners were told nothing: it is slow to read, or the disk is slow to write",
+                "the last sample was late, and listeners received nothing: reading it is slow, or the disk is slow to write",
             );
         }
         self.progress.waits(self.config.sample_interval);
@@ -302,7 +302,7 @@ impl Run {
         {
             let why = std::io::Error::from(errno);
             log_message(&format!(
-                "the owner's return at a terminal is seen by samples only: inotify: {why}"
+                "only samples detect the owner's return at a terminal: inotify: {why}"
             ));
         }
         let is_stored = self.recorder.sample(*published.sample)?;
@@ -333,7 +333,7 @@ fn listen(config: &Config) -> Server {
     Server::open(path, config.sample_interval_ms()).unwrap_or_else(|why| {
         let path = path.display();
         log_message(&format!(
-            "nobody can listen at {path}: {why}; choose another place with --socket"
+            "cannot open the socket {path}: {why}; choose another place with --socket"
         ));
         Server::default()
     })

@@ -20,7 +20,7 @@ use wayland::Wayland;
 use x11::X11;
 
 /// Reason why XWayland's idle time is not used.
-const XWAYLAND: &str = "XWayland sees only what is typed into X programs";
+const XWAYLAND: &str = "XWayland observes only the input to X programs";
 
 /// Source of the time since the session's keyboard or pointer was last touched. Errors are texts for people.
 trait IdleSource {
@@ -99,7 +99,7 @@ fn open(runtime_folder: &Path) -> Result<Box<dyn IdleSource>, String> {
         }
     };
     Err(format!(
-        "no desktop tells how long it has been idle (Wayland: {no_wayland}; GNOME: {no_mutter}; X11: {no_x11})"
+        "no desktop reports how long it has been idle (Wayland: {no_wayland}; GNOME: {no_mutter}; X11: {no_x11})"
     ))
 }
 

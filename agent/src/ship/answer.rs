@@ -49,7 +49,7 @@ pub(crate) enum Trouble {
     NotAdmitted { address: String, why: String },
     /// The server's certificate was not issued by the authority.
     #[error(
-        "what answers at {address} does not prove that it is the collector ({why}): is the address right, and this host's clock? Nothing was sent"
+        "the server at {address} does not prove that it is the collector ({why}): is the address right, and this host's clock? Nothing was sent"
     )]
     Stranger { address: String, why: String },
     /// The link is too slow.
@@ -60,7 +60,7 @@ pub(crate) enum Trouble {
         retry_after: Option<Duration>,
     },
     /// The collector accepts nothing at present.
-    #[error("the collector at {address} takes nothing in for now ({why})")]
+    #[error("the collector at {address} accepts no batches at present ({why})")]
     Busy {
         address: String,
         why: String,
@@ -70,7 +70,7 @@ pub(crate) enum Trouble {
     #[error("the collector at {address} is older than this agent ({why}): upgrade it")]
     Older { address: String, why: String },
     /// Another service, or a proxy, answers at the address.
-    #[error("what answers at {address} is no collector of Gleaner's, or is out of order ({why})")]
+    #[error("the server at {address} is no Gleaner collector, or is faulty ({why})")]
     Unexpected { address: String, why: String },
     /// The trace cannot be read.
     #[error(transparent)]

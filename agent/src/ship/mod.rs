@@ -93,7 +93,7 @@ pub fn ship_once(config: &Config) -> Result<Summary, Error> {
     match shipper.round() {
         Ok(true) => shipper.summary(),
         Ok(false) => Err(Error::Unshipped {
-            why: "some records have to stay here for now, as said above".to_owned(),
+            why: "some records stay here for now, for the reasons above".to_owned(),
         }),
         Err(trouble) => Err(Error::Unshipped {
             why: trouble.to_string(),
@@ -165,7 +165,7 @@ impl FailureSeries {
         self.since.get_or_insert_with(Instant::now);
         if is_second && self.said.is_none() {
             log_message(&format!(
-                "{text}; nothing is lost meanwhile, and it is tried again until it works"
+                "{text}; nothing is lost, and shipping retries until it works"
             ));
             self.said = Some(text);
         }

@@ -129,7 +129,7 @@ impl Shipper {
     /// that is still valid, even if the renewal fails.
     fn maintain_certificate(&mut self) {
         if let Err(error) = self.client.follow_files() {
-            log_message(&format!("{error}; what was read before is gone on with"));
+            log_message(&format!("{error}; continuing with what was read before"));
         }
         if !self.is_enrolled || self.renew_after.is_some_and(|t| Instant::now() < t) {
             return;
@@ -171,7 +171,7 @@ impl Shipper {
                 }
                 Ok(false) => is_all = false,
                 Err(Trouble::Trace(error)) => {
-                    self.log_once(format!("{error}; it is left where it lies"));
+                    self.log_once(format!("{error}; the file stays unchanged"));
                 }
                 Err(trouble) => return Err(trouble),
             }
@@ -262,7 +262,7 @@ impl Shipper {
                 self.summary.skipped_records_count += 1;
                 let (fault, remedy) = match finality {
                     Finality::TooLarge => (
-                        "is larger than the collector takes",
+                        "is larger than the collector accepts",
                         ": raise the collector's batch limit",
                     ),
                     _ => ("is refused for good by the collector", ""),
@@ -304,7 +304,7 @@ impl Shipper {
         summary.unreadable_records_count += batch.unreadable_count as u64;
         if batch.unreadable_count > 0 {
             self.log_once(format!(
-                "{} is damaged: what can be read of it is shipped, and the rest skipped",
+                "{} is damaged: its readable records are shipped, and the others skipped",
                 path.display()
             ));
         }
@@ -326,7 +326,7 @@ impl Shipper {
     fn store_mark(&mut self, path: &Path, id: &str, key: &str, sequence: i64) {
         if let Err(error) = mark::remember(path, id, key, sequence) {
             self.log_once(format!(
-                "{error}: `status` will not know how far shipping has come"
+                "{error}: `status` cannot show the progress of shipping"
             ));
         }
     }

@@ -49,7 +49,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
 
     service.configure("intervall = \"100ms\"\n");
     running.signal(Signal::HUP);
-    let said = running.hear("goes on with the settings it has");
+    let said = running.hear("continues with its present settings");
     assert!(
         said.contains("line 2") && said.contains("intervall"),
         "{said}"
@@ -68,7 +68,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
         "sample_interval = \"150ms\"\nprivacy = \"plain\"\nheadroom_share = 0.25\nsocket = \"/x/s\"\n",
     );
     running.signal(Signal::HUP);
-    running.hear("the configuration was read again");
+    running.hear("the configuration was reloaded");
     // The command line names a socket too, which still overrides the file.
     wait_for("samples at the new interval", || samples(&database) >= 5);
     let hosts = "SELECT privacy || ' ' || sample_interval_ms || ' ' || headroom_share FROM hosts ORDER BY sequence";
@@ -81,7 +81,7 @@ fn sighup_changes_what_is_sampled_without_a_gap_and_a_broken_file_does_not() {
 
     service.configure("sample_interval = \"1h\"\nprivacy = \"hashed\"\n");
     running.signal(Signal::HUP);
-    running.hear("the configuration was read again");
+    running.hear("the configuration was reloaded");
     let (code, _) = running.end();
     assert_eq!(code, Some(0));
     let hosts: Vec<String> = column(&database, hosts);

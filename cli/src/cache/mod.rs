@@ -13,8 +13,8 @@ use std::path::PathBuf;
 
 /// Replay recorded streams of requests through caches of any sizes, and count what they miss.
 ///
-/// Every cache starts empty and sees the whole stream; all of them go through it at once. Hosts, network and time play no
-/// part: that is `gleaner simulate`.
+/// Every cache starts empty and processes the whole stream, in one pass for all caches. Hosts, network and time
+/// are not simulated; `gleaner simulate` does that.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner cache --stream web.oracleGeneral.zst --stream-format oracleGeneral --size 1000,10000
@@ -24,20 +24,20 @@ use std::path::PathBuf;
 A size is a number of objects (1000), or of bytes with a unit (1000B, 64MiB). Formats and counts: docs/streams.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
 pub(crate) struct Cache {
-    /// A recorded stream (repeatable: recorded at once, a client each). `.zst` is decompressed.
+    /// Recorded stream (repeatable: concurrent streams, one client each); `.zst` is decompressed.
     #[arg(long, value_name = "FILE", required = true)]
     stream: Vec<PathBuf>,
     /// Format of the stream.
     #[arg(long, value_enum)]
     stream_format: StreamFormat,
-    /// For csv: the columns, in libCacheSim's words [default: the columns that `export --to csv` writes].
+    /// For csv: the columns, in libCacheSim's notation [default: the columns that `export --to csv` writes].
     #[arg(long, value_name = "PARAMETERS")]
     stream_params: Option<String>,
-    /// For spc and blocks: size of the blocks that are the objects, a power of two from 512 on [default:
+    /// For spc and blocks: block size, a power of two from 512 to 2GiB; each block is one object [default:
     /// 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = crate::values::size_bytes)]
     block: Option<i64>,
-    /// Eviction policies: which object leaves.
+    /// Eviction policies, comma-separated.
     #[arg(
         long,
         value_name = "NAMES",
@@ -46,7 +46,7 @@ pub(crate) struct Cache {
         value_parser = PossibleValuesParser::new(Policy::ALL.map(Policy::name)).try_map(|name| name.parse::<Policy>())
     )]
     policy: Vec<Policy>,
-    /// Sizes of the caches.
+    /// Sizes of the caches, comma-separated.
     #[arg(long, value_name = "SIZES", value_delimiter = ',', required = true, value_parser = size)]
     size: Vec<Capacity>,
     /// Print one JSON document, described by `gleaner schema --as cache`.

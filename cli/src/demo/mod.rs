@@ -15,19 +15,19 @@ use std::time::{Duration, Instant};
 
 /// Trace this host for a short while under a small load, then analyse and report.
 ///
-/// Runs `gleaner collect --local` at a one-second interval while a load of its own fills and frees memory and
-/// touches a file. Ctrl-C ends the tracing early; what was traced is still reported.
+/// Runs `gleaner collect --local` with a sample each second while the demo's own load fills and frees memory and
+/// touches a file. Ctrl-C ends the trace early; the shorter trace is still reported.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner demo
   gleaner demo --seconds 300 --output /tmp/demo
 
-Writes trace.db, dataset/, findings.json and report.html into the output folder, and what `collect --local` keeps.")]
+Writes trace.db, dataset/, findings.json and report.html into the output folder, and the files of `collect --local`.")]
 pub(crate) struct Demo {
-    /// Length of the trace, in seconds.
+    /// Length of the trace in seconds, 3 to 86400.
     #[arg(long, env = "DEMO_SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(3..=86_400))]
     pub(crate) seconds: u64,
-    /// Folder to write to; what an earlier demo wrote there is replaced.
+    /// Folder to write to; files of an earlier demo are replaced.
     #[arg(long, short, default_value = "out/demo")]
     pub(crate) output: PathBuf,
 }

@@ -14,7 +14,8 @@ pub(crate) struct Collection {
 impl Collection {
     /// Starts `gleaner collect --local` with a one-second interval, into `folder`.
     pub(crate) fn start(folder: &Path) -> anyhow::Result<Self> {
-        let program = std::env::current_exe().context("cannot tell where gleaner lies")?;
+        let program = std::env::current_exe()
+            .context("cannot determine the folder of the program gleaner")?;
         let child = Command::new(&program)
             .args([
                 "collect",
@@ -35,7 +36,7 @@ impl Collection {
     /// Fails if the process has ended.
     pub(crate) fn check(&mut self) -> anyhow::Result<()> {
         if let Some(status) = self.child.try_wait()? {
-            bail!("gleaner collect ended too early ({status}); what it said stands above");
+            bail!("gleaner collect ended too early ({status}); its output is above");
         }
         Ok(())
     }
@@ -48,7 +49,7 @@ impl Collection {
         }
         let status = self.child.wait()?;
         if !status.success() {
-            bail!("gleaner collect failed ({status}); what it said stands above");
+            bail!("gleaner collect failed ({status}); its output is above");
         }
         Ok(())
     }

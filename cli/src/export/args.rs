@@ -7,14 +7,13 @@ use gleaner_schemas::rows;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Write the dataset in another format: its tables, or availability periods for policy simulators. Or write
-/// streams of requests.
+/// Export a dataset's tables, or availability periods for policy simulators; or convert request streams.
 ///
 /// parquet, csv, arrow: one file per table and UTC date, OUTPUT/TABLE/date=DATE/TABLE.parquet (or .csv,
 /// .arrow). availability, fta, simgrid: periods in which a region of --region bytes was available on each
 /// host, and their ends, as `analyze` finds them (docs/periods.md). Every format: docs/exports.md. With
-/// --stream instead of a dataset: requests that programs made, as others recorded them, to oracleGeneral or
-/// csv (docs/streams.md).
+/// --stream instead of a dataset: recorded requests of other programs, converted to oracleGeneral or csv
+/// (docs/streams.md).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner export out/demo/dataset --to parquet -o out/parquet
@@ -27,7 +26,7 @@ use std::time::Duration;
   gleaner export DATASET --to simgrid --region 1GiB -o out/simgrid
   gleaner export --stream web.spc --stream-format spc --to oracleGeneral -o web.oracleGeneral.zst
 
-Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
+--from and --until take a date (UTC), an RFC 3339 time (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC.")]
 pub(crate) struct Export {
     /// Folder of the dataset.
     #[arg(required_unless_present = "stream", conflicts_with = "stream")]
@@ -35,19 +34,19 @@ pub(crate) struct Export {
     /// Format of the export.
     #[arg(long, value_enum)]
     pub(crate) to: Format,
-    /// Folder to write to; of streams, the file.
+    /// Folder to write to; with --stream, the file.
     #[arg(long, short)]
     pub(crate) output: PathBuf,
-    /// Only this host, by its id or name (repeatable; or several with commas between).
+    /// Export only this host, by its id or name (repeatable, or comma-separated).
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(crate) host: Vec<String>,
-    /// Only rows of this time and after it; periods are cut there.
+    /// Export only rows from this time on; periods that cross this time are cut.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) from: Option<i64>,
-    /// Only rows before this time; periods are cut there.
+    /// Export only rows before this time; periods that cross this time are cut.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
-    /// Leave columns uncompressed, for readers that know no zstd.
+    /// Write columns uncompressed, for readers without zstd.
     #[arg(long)]
     pub(crate) uncompressed: bool,
     #[command(flatten, next_help_heading = "Tables")]
@@ -60,36 +59,36 @@ pub(crate) struct Export {
 
 #[derive(clap::Args)]
 pub(crate) struct ExportTables {
-    /// Only this table (repeatable; or several with commas between).
+    /// Export only this table (repeatable, or comma-separated).
     #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = table)]
     pub(crate) table: Vec<Table>,
-    /// Only these columns, in this order; every exported table must have them.
+    /// Export only these columns (comma-separated), in this order; every exported table must have them.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
 }
 
 #[derive(clap::Args)]
 pub(crate) struct ExportAvailability {
-    /// Size of the region that is to be had.
+    /// Size of the region whose availability is exported.
     #[arg(long, value_name = "SIZE", value_parser = size_bytes,
         required_if_eq_any([("to", "availability"), ("to", "fta"), ("to", "simgrid")]))]
     pub(crate) region: Option<i64>,
-    /// Time that counts [default: all].
+    /// Part of the time that counts [default: all].
     #[arg(long, value_enum)]
     pub(crate) scope: Option<ExportScope>,
-    /// Leave out periods shorter than this, as `analyze` does with 5m [default: 0s].
+    /// Leave out periods shorter than this (`analyze` uses 5m) [default: 0s].
     #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) minimum_period: Option<Duration>,
-    /// A host is idle after this time without activity and with a low load [default: 5m].
+    /// Time without activity and with low load after which a host counts as idle [default: 5m].
     #[arg(long, value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
     pub(crate) idle_after: Option<Duration>,
-    /// The 5-minute load average that is not low any more [default: 0.3].
+    /// 5-minute load average from which a host counts as busy [default: 0.3].
     #[arg(long, value_name = "LOAD")]
     pub(crate) load_limit: Option<f64>,
-    /// Share of physical memory that is never lent [default: 15].
+    /// Percentage of physical memory that is never lent [default: 15].
     #[arg(long, value_name = "PERCENT")]
     pub(crate) headroom: Option<f64>,
-    /// Files of `--to availability` [default: parquet].
+    /// File format of `--to availability` [default: parquet].
     #[arg(long = "as", value_enum, value_name = "FORMAT")]
     pub(crate) columns_as: Option<ColumnFormat>,
 }
@@ -100,15 +99,15 @@ pub(crate) enum Format {
     Parquet,
     /// Tables as comma-separated text with a header.
     Csv,
-    /// Tables as Arrow IPC files, which are Feather files, zstd.
+    /// Tables as Arrow IPC (Feather) files, zstd.
     Arrow,
     /// Periods in which the region was available, and the figures of each sample, as two columnar files.
     Availability,
-    /// Events of the Failure Trace Archive.
+    /// Events in the format of the Failure Trace Archive.
     Fta,
-    /// A platform of SimGrid, with a state and a share profile for every host.
+    /// SimGrid platform, with a state profile and a share profile for every host.
     Simgrid,
-    /// Streams in libCacheSim's binary format (with csv: as text that keeps every word of them).
+    /// Request streams in libCacheSim's binary format (`--to csv` writes them as text with every field).
     #[value(name = "oracleGeneral")]
     OracleGeneral,
 }
@@ -125,7 +124,7 @@ pub(crate) enum ColumnFormat {
 
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ExportScope {
-    /// The whole time.
+    /// All time.
     All,
     /// While the owner is away: a period also ends when the owner returns.
     Idle,
@@ -133,7 +132,7 @@ pub(crate) enum ExportScope {
 
 #[derive(clap::Args)]
 pub(crate) struct ExportStreams {
-    /// A recorded stream (repeatable: recorded at once, a client each). `.zst` is decompressed.
+    /// Recorded stream (repeatable: concurrent streams, one client each); `.zst` is decompressed.
     #[arg(
         long,
         value_name = "FILE",
@@ -144,11 +143,11 @@ pub(crate) struct ExportStreams {
     /// Format of the stream.
     #[arg(long, value_enum, requires = "stream")]
     pub(crate) stream_format: Option<StreamFormat>,
-    /// For csv: the columns, in libCacheSim's words: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
+    /// For csv: the columns, in libCacheSim's notation: time-col=2,obj-id-col=5,obj-size-col=4,has-header=true
     /// [default: the columns that --to csv writes].
     #[arg(long, value_name = "PARAMETERS", requires = "stream")]
     pub(crate) stream_params: Option<String>,
-    /// For spc and blocks: size of the blocks that are the objects, a power of two from 512 on [default:
+    /// For spc and blocks: block size, a power of two from 512 to 2GiB; each block is one object [default:
     /// 4KiB].
     #[arg(long, value_name = "SIZE", value_parser = size_bytes, requires = "stream")]
     pub(crate) block: Option<i64>,
@@ -156,12 +155,12 @@ pub(crate) struct ExportStreams {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StreamFormat {
-    /// libCacheSim's binary format, 24 bytes a request.
+    /// libCacheSim's binary format, 24 bytes per request.
     #[value(name = "oracleGeneral")]
     OracleGeneral,
-    /// Text, a request a line.
+    /// Text, one request per line.
     Csv,
-    /// The Storage Performance Council's: ASU, LBA, size, opcode, timestamp.
+    /// Format of the Storage Performance Council: ASU, LBA, size, opcode, timestamp.
     Spc,
     /// CSV of requests to volumes: time_s, client, op, offset_bytes, bytes.
     Blocks,

@@ -38,9 +38,7 @@ pub(super) fn run(
     })?;
     bar.finish_and_clear();
     if left_out > 0 {
-        eprintln!(
-            "hosts without periods, as they could never tell whether they were idle: {left_out}"
-        );
+        eprintln!("hosts without periods, because their idle state was never known: {left_out}");
     }
     let writer = match begun {
         Some(writer) => writer,

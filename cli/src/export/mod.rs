@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 
 pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
     if let Some(option) = inapplicable_option(args) {
-        bail!("{option} says nothing of this format: `gleaner export --help` lists what does");
+        bail!(
+            "{option} does not apply to this format: `gleaner export --help` lists the options that do"
+        );
     }
     let Some(dataset) = &args.dataset else {
         return streams::run(args);
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<()> {
         Format::Availability | Format::Fta | Format::Simgrid => {
             let region_bytes = args.availability.region;
             let region_bytes =
-                region_bytes.context("--region is missing: how much is to be had")?;
+                region_bytes.context("--region is missing: give the size of the region")?;
             by_host::run(args, &dataset, region_bytes)?
         }
         Format::OracleGeneral => bail!("--stream is missing: a dataset has no requests"),

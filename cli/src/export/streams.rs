@@ -29,10 +29,10 @@ pub(crate) fn requests(asked: &ExportStreams) -> anyhow::Result<Requests> {
     let format = asked.stream_format.context("--stream-format is missing")?;
     let is_of_blocks = matches!(format, StreamFormat::Spc | StreamFormat::Blocks);
     if asked.block.is_some() && !is_of_blocks {
-        bail!("--block says nothing of this format: its objects are named");
+        bail!("--block does not apply to this format, whose objects are named");
     }
     if asked.stream_params.is_some() && format != StreamFormat::Csv {
-        bail!("--stream-params says nothing of this format: its columns are fixed");
+        bail!("--stream-params does not apply to this format, whose columns are fixed");
     }
     let block = match asked.block {
         None => Some(BlockBytes::default()),

@@ -9,10 +9,10 @@ use gleaner_traces::import::{Importer, bitbrains, materna, pcp, sysstat};
 use jiff::tz::TimeZone;
 use std::path::{Path, PathBuf};
 
-/// Take the trace of another program into a dataset.
+/// Import the trace of another program into a dataset.
 ///
-/// Values that the source lacks are absent in the dataset, never 0 (docs/import.md). Records imported before
-/// stay unchanged.
+/// Values that the source lacks are absent in the dataset, never 0 (docs/import.md). Records of earlier
+/// imports stay unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
@@ -39,7 +39,7 @@ pub(crate) enum ImportSource {
 /// Arguments of every source.
 #[derive(clap::Args)]
 pub(crate) struct CommonArgs {
-    /// Folder of the dataset; created if there is none, else added to.
+    /// Folder of the dataset; created if missing, else extended.
     #[arg(
         long,
         short,
@@ -47,14 +47,14 @@ pub(crate) struct CommonArgs {
         required_unless_present = "no-import"
     )]
     output: Option<PathBuf>,
-    /// Print the columns that are filled, their units and sources, and import nothing.
+    /// Print the filled columns with their units and origins, and import nothing.
     #[arg(long, group = "no-import")]
     columns: bool,
-    /// Recording interval of the machines, if the steps between samples do not show it: a longer step than two
-    /// intervals is a gap [default: found for each machine].
+    /// Recording interval of the machines, 1ms to 1d; a longer step than two intervals is a gap [default: derived
+    /// for each machine from the steps between samples].
     #[arg(long, value_name = "TIME", value_parser = interval_ms)]
     pub(crate) interval: Option<i64>,
-    /// Print what was done, or the columns, as one JSON document.
+    /// Print the result, or the columns, as one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -78,16 +78,16 @@ impl CommonArgs {
 
 /// Machines of Alibaba's cluster-trace-v2018: machine_usage.csv, unpacked.
 ///
-/// Memory is normalised in that trace: 100 GiB stands for a machine's whole memory. The file is read several
-/// times, since it is larger than memory and in no order; some 1 GiB is held.
+/// Memory is normalised in that trace: 100 GiB stands for a machine's whole memory. The file is unsorted and
+/// larger than memory; it is read several times, with about 1 GiB of memory.
 #[derive(clap::Args)]
 #[command(after_help = help(&Alibaba::new(Path::new(""), None).source(), "
   gleaner import alibaba machine_usage.csv -o out/alibaba"))]
 pub(crate) struct ImportAlibaba {
-    /// The file machine_usage.csv.
+    /// Path of machine_usage.csv.
     #[arg(required_unless_present = "columns")]
     pub(crate) file: Option<PathBuf>,
-    /// Time of the trace's second 0, as 2018-03-05T00:00:00+08:00; it is not published [default:
+    /// Time of the trace's second 0, like 2018-03-05T00:00:00+08:00; Alibaba did not publish it [default:
     /// 2018-01-01T00:00:00Z].
     #[arg(long, value_name = "TIME")]
     pub(crate) start: Option<jiff::Timestamp>,
@@ -97,7 +97,7 @@ pub(crate) struct ImportAlibaba {
 
 /// Virtual machines of Bitbrains' data centre: GWA-T-12 of the Grid Workloads Archive.
 ///
-/// One CSV a machine. Prints what was repaired, merged and dropped, by machine and in all.
+/// One CSV file per machine. Prints what was repaired, merged and dropped, per machine and in total.
 #[derive(clap::Args)]
 #[command(after_help = help(&bitbrains::RND, "
   gleaner import bitbrains rnd/2013-7 -o out/bitbrains
@@ -106,7 +106,7 @@ pub(crate) struct ImportBitbrains {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Trace to import, one of two; machines of both have the same numbers.
+    /// Trace to import; both traces use the same machine numbers.
     #[arg(long, value_enum, default_value_t = BitbrainsTrace::Rnd)]
     pub(crate) trace: BitbrainsTrace,
     #[command(flatten)]
@@ -124,20 +124,20 @@ pub(crate) enum BitbrainsTrace {
 /// Plain CSV, with a mapping file that describes the columns (docs/import.md).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  gleaner import csv --mapping lab.toml --check lab/*.csv      # what it would make of the first rows
+  gleaner import csv --mapping lab.toml --check lab/*.csv      # preview of the first rows
   gleaner import csv --mapping lab.toml --columns
   gleaner import csv --mapping lab.toml lab/*.csv -o out/lab
 
-Every column of samples that is a figure can be filled, and of hosts cpus_count, kernel_release, architecture, os_name, \
+A mapping can fill every numeric column of `samples`, and of `hosts` cpus_count, kernel_release, architecture, os_name, \
 cpu_model and machine_model. All others are absent.")]
 pub(crate) struct ImportCsv {
     /// Files to import.
     #[arg(required_unless_present = "columns")]
     pub(crate) files: Vec<PathBuf>,
-    /// The mapping: TOML.
+    /// Mapping file, as TOML.
     #[arg(long, short, value_name = "MAP")]
     pub(crate) mapping: PathBuf,
-    /// Print what the mapping makes of the first ten rows of the first file, and import nothing.
+    /// Print the mapping's result for the first ten rows of the first file, and import nothing.
     #[arg(long, group = "no-import")]
     pub(crate) check: bool,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(crate) struct ImportCsv {
 
 /// Virtual machines of Materna's data centres: GWA-T-13 of the Grid Workloads Archive.
 ///
-/// One CSV a machine. The reader follows the published description of the format (docs/import.md).
+/// One CSV file per machine. The reader follows the published description of the format (docs/import.md).
 #[derive(clap::Args)]
 #[command(after_help = help(&materna::TRACES[0], "
   gleaner import materna Materna-Trace-1 -o out/materna
@@ -155,7 +155,7 @@ pub(crate) struct ImportMaterna {
     /// Folder of the CSV files.
     #[arg(required_unless_present = "columns")]
     pub(crate) folder: Option<PathBuf>,
-    /// Trace to import, one of three; machines of all of them have the same numbers.
+    /// Trace to import; all three traces use the same machine numbers.
     #[arg(long, value_enum, default_value_t = MaternaTrace::One)]
     pub(crate) trace: MaternaTrace,
     #[command(flatten)]
@@ -175,7 +175,7 @@ pub(crate) enum MaternaTrace {
     Three,
 }
 
-/// Machines that Prometheus watches through node_exporter: from a running server, or from its folder.
+/// Machines that Prometheus watches through node_exporter: from a running server, or from its data folder.
 ///
 /// Samples keep the times at which they were scraped; nothing is resampled. Targets without
 /// node_memory_MemTotal_bytes are listed and not imported.
@@ -185,38 +185,37 @@ pub(crate) enum MaternaTrace {
   gleaner import prometheus --url https://prometheus --ca ca.pem --bearer-file token --from 2026-11-01 -o out/servers
   gleaner import prometheus /var/lib/prometheus/metrics2 -o out/servers
 
-Times are dates (UTC), RFC 3339 (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC."))]
+--from and --until take a date (UTC), an RFC 3339 time (2026-11-21T08:00:00+01:00), or ms since 1970-01-01 UTC."))]
 pub(crate) struct ImportPrometheus {
-    /// Prometheus' folder (--storage.tsdb.path) or a snapshot of it; read by promtool, and not written to.
+    /// Prometheus' data folder (--storage.tsdb.path) or a snapshot of it; promtool reads it, and nothing is written there.
     #[arg(value_name = "TSDB", required_unless_present_any = ["columns", "url"])]
     pub(crate) folder: Option<PathBuf>,
-    /// Address of a running Prometheus, with a path if needed.
+    /// URL of a running Prometheus, with a path if needed.
     #[arg(long, conflicts_with = "folder")]
     pub(crate) url: Option<String>,
-    /// Import only machines whose labels match.
+    /// Import only machines whose labels match these matchers, as in PromQL.
     #[arg(long, value_name = "MATCHERS", default_value = "{}", value_parser = Selector::parse)]
     pub(crate) selector: Selector,
-    /// Only samples of this time and after it.
+    /// Import only samples from this time on.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) from: Option<i64>,
-    /// Only samples before this time.
+    /// Import only samples before this time.
     #[arg(long, value_name = "TIME", value_parser = instant)]
     pub(crate) until: Option<i64>,
-    /// File with a token that may read, sent as `Authorization: Bearer`.
+    /// File with a token for reading, sent as `Authorization: Bearer`.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) bearer_file: Option<PathBuf>,
-    /// Certificates (PEM) that vouch for the server, instead of the system's.
+    /// CA certificates (PEM) to trust for the server, instead of the system's.
     #[arg(long, value_name = "FILE", requires = "url")]
     pub(crate) ca: Option<PathBuf>,
-    /// Name that distinguishes the machines from equally named ones of another Prometheus.
+    /// Name of this Prometheus; distinguishes its machines from equally named ones of another Prometheus.
     #[arg(long)]
     pub(crate) name: Option<String>,
     #[command(flatten)]
     pub(crate) into: CommonArgs,
 }
 
-/// Recordings of sysstat: `sadf -j` of any version since 11.5.3, or binary files, which this machine's `sadf`
-/// reads.
+/// Recordings of sysstat: JSON of `sadf -j` since 11.5.3, or binary files, read by this machine's `sadf`.
 ///
 /// A machine is identified by its nodename; its files may come in any order, and overlap.
 #[derive(clap::Args)]
@@ -227,7 +226,7 @@ pub(crate) struct ImportSysstat {
     /// Files, and folders of files: JSON (`.json` in folders) or binary.
     #[arg(required_unless_present = "columns", value_name = "FILE|FOLDER")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Time zone of times that do not say theirs, as `sadf -t` and `-T` print them.
+    /// Time zone of times without a zone, as `sadf -t` and `-T` print them.
     #[arg(long, value_name = "ZONE", value_parser = time_zone)]
     pub(crate) time_zone: Option<TimeZone>,
     #[command(flatten)]
@@ -240,13 +239,13 @@ fn time_zone(name: &str) -> Result<TimeZone, jiff::Error> {
 
 /// Archives of Performance Co-Pilot, read by its own pmlogdump (pmdumplog before PCP 7).
 ///
-/// A machine is identified by the archives' host; they may come in any order, and overlap.
+/// A machine is identified by its host name in the archives, which may come in any order and overlap.
 #[derive(clap::Args)]
 #[command(after_help = help(&pcp::SOURCE, "
   gleaner import pcp /var/log/pcp/pmlogger/* -o out/pcp
   gleaner import pcp 20261121.00.10 -o out/pcp --json"))]
 pub(crate) struct ImportPcp {
-    /// Archives by their common name or any of their files, and folders of archives.
+    /// Archives, by their base name or any of their files, and folders of archives.
     #[arg(required_unless_present = "columns", value_name = "ARCHIVE|FOLDER")]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]

@@ -14,7 +14,7 @@ pub(crate) fn columns_table(source: &Source<'_>) -> String {
 }
 
 fn filled_columns(source: &Source<'_>) -> String {
-    let mut text = "Columns that it fills, and their origins; all others are absent:\n".to_owned();
+    let mut text = "Filled columns and their origins; all others are absent:\n".to_owned();
     let mut rows = gleaner_terminal::table(&["column", "unit", "origin"], 3);
     for f in source.fills {
         let name = format!("{}.{}", f.table, f.column);

@@ -72,7 +72,7 @@ pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     );
     say(
         total.contradicted_count,
-        "rows say other than another row of the same time; the one that leaves least available is kept",
+        "rows contradicted another row of the same time; the row with the least available memory is kept",
     );
     say(
         total.merged_count,
@@ -84,11 +84,11 @@ pub(crate) fn summary_text(imported: &ImportSummary, dataset: &Path) -> String {
     );
     say(
         total.zero_use_count,
-        "samples are said to use no memory at all; taken as they are",
+        "samples had no memory in use; imported unchanged",
     );
     say(
         total.changes_count,
-        "times a machine's memory, CPUs or what else is said of it changed",
+        "times a machine's memory, CPUs or other properties changed",
     );
     say(
         total.gaps_count,

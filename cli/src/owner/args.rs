@@ -6,9 +6,9 @@ use std::time::Duration;
 
 /// Control and inspect what memory of your own machine is lent.
 ///
-/// Takes effect at once: when the answer comes, the memory is back. No root is needed: every user of the
-/// machine may pause lending and lower the cap, and undo their own commands; root, and the group of the
-/// daemon's socket, may undo any.
+/// A command takes effect immediately: when it returns, the memory is back. Root is not needed: every user of
+/// the machine may pause lending and lower the cap, and undo their own commands; root, and the group of the
+/// daemon's socket, may undo all.
 #[derive(clap::Args)]
 #[command(
     subcommand_required = true,
@@ -17,15 +17,15 @@ use std::time::Duration;
   gleaner owner status
   gleaner owner pause                    nothing is lent until `gleaner owner resume`
   gleaner owner pause --for 2h
-  gleaner owner cap 4GiB                 never more than that; `cap none` lifts it
-  gleaner owner log                      when memory was given back, why, and how fast
+  gleaner owner cap 4GiB                 lend at most 4 GiB; `cap none` removes the limit
+  gleaner owner log                      when memory was returned, why, and how fast
   gleaner owner status --json | jq .quota.lent_bytes
 
-What was wanted holds across restarts of the daemon.
+Pauses and caps survive restarts of the daemon.
 
 Exit codes: 0 done; 1 no daemon answers, or it refused (standard error says why); 2 wrong usage.
 
-What each figure is: docs/lending.md."
+Every figure: docs/lending.md."
 )]
 pub(crate) struct Owner {
     #[command(subcommand)]
@@ -41,23 +41,23 @@ pub(crate) struct Owner {
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Take all memory back, and lend none.
+    /// Take back all lent memory, and lend none.
     Pause {
-        /// For so long, like 30m or 2h [default: until resumed].
+        /// Length of the pause, like 30m or 2h [default: until resumed].
         #[arg(long = "for", value_name = "TIME", value_parser = gleaner_schemas::interval::parse)]
         length: Option<Duration>,
     },
     /// End the pause of lending.
     Resume,
-    /// Limit the memory lent; leases above the limit are revoked, the oldest first.
+    /// Limit the lent memory; leases above the limit are revoked, the oldest first.
     Cap {
-        /// Like 4GiB, or none.
+        /// Maximum lent memory, like 4GiB, or `none`.
         #[arg(value_name = "SIZE", value_parser = cap)]
         size: Cap,
     },
     /// Print the state of lending.
     Status,
-    /// List when memory was given back, why, how much and how fast.
+    /// List when memory was returned, why, how much and how fast.
     Log,
 }
 

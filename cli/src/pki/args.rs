@@ -14,7 +14,7 @@ use std::time::Duration;
   gleaner pki list
   gleaner pki revoke 0123456789abcdef0123456789abcdef
 
-People who have a PKI need none of this: docs/trust.md.")]
+A PKI of your own replaces all of this: docs/trust.md.")]
 pub(crate) struct Pki {
     #[command(subcommand)]
     pub(crate) command: PkiCommand,
@@ -48,16 +48,16 @@ pub(crate) struct Folder {
   gleaner pki init --name collector.example --name 10.0.0.5
   gleaner pki init ./pki --name localhost --json
 
-Names are those by which hosts reach the collector. The folder holds authority.key: whoever reads it
-can make certificates, so it belongs to the collector's user alone and into a backup.")]
+Each --name is a name by which hosts reach the collector. The folder holds authority.key, and whoever reads
+it can make certificates: only the collector's user should have access, and a backup should exist.")]
 pub(crate) struct Init {
-    /// Folder to make the authority in.
+    /// Folder for the new authority.
     #[arg(env = "GLEANER_PKI", default_value = "/etc/gleaner/pki")]
     pub(crate) folder: PathBuf,
     /// DNS name or IP address of the collector (repeatable).
     #[arg(long = "name", value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
-    /// Print what was made as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -72,17 +72,17 @@ pub(crate) struct Init {
   gleaner pki issue --client pager -o pager               a program that leases memory
   gleaner pki issue --admin grace -o grace                renews and ends anybody's leases
 
-Files that are there are replaced: collectors, recruiters and agents take up the new ones without a restart.
-Run by root, they become the folder's owner's. The group gleaner-recruiter may read a recruiter's key; --group names
-the group of another service. A key that replaces one keeps that group.
-Hosts can be given a token instead (gleaner pki token): their keys then never leave them.")]
+Existing files are replaced; collectors, recruiters and agents load the new ones without a restart.
+If root runs this, the files get the owner of their folder. The group gleaner-recruiter may read a recruiter's key;
+--group names the group of another service. A key that replaces another keeps its group.
+For a host, a token does instead (gleaner pki token): the host's key then never leaves the host.")]
 pub(crate) struct Issue {
     #[command(flatten)]
     pub(crate) holder: Holder,
     /// DNS name or IP address of the collector (repeatable).
     #[arg(long = "name", value_name = "NAME", conflicts_with_all = ["host", "reader", "client", "admin", "recruiter"])]
     pub(crate) names: Vec<String>,
-    /// Days for which it is valid (default: hosts 90, others 365).
+    /// Validity of the certificate in days, 1 to 3650 (default: 90 for hosts, 365 for others).
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
     pub(crate) days: Option<u32>,
     /// Prefix of the two files written: PREFIX.crt and PREFIX.key.
@@ -93,7 +93,7 @@ pub(crate) struct Issue {
     pub(crate) group: Option<String>,
     #[command(flatten)]
     pub(crate) folder: Folder,
-    /// Print what was made as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -102,22 +102,22 @@ pub(crate) struct Issue {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Holder {
-    /// A host, by its id (`gleaner-agent status` shows it).
+    /// Host, by its id (`gleaner-agent status` shows it).
     #[arg(long, value_name = "ID")]
     pub(crate) host: Option<String>,
-    /// User who may read the dataset, and the quotas of hosts.
+    /// User who may read the dataset and the hosts' quotas.
     #[arg(long, value_name = "NAME")]
     pub(crate) reader: Option<String>,
-    /// A program that leases memory.
+    /// Program that leases memory.
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
-    /// Somebody who may read all, and renew and end anybody's leases.
+    /// User who may read everything, and renew and end anybody's leases.
     #[arg(long, value_name = "NAME")]
     pub(crate) admin: Option<String>,
-    /// A recruiter, by its DNS names or IP addresses.
+    /// Recruiter, by its DNS names or IP addresses.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) recruiter: Option<Vec<String>>,
-    /// A collector, by its names.
+    /// Collector, by the names that --name gives.
     #[arg(long, requires = "names")]
     pub(crate) collector: bool,
 }
@@ -129,16 +129,16 @@ pub(crate) struct Holder {
   gleaner pki token --valid 1h --host 0123456789abcdef0123456789abcdef
   ssh host7 sudo $(gleaner pki token --json | jq -r .command)
 
-A token without --host is for any host that has no certificate yet. One that was enrolled before
-and lost its key needs a token of its own.")]
+A token without --host is for any host that has no certificate yet. A host that was enrolled before
+and lost its key needs a token made with --host.")]
 pub(crate) struct Token {
-    /// Time for which the token may be used: 30m, 24h, 7d.
+    /// Validity of the token, like 30m, 24h or 7d; at most 366d.
     #[arg(long, value_name = "LENGTH", default_value = "24h", value_parser = length)]
     pub(crate) valid: Duration,
     /// Restrict the token to this host.
     #[arg(long, value_name = "ID")]
     pub(crate) host: Option<String>,
-    /// The collector's address (default: the first name in its newest certificate, port 7443).
+    /// Address of the collector (default: the first name in its newest certificate, port 7443).
     #[arg(long, value_name = "URL")]
     pub(crate) collector: Option<String>,
     #[command(flatten)]
@@ -148,7 +148,7 @@ pub(crate) struct Token {
     pub(crate) json: bool,
 }
 
-/// Take back certificates: collector and recruiter refuse them within seconds.
+/// Revoke certificates: collector and recruiter refuse them within seconds.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner pki revoke 0123456789abcdef0123456789abcdef      all certificates of a host
@@ -156,19 +156,19 @@ pub(crate) struct Token {
   gleaner pki revoke 5f3c09e1b64e4d0f8d3f6f8c34a1be77      one, by its serial number
   gleaner pki revoke lost-laptop.crt                       one, by its file
 
-What is revoked stays revoked; the host may be enrolled again with a new token.")]
+A revocation is final; a host may be enrolled again with a new token.")]
 pub(crate) struct Revoke {
-    /// Host id, name of a reader, client or admin, serial number, or a certificate's file.
+    /// Host id, name of a reader, client or admin, serial number, or certificate file.
     #[arg(value_name = "SERIAL|HOST|NAME|FILE")]
     pub(crate) which: String,
     #[command(flatten)]
     pub(crate) folder: Folder,
-    /// Print what was revoked as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// List every certificate that was issued.
+/// List all issued certificates.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner pki list

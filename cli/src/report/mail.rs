@@ -114,11 +114,11 @@ fn pipe_to_sendmail(sendmail: &Path, message: &[u8]) -> anyhow::Result<()> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "{name} did not take the message ({}): {}",
+        "{name} rejected the message ({}): {}",
         output.status,
         said.trim()
     );
-    written.map_err(|e| anyhow!("{name} did not take the whole message: {e}"))
+    written.map_err(|e| anyhow!("{name} did not read the whole message: {e}"))
 }
 
 fn one_line(text: &str) -> String {

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let companions = &args.companions;
     anyhow::ensure!(
         !to_stdout || (companions.also.is_empty() && !companions.pdf),
-        "companions lie beside the page: give it a name with -o FILE"
+        "companion files need a page in a file: name it with -o FILE"
     );
     // Missing programs are reported before the analysis starts.
     let chromium = companions

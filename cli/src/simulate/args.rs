@@ -6,37 +6,37 @@ use gleaner_simulator::sweep::SweptKey;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Simulate lending on a dataset's hosts: its benefit, and its cost.
+/// Simulate lending on a dataset's hosts: benefit and cost.
 ///
-/// A scenario names the programs or recorded streams that borrow, the datasets, the length, the rules, and
-/// the values to try. Settings that it leaves out are those of Acharya & Setia's study. Hosts and owners come
-/// from a trace; the rules are those of the daemons.
+/// A scenario names the borrowing programs or recorded streams, the datasets, the length, the rules, and the
+/// values to try. Settings that it leaves out default to those of Acharya & Setia's study. Hosts and owners
+/// come from a trace; the rules are the daemons' own.
 #[derive(Args)]
 #[command(after_help = "Examples:
   gleaner simulate --list                         # scenarios that come with Gleaner
-  gleaner simulate study --print > mine.toml      # one of them, to be altered
+  gleaner simulate study --print > mine.toml      # one of them, to be edited
   gleaner simulate study --dataset A=/srv/clusters/a --page study.html
   gleaner simulate mine.toml --sweep placement=random,spread --sweep recruitment.mode=paper,gentle
   gleaner simulate headroom --dataset DATASET --from 2026-11-16 --days 5 --program lu --csv headroom.csv
   gleaner simulate mine.toml --json - | jq '.rows[] | {program, gain: .gain_share.median}'
 
-The same seed gives the same bytes of JSON and CSV, however many jobs there are. Keys, measures, scenarios: docs/simulator.md.
+The same seeds give the same bytes of JSON and CSV for any --jobs. Keys, measures, scenarios: docs/simulator.md.
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 wrong usage.")]
 pub(crate) struct Simulate {
-    /// Scenario: a file, or the name of one shipped with Gleaner.
+    /// Scenario file, or the name of a scenario shipped with Gleaner.
     #[arg(required_unless_present = "list")]
     pub(crate) scenario: Option<String>,
     /// List the scenarios shipped with Gleaner.
     #[arg(long, conflicts_with = "scenario")]
     pub(crate) list: bool,
-    /// Print the scenario's file, and run nothing.
+    /// Print the scenario file, and run nothing.
     #[arg(long)]
     pub(crate) print: bool,
     #[command(flatten, next_help_heading = "Instead of the scenario's")]
     pub(crate) instead: Replacements,
     #[command(flatten, next_help_heading = "Results")]
     pub(crate) results: Results,
-    /// Simulations side by side [default: one a CPU].
+    /// Number of concurrent simulations [default: one per CPU].
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
 }
@@ -44,22 +44,22 @@ pub(crate) struct Simulate {
 /// Replacements for settings of the scenario.
 #[derive(Args)]
 pub(crate) struct Replacements {
-    /// Try these values of a setting (repeatable: every combination). The beginning of a key may be left out
-    /// if no other key has the same end.
+    /// Values of a setting to try (repeatable: every combination); the first parts of a dotted key may be left
+    /// out if its end is unique.
     #[arg(long, value_name = "KEY=V1,V2", value_parser = swept)]
     pub(crate) sweep: Vec<SweptKey>,
-    /// Dataset to use in place of the scenario's, with its name; default: the folder's name (repeatable).
+    /// Dataset to use instead of the scenario's, with a name [default name: the folder's] (repeatable).
     #[arg(long, value_name = "[NAME=]DIR", value_parser = dataset)]
     pub(crate) dataset: Vec<(String, PathBuf)>,
     #[arg(long, value_name = "NAMES", value_delimiter = ',', help = programs())]
     pub(crate) program: Vec<String>,
-    /// Seeds of the runs.
+    /// Seeds of the runs, comma-separated.
     #[arg(long, value_name = "SEEDS", value_delimiter = ',')]
     pub(crate) seed: Vec<u64>,
-    /// Begin: a date (UTC), RFC 3339, or ms since 1970-01-01 UTC.
+    /// Start of the simulated time: a date (UTC), an RFC 3339 time, or ms since 1970-01-01 UTC.
     #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<String>,
-    /// Length, in days.
+    /// Length of the simulated time, in days.
     #[arg(long, value_name = "DAYS")]
     pub(crate) days: Option<f64>,
 }
@@ -67,19 +67,19 @@ pub(crate) struct Replacements {
 /// Help of `--program`: every program that there is.
 fn programs() -> String {
     let names = Application::ALL.map(Application::name).join(", ");
-    format!("Programs: {names}. Not of a scenario with recorded clients")
+    format!("Programs, comma-separated: {names}; not for scenarios with recorded clients")
 }
 
 /// Outputs beside the table.
 #[derive(Args)]
 pub(crate) struct Results {
-    /// Write one JSON document (`-`: on standard output, in the place of the table).
+    /// Write one JSON document (`-`: to standard output, instead of the table).
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Write CSV, a line a row (`-` as well).
+    /// Write CSV, one line per row (`-`: to standard output, instead of the table).
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Write a page of benefit against cost, figures inside, no network needed.
+    /// Write an HTML page of benefit against cost, with its figures inside.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
 }

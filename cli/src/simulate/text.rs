@@ -65,7 +65,7 @@ pub(super) fn table(results: &Results<'_>) -> String {
         .iter()
         .any(|row| row.values.iter().all(Option::is_none))
     {
-        text += "Where nothing is told, not one run ended in the time simulated.\n";
+        text += "Where no figure is given, no run ended in the simulated time.\n";
     }
     let mut clients = results
         .rows

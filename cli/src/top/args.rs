@@ -6,10 +6,10 @@ use std::time::Duration;
 /// Default address of this machine's collector.
 pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
 
-/// Watch the present use of memory: of this host, or of the cluster.
+/// Watch the present memory use of this host, or of a cluster.
 ///
 /// This host's figures come from its agent's socket and, between samples, from /proc; the cluster's from a
-/// collector. Keys: q quits, ? explains.
+/// collector. Keys: q quits, ? shows help.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   gleaner top                                      this host
@@ -18,19 +18,19 @@ pub(crate) const COLLECTOR: &str = "http://127.0.0.1:7480";
   gleaner top --cluster --filter silent --once     one frame, as plain text
   gleaner top --json | jq '.quota.quota_bytes'
 
-From elsewhere: ssh -L 7480:127.0.0.1:7480 COLLECTOR, then `gleaner top --cluster`.
+From another machine: ssh -L 7480:127.0.0.1:7480 COLLECTOR, then `gleaner top --cluster`.
 
-Where standard output is no terminal, one frame is printed. NO_COLOR and terminals of 16 colours: no colours.
+If standard output is not a terminal, one frame is printed. With NO_COLOR, or on a terminal of 16 colours, there are no colours.
 
-Exit codes: 0 shown, or ended by q, Ctrl-C or SIGTERM; 1 no agent (what /proc says is printed all the same) or no collector
-answers; 2 wrong usage.
+Exit codes: 0 done, also when ended by q, Ctrl-C or SIGTERM; 1 no agent answers (figures of /proc are printed), or no
+collector; 2 wrong usage.
 
-What each figure is: docs/top.md.")]
+Every figure: docs/top.md.")]
 pub(crate) struct Top {
-    /// All hosts of a cluster, from the collector of this machine.
+    /// Show all hosts of a cluster, from the collector of this machine.
     #[arg(long)]
     pub(crate) cluster: bool,
-    /// All hosts of the collector here [with --cluster: http://127.0.0.1:7480].
+    /// Show all hosts of the collector at this URL [with --cluster: http://127.0.0.1:7480].
     #[arg(long, value_name = "URL")]
     pub(crate) collector: Option<String>,
     /// Socket of this host's agent [default: as configured, else /run/gleaner/agent.sock].
@@ -42,13 +42,13 @@ pub(crate) struct Top {
     /// Print one JSON document.
     #[arg(long, conflicts_with = "once")]
     pub(crate) json: bool,
-    /// Time between looks [default: 2s; of a cluster 5s].
+    /// Time between updates, at least 200ms [default: 2s; for a cluster 5s].
     #[arg(long, value_name = "TIME", value_parser = interval)]
     pub(crate) interval: Option<Duration>,
-    /// Order of the hosts.
+    /// Column by which hosts are sorted.
     #[arg(long, value_enum, default_value_t = Column::Host)]
     pub(crate) sort: Column,
-    /// The other way round.
+    /// Reverse the order.
     #[arg(long)]
     pub(crate) reverse: bool,
     /// Show only hosts whose name, id, state or owner's state contains this.
@@ -69,7 +69,7 @@ impl Top {
 pub(crate) enum Column {
     /// Name of the host.
     Host,
-    /// State, those that need attention first.
+    /// State; hosts that need attention first.
     State,
     /// Physical memory, in bytes.
     Memory,
@@ -77,7 +77,7 @@ pub(crate) enum Column {
     Available,
     /// Harvestable memory, in bytes.
     Harvestable,
-    /// Idle time, the longest first.
+    /// Idle time; the longest first.
     Owner,
     /// Memory that could be lent now.
     Lendable,
@@ -90,7 +90,7 @@ const SHORTEST: Duration = Duration::from_millis(200);
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = gleaner_schemas::interval::parse(text)?;
     if interval < SHORTEST {
-        return Err("200ms is the least".to_owned());
+        return Err("the minimum is 200ms".to_owned());
     }
     Ok(interval)
 }

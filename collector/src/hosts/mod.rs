@@ -36,7 +36,7 @@ const MOST_FILES_OF_HOST: usize = 4096;
 pub enum AdmissionError {
     /// The host has too many databases.
     #[error(
-        "host {host_id} has {MOST_DATABASES} databases here, the most that one host may have: find out why its agent begins so many"
+        "host {host_id} has {MOST_DATABASES} databases here, the maximum per host: find out why its agent begins so many"
     )]
     Databases {
         /// Id of the host.
@@ -44,7 +44,7 @@ pub enum AdmissionError {
     },
     /// The host's batches need too many files before the next seal.
     #[error(
-        "batches of host {host_id} since the last seal are of {MOST_FILES_OF_HOST} days and tables, the most between two seals"
+        "batches of host {host_id} since the last seal are of {MOST_FILES_OF_HOST} days and tables, the maximum between two seals"
     )]
     Files {
         /// Id of the host.

@@ -82,7 +82,7 @@ fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admis
     let limit = app.batch_limits().compressed_bytes;
     if length > limit {
         return Err(Refusal::too_large(format!(
-            "the batch has {length} bytes, and {limit} are the most; send fewer records at once"
+            "the batch has {length} bytes, and the maximum is {limit}; send fewer records per batch"
         )));
     }
     let turn = app.turns.take(&writer, caller);
@@ -92,8 +92,8 @@ fn admit<'a>(app: &'a App, caller: &Caller, headers: &HeaderMap) -> Result<Admis
         writer,
         length,
         arrived_ms,
-        _turn: turn.ok_or_else(|| busy("a batch of this host is being taken in already"))?,
-        _room: room.map_err(|_| busy("the collector takes in as much as it has memory for"))?,
+        _turn: turn.ok_or_else(|| busy("another batch of this host is being accepted"))?,
+        _room: room.map_err(|_| busy("all memory for batches is in use"))?,
     })
 }
 
@@ -231,7 +231,7 @@ async fn read_body(mut body: Body, length: usize) -> Result<Bytes, Refusal> {
     };
     timeout(patience, read).await.unwrap_or_else(|_| {
         Err(Refusal::too_slow(format!(
-            "the batch did not arrive within {} s; send fewer records at once",
+            "the batch did not arrive within {} s; send fewer records per batch",
             patience.as_secs()
         )))
     })

@@ -159,7 +159,7 @@ fn unknown_table(name: &str) -> Refusal {
 
 fn permit(app: &App) -> Result<OwnedSemaphorePermit, Refusal> {
     let busy = |_| {
-        let reason = "as many readers as the collector serves at once are reading";
+        let reason = "the maximum number of concurrent readers is reached";
         Refusal::busy(reason, Duration::from_secs(10))
     };
     Arc::clone(&app.readers).try_acquire_owned().map_err(busy)

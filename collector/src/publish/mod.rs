@@ -167,7 +167,7 @@ impl Work {
         let failure = done.as_ref().err().map(ToString::to_string);
         match (&progress.failure, &failure) {
             (None, Some(reason)) => eprintln!(
-                "gleaner-collector: cannot publish: {reason}; the dataset is kept here, and put there once this is mended"
+                "gleaner-collector: cannot publish: {reason}; the dataset stays here, and is copied there once this is fixed"
             ),
             (Some(_), None) => eprintln!("gleaner-collector: publishing again"),
             _ => {}

@@ -216,13 +216,13 @@ fn sighup_changes_what_is_taken_in_and_when_it_is_sealed_and_a_broken_file_does_
     let sent = || collector.send(&inventory(&host, &database, 1)).0;
     assert_eq!(sent(), 413);
     let broken = "batch_limit = \"1MiB\"\nseal = \"1s\"";
-    let said = collector.reload(folder.path(), broken, "goes on with the settings it has");
+    let said = collector.reload(folder.path(), broken, "continues with its present settings");
     assert!(said.contains("line 5") && said.contains("`seal`"), "{said}");
     assert_eq!(sent(), 413);
     let wider = "batch_limit = \"1MiB\"\nseal_after = \"100ms\"\ndisk_reserve = \"1MiB\"";
-    let said = collector.reload(folder.path(), wider, "holds after a restart");
+    let said = collector.reload(folder.path(), wider, "take effect after a restart");
     assert!(
-        said.contains("what changed in disk_reserve holds"),
+        said.contains("changes of disk_reserve take effect"),
         "{said}"
     );
     assert_eq!(sent(), 200);
@@ -248,7 +248,7 @@ fn what_is_no_batch_is_refused_and_told_why() {
             "not an Arrow IPC stream",
         ),
         (&bomb, 413, "larger than"),
-        (&large, 413, "are the most"),
+        (&large, 413, "the maximum is"),
         (&body("otter", &id(2), 1..=1), 400, "host id"),
     ] {
         let (found, answer) = try_post(&agent, &url, sent).unwrap();

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 /// Section of every daemon's help, after its options.
 pub const CHECK_HELP: &str = "\
-Nothing is started. Variables of the environment win over the file and its drop-ins, NAME.d/*.toml beside NAME.toml: GLEANER_NAME_KEY, GLEANER_NAME_TABLE_KEY, where NAME is what \
-follows gleaner- in the program's name; those of a service stand in its unit.
+The daemon is not started. Environment variables override the file NAME.toml and its drop-ins NAME.d/*.toml: GLEANER_NAME_KEY, or GLEANER_NAME_TABLE_KEY for a key of a table. \
+NAME is the program's name without gleaner-. The variables of a service are set in its unit.
 
-Exit codes: 0 the daemon would start with it; 1 it says what cannot be: standard error says where, by file, key and line.";
+Exit codes: 0 the configuration is valid; 1 it is not: standard error names file, key and line.";
 
 /// Text in place of a value that may be secret.
 const HIDDEN: &str = "(hidden)";

@@ -161,11 +161,11 @@ fn what_is_wrong_in_the_file_is_said_by_line_and_key() {
         ),
         (
             "# x\ninterval = \"99ms\"",
-            "agent.toml, line 2: interval: 99ms is too short: 100ms is the least",
+            "agent.toml, line 2: interval: 99ms is too short: 100ms is the minimum",
         ),
         (
             "cap = \"0B\"",
-            "agent.toml, line 1: cap: 0B is too little: 1 B is the least",
+            "agent.toml, line 1: cap: 0B is too little: 1 B is the minimum",
         ),
         (
             "cap = \"512\"",

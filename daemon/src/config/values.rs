@@ -40,7 +40,7 @@ pub fn check_interval(length: Duration, least: Duration) -> Result<(), String> {
         return Ok(());
     }
     let (length, least) = (interval::format(length), interval::format(least));
-    Err(format!("{length} is too short: {least} is the least"))
+    Err(format!("{length} is too short: {least} is the minimum"))
 }
 
 /// Parses a size, such as `512MiB` or `2GiB`.
@@ -137,7 +137,7 @@ fn parsed_size<E: Error>(text: &str, least: u64, example: &str) -> Result<u64, E
     match units::parse_bytes(text) {
         Some(bytes) if bytes >= least => Ok(bytes),
         Some(_) => Err(E::custom(format!(
-            "{text} is too little: {} is the least",
+            "{text} is too little: {} is the minimum",
             units::Bytes::from(least)
         ))),
         None => Err(E::custom(format!(

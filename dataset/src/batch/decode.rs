@@ -49,7 +49,7 @@ impl Default for Limits {
 #[non_exhaustive]
 pub enum BatchError {
     /// The batch exceeds a limit.
-    #[error("the batch is larger than {limit_bytes} bytes; send fewer records at once")]
+    #[error("the batch is larger than {limit_bytes} bytes; send fewer records per batch")]
     TooLarge {
         /// The exceeded limit.
         limit_bytes: usize,

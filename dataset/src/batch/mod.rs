@@ -120,7 +120,7 @@ impl Batch {
             self.table_days.insert((table.name, time_ms / DAY_MS));
             if self.table_days.len() > MOST_FILES {
                 return Err(format!(
-                    "its rows are of more than {MOST_FILES} days and tables; send fewer records at once"
+                    "its rows are of more than {MOST_FILES} days and tables; send fewer records per batch"
                 ));
             }
         }

@@ -101,7 +101,7 @@ pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
     let cgroup = at_boot(
         Message::CgroupMissing,
         "control groups",
-        "no control groups v2 at /sys/fs/cgroup: memory is not told by service",
+        "no control groups v2 at /sys/fs/cgroup: memory cannot be attributed to services",
         "systemd.unified_cgroup_hierarchy=1",
     );
     note(traces, kernel.has_cgroup2, "control groups v2", cgroup);
@@ -121,7 +121,7 @@ pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
             Message::KernelOld,
             "kernel",
             format!(
-                "Linux {} gives no locked memory back (5.18 does): guests' pages stay unlocked, and may be swapped",
+                "Linux {} cannot free locked memory (5.18 can): guests' pages stay unlocked, and may be swapped",
                 kernel.release
             ),
         ),
@@ -140,7 +140,7 @@ pub(crate) fn judge(kernel: &Kernel, daemons: &[Daemon]) -> Vec<Finding> {
 }
 
 fn huge_pages(kernel: &Kernel) -> (&'static str, Option<Finding>) {
-    let slow = "memory is given back some thirty times more slowly";
+    let slow = "memory is returned some thirty times more slowly";
     match kernel.huge_pages.as_deref() {
         Some(text) if !text.contains("[never]") => ("huge pages", None),
         Some(_) => {

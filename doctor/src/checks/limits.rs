@@ -46,12 +46,12 @@ pub(crate) fn judge_memoryd(process: &Process, grant: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let is_unlimited = process.locked_limit_bytes == Some(None);
     if process.may(IPC_LOCK) == Some(false) && !is_unlimited {
-        let found = "it may not lock its memory: swapped out, it gives memory back late";
+        let found = "it may not lock its memory: swapped out, it returns memory late";
         findings.push(Finding::of(Message::MemoryNotLocked, "limits", found).remedy(grant));
     }
     let has_priority = process.priority_limit.is_some_and(|limit| limit != Some(0));
     if process.may(SYS_NICE) == Some(false) && !has_priority {
-        let found = "it may not go before others on the CPU: on a busy host memory comes back late";
+        let found = "it has no real-time priority: on a busy host it returns memory late";
         findings.push(Finding::of(Message::NoPriority, "limits", found).remedy(grant));
     }
     if findings.is_empty() {

@@ -293,7 +293,7 @@ pub(crate) fn judge(way: &Approach, remedies: &NetworkRemedies<'_>) -> Vec<Findi
                 true => remedies.start.clone(),
                 false => there(format!("sudo systemctl start gleaner-{server}")),
             };
-            of(Message::ConnectionRefused, "nobody listens there").remedy(start)
+            of(Message::ConnectionRefused, "no program listens there").remedy(start)
         }
         Trouble::Timeout(what) => {
             let why = format!("no {what} within {} s", PATIENCE.as_secs());

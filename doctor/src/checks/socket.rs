@@ -56,7 +56,7 @@ pub(crate) fn judge(call: &Call, socket: &Path, me: &User, start: &str) -> Findi
     match call {
         Call::Answered => Finding::ok(SUBJECT, format!("{shown} answers {}", me.name)),
         Call::Missing => missing("there is none"),
-        Call::Silent => missing("nobody listens there"),
+        Call::Silent => missing("no program listens there"),
         Call::Failed(why) => missing(why),
         Call::Denied(group) => {
             let finding = Finding::of(

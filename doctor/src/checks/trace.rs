@@ -57,8 +57,9 @@ pub(crate) fn read(program: &Path, database: &Path) -> Result<Trace, String> {
 /// Parses the output. Exit code 3 says that no sample was written recently; the document is still printed.
 fn told(said: &ProgramOutput) -> Result<Trace, String> {
     match said.code {
-        Some(0 | 3) => serde_json::from_str(&said.output)
-            .map_err(|e| format!("gleaner-agent status says what this version does not know: {e}")),
+        Some(0 | 3) => serde_json::from_str(&said.output).map_err(|e| {
+            format!("gleaner-agent status printed something that this version does not know: {e}")
+        }),
         _ => Err(said
             .errors
             .trim()
@@ -119,11 +120,11 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
     match (trace.last_sample_age_ms, trace.is_healthy, trace.is_running) {
         (Some(age_ms), true, _) => Finding::ok("trace", said(age_ms)),
         (Some(age_ms), false, true) => {
-            let found = format!("{}: the agent runs, and stores nothing", said(age_ms));
+            let found = format!("{}: the agent runs, but stores nothing", said(age_ms));
             Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (Some(age_ms), false, false) => {
-            let found = format!("{}: no agent is at work on it", said(age_ms));
+            let found = format!("{}: no agent writes it", said(age_ms));
             Finding::of(Message::TraceOld, "trace", found).remedy(start)
         }
         (None, _, true) => Finding::of(
@@ -133,7 +134,7 @@ fn newest(trace: &Trace, database: &Path, start: &str) -> Finding {
         ),
         (None, _, false) => {
             let found = format!(
-                "{} has no sample, and no agent is at work on it",
+                "{} has no sample, and no agent writes it",
                 database.display()
             );
             Finding::of(Message::TraceOld, "trace", found).remedy(start)

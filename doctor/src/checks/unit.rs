@@ -125,7 +125,7 @@ pub(crate) fn judge(unit: &Unit, daemon: Daemon) -> Option<Finding> {
     let shown = match unit {
         Unit::NoSystemd => return None,
         Unit::Silent(why) => {
-            let found = format!("systemctl does not tell: {why}");
+            let found = format!("systemctl gives no answer: {why}");
             return Some(
                 Finding::of(Message::SystemdSilent, SUBJECT, found)
                     .remedy("systemctl is-system-running"),

@@ -36,7 +36,7 @@ pub enum AskError {
         socket: PathBuf,
     },
     /// The answer is of another version, or of another program.
-    #[error("gleaner-memoryd at {} says what this version does not know", .socket.display())]
+    #[error("gleaner-memoryd at {} sent something that this version does not know", .socket.display())]
     Foreign {
         /// Path of the socket.
         socket: PathBuf,
@@ -56,7 +56,7 @@ pub fn memoryd(socket: &Path, command: OwnerCommand) -> Result<OwnerReply, AskEr
         socket: socket.to_owned(),
         why: match e.kind() {
             ErrorKind::NotFound => format!("there is no such socket; {START}"),
-            ErrorKind::ConnectionRefused => format!("nobody listens there; {START}"),
+            ErrorKind::ConnectionRefused => format!("no program listens there; {START}"),
             _ => e.to_string(),
         },
     };

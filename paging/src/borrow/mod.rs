@@ -41,7 +41,7 @@ pub enum BorrowError {
         reason: String,
     },
     /// The answer is not a recruiter's.
-    #[error("what answers at {url} is no recruiter, or one of another release ({what})")]
+    #[error("the server at {url} is no recruiter, or of another release ({what})")]
     Foreign {
         /// URL of the recruiter.
         url: String,
@@ -49,7 +49,7 @@ pub enum BorrowError {
         what: String,
     },
     /// The text is no lease id.
-    #[error("{lease_id:?} is no lease: 32 lower-case hex digits are")]
+    #[error("{lease_id:?} is no lease id: it must have 32 lower-case hex digits")]
     NoLease {
         /// Text as given.
         lease_id: String,

@@ -80,7 +80,7 @@ impl Recruiters {
             let leases = leases(url, reply)?;
             let is_enough = |view: &LeaseView| view.lease.granted_bytes >= request.bytes;
             if leases.len() != request.copies as usize || !leases.iter().all(is_enough) {
-                return Err(foreign(url, "other leases than were asked for"));
+                return Err(foreign(url, "other leases than requested"));
             }
             Ok(leases)
         })
@@ -96,7 +96,7 @@ impl Recruiters {
         self.each((Method::POST, &path, Some(&document)), |url, reply| {
             let view: LeaseView = reply.told(url)?;
             if view.lease.lease_id != lease_id {
-                return Err(foreign(url, "another lease than was asked for"));
+                return Err(foreign(url, "another lease than requested"));
             }
             Ok(view)
         })

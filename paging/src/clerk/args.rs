@@ -8,19 +8,19 @@ use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-clerk attach --size 16GiB --swap                  swap on other hosts' memory, as /etc/gleaner/clerk.toml says
+  gleaner-clerk attach --size 16GiB --swap                  swap on other hosts' memory, configured by /etc/gleaner/clerk.toml
   gleaner-clerk run --size 16GiB                            the device alone, for NBD clients of this machine
-  gleaner-clerk attach --socket /run/pages.sock --swap      swap on the pages that an NBD server has there
+  gleaner-clerk attach --socket /run/pages.sock --swap      swap on the pages of that NBD server
   gleaner-clerk attach --socket /run/pages.sock --name big  a block device, for a file system
-  gleaner-clerk attachments                                 what there is, and how much of it swap uses
-  gleaner-clerk detach                                      all of it undone
+  gleaner-clerk attachments                                 all attachments, and how much of each swap uses
+  gleaner-clerk detach                                      undo the attachment
 
 Exit codes:
   0  done
   1  failed; standard error says why
   2  wrong usage";
 
-/// Has this host use pages that other hosts hold, as a block device or as swap.
+/// Gives this host pages in other hosts' memory, as a block device or as swap.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gleaner-clerk", version, after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -33,7 +33,7 @@ pub(crate) struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Folder with a folder for each attachment; lost at the next start of the host, as attachments are
+    /// Folder with one folder per attachment; emptied by a reboot, which also ends the attachments
     #[arg(
         long,
         global = true,
@@ -46,10 +46,10 @@ pub(crate) struct GlobalArgs {
 /// Subcommand of the clerk.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a device whose pages are in other hosts' memory, until interrupted; its contents are lost then
+    /// Serve a device whose pages are in other hosts' memory, until interrupted; then its contents are lost
     #[command(after_help = "Examples:
   gleaner-clerk run --size 16GiB --recruiter http://127.0.0.1:7484
-  gleaner-clerk run --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    on an NBD server as it is
+  gleaner-clerk run --size 1GiB --server nbd://127.0.0.1:10809 --listen /tmp/clerk.sock    pages of an NBD server
   qemu-img info 'nbd+unix:///?socket=/run/gleaner/clerk.sock'")]
     Run {
         #[command(flatten)]
@@ -67,14 +67,14 @@ pub(crate) enum Command {
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
+        /// Configuration in TOML [default: /etc/gleaner/clerk.toml, if it exists]
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Print as JSON, with every key that is set and its value
+        /// Print as JSON, with all set keys and their values
         #[arg(long)]
         json: bool,
     },
-    /// Make a block device of an NBD server's pages, and swap on it if wanted
+    /// Make a block device of an NBD server's pages, optionally used as swap
     #[command(after_help = "Examples:
   gleaner-clerk attach --size 16GiB --recruiter https://recruiter.example:7444 --swap
   gleaner-clerk attach --socket /run/pages.sock --swap --priority 10
@@ -93,11 +93,10 @@ pub(crate) enum Command {
     Detach {
         /// Name of the attachment [default: the only one]
         name: Option<String>,
-        /// Even if what was swapped out does not seem to fit into memory: programs may be killed for it
+        /// Detach even if the swapped-out pages seem not to fit into memory; the kernel may then kill programs
         #[arg(long)]
         force: bool,
-        /// Time without progress after which the server counts as lost, with the pages that only it held; from 1s to
-        /// 1h
+        /// Time without progress after which the server counts as lost, with pages that it alone held; 1s to 1h
         #[arg(long, value_name = "TIME", default_value = "30s", value_parser = detach_timeout)]
         timeout: Duration,
         /// Print the result as JSON
@@ -123,7 +122,7 @@ pub(crate) struct RunArgs {
     /// $XDG_RUNTIME_DIR/gleaner/clerk.sock]
     #[arg(long, value_name = "FILE")]
     pub(crate) listen: Option<PathBuf>,
-    /// Socket for `gleaner-clerk status` [default: clerk-status.sock beside it]
+    /// Socket for `gleaner-clerk status` [default: clerk-status.sock beside the device's socket]
     #[arg(long, value_name = "FILE")]
     pub(crate) status_socket: Option<PathBuf>,
 }
@@ -131,26 +130,26 @@ pub(crate) struct RunArgs {
 /// The device; all else is in the configuration.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct DeviceArgs {
-    /// Configuration in TOML [default: /etc/gleaner/clerk.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/clerk.toml, if it exists]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Size of the device [default: 1GiB]
     #[arg(long, value_parser = gleaner_schemas::units::parse_size_above_0)]
     pub(crate) size: Option<u64>,
-    /// Folder of the copy on disk, or none [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
+    /// Folder of the copy on disk, or `none` [default: /var/lib/gleaner/clerk as root, else $XDG_STATE_HOME/gleaner/clerk]
     #[arg(long, value_name = "DIR")]
     pub(crate) disk_folder: Option<PathBuf>,
-    /// Copies at servers on different hosts: 1 or 2 [default: 1]
+    /// Number of copies of each page, on different hosts: 1 or 2 [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) copies: Option<usize>,
-    /// Policy by which pages leave servers that have no room for another [default: lru]
+    /// Policy that chooses the pages to evict from full servers [default: lru]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Policy::ALL.map(Policy::name)).try_map(|name| name.parse::<Policy>()))]
     pub(crate) eviction: Option<Policy>,
-    /// A memory server as it is: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH; may be given several times
+    /// Memory server to use without a recruiter: nbd://HOST:PORT/EXPORT or nbd+unix:///EXPORT?socket=PATH
+    /// (repeatable)
     #[arg(long, value_name = "URL")]
     pub(crate) server: Vec<String>,
-    /// Recruiter that finds hosts with memory: https://HOST:PORT, or http:// on this machine; may be given
-    /// several times
+    /// Recruiter that finds hosts with memory: https://HOST:PORT, or http:// on this machine (repeatable)
     #[arg(long, value_name = "URL")]
     pub(crate) recruiter: Vec<String>,
 }
@@ -158,21 +157,22 @@ pub(crate) struct DeviceArgs {
 /// Device to attach, and the method.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct AttachArgs {
-    /// The Unix socket of an NBD server of this host: its default export is attached [default: that of a clerk started for it]
+    /// Unix socket of an NBD server on this host, whose default export is attached [default: a clerk is
+    /// started for the attachment]
     #[arg(long, value_name = "FILE", conflicts_with = "DeviceArgs")]
     pub(crate) socket: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) device: DeviceArgs,
-    /// Name: letters, digits, `-` and `_`
+    /// Name of the attachment: 1 to 32 letters, digits, `-` and `_`
     #[arg(long, default_value = "memory", value_parser = name)]
     pub(crate) name: String,
-    /// Swap on it
+    /// Use the device as swap
     #[arg(long)]
     pub(crate) swap: bool,
-    /// Swap areas of higher priority are filled first; disks have negative ones by default
+    /// Swap priority, 0 to 32767; higher ones are filled first, and disks have negative ones by default
     #[arg(long, value_name = "N", default_value_t = 100, requires = "swap", value_parser = clap::value_parser!(u16).range(0..=32767))]
     pub(crate) priority: u16,
-    /// Method of making the block device [default: the kernel's if it has an nbd module and nbd-client is installed, else
+    /// Method of making the block device [default: kernel if there are an nbd module and nbd-client, else
     /// fuse]
     #[arg(long, value_enum)]
     pub(crate) method: Option<AttachMethod>,
@@ -183,7 +183,7 @@ pub(crate) struct AttachArgs {
 pub(crate) enum AttachMethod {
     /// The kernel's nbd module, set up by nbd-client
     Kernel,
-    /// nbdfuse, and a loop device without a cache on its file
+    /// nbdfuse, and an uncached loop device on its file
     Fuse,
 }
 

@@ -7,18 +7,18 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Examples:
-  gleaner-memoryd run                                as /etc/gleaner/memoryd.toml says
-  gleaner-memoryd check-config                       is that file good?
-  gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory comes back (docs/lending.md)
+  gleaner-memoryd run                                configured by /etc/gleaner/memoryd.toml
+  gleaner-memoryd check-config                       check that file
+  gleaner-memoryd run --standalone 8GiB --fill       to measure how fast memory is returned (docs/lending.md)
   gleaner-memoryd standalone 1GiB --listen 127.0.0.1:10809     memory for any NBD client of this machine
-  gleaner owner status                               what is lent; pause, resume and cap are there as well
+  gleaner owner status                               lent memory (other commands: pause, resume, cap)
 
 Exit codes:
-  0  ended by SIGTERM or SIGINT, all memory was given back first; check-config: it is good
+  0  ended by SIGTERM or SIGINT, after all memory was returned; check-config: the configuration is valid
   1  failed; standard error says why
   2  wrong usage";
 
-/// Lends this host's idle memory, and gives it back at once when its owner returns.
+/// Lends this host's idle memory, and returns it immediately when the owner returns.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "gleaner-memoryd", version, after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 /// Options of every command.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct GlobalArgs {
-    /// Configuration in TOML [default: /etc/gleaner/memoryd.toml, where there is one]
+    /// Configuration in TOML [default: /etc/gleaner/memoryd.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Socket of the agent [default: /run/gleaner/agent.sock as root, else
@@ -41,7 +41,7 @@ pub(crate) struct GlobalArgs {
     /// Socket for the owner's commands [default: memoryd.sock beside the agent's]
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) socket: Option<PathBuf>,
-    /// Folder of the owner's wishes and of the log [default: /var/lib/gleaner/memoryd as root, else $XDG_STATE_HOME/gleaner/memoryd]
+    /// Folder of the owner's settings and of the lending log [default: /var/lib/gleaner/memoryd as root, else $XDG_STATE_HOME/gleaner/memoryd]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) state_folder: Option<PathBuf>,
 }
@@ -51,26 +51,26 @@ pub(crate) struct GlobalArgs {
 pub(crate) enum Command {
     /// Lend memory while the host is idle, until interrupted
     Run {
-        /// To measure: one lease of this size, had at every sample of the agent's as if the host were idle
+        /// For measurements: take one lease of this size whenever it fits, as if the host were always idle
         #[arg(long, value_name = "SIZE", value_parser = units::parse_size_above_0)]
         standalone: Option<u64>,
-        /// With --standalone: every page of it is written
+        /// With --standalone: write every page of the lease
         #[arg(long, requires = "standalone")]
         fill: bool,
     },
-    /// Serve memory to NBD clients of this machine, without agent and recruiter, until interrupted: to measure, to try
+    /// Serve memory to NBD clients of this machine without agent and recruiter, for tests, until interrupted
     Standalone {
         /// Size of the lease
         #[arg(value_name = "SIZE", value_parser = units::parse_size_above_0)]
         size: u64,
-        /// HOST:PORT on this machine (port 0: any that is free), or the path of a Unix socket
+        /// HOST:PORT on this machine (port 0: any free port), or the path of a Unix socket
         #[arg(long, value_name = "ADDRESS")]
         listen: Address,
     },
     /// Check the configuration, and list the environment variables that override it
     #[command(after_help = gleaner_daemon::config::CHECK_HELP)]
     CheckConfig {
-        /// Print as JSON, with every key that is set and its value
+        /// Print as JSON, with all set keys and their values
         #[arg(long)]
         json: bool,
     },

@@ -41,7 +41,7 @@ impl Reloader {
                     None => return,
                 },
                 Err(error) => {
-                    eprintln!("gleaner-memoryd: goes on with the settings it has: {error}");
+                    eprintln!("gleaner-memoryd: continues with its present settings: {error}");
                     String::new()
                 }
             };
@@ -59,10 +59,10 @@ impl Reloader {
         let (done, doing) = channel();
         let told = CoreMessage::Configured { settings, done };
         let doing = self.inbox.tell(told).then(|| doing.recv().ok())??;
-        eprintln!("gleaner-memoryd: the configuration was read again");
+        eprintln!("gleaner-memoryd: the configuration was reloaded");
         if !left_out.is_empty() {
             let keys = left_out.join(", ");
-            eprintln!("gleaner-memoryd: what changed in {keys} holds after a restart");
+            eprintln!("gleaner-memoryd: changes of {keys} take effect after a restart");
         }
         Some(doing)
     }

@@ -121,7 +121,7 @@ pub(crate) fn run(args: GlobalArgs, measured: Option<MeasureOptions>) -> anyhow:
     // Last, so that only the core's thread and those that help it give memory back have this priority.
     if let Err(e) = itself::raise_priority() {
         eprintln!(
-            "gleaner-memoryd: no real-time priority ({e}): on a busy host memory comes back later; give it CAP_SYS_NICE"
+            "gleaner-memoryd: no real-time priority ({e}): on a busy host memory is returned later; give it CAP_SYS_NICE"
         );
     }
     core.run()?;

@@ -64,7 +64,7 @@ impl Exports for Leases {
         let found = self.store.pages(lease_id, generation).ok().filter(is_for);
         let pages = found.ok_or_else(|| {
             unknown(
-                "over, its contents are gone, or not this client's; ask the recruiter for a lease",
+                "over, its contents are lost, or not this client's; ask the recruiter for a lease",
             )
         })?;
         let place = self.shares.take(pages.client()).ok_or_else(|| {
@@ -92,7 +92,7 @@ impl Export for LeaseContents {
     }
 
     fn description(&self) -> String {
-        "memory lent by an idle host; it is gone when its owner returns".to_owned()
+        "memory lent by an idle host; it is lost when its owner returns".to_owned()
     }
 
     fn name(&self) -> Option<String> {

@@ -34,7 +34,7 @@ pub enum TransmissionError {
     #[error("the client sent something that is no request")]
     Foreign,
     /// A write is longer than the client and server agreed.
-    #[error("the client wants to write {0} bytes at once, more than {MOST_BYTES}")]
+    #[error("the client wants to write {0} bytes in one request, more than {MOST_BYTES}")]
     TooLarge(u32),
     /// Reading failed in the middle of an answer that was already begun.
     #[error("{0}, in the middle of an answer")]

@@ -47,7 +47,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The lease has ended, or this part of it was given back.
-    #[error("these pages are gone: their memory was given back")]
+    #[error("these pages are lost: their memory was returned to the owner")]
     Gone,
     /// The range is beyond the lease's end.
     #[error("offset {offset} + {bytes} bytes lies beyond the lease")]

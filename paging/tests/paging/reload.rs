@@ -21,13 +21,13 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
     let broken = format!("{QUICK}cap = \"16MiB\"\nmode = \"greedy\"");
     host.write_configuration(&broken);
     daemon.running.signal(Signal::HUP);
-    daemon.running.hear("goes on with the settings it has");
+    daemon.running.hear("continues with its present settings");
     let lending = daemon.status();
     assert_eq!(lending.quota.lent_bytes, SIZE);
 
     host.write_configuration(&format!("{QUICK}cap = \"16MiB\"\nlock_pages = \"always\""));
     daemon.running.signal(Signal::HUP);
-    daemon.running.hear("the configuration was read again");
+    daemon.running.hear("the configuration was reloaded");
     let lending = wait_for_some("the cap", || {
         let lending = daemon.status();
         (lending.resident_bytes <= 16 * MIB).then_some(lending)
@@ -46,10 +46,10 @@ fn sighup_changes_what_is_lent_and_a_broken_file_does_not() {
         "{QUICK}lock_pages = \"always\"\nmode = \"spare\"\nhuge_pages = false"
     ));
     daemon.running.signal(Signal::HUP);
-    daemon.running.hear("the configuration was read again");
-    let said = daemon.running.hear("holds after a restart");
+    daemon.running.hear("the configuration was reloaded");
+    let said = daemon.running.hear("take effect after a restart");
     assert!(
-        said.contains("what changed in huge_pages, lock_pages holds"),
+        said.contains("changes of huge_pages, lock_pages take effect"),
         "{said}"
     );
     let lending = daemon.status();
@@ -69,7 +69,7 @@ fn a_host_that_is_not_enrolled_starts_and_waits_for_its_certificate() {
     );
     host.configure(&config);
     let daemon = host.daemon_with(&[]);
-    let said = daemon.running.hear("no certificate to show it");
+    let said = daemon.running.hear("no certificate for it");
     assert!(
         said.contains(authority.to_str().unwrap()) && said.contains("gleaner-agent enroll"),
         "{said}"

@@ -89,7 +89,7 @@ pub(super) fn whole_bytes(request: &GrantRequest) -> Result<u64, Refusal> {
     match request.bytes.checked_next_multiple_of(SLAB_BYTES) {
         Some(bytes) if bytes > 0 => Ok(bytes),
         _ => Err(refusal::malformed(format!(
-            "a lease has at least one byte, and no more than 2^64: {} were asked for",
+            "a lease has at least one byte, and no more than 2^64: {} were requested",
             request.bytes
         ))),
     }

@@ -118,7 +118,7 @@ pub(super) fn not_lending(allowed: &LendingLimit, idle_quota_bytes: u64) -> Refu
 pub(super) fn no_memory(quota_bytes: u64, lent_bytes: u64, whole_bytes: u64) -> Refusal {
     let unleased_bytes = quota_bytes.saturating_sub(lent_bytes) / SLAB_BYTES * SLAB_BYTES;
     let detail = format!(
-        "{} are free of the {} that this host lends, and {} were asked for: ask for less, or come again",
+        "{} are free of the {} that this host lends, and {} were requested: request less, or retry later",
         Bytes::from(unleased_bytes),
         Bytes::from(quota_bytes),
         Bytes::from(whole_bytes),

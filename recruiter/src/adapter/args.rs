@@ -4,7 +4,7 @@ use gleaner_schemas::{interval, units};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Keep the memory limit of a memcached or Redis at what a host may lend
+/// Keep the memory limit of a memcached or Redis server at its host's quota
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -13,34 +13,34 @@ Examples:
   gleaner-recruiter follow --recruiter https://recruiter.example:7444 --certificate reader.crt --key reader.key \\
       --authority authority.crt --host 4f1d… --memcached /run/memcached.sock --json
 
-Without news of the quota, without a quota, and on ending, the limit is --minimum.
+The limit is --minimum without a quota, without recent news of it, and after this program has ended.
 
 Exit codes: 0 ended, or set once; 1 failed; 2 wrong usage.")]
 #[command(group(clap::ArgGroup::new("source").required(true)))]
 #[command(group(clap::ArgGroup::new("server").required(true)))]
 pub struct FollowArgs {
-    /// Follow a file of quotas, which its writer replaces
+    /// File of quotas to follow; each new version must replace it
     #[arg(long, group = "source", value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Follow a recruiter, like https://recruiter.example:7444
+    /// URL of the recruiter to follow, like https://recruiter.example:7444
     #[arg(long, group = "source", value_name = "URL")]
     pub recruiter: Option<String>,
-    /// Certificate to show to the recruiter
+    /// Client certificate for the recruiter
     #[arg(long, value_name = "FILE", requires_all = ["recruiter", "key", "authority"])]
     pub certificate: Option<PathBuf>,
     /// Private key of that certificate
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
-    /// The authority that the recruiter's certificate leads to
+    /// Certificate of the authority that issued the recruiter's
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub authority: Option<PathBuf>,
-    /// The host that the server runs on [default: the only one there is]
+    /// Id of the host that the server runs on [default: the only host with a quota]
     #[arg(long, value_name = "ID")]
     pub host: Option<String>,
-    /// A memcached, as ADDRESS:PORT or the path of its socket
+    /// Address of the memcached: ADDRESS:PORT or the path of its socket
     #[arg(long, group = "server", value_name = "ADDRESS")]
     pub memcached: Option<String>,
-    /// A Redis or Valkey, as ADDRESS:PORT or the path of its socket
+    /// Address of the Redis or Valkey: ADDRESS:PORT or the path of its socket
     #[arg(long, group = "server", value_name = "ADDRESS")]
     pub redis: Option<String>,
     /// User of Redis
@@ -49,22 +49,22 @@ pub struct FollowArgs {
     /// File with the password of Redis
     #[arg(long, value_name = "FILE", requires = "redis")]
     pub password_file: Option<PathBuf>,
-    /// Never less than this
+    /// Minimum limit
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = units::parse_size)]
     pub minimum: u64,
-    /// Share of the quota to use
+    /// Share of the quota to use, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = share)]
     pub share: f64,
-    /// The quota holds what the server uses now: the agent counts it among its `guest_processes`
+    /// The quota includes the server's own use, because the agent's `guest_processes` name the server
     #[arg(long)]
     pub quota_includes_use: bool,
-    /// Without news for so long the limit is --minimum
+    /// Time without news of the quota after which the limit is --minimum
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = interval::parse)]
     pub quota_timeout: Duration,
-    /// Set it once, and end
+    /// Set the limit once, and end
     #[arg(long)]
     pub once: bool,
-    /// Print each change as a line of JSON
+    /// Print each change as one line of JSON
     #[arg(long)]
     pub json: bool,
 }

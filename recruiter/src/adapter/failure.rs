@@ -58,6 +58,6 @@ pub enum Failure {
     #[error("cannot listen to signals: {0}")]
     Signals(std::io::Error),
     /// No quota arrived in time.
-    #[error("nothing was heard of the quota for {0} s; the limit was left as it is")]
+    #[error("no news of the quota for {0} s; the limit is unchanged")]
     NothingHeard(u64),
 }

@@ -206,7 +206,7 @@ impl<'a> Follower<'a> {
     fn is_well(&mut self) {
         self.heard_at = Instant::now();
         if self.said_of_source.take().is_some() {
-            eprintln!("gleaner-recruiter: the quota is heard of again");
+            eprintln!("gleaner-recruiter: the quota is known again");
         }
     }
 

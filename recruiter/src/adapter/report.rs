@@ -76,7 +76,7 @@ impl<'a> Change<'a> {
             }
             (LimitReason::Ending, ..) => "nobody follows the quota any more".to_owned(),
             (LimitReason::NoHost, ..) => "there is no quota".to_owned(),
-            _ => "nothing was heard of the quota".to_owned(),
+            _ => "there was no news of the quota".to_owned(),
         };
         let previous = match self.previous_limit_bytes {
             0 => "no limit".to_owned(),

@@ -304,14 +304,14 @@ fn found(app: &App, lessee: &Lessee, lease_id: &str) -> Result<LeaseView, Proble
         (None, None) if may_exist_on_removed_host => Err(Refusal {
             kind: RefusalKind::Unreachable,
             detail: format!(
-                "the host of lease {lease_id} missed three announcements; the lease may go on there, and is looked up again when it is back"
+                "the host of lease {lease_id} missed three announcements; the lease may continue there, and is looked up again when the host is back"
             ),
             retry_in_ms: Some(10_000),
         }
         .into()),
         (None, None) => Err(Refusal {
             kind: RefusalKind::UnknownLease,
-            detail: format!("no host has lease {lease_id}: it has ended, or was never there"),
+            detail: format!("no host has lease {lease_id}: it has ended, or never existed"),
             retry_in_ms: None,
         }
         .into()),
@@ -340,7 +340,7 @@ async fn ask(app: &App, lease: &LeaseView, asked: RequestKind) -> Result<Outcome
             Err(Refusal {
                 kind: RefusalKind::Unreachable,
                 detail: format!(
-                    "host {host_id} has the lease, and {words}; the lease goes on there meanwhile"
+                    "host {host_id} has the lease, and {words}; the lease continues there meanwhile"
                 ),
                 retry_in_ms: Some(1000),
             }

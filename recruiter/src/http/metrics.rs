@@ -44,7 +44,11 @@ pub(super) async fn scrape(
     let text = run_blocking(&app, text).await?;
     let failed = |e: fmt::Error| {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Problem::new(status, "other", format!("the metrics cannot be told: {e}"))
+        Problem::new(
+            status,
+            "other",
+            format!("the metrics cannot be written: {e}"),
+        )
     };
     let text = text.map_err(failed)?;
     Ok(([(header::CONTENT_TYPE, OPENMETRICS)], text).into_response())

@@ -44,7 +44,7 @@ pub(super) fn check(host_id: &HostId, said: &Announcement) -> Result<(), Refusal
     ] {
         if count > most {
             return Err(malformed(format!(
-                "{count} {what} were announced, and {most} are the most"
+                "{count} {what} were announced, and the maximum is {most}"
             )));
         }
     }
@@ -109,7 +109,7 @@ fn bounded(what: &str, text: &str, most: usize) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(malformed(format!(
-        "a {what} of {} bytes, and {most} are the most",
+        "a {what} of {} bytes, and the maximum is {most}",
         text.len()
     )))
 }

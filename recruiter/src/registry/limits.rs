@@ -53,7 +53,7 @@ fn of_client(
         let held = holding.leases_count + pending_count;
         if held.saturating_add(missing) > most {
             return refused(format!(
-                "client {client} has {held} leases, {missing} more are asked for, and {most} are the most that one client may have: end some first"
+                "client {client} has {held} leases and requests {missing} more, above the limit of {most} per client: end some first"
             ));
         }
     }
@@ -62,7 +62,7 @@ fn of_client(
         let more = u128::from(request.slabs_bytes()) * missing as u128;
         if held + more > u128::from(most) {
             return refused(format!(
-                "client {client} has {}, {} more are asked for, and {} is the most that one client may have: end leases first, or ask for less",
+                "client {client} has {} and requests {} more, above the limit of {} per client: end leases first, or request less",
                 shown(held),
                 shown(more),
                 Bytes(most as f64)

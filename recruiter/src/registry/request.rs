@@ -33,7 +33,7 @@ impl Registry {
             return Err(Refusal {
                 kind: RefusalKind::Busy,
                 detail: format!(
-                    "a request with key {:?} is being worked on: ask again for what came of it",
+                    "a request with key {:?} is in progress: repeat it to get its result",
                     request.key
                 ),
                 retry_in_ms: Some(1000),
@@ -103,7 +103,7 @@ impl Registry {
             return Err(Refusal {
                 kind: RefusalKind::Malformed,
                 detail: format!(
-                    "key {:?} has a lease of {} bytes already, and {bytes} are asked for: use another key for another lease",
+                    "key {:?} has a lease of {} bytes already, and {bytes} are requested: use another key for another lease",
                     request.key, other.lease.granted_bytes
                 ),
                 retry_in_ms: None,

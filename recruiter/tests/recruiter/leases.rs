@@ -254,15 +254,19 @@ fn sighup_changes_what_is_granted_and_a_broken_file_does_not() {
     let more = || recruiter.lease("pager", &asked(8 * MIB, "b"));
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
     let broken = format!("{QUICK}client_memory_limit = \"64MiB\"\nextra_hosts_limits = 1\n");
-    let said = recruiter.reload(folder.path(), &broken, "goes on with the settings it has");
+    let said = recruiter.reload(
+        folder.path(),
+        &broken,
+        "continues with its present settings",
+    );
     assert!(
         said.contains("line 6") && said.contains("extra_hosts_limits"),
         "{said}"
     );
     assert_refused(&more(), 429, "client_limit", &["4.0 MiB"]);
     let wider = format!("{QUICK}client_memory_limit = \"64MiB\"\nquota_file = \"/q\"\n");
-    let said = recruiter.reload(folder.path(), &wider, "holds after a restart");
-    assert!(said.contains("what changed in quota_file holds"), "{said}");
+    let said = recruiter.reload(folder.path(), &wider, "take effect after a restart");
+    assert!(said.contains("changes of quota_file take effect"), "{said}");
     // The same recruiter still knows its hosts and leases.
     assert_eq!(more().status, 201);
     assert_eq!(recruiter.get("/healthz").body["links_count"], 1);

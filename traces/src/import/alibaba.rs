@@ -106,9 +106,9 @@ impl Importer for Alibaba {
         Source {
             name: &self.name,
             host_prefix: "alibaba",
-            available_meaning: "Memory is normalised: 100 GiB stands for all memory of a machine, whatever it has, and sizes say \
-                nothing. Available memory is what is not in use; a lower bound where use holds page cache. The time of \
-                day and the day of the week are the trace's only if --start is.",
+            available_meaning: "Memory is normalised: 100 GiB stands for all memory of any machine, so sizes mean nothing. \
+                Available memory is what is not in use; a lower bound if use includes page cache. The time of \
+                day and the day of the week are right only if --start is.",
             has_invented_sizes: true,
             fills: FILLS,
             columns: &[],

@@ -22,7 +22,7 @@ const FILLS: &[ColumnOrigin<'static>] =
 pub const RND: Source<'static> = Source {
     name: "GWA-T-12 Bitbrains rnd",
     host_prefix: "bitbrains-rnd",
-    available_meaning: "Available memory is an upper bound: use is what the hypervisor saw in active use.",
+    available_meaning: "Available memory is an upper bound: use is the memory that the hypervisor observed in active use.",
     has_invented_sizes: false,
     fills: FILLS,
     columns: &[],

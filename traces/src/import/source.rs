@@ -35,13 +35,13 @@ impl<'a> ColumnOrigin<'a> {
     pub const INTERVAL_MS: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "interval_ms",
-        "time since the sample before, where that is not more than two of the machine's nominal intervals",
+        "time since the previous sample; absent if longer than two nominal intervals of the machine",
     );
     /// Column that every source sets to false: files are never known.
     pub const FILES_WHOLE: ColumnOrigin<'static> = ColumnOrigin::new(
         "samples",
         "is_complete_state",
-        "false: of files nothing is known",
+        "false: the source says nothing about files",
     );
     /// Source column, filled by every source with its name.
     pub const SOURCE: ColumnOrigin<'static> =

@@ -463,7 +463,7 @@ fn what_is_no_answer_is_refused_with_the_address_and_what_to_do() {
     gone.url = format!("http://{port}");
     let said = gone.refused();
     assert!(
-        said.contains("cannot ask") && said.contains("see that Prometheus runs there"),
+        said.contains("cannot query") && said.contains("see that Prometheus runs there"),
         "{said}"
     );
 }

@@ -131,7 +131,7 @@ fn a_reporter_without_a_desktop_says_what_to_do() {
         ),
         (
             desktop("XDG_SESSION_TYPE", "wayland"),
-            "X11: not asked, for XWayland sees only what is typed into X programs",
+            "X11: not asked, for XWayland observes only the input to X programs",
         ),
     ] {
         let (code, message) = crate::fail(&mut command);

@@ -126,6 +126,6 @@ fn xwayland_alone_is_not_asked() {
     );
     let (code, message) = crate::fail(reporter(folder, "5s").env("DISPLAY", display));
     assert_eq!(code, 1);
-    let words = "DISPLAY is XWayland's, and XWayland sees only what is typed into X programs";
+    let words = "DISPLAY is XWayland's, and XWayland observes only the input to X programs";
     assert!(message.contains(words), "{message}");
 }

@@ -54,7 +54,7 @@ fn what_can_be_read_of_damaged_databases_arrives_before_the_rest() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("20261121T000001Z") && said.contains("left where it lies"),
+        said.contains("20261121T000001Z") && said.contains("the file stays unchanged"),
         "{said}"
     );
     assert!(said.contains("20261121T000000Z is damaged"), "{said}");

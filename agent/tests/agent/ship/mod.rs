@@ -262,7 +262,7 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
         assert_eq!(shipper.end(), (Some(0), Vec::new()));
         let (code, said) = fail(ship(&database, &collector.url(), "").arg("--once"));
         assert_eq!(code, 1);
-        assert!(said.contains("not all is shipped"), "{said}");
+        assert!(said.contains("not all records are shipped"), "{said}");
 
         collector.state().poison = None;
         succeed(ship(&database, &collector.url(), "").arg("--once"));
@@ -273,7 +273,7 @@ fn a_refused_record_holds_back_what_follows_and_nothing_else() {
 /// A record above the collector's limit is skipped, named and counted; all others arrive.
 #[test]
 fn a_record_above_the_collectors_limit_is_skipped_and_the_rest_arrives() {
-    is_skipped(413, "is larger than the collector takes");
+    is_skipped(413, "is larger than the collector accepts");
 }
 
 /// A record that the collector refuses for good, such as one from before 2000, is skipped as well.
@@ -360,7 +360,7 @@ fn a_second_shipper_is_refused_and_so_is_a_collector_in_the_clear() {
     };
     refused(&collector.url(), "another gleaner-agent is shipping");
     shipper.kill();
-    refused("http://192.0.2.1:7443", "in the clear");
+    refused("http://192.0.2.1:7443", "unencrypted");
     refused("", "no collector is named");
     refused("https://127.0.0.1:7443", "host.pem is not there");
     let (_, said) = fail(agent().args(["--database", "/nowhere/trace.db", "ship"]));

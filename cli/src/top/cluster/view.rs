@@ -228,7 +228,7 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ("r", "the other way round"),
         (
             "/",
-            "only hosts whose name, id, state or owner's state has what is typed",
+            "hosts whose name, id, state or owner's state has the typed text",
         ),
         ("i", "only hosts that are idle, and back"),
         (
@@ -238,7 +238,7 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ("available", "what the owner does not use"),
         (
             "harvest",
-            "what of it Linux could give at once, less the headroom",
+            "part that Linux could give immediately, less the headroom",
         ),
         ("owner", "by the idle rule at the last sample"),
         (

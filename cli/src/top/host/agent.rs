@@ -106,7 +106,7 @@ fn reason(error: &std::io::Error) -> String {
     const START: &str = "start it with `systemctl start gleaner-agent`, or `gleaner-agent run`; --socket names another place";
     match error.kind() {
         ErrorKind::NotFound => format!("there is no such file; {START}"),
-        ErrorKind::ConnectionRefused => format!("nobody listens there; {START}"),
+        ErrorKind::ConnectionRefused => format!("no program listens there; {START}"),
         ErrorKind::PermissionDenied => {
             "permission denied: you are not in the socket's group (docs/live.md says how to get in)"
                 .to_owned()

@@ -179,7 +179,7 @@ fn every_state_of_the_owner_has_its_words_and_its_quota() {
         (
             told(HostState::Unknown, None),
             NOW,
-            "cannot be seen, counts as in use",
+            "unknown, counts as in use",
             0,
         ),
         (

@@ -112,7 +112,7 @@ impl Page<'_> {
                 format!("in use; idle at {} if nothing happens", self.clock(at_ms))
             }
             State::Known(Verdict::Waiting { .. }) => {
-                "in use; the next sample will tell whether it is idle".to_owned()
+                "in use; the next sample decides whether it is idle".to_owned()
             }
             State::Known(Verdict::Loaded) => {
                 let load =
@@ -124,7 +124,7 @@ impl Page<'_> {
                 )
             }
             State::Known(Verdict::Unknown) => {
-                "cannot be seen, counts as in use (gleaner-agent status says why)".to_owned()
+                "unknown, counts as in use (gleaner-agent status says why)".to_owned()
             }
             State::Silent { for_ms } => {
                 format!(
@@ -352,7 +352,7 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ("?", "this page, and back"),
         (
             "Owner",
-            "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent tells of a return at once.",
+            "by the idle rule: no key, no pointer and a load below 0.3 for five minutes. The agent reports a return immediately.",
         ),
         (
             "Lendable",
@@ -360,15 +360,12 @@ pub(super) fn help(width: usize, ink: Ink) -> Vec<Line<'static>> {
         ),
         (
             "Sample",
-            "where physical memory went when the agent last looked, by category; harvestable is the part of available that Linux could give at once, less the headroom.",
+            "physical memory by category at the agent's last sample; harvestable is the part of available that Linux could give immediately, less the headroom.",
         ),
-        (
-            "Now",
-            "MemAvailable as the kernel says it, looked at anew every two seconds.",
-        ),
+        ("Now", "MemAvailable of the kernel, read every two seconds."),
         (
             "Pressure",
-            "share of the time since the look before in which some task waited.",
+            "share of the time since the previous update in which some task waited.",
         ),
     ] {
         lines.extend(labelled(name, 10, words, width, Style::new()));

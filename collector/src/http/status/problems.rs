@@ -33,7 +33,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
             Kind::CannotSeal,
             format!("The dataset cannot be written: {reason}."),
             format!(
-                "What arrives is kept in the journal ({} so far) and sealed once this is mended; it is tried every 30 seconds.",
+                "New batches stay in the journal ({} so far) and are sealed once this is fixed; the collector retries every 30 seconds.",
                 Bytes::from(status.journal_bytes)
             ),
         ));
@@ -42,7 +42,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
         found.push(problem(
             Kind::DatasetUnreadable,
             format!("The dataset cannot be read: {reason}."),
-            "`gleaner-collector verify` says what is damaged, `gleaner-collector repair` sets it aside.",
+            "`gleaner-collector verify` lists the damage, `gleaner-collector repair` sets damaged files aside.",
         ));
     }
     if let Some(reason) = &status.seal.merge_failure {
@@ -68,7 +68,7 @@ pub(super) fn problems(status: &Status) -> Vec<Problem> {
         found.push(problem(
             Kind::DatasetDamaged,
             format!(
-                "{} of the dataset had been damaged on the disk; what held of them is served, the rest is set aside.",
+                "{} of the dataset had been damaged on the disk; their intact records are served, the others are set aside.",
                 count(status.seal.damaged_files_count, "file")
             ),
             "Look at the disk (`smartctl -a`, the kernel's log). `gleaner-collector verify` reads every file; the damaged ones lie in the dataset's folder .damaged.",
@@ -99,7 +99,7 @@ fn disk(status: &Status) -> Option<Problem> {
         return Some(problem(
             Kind::DiskFull,
             format!(
-                "The disk is full: {} are free, {} of them kept in reserve. Hosts are told to come again.",
+                "The disk is full: {} are free, {} of them kept in reserve. Hosts are asked to retry later.",
                 Bytes::from(free),
                 Bytes::from(reserve)
             ),
@@ -142,7 +142,7 @@ fn publishing(status: &Status) -> Option<Problem> {
         Kind::CannotPublish,
         format!("The copy of the dataset on the object store {since}: {reason}."),
         format!(
-            "It is tried again by itself, and catches up ({}, {}); nothing is lost here meanwhile.",
+            "The collector retries and then catches up ({}, {}); nothing is lost here.",
             count(publish.pending_files_count, "file"),
             Bytes::from(publish.pending_bytes)
         ),
@@ -157,12 +157,12 @@ fn certificate(status: &Status) -> Option<Problem> {
     }
     let text = if left_ms <= 0 {
         format!(
-            "The collector's certificate ended on {} UTC: no host believes it any more.",
+            "The collector's certificate ended on {} UTC: hosts no longer accept it.",
             utc(until_ms)
         )
     } else {
         format!(
-            "The collector's certificate ends in {}, on {} UTC; no host will believe it then.",
+            "The collector's certificate ends in {}, on {} UTC; hosts will not accept it then.",
             brief_length(left_ms),
             utc(until_ms)
         )
@@ -170,7 +170,7 @@ fn certificate(status: &Status) -> Option<Problem> {
     Some(problem(
         Kind::CertificateEnding,
         text,
-        "`gleaner pki issue --collector --name NAME -o /etc/gleaner/pki/collector` makes a new one; put in the place of the old, it is taken up without a restart.",
+        "`gleaner pki issue --collector --name NAME -o /etc/gleaner/pki/collector` makes a new one; replacing the old files needs no restart.",
     ))
 }
 
@@ -217,7 +217,7 @@ fn rejected(status: &Status) -> Option<Problem> {
         in_state(status, State::Rejected),
         say,
         |n| format!("{} rejected at the last request.", were(n)),
-        "Their records wait on them until this is mended.",
+        "Their records stay on the hosts until this is fixed.",
     )
 }
 
@@ -229,7 +229,7 @@ fn remedy(kind: &str) -> &'static str {
             "Was the machine cloned, or its certificate copied? Enrol each with a token of its own."
         }
         "malformed" => {
-            "Where the reason names no clock, its agent may be damaged or of another age: install it anew."
+            "Where the reason names no clock, its agent may be damaged or of another version: install it again."
         }
         "newer" => "Upgrade this collector.",
         "too_large" => "Raise batch_limit here, if its agent does not send less by itself.",
@@ -261,7 +261,7 @@ fn silent(status: &Status) -> Option<Problem> {
                 have(n)
             )
         },
-        "Switched off or asleep, they will send what they have when they are back. If they are on: `gleaner-agent status` there, and the link.",
+        "Hosts that are off or asleep send their records when they are back. If they are on: `gleaner-agent status` there, and the link.",
     )
 }
 

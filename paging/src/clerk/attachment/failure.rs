@@ -38,13 +38,13 @@ pub(crate) enum AttachError {
     #[error("nothing is attached")]
     NothingAtAll,
     /// No name was given, and there are several attachments.
-    #[error("say which: {0}")]
+    #[error("name one of the attachments: {0}")]
     Several(String),
     /// Another process is attaching or detaching it.
     #[error("{0} is being attached or detached right now")]
     AtWork(String),
     /// The command needs root.
-    #[error("devices and swap are root's: run it as root")]
+    #[error("devices and swap need root: run it as root")]
     NotRoot,
     /// NBD clients cannot use the server.
     #[error("{}: {why}", socket.display())]
@@ -55,7 +55,7 @@ pub(crate) enum AttachError {
         why: gleaner_paging::nbd::client::ConnectError,
     },
     /// This host cannot make a block device in the requested way.
-    #[error("no way to a block device: {0}")]
+    #[error("cannot make a block device: {0}")]
     NoWay(&'static str),
     /// The program cannot be run; usually it is not installed.
     #[error("cannot run {program}: {why}; {package} has it")]
@@ -127,7 +127,7 @@ pub(crate) enum AttachError {
         where_: String,
     },
     /// A step did not end even after the connection to the server was cut.
-    #[error("{step} does not end, though its connection was cut {} s ago", waited.as_secs())]
+    #[error("{step} does not end, though its connection was closed {} s ago", waited.as_secs())]
     Hangs {
         /// Name of the step.
         step: &'static str,
@@ -135,7 +135,7 @@ pub(crate) enum AttachError {
         waited: Duration,
     },
     /// The device did not reach the expected state in time.
-    #[error("{step}: not within {} s", waited.as_secs())]
+    #[error("{step}: timed out after {} s", waited.as_secs())]
     Slow {
         /// Name of the step.
         step: &'static str,
@@ -151,7 +151,7 @@ pub(crate) enum AttachError {
         pid: u32,
     },
     /// Attaching failed, and so did undoing it.
-    #[error("{why}; and it is not undone: {left}. `gleaner-clerk detach {name}` tries that again")]
+    #[error("{why}; undoing it failed: {left}. `gleaner-clerk detach {name}` tries again")]
     Left {
         /// Name of the attachment.
         name: String,

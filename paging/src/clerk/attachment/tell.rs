@@ -78,7 +78,7 @@ impl AttachmentReport {
             Seconds(age.as_secs_f64().floor()),
         );
         for process in &self.missing_processes {
-            println!("  {process} is gone, and the pages with it: detach it");
+            println!("  {process} has ended, and its pages are lost: detach it");
         }
     }
 }

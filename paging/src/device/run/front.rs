@@ -31,7 +31,7 @@ impl Export for Handshake {
     }
 
     fn description(&self) -> String {
-        "memory of other hosts; its contents are gone when the clerk ends".to_owned()
+        "memory of other hosts; its contents are lost when the clerk ends".to_owned()
     }
 }
 

@@ -135,7 +135,7 @@ impl Agent {
                 Err(e) => {
                     // A decoder's error quotes the whole faulty text.
                     let why: String = e.to_string().chars().take(MOST_SAID_CHARS).collect();
-                    events.push(self.lose(now_ms, format!("it says what cannot be read: {why}")));
+                    events.push(self.lose(now_ms, format!("it sent an unreadable message: {why}")));
                     return;
                 }
             }

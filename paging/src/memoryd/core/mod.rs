@@ -130,7 +130,7 @@ impl Core {
             Ok(pressure) => Some(pressure),
             Err(e) => {
                 eprintln!(
-                    "gleaner-memoryd: no word of memory pressure from the kernel ({e}): MemAvailable alone counts"
+                    "gleaner-memoryd: the kernel does not report memory pressure ({e}): MemAvailable alone counts"
                 );
                 None
             }
@@ -321,9 +321,9 @@ impl Core {
             QuotaReason::Waiting => "not idle for long enough",
             QuotaReason::InUse => "the owner is there",
             QuotaReason::Loaded => "the load is too high",
-            QuotaReason::Paused => "the owner has paused it",
+            QuotaReason::Paused => "the owner has paused lending",
             QuotaReason::Pressure => "memory runs short",
-            QuotaReason::Unknown => "nothing is heard of the agent, or of the owner",
+            QuotaReason::Unknown => "the state of the agent or of the owner is unknown",
         };
         format!("lends nothing: {why}")
     }

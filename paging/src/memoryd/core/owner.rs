@@ -28,7 +28,7 @@ impl Core {
             )),
             Ok(OwnerCommand::Log) if !is_privileged => Err(refusal(
                 RefusalKind::NotYours,
-                "the log tells when the owner came and went: root may read it, and the group of the daemon's socket"
+                "the log shows when the owner was present: only root and the group of the daemon's socket may read it"
                     .to_owned(),
             )),
             Ok(OwnerCommand::Log) => {

@@ -17,7 +17,7 @@ pub(crate) enum LinkError {
     Nameless,
     /// Missing or unusable certificates.
     #[error(
-        "no certificate to show it: {0}; `gleaner-agent enroll` gets this host one, and it is taken up then"
+        "no certificate for it: {0}; `gleaner-agent enroll` gets this host one, which is then used"
     )]
     Trust(#[from] gleaner_trust::TrustError),
     /// The recruiter's certificate was revoked or has ended since the link began.
@@ -44,15 +44,15 @@ pub(crate) enum LinkError {
     #[error("{0}")]
     Socket(#[from] Box<tokio_tungstenite::tungstenite::Error>),
     /// The recruiter's message is not of the protocol.
-    #[error("it says what is no message: {0}")]
+    #[error("it sent an invalid message: {0}")]
     Message(serde_json::Error),
     /// The recruiter closed the connection.
-    #[error("it has ended the connection")]
+    #[error("it closed the connection")]
     Ended,
     /// The recruiter sent nothing for this time.
-    #[error("nothing was heard of it for {} s", .0.as_secs_f32())]
+    #[error("it sent nothing for {} s", .0.as_secs_f32())]
     Silent(Duration),
     /// The recruiter does not read its messages.
-    #[error("it takes nothing in")]
+    #[error("it does not read its messages")]
     Stuck,
 }

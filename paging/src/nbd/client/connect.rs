@@ -228,7 +228,7 @@ impl ClientNegotiation {
 
     fn go(&mut self, name: &str) -> Result<Export, ConnectError> {
         if name.len() > MOST_TEXT_BYTES {
-            return Err(ConnectError::Foreign("no export has so long a name"));
+            return Err(ConnectError::Foreign("the name of the export is too long"));
         }
         let mut data = Vec::with_capacity(6 + name.len());
         data.extend(u32::try_from(name.len()).unwrap_or(u32::MAX).to_be_bytes());

@@ -161,7 +161,7 @@ fn refusals_say_what_why_and_when() {
     assert_eq!((kind, retry), (RefusalKind::NoMemory, Some(10_000)));
     assert_eq!(
         detail,
-        "16.0 MiB are free of the 16.0 MiB that this host lends, and 18.0 MiB were asked for: ask for less, or come again"
+        "16.0 MiB are free of the 16.0 MiB that this host lends, and 18.0 MiB were requested: request less, or retry later"
     );
     host.granted("a", 2, 2000);
     let (kind, retry, detail) = said(host.refused("a", 3, 2000));

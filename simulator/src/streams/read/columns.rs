@@ -64,9 +64,7 @@ impl Columns {
             return Err(refused(format!("{:?} has no value", rest.trim())));
         }
         if columns.object == 0 {
-            return Err(refused(
-                "no column says which object is asked for".to_owned(),
-            ));
+            return Err(refused("no column names the requested object".to_owned()));
         }
         Ok(columns)
     }
@@ -185,8 +183,8 @@ mod tests {
     #[test]
     fn what_says_nothing_is_refused_with_what_there_is() {
         for (text, found) in [
-            ("", "no column says"),
-            ("time-col=2", "no column says"),
+            ("", "no column names"),
+            ("time-col=2", "no column names"),
             ("obj-id-col=0", "obj-id-col cannot be \"0\""),
             ("obj-id-col=-1", "obj-id-col cannot be \"-1\""),
             ("obj-id-col=1,cnt-col=2", "there is no \"cnt-col\""),

@@ -25,7 +25,7 @@ pub fn open_all(paths: &[PathBuf], format: &Format) -> Result<Requests, StreamEr
 
 pub(super) fn too_many_files(file: u32) -> StreamError {
     StreamError::Setting {
-        found: format!("{} files at once are too many", u64::from(file) + 1),
+        found: format!("{} files are too many", u64::from(file) + 1),
         advice: format!(
             "read {} together, or put several clients into one file",
             Client::FILES

@@ -84,7 +84,7 @@ impl Reading for OracleGeneral {
         };
         let (time_s, object, bytes, next) = parts(record);
         if !(-1..MOST_REQUESTS).contains(&next) && next != i64::MAX {
-            let found = format!("the object is said to be asked for again by request {next}");
+            let found = format!("the next request for the object is said to be request {next}");
             return Err(self.wrong(
                 found,
                 "no trace has so many: name the format that the file is in",

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum PrometheusError {
     /// The server does not answer.
-    #[error("cannot ask {url}: {why}; see that Prometheus runs there, and that --url names it")]
+    #[error("cannot query {url}: {why}; see that Prometheus runs there, and that --url names it")]
     Unreachable {
         /// URL of the request.
         url: String,
@@ -102,7 +102,7 @@ pub enum PrometheusError {
         said: String,
     },
     /// The output of promtool has an unknown form.
-    #[error("promtool prints of {} what cannot be read: line {number}: {why}; say so to Gleaner's makers, with its version", folder.display())]
+    #[error("promtool's output for {} has an unreadable line {number}: {why}; report this with promtool's version", folder.display())]
     Dump {
         /// Path of the folder.
         folder: PathBuf,
@@ -113,7 +113,7 @@ pub enum PrometheusError {
     },
     /// No series is from node_exporter.
     #[error(
-        "{origin} has no series node_memory_MemTotal_bytes that is asked for; node_exporter makes it on Linux: see what --selector, --from and --until say"
+        "{origin} has no series node_memory_MemTotal_bytes that matches; node_exporter makes it on Linux: see what --selector, --from and --until say"
     )]
     NoMachines {
         /// The address or folder.

@@ -201,7 +201,7 @@ const SHARED: [ColumnOrigin<'static>; 19] = [
     ColumnOrigin::new(
         "samples",
         "boottime_ms",
-        "time since `node_boot_time_seconds`, which is whole s",
+        "time since `node_boot_time_seconds`, a time in whole s",
     ),
     ColumnOrigin::new("samples", "physical_bytes", "`node_memory_MemTotal_bytes`"),
     kernel::AVAILABLE_BYTES,
@@ -233,7 +233,7 @@ const SHARED: [ColumnOrigin<'static>; 19] = [
     ColumnOrigin::new(
         "hosts",
         "cpus_count",
-        "how many CPUs `node_cpu_seconds_total` has with the mode `idle`",
+        "number of CPUs with mode `idle` in `node_cpu_seconds_total`",
     ),
     ColumnOrigin::new("hosts", "physical_bytes", "`node_memory_MemTotal_bytes`"),
     kernel::HEADROOM_SHARE,

@@ -61,7 +61,7 @@ pub(super) const COLUMNS: [Column; 19] = [
     kib(
         "page_tables_bytes",
         &["pgtbl"],
-        "pgtbl [KiB]; those of virtual machines (SecPageTables, since Linux 6.0) are not among them",
+        "pgtbl [KiB]; excludes those of virtual machines (SecPageTables, since Linux 6.0)",
     ),
     kib("vmalloc_bytes", &["vmused"], "vmused [KiB]"),
     kib(
@@ -101,7 +101,7 @@ pub(super) const NAMES: [&str; kernel::COLUMNS.len() + COLUMNS.len()] = {
     names
 };
 
-const MEM_TOTAL: &str = "MemTotal, which `memused` and what that leaves out sum to [KiB]: memfree before sysstat 11.4.10, 11.6.4 and \
+const MEM_TOTAL: &str = "MemTotal [KiB], the sum of `memused` and the parts that `memused` excludes: memfree before sysstat 11.4.10, 11.6.4 and \
      11.7.4; memfree, buffers, cached and slab up to 12.7.7; avail since";
 
 const BEFORE: [ColumnOrigin<'static>; 7] = [
