@@ -139,11 +139,11 @@ findings! {
     contribution_by_rank: RankContribution,
     /// Bytes that the hosts together keep for a given time, with a probability.
     guarantees: Guarantee,
-    /// Fates of copies of a region on several hosts.
+    /// Probabilities of losing copies of a region on several hosts.
     copies: Copies,
     /// Owners who return in the same cell of time, by hour of the week.
     returns_by_hour: ReturnsByHour,
-    /// The moments at which most memory was reclaimed.
+    /// The moments at which most memory would have been reclaimed.
     worst_returns: WorstReturn,
     /// Memory that hosts could save by sharing their memory.
     pooling: PoolingSaving,
@@ -164,7 +164,7 @@ findings! {
     quotas: Quota,
     /// Probability that regions remain available, starting at each host's last sample.
     forecasts: Forecast,
-    /// Quality of such forecasts on days from which they had not learnt, beside simple models.
+    /// Quality of the forecasts on days from which they had not learnt, compared with simple models.
     forecast_quality: ForecastQuality,
     /// Calibration of the forecasts: a forecast with a given probability should come true with that
     /// frequency.
@@ -175,9 +175,9 @@ findings! {
     forecast_habits: ForecastHabit,
     /// Weights and spread with which the two lookup tables are combined.
     forecast_weights: ForecastWeight,
-    /// Size of these three lists.
+    /// Size of the three lists of the forecasts above.
     forecast_table_size: ForecastTableSize,
-    /// Effects of other limits: memory gained, and its cost to the owners.
+    /// Effects of other settings of the limits: memory gained, and the cost to owners.
     what_if: WhatIf,
     /// Names of the programs that use most memory: active processes, largest first.
     top_processes: TopProcess,
@@ -213,7 +213,7 @@ impl Findings {
         keys
     }
 
-    /// Dips below thresholds in bytes, which are the same on every host.
+    /// Returns the dips below thresholds in bytes, which are the same on every host.
     pub fn absolute_dips(&self) -> impl Iterator<Item = &Dip> {
         self.dips.iter().filter(|d| d.threshold_share.is_none())
     }

@@ -31,7 +31,8 @@ pub enum HostMessage {
     Other,
 }
 
-/// Complete state of a host's lending, from which alone a recruiter rebuilds its knowledge.
+/// Complete state of a host's lending. Announcements alone let a recruiter rebuild its knowledge after a
+/// restart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Announcement {
     /// Version of the protocol ([`VERSION`]).
