@@ -6,7 +6,7 @@
 //!                                                   └ change: against the week before
 //! ```
 //!
-//! [`Comparison`] makes another page from the same parts, which compares policies by gain and cost.
+//! [`Comparison`] makes another page from the same parts: it compares policies by gain and cost.
 //!
 //! A page is a list of sections, each for one reader's question; a section is a list of sentences, figures
 //! and tables ([`page`]). The writers know nothing about memory: every companion has all tables of the page.

@@ -47,7 +47,7 @@ pub(super) fn usage(view: &View) -> Option<Table> {
         .with_rows(rows.into_iter().map(row).collect())
 }
 
-/// Class name for all hosts pooled, in addition to the classes.
+/// Name that stands for all hosts in place of a class of hosts.
 const ALL: &str = "all";
 
 fn of_class<'a>(

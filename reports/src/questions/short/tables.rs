@@ -17,7 +17,7 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
         .filter_map(|h| Some((h.summary.host_id.as_str(), h.memory.as_ref()?)))
         .collect();
     let mut order: Vec<&Host> = hosts.iter().collect();
-    // Within each advice, the hosts to which it applies most come first.
+    // Among hosts with the same advice, those to which the advice applies most come first.
     let place = |host: &Host| {
         let short = host.seen.and_then(|s| s.short_samples_share).unwrap_or(0.0);
         match host.advice {

@@ -5,7 +5,7 @@ use crate::view::View;
 use crate::wording::{bytes, share, stored_bytes};
 use gleaner_schemas::findings::AgentCost;
 
-/// Number of hosts on the page: those with the highest cost.
+/// Number of hosts that the page shows: those with the highest cost.
 const ROWS_SHOWN: usize = 10;
 
 pub(super) fn words(view: &View) -> Vec<String> {
