@@ -7,7 +7,7 @@ use crate::page::table::Cell;
 use gleaner_schemas::findings::{Category, Findings, HostMemory, HostSummary, MemoryPoint};
 use std::collections::HashMap;
 
-/// Findings of all hosts or of one, and how to show them.
+/// Findings on all hosts or on one host, and the settings for showing them.
 pub(crate) struct View<'a> {
     pub findings: &'a Findings,
     /// Findings of the week before, if known.
@@ -34,7 +34,7 @@ pub(crate) struct Memory {
     pub least_available_bytes: f64,
     /// Maximum memory that was not available at a sample; for several hosts, the sum of the hosts' maxima.
     pub most_used_bytes: f64,
-    /// Mean harvestable memory; absent if it is unknown for any host.
+    /// Mean harvestable memory; absent if it is unknown for at least one of the hosts.
     pub harvestable_bytes: Option<f64>,
     pub least_harvestable_bytes: Option<f64>,
 }

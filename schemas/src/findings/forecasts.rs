@@ -22,9 +22,9 @@ pub struct ForecastQuality {
     pub region_share: Option<f64>,
     /// Horizon of the forecasts.
     pub ahead_s: i64,
-    /// Name of the model: `gleaner`, or a simple model to compare with: `climatology` (one number), `age`
-    /// (time available so far), `host_rate` (one number per host), `bins` (age, margin, lowest of the last 24
-    /// hours).
+    /// Name of the model: `gleaner`, or a simple model to compare with: `climatology` (one number for all),
+    /// `age` (by the time available so far), `host_rate` (one number per host), `bins` (by age, margin and
+    /// lowest available memory of the last 24 hours).
     pub model: String,
     /// Mean square of (probability − outcome): 0 is perfect, lower is better.
     pub brier_score: f64,
@@ -106,7 +106,8 @@ pub struct ForecastCell {
     pub low_bin: Option<i64>,
     /// Horizon of the probability.
     pub ahead_s: i64,
-    /// Probability that the region remains available, drawn towards the coarser cell where instants are few.
+    /// Probability that the region remains available. Where instants are few, it is drawn towards the
+    /// probability of the coarser cell.
     pub probability: f64,
     /// Instants from which the probability is computed.
     pub instants_count: i64,

@@ -65,7 +65,7 @@ pub struct IdleByHour {
     pub hour: i64,
     /// Samples taken in that hour with known idleness.
     pub samples_count: i64,
-    /// Share of those samples in an idle period.
+    /// Share of those samples that lie in an idle period.
     pub idle_share: f64,
 }
 

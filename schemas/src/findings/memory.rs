@@ -237,7 +237,7 @@ pub struct MemoryPoint {
     pub is_after_gap: bool,
     /// True if the host was idle at the end of the stretch; absent if unknown.
     pub is_idle: Option<bool>,
-    /// Mean static kernel; absent where unknown.
+    /// Mean static kernel memory; absent where unknown.
     pub static_kernel_bytes: Option<f64>,
     /// Mean memory held by the balloon; absent where unknown.
     pub balloon_bytes: Option<f64>,

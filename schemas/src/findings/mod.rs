@@ -123,7 +123,7 @@ findings! {
     period_ends: PeriodEnds,
     /// Probability that memory available now is still available some time later.
     availability_odds: AvailabilityOdds,
-    /// Minimum length of periods, with a given confidence.
+    /// Lower bounds of the length of periods, with a given confidence.
     period_bounds: PeriodBound,
     /// Memory by each notion of available, side by side, and the cost of lending it.
     notions: NotionSizes,
@@ -133,9 +133,9 @@ findings! {
     cluster_available: ClusterAvailable,
     /// Memory over time by class of hosts (Figure 4).
     class_over_time: ClassPoint,
-    /// Part of each class of hosts in the available memory (Figure 7).
+    /// Share of the available memory that each class of hosts provides (Figure 7).
     contribution_by_class: ClassContribution,
-    /// Part of the hosts with the largest contributions in the available memory.
+    /// Share of the available memory that the hosts with the largest contributions provide.
     contribution_by_rank: RankContribution,
     /// Bytes that the hosts together keep for a given time, with a probability.
     guarantees: Guarantee,

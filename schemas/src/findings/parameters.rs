@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "json-schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Parameters {
-    /// Start of the analysed span, inclusive; absent: no limit. Periods that cross it are cut there.
+    /// Start of the analysed span, inclusive; absent: no limit. Periods that cross the start are cut there.
     pub from_time_ms: Option<i64>,
     /// End of the analysed span, exclusive; absent: no limit.
     pub until_time_ms: Option<i64>,
@@ -15,8 +15,8 @@ pub struct Parameters {
     pub minimum_period_s: f64,
     /// Time without activity of the owner after which a host is idle (the paper: five minutes).
     pub idle_after_s: f64,
-    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too (the
-    /// paper: 0.3).
+    /// Load limit of idle hosts: the 5-minute load average must be below this limit for `idle_after_s`, too
+    /// (the paper: 0.3).
     pub load_limit: f64,
     /// Share of physical memory that is never lent (the paper: 15 %).
     pub headroom_share: f64,
@@ -55,8 +55,8 @@ impl Parameters {
 }
 
 impl Default for Parameters {
-    /// Returns the paper's parameters. Lists of sizes are empty: the analysis then chooses them by the hosts'
-    /// memory.
+    /// Returns the paper's parameters. Lists of sizes in bytes are empty: the analysis then chooses them by
+    /// the hosts' memory.
     fn default() -> Self {
         Self {
             from_time_ms: None,

@@ -13,8 +13,8 @@ pub struct WhatIf {
     pub varied: String,
     /// Time without activity of the owner after which a host is idle.
     pub idle_after_s: f64,
-    /// Load limit of idle hosts: the 5-minute load average must be below it for `idle_after_s`, too; absent:
-    /// any load.
+    /// Load limit of idle hosts: the 5-minute load average must be below this limit for `idle_after_s`, too;
+    /// absent: any load.
     pub load_limit: Option<f64>,
     /// Share of physical memory that is never lent.
     pub headroom_share: f64,

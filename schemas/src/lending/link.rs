@@ -147,7 +147,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// Granted now, or earlier by a request with the same key.
+    /// The lease was granted now, or earlier by a request with the same key.
     Granted {
         /// The granted lease.
         lease: Lease,
@@ -157,7 +157,7 @@ pub enum Outcome {
         /// The renewed lease.
         lease: Lease,
     },
-    /// Ended, now or earlier.
+    /// The lease was ended, now or earlier.
     Released {
         /// Id of the lease.
         lease_id: String,

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// On idle hosts only, and never more than can be taken without paging out the owner's pages.
+    /// Only idle hosts lend, and never more than can be taken without paging out the owner's pages.
     #[default]
     Gentle,
-    /// The paper's mode: on idle hosts only, all memory that is not in use. This includes pages of idle
+    /// The paper's mode: only idle hosts lend, but all memory that is not in use. This includes pages of idle
     /// processes and unused cache.
     Paper,
-    /// As in the gentle mode, but also on busy hosts, which keep a larger headroom.
+    /// Like the gentle mode, but busy hosts lend as well; they keep a larger headroom.
     Spare,
 }
 
@@ -101,6 +101,6 @@ pub struct Outlook {
 pub struct Quotas {
     /// Time of writing, in milliseconds since 1970-01-01 UTC, by the clock of the writer.
     pub time_ms: i64,
-    /// Quotas by host id.
+    /// Quota of each host.
     pub hosts: Vec<HostQuota>,
 }

@@ -9,7 +9,7 @@ const MOST: usize = 3;
 /// Difference of odds below which two sizes count as equal.
 const ALIKE_SHARE: f64 = 0.005;
 
-/// Odds of all hosts, for memory available now.
+/// Odds of all hosts together, by the notion [`Notion::Available`].
 pub(super) fn pooled(findings: &Findings) -> impl Iterator<Item = &AvailabilityOdds> {
     findings
         .availability_odds

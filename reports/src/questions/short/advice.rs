@@ -94,7 +94,7 @@ impl Observations {
     }
 }
 
-/// The smallest part of its memory that leaves a host room at its worst moment.
+/// Smallest share of a host's memory that leaves the host room at its worst moment.
 fn rest_share(used_share: f64) -> f64 {
     let leaves_room = |rest: &f64| used_share <= (1.0 - ROOM_SHARE) * rest;
     REST_SHARES.into_iter().find(leaves_room).unwrap_or(1.0)

@@ -107,8 +107,8 @@ pub(super) fn overview(view: &View, hosts: &[Host], before: Option<&[Host]>) -> 
 /// Table of each host's dip with the least available memory, and the programs active then; the deepest first.
 pub(super) fn worst(view: &View, hosts: &[Host]) -> Option<Table> {
     let depth = |dip: &WorstDip, host: &Host| {
-        // Share of the host's memory at that time, which differs from that at the last sample if memory was
-        // added or removed.
+        // The depth is a share of the host's memory at that time. That memory differs from the memory at the
+        // last sample if some was added or removed.
         let then = dip
             .threshold_share
             .filter(|share| *share > 0.0 && dip.threshold_bytes > 0)

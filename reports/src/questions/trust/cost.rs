@@ -46,7 +46,7 @@ pub(super) fn words(view: &View) -> Vec<String> {
     )]
 }
 
-/// Table by host, if there are several.
+/// Table of the cost of tracing by host, if there are several hosts.
 pub(super) fn table(view: &View) -> Option<Table> {
     if view.only_host().is_some() {
         return None;

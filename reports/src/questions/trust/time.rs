@@ -29,7 +29,7 @@ pub(super) struct HostTime<'a> {
     /// Time before the first sample and after the last; its cause is known only once the host sends samples
     /// again.
     pub outside_s: f64,
-    /// Time of the last sample, if it was long before the end.
+    /// Time of the last sample, if the host is silent: if that sample was long before the end.
     pub silent_since_ms: Option<i64>,
 }
 
